@@ -1,0 +1,212 @@
+"""All that console and agent may say to each other. JSON over HTTPS; every operation may be repeated.
+
+| Call | Request | Reply |
+|---|---|---|
+| GET /facts | | NodeFacts |
+| GET /shards | | list[ShardReport] |
+| POST /shards/start | StartShards | list[ShardOutcome] |
+| POST /shards/remove | RemoveShards | list[ShardOutcome] |
+| POST /shards/command | list[ShardCommand] | list[CommandResult] |
+| GET /samples?after=N | | NDJSON stream of Sample, first the ring's newer ones, then one a second |
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+RING_SECONDS = 120
+
+Hex40 = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
+Port = Annotated[int, Field(ge=1024, le=65535)]
+
+
+class Message(BaseModel):
+    """Unknown fields are an error: both sides run the same release, a stranger must not pass unseen."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class NodeFacts(Message):
+    """What a machine is. Sizes in bytes."""
+
+    hostname: str
+    machine_id: str
+    """Same for all agents of one machine, so that totals count it once."""
+    architecture: str
+    cores: int
+    os_name: str
+    os_family: str
+    os_version: str
+    total_memory: int
+    """Of the machine, or the share that the agent was told to use."""
+    storage_size: int
+    storage_path: str
+    agent_version: str
+    engine_version: str
+    """Of `valkey-server`; empty when the binary is missing."""
+    uptime: int
+    """Seconds since the machine started."""
+
+
+class Peer(Message):
+    """One shard of the database as all its shards must know it: a line of `nodes.conf`."""
+
+    engine_id: Hex40
+    pair_id: Hex40
+    """Valkey's shard-id: the same for a primary and its replicas."""
+    address: str
+    port: Port
+    bus_port: Port
+    primary_engine_id: Hex40 | None = None
+    """None for a primary."""
+    slots: tuple[int, int] | None = None
+    """First and last slot of a primary."""
+    epoch: int
+    """Configuration epoch, unique among the primaries."""
+
+
+class ShardSpec(Message):
+    """Everything needed to start one shard."""
+
+    uid: int
+    bdb_uid: int
+    engine_id: Hex40
+    port: Port
+    bus_port: Port
+    role: Literal["master", "slave"]
+    primary: tuple[str, Port] | None = None
+    """Where a replica outside cluster mode replicates from."""
+
+
+class BdbSpec(Message):
+    """What the shards of one database have in common."""
+
+    uid: int
+    cluster: bool
+    peers: list[Peer]
+    admin_password: str
+    client_password: str
+    """Of the engine's default user; empty = no password."""
+    default_user: bool = True
+    maxmemory: int
+    """Bytes per shard; 0 = unlimited."""
+    eviction_policy: str
+    appendonly: bool
+    appendfsync: Literal["always", "everysec"]
+    save: list[tuple[int, int]]
+    """Snapshot points: (seconds, changes)."""
+    node_timeout_ms: int
+    hz: int
+    maxclients: int
+
+
+class StartShards(Message):
+    """Starts new shards. A running shard with the same engine id is left alone; a dead one is never started again."""
+
+    bdb: BdbSpec
+    shards: list[ShardSpec]
+
+
+class RemoveShards(Message):
+    """Ends the processes and deletes the files of shards, their data included."""
+
+    uids: list[int]
+
+
+class ShardOutcome(Message):
+    uid: int
+    ok: bool
+    code: Literal["ok", "port_in_use", "binary_missing", "start_failed", "process_died", "not_removed"] = "ok"
+    reason: str = ""
+
+
+class ShardReport(Message):
+    """What the agent knows of a shard in its care."""
+
+    uid: int
+    bdb_uid: int
+    engine_id: str
+    state: Literal["starting", "running", "died"]
+    pid: int | None
+    started_at: float | None
+    """Epoch seconds, from the kernel."""
+    run_id: str
+    detail: str = ""
+
+
+class ShardCommand(Message):
+    """One engine command for one local shard, sent as the admin user."""
+
+    uid: int
+    argv: list[str] = Field(min_length=1)
+
+
+class CommandResult(Message):
+    uid: int
+    ok: bool
+    reply: str = ""
+    """Text of the reply, or of the error."""
+
+
+NODE_FIELDS = (
+    "cpu_user",
+    "cpu_system",
+    "cpu_iowait",
+    "cpu_idle",
+    "free_memory",
+    "available_memory",
+    "net_in",
+    "net_out",
+    "disk_read",
+    "disk_write",
+    "storage_free",
+    "agent_cpu",
+    "agent_rss",
+)
+"""Order of `Sample.node`: cpu_* are seconds since boot summed over the cores, net/disk bytes since boot, memory and
+storage bytes, agent_cpu seconds since its start, agent_rss bytes."""
+
+SHARD_FIELDS = (
+    "started_at",
+    "is_primary",
+    "loading",
+    "link_up",
+    "read_cmds",
+    "write_cmds",
+    "other_cmds",
+    "used_memory",
+    "used_memory_rss",
+    "keys",
+    "expires",
+    "hits",
+    "misses",
+    "clients",
+    "connections",
+    "net_in",
+    "net_out",
+    "evicted",
+    "expired",
+    "fragmentation",
+    "cpu",
+    "ping_ms",
+    "repl_offset",
+)
+"""Order of a shard's values in `Sample.shards`. Counters (since `started_at`, epoch seconds): *_cmds, hits, misses,
+connections, net_* (bytes), evicted, expired, cpu (seconds of the main thread). The rest are gauges; is_primary, loading
+and link_up are 0 or 1. The agent's own commands and bytes are subtracted."""
+
+
+class Sample(Message):
+    """One second of one node."""
+
+    seq: int
+    boot: str
+    """Identity of the agent process: sequence numbers start again when it changes."""
+    t: int
+    """The second it belongs to, epoch."""
+    at: float
+    """When it was complete, epoch seconds."""
+    node: list[float]
+    shards: dict[int, list[float | None]]
+    missing: dict[int, str]
+    """Shards without values in this second, and why."""

@@ -1,0 +1,1 @@
+"""HTTP only: parse, authorise, call a service or a query, return. One file per noun."""

@@ -1,0 +1,60 @@
+"""In-process topics: who writes publishes, loops and streams listen. A message is a hint; the store is the truth."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+QUEUE_LIMIT = 4096
+
+
+class Bus:
+    """Publish never blocks and never fails: a listener that does not keep up is marked `overflowed` and must start afresh."""
+
+    def __init__(self) -> None:
+        self._listeners: dict[str, set[Listener]] = defaultdict(set)
+
+    def publish(self, topic: str, message: Any = None) -> None:
+        for listener in tuple(self._listeners[topic]):
+            listener.put(topic, message)
+
+    @contextmanager
+    def listen(self, *topics: str) -> Iterator["Listener"]:
+        """Queue everything published on `topics` while the block runs."""
+        listener = Listener()
+        for topic in topics:
+            self._listeners[topic].add(listener)
+        try:
+            yield listener
+        finally:
+            for topic in topics:
+                self._listeners[topic].discard(listener)
+
+
+class Listener:
+    """The receiving end of `Bus.listen`."""
+
+    def __init__(self) -> None:
+        self._queue: asyncio.Queue[tuple[str, Any]] = asyncio.Queue(QUEUE_LIMIT)
+        self.overflowed = False
+
+    def put(self, topic: str, message: Any) -> None:
+        try:
+            self._queue.put_nowait((topic, message))
+        except asyncio.QueueFull:
+            self.overflowed = True
+
+    async def get(self, timeout: float | None = None) -> tuple[str, Any] | None:
+        """The next (topic, message), or None after `timeout` seconds without one."""
+        try:
+            return await asyncio.wait_for(self._queue.get(), timeout)
+        except TimeoutError:
+            return None
+
+    def drain(self) -> list[tuple[str, Any]]:
+        """Everything queued right now, without waiting."""
+        items = []
+        while not self._queue.empty():
+            items.append(self._queue.get_nowait())
+        return items

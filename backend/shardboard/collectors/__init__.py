@@ -1,0 +1,1 @@
+"""Loops that look and record. They never change desired state."""

@@ -1,0 +1,131 @@
+"""The store: engine, sessions, and the one place that commits.
+
+`Store.begin()` is one transaction. What it changed is published on the bus (topic "change") after the commit, so the
+stream and the loops learn of nothing that could still be rolled back.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import Connection, DateTime, Dialect, MetaData, TypeDecorator, event
+from sqlalchemy.engine import make_url
+from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, async_sessionmaker, create_async_engine
+from sqlalchemy.orm import DeclarativeBase, Session
+
+from shardboard.bus import Bus
+
+MIGRATIONS = Path(__file__).resolve().parents[2] / "migrations"
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """Aware UTC datetimes on every database (SQLite forgets the zone)."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        return value.astimezone(UTC) if value is not None else None
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+class Base(DeclarativeBase):
+    """Tables. A class with `__kind__` is announced on the bus when one of its rows changes."""
+
+    metadata = MetaData(
+        naming_convention={
+            "ix": "ix_%(column_0_label)s",
+            "uq": "uq_%(table_name)s_%(column_0_name)s",
+            "fk": "fk_%(table_name)s_%(column_0_name)s_%(referred_table_name)s",
+            "pk": "pk_%(table_name)s",
+        }
+    )
+    __kind__: str | None = None
+
+
+class Store:
+    """Opens the database and hands out transactions."""
+
+    def __init__(self, url: str, bus: Bus) -> None:
+        self.url = url
+        self.bus = bus
+        self.engine = _engine(url)
+        self._sessions = async_sessionmaker(self.engine, expire_on_commit=False)
+
+    @asynccontextmanager
+    async def begin(self) -> AsyncIterator[AsyncSession]:
+        """One transaction: commits at the end of the block, rolls back when it raises."""
+        changed: set[tuple[str, Any]] = set()
+        async with self._sessions() as session:
+            session.info["changed"] = changed
+            async with session.begin():
+                # SQLite: take the write lock at once; upgrading a read transaction later fails instead of waiting.
+                await session.connection(execution_options={"write": True})
+                yield session
+        for kind, uid in sorted(changed, key=str):
+            self.bus.publish("change", (kind, uid))
+
+    @asynccontextmanager
+    async def read(self) -> AsyncIterator[AsyncSession]:
+        """A session that is never committed."""
+        async with self._sessions() as session:
+            yield session
+
+    async def migrate(self) -> None:
+        """Bring the schema to the newest revision; a fresh database is created whole."""
+        async with self.engine.connect() as connection:
+            await connection.run_sync(lambda sync: command.upgrade(alembic_config(self.url, sync), "head"))
+
+    async def close(self) -> None:
+        await self.engine.dispose()
+
+
+def alembic_config(url: str, connection: Any = None) -> Config:
+    """Alembic's configuration without an ini file; `connection` lets it run inside ours."""
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    config.attributes["url"] = url
+    config.attributes["connection"] = connection
+    return config
+
+
+def _engine(url: str) -> AsyncEngine:
+    sqlite = make_url(url).get_backend_name() == "sqlite"
+    engine = create_async_engine(url, pool_pre_ping=not sqlite)
+    if sqlite:
+        event.listen(engine.sync_engine, "connect", _tune_sqlite)
+        event.listen(engine.sync_engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    write = connection.get_execution_options().get("write", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+
+
+def _tune_sqlite(connection: Any, _record: Any) -> None:
+    # The driver's own transaction handling starts transactions late and breaks isolation; we emit BEGIN ourselves.
+    connection.isolation_level = None
+    cursor = connection.cursor()
+    for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON", "busy_timeout=10000"):
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()
+
+
+@event.listens_for(Session, "after_flush")
+def _note_changes(session: Session, _context: Any) -> None:
+    changed = session.info.get("changed")
+    if changed is None:
+        return
+    for row in (*session.new, *session.dirty, *session.deleted):
+        kind = getattr(row, "__kind__", None)
+        if kind is not None and (row not in session.dirty or session.is_modified(row)):
+            changed.add((kind, row.uid))

@@ -1,0 +1,1 @@
+"""Pure decisions on plain values. Standard library only, no clock, no I/O."""

@@ -1,0 +1,111 @@
+"""Which node gets which shard: a pure choice on what is known of the nodes.
+
+Sparse spreads primaries over as many nodes as possible, dense over as few. A replica never shares its primary's node,
+and the replicas of one node's primaries are spread over the others, so that the load of a lost node is shared.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Room:
+    """One node as placement sees it."""
+
+    node_uid: int
+    free_memory: int
+    """Bytes not yet promised to databases; negative when overbooked."""
+    shards: int
+    max_shards: int
+
+
+@dataclass(frozen=True)
+class Placed:
+    """One shard of the plan."""
+
+    pair: int
+    role: str
+    node_uid: int
+
+
+class NoRoom(Exception):
+    """Nothing fits; the message is a sentence for a person."""
+
+
+def place(rooms: Sequence[Room], *, pairs: int, replication: bool, policy: str, shard_memory: int, overbooking: bool) -> list[Placed]:
+    """A node for each primary and, with `replication`, for one replica of each.
+
+    `policy` is sparse or dense, `shard_memory` bytes per shard (0 = no limit). With `overbooking` memory is not counted.
+    Raises NoRoom when there are too few nodes, too many shards or, without overbooking, too little memory.
+    """
+    if not rooms:
+        raise NoRoom("There is no node that accepts shards; add a node first.")
+    if replication and len(rooms) < 2:
+        raise NoRoom("Replication needs at least two nodes, because a replica on its primary's node would be lost with it.")
+    plan = _Plan(rooms, 0 if overbooking else shard_memory)
+    choose = plan.densest if policy == "dense" else plan.emptiest
+    primaries = [Placed(pair, "master", plan.take(choose(avoid=None), "master")) for pair in range(pairs)]
+    if not replication:
+        return primaries
+    replicas = [Placed(p.pair, "slave", plan.take(choose(avoid=p.node_uid), "slave", of=p.node_uid)) for p in primaries]
+    return primaries + replicas
+
+
+class _Plan:
+    """Room left while shards are being placed."""
+
+    def __init__(self, rooms: Sequence[Room], shard_memory: int) -> None:
+        self._rooms = sorted(rooms, key=lambda room: room.node_uid)
+        self._shard_memory = shard_memory
+        self._placed: Counter[int] = Counter()
+        self._by_role: Counter[tuple[int, str]] = Counter()
+        self._partners: Counter[tuple[int, int]] = Counter()
+
+    def take(self, node_uid: int, role: str, of: int | None = None) -> int:
+        self._placed[node_uid] += 1
+        self._by_role[node_uid, role] += 1
+        if of is not None:
+            self._partners[of, node_uid] += 1
+        return node_uid
+
+    def emptiest(self, avoid: int | None) -> int:
+        role = "master" if avoid is None else "slave"
+        return min(
+            self._open(avoid),
+            key=lambda room: (
+                self._by_role[room.node_uid, role],
+                self._partners[avoid, room.node_uid] if avoid is not None else 0,
+                room.shards + self._placed[room.node_uid],
+                room.node_uid,
+            ),
+        ).node_uid
+
+    def densest(self, avoid: int | None) -> int:
+        # The node already used most keeps being used until it is full; among unused ones the roomiest comes first.
+        role = "master" if avoid is None else "slave"
+        return max(
+            self._open(avoid),
+            key=lambda room: (self._by_role[room.node_uid, role], self._placed[room.node_uid], room.free_memory, -room.node_uid),
+        ).node_uid
+
+    def _open(self, avoid: int | None) -> list[Room]:
+        fitting = [room for room in self._rooms if room.node_uid != avoid and self._fits(room)]
+        if not fitting:
+            placed = sum(self._placed.values())
+            raise NoRoom(
+                f"The nodes have no room left after {placed} shards: "
+                + ", ".join(self._say(room) for room in self._rooms)
+                + ". Make the database smaller, add a node, or allow overbooking (policy shards_overbooking)."
+            )
+        return fitting
+
+    def _fits(self, room: Room) -> bool:
+        placed = self._placed[room.node_uid]
+        if room.shards + placed >= room.max_shards:
+            return False
+        return self._shard_memory == 0 or (placed + 1) * self._shard_memory <= room.free_memory
+
+    def _say(self, room: Room) -> str:
+        free = room.free_memory / 2**30
+        return f"node {room.node_uid} has {max(free, 0):.1f} GiB to give and runs {room.shards} of at most {room.max_shards} shards"

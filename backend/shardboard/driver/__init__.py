@@ -1,0 +1,1 @@
+"""The only code of the console that talks to machines."""

@@ -1,0 +1,1 @@
+"""Wire shapes of the REST API, one file per noun."""

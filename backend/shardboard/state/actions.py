@@ -1,0 +1,66 @@
+"""Actions: long operations with progress. The row is the order; a leased loop carries it out."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import JSON, or_, select
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import Mapped, mapped_column
+
+from shardboard.db import Base, UtcDateTime
+
+OPEN = ("queued", "running")
+
+
+class Action(Base):
+    """`name` is the state machine (SMCreateBDB, …); `lease_*` say which loop works on it and until when."""
+
+    __tablename__ = "actions"
+    __kind__ = "action"
+
+    uid: Mapped[str] = mapped_column(primary_key=True)
+    name: Mapped[str]
+    object_type: Mapped[str]
+    object_uid: Mapped[int] = mapped_column(index=True)
+    status: Mapped[str] = mapped_column(index=True)
+    """queued, running, completed, failed."""
+    progress: Mapped[float] = mapped_column(default=0.0)
+    """0-100."""
+    description: Mapped[str] = mapped_column(default="")
+    error: Mapped[str] = mapped_column(default="")
+    params: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
+    steps: Mapped[list[dict[str, Any]]] = mapped_column(JSON, default=list)
+    """`[{"name": sentence, "status": pending|running|completed|failed}]`."""
+    originator: Mapped[str] = mapped_column(default="system")
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    deadline_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    finished_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    lease_token: Mapped[str | None]
+    lease_until: Mapped[datetime | None] = mapped_column(UtcDateTime)
+
+
+async def recent(session: AsyncSession, limit: int = 100) -> Sequence[Action]:
+    """Open actions and the newest finished ones, newest first."""
+    query = select(Action).order_by(Action.created_at.desc(), Action.uid).limit(limit)
+    return (await session.execute(query)).scalars().all()
+
+
+async def of_bdb(session: AsyncSession, bdb_uid: int) -> Sequence[Action]:
+    query = select(Action).where(Action.object_type == "bdb", Action.object_uid == bdb_uid).order_by(Action.created_at.desc())
+    return (await session.execute(query)).scalars().all()
+
+
+async def by_uid(session: AsyncSession, uid: str) -> Action | None:
+    return await session.get(Action, uid)
+
+
+async def due(session: AsyncSession, now: datetime) -> Sequence[Action]:
+    """Open actions that nobody holds a valid lease on, oldest first."""
+    query = (
+        select(Action)
+        .where(Action.status.in_(OPEN), or_(Action.lease_until.is_(None), Action.lease_until < now))
+        .order_by(Action.created_at)
+        .with_for_update(skip_locked=True)
+    )
+    return (await session.execute(query)).scalars().all()

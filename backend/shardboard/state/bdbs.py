@@ -1,0 +1,47 @@
+"""Databases (bdb in the API)."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import JSON, BigInteger, select
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import Mapped, mapped_column
+
+from shardboard.db import Base, UtcDateTime
+
+
+class Bdb(Base):
+    """What the loops decide by has a column; every other field of the REST object lives in `config`."""
+
+    __tablename__ = "bdbs"
+    __kind__ = "bdb"
+
+    uid: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    name: Mapped[str]
+    status: Mapped[str]
+    """pending, active, active-change-pending, delete-pending, creation-failed (REST reference 3.1.1)."""
+    status_detail: Mapped[str] = mapped_column(default="")
+    memory_size: Mapped[int] = mapped_column(BigInteger)
+    port: Mapped[int] = mapped_column(unique=True)
+    """The endpoint's port, 10000-19999."""
+    port_requested: Mapped[int] = mapped_column(default=0)
+    """What the caller asked for: 0 means assigned, and the API goes on saying 0."""
+    sharding: Mapped[bool]
+    shards_count: Mapped[int]
+    replication: Mapped[bool]
+    config: Mapped[dict[str, Any]] = mapped_column(JSON)
+    admin_password: Mapped[str]
+    """Password of the engine user `shardboard`; never leaves console and agents."""
+    action_uid: Mapped[str | None]
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    changed_at: Mapped[datetime] = mapped_column(UtcDateTime)
+
+
+async def every(session: AsyncSession) -> Sequence[Bdb]:
+    """All databases by uid."""
+    return (await session.execute(select(Bdb).order_by(Bdb.uid))).scalars().all()
+
+
+async def by_uid(session: AsyncSession, uid: int) -> Bdb | None:
+    return await session.get(Bdb, uid)

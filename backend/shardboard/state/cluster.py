@@ -1,0 +1,39 @@
+"""The one row that describes this cluster, and the counters that every write goes through."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import JSON, select
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import Mapped, mapped_column
+
+from shardboard.db import Base, UtcDateTime
+
+
+class Cluster(Base):
+    """`config` and `policy` hold what was changed from the defaults of `schemas/cluster.py`."""
+
+    __tablename__ = "cluster"
+    __kind__ = "cluster"
+
+    uid: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str]
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    bootstrap_state: Mapped[str]
+    """`idle` until create_cluster or the first node, then `completed`."""
+    jwt_secret: Mapped[str]
+    config: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
+    policy: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
+    next_bdb_uid: Mapped[int] = mapped_column(default=1)
+    next_shard_uid: Mapped[int] = mapped_column(default=1)
+    next_node_uid: Mapped[int] = mapped_column(default=1)
+
+
+async def load(session: AsyncSession) -> Cluster:
+    """The cluster row; it exists from the first start of the console on."""
+    return (await session.execute(select(Cluster))).scalar_one()
+
+
+async def load_for_update(session: AsyncSession) -> Cluster:
+    """The row, locked until the transaction ends: who allocates uids or ports holds this lock."""
+    return (await session.execute(select(Cluster).with_for_update())).scalar_one()

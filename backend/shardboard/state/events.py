@@ -1,0 +1,75 @@
+"""Events: past tense, written in the same transaction as the change they tell of."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import JSON, func, select
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import Mapped, mapped_column
+
+from shardboard.db import Base, UtcDateTime
+
+
+class Event(Base):
+    """An instant, or a span when `ended_at` is set. `type` is a name of the REST reference (3.7) where it has one."""
+
+    __tablename__ = "events"
+    __kind__ = "event"
+
+    uid: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
+    time: Mapped[datetime] = mapped_column(UtcDateTime, index=True)
+    ended_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    type: Mapped[str]
+    severity: Mapped[str]
+    source: Mapped[str]
+    description: Mapped[str]
+    originator: Mapped[str]
+    bdb_uid: Mapped[int | None] = mapped_column(index=True)
+    node_uid: Mapped[int | None]
+    shard_uid: Mapped[int | None]
+    action_uid: Mapped[str | None]
+    details: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
+
+
+async def newest_uid(session: AsyncSession) -> int:
+    """0 without events. Every change of desired state writes an event, so this is the `cluster-state-id`."""
+    return (await session.execute(select(func.coalesce(func.max(Event.uid), 0)))).scalar_one()
+
+
+async def by_uid(session: AsyncSession, uid: int) -> Event | None:
+    return await session.get(Event, uid)
+
+
+async def page(
+    session: AsyncSession,
+    *,
+    newest_first: bool,
+    limit: int | None = None,
+    offset: int = 0,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    severities: Sequence[str] = (),
+    sources: Sequence[str] = (),
+    text: str = "",
+    bdb_uid: int | None = None,
+    node_uid: int | None = None,
+) -> Sequence[Event]:
+    """Events in `since <= time < until` that match every given filter."""
+    query = select(Event)
+    if since is not None:
+        query = query.where(Event.time >= since)
+    if until is not None:
+        query = query.where(Event.time < until)
+    if severities:
+        query = query.where(Event.severity.in_(severities))
+    if sources:
+        query = query.where(Event.source.in_(sources))
+    if text:
+        query = query.where(Event.description.icontains(text, autoescape=True))
+    if bdb_uid is not None:
+        query = query.where(Event.bdb_uid == bdb_uid)
+    if node_uid is not None:
+        query = query.where(Event.node_uid == node_uid)
+    order = (Event.time.desc(), Event.uid.desc()) if newest_first else (Event.time, Event.uid)
+    return (await session.execute(query.order_by(*order).limit(limit).offset(offset))).scalars().all()

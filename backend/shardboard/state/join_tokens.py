@@ -1,0 +1,31 @@
+"""Join tokens: short-lived, single-use permissions for one agent to join. Only their hash is stored."""
+
+from datetime import datetime
+
+from sqlalchemy import delete, select
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import Mapped, mapped_column
+
+from shardboard.db import Base, UtcDateTime
+
+
+class JoinToken(Base):
+    __tablename__ = "join_tokens"
+
+    token_hash: Mapped[str] = mapped_column(primary_key=True)
+    """SHA-256 of the token's secret part, hexadecimal."""
+    expires_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    created_by: Mapped[str]
+
+
+async def take(session: AsyncSession, token_hash: str) -> JoinToken | None:
+    """Remove and return the token: the row lock makes it single-use even when two agents present it at once."""
+    query = select(JoinToken).where(JoinToken.token_hash == token_hash).with_for_update()
+    token = (await session.execute(query)).scalar_one_or_none()
+    if token is not None:
+        await session.delete(token)
+    return token
+
+
+async def forget_expired(session: AsyncSession, now: datetime) -> None:
+    await session.execute(delete(JoinToken).where(JoinToken.expires_at < now))

@@ -1,0 +1,73 @@
+"""Shards: one row per valkey-server process that exists or must be removed."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import Mapped, mapped_column
+
+from shardboard.db import Base, UtcDateTime
+
+
+class Shard(Base):
+    """Desired columns are written by services and reconcilers, observed ones (`observed_*`) by collectors.
+
+    A row outlives its database with `desired = "absent"` until its agent confirms that process and files are gone.
+    """
+
+    __tablename__ = "shards"
+    __kind__ = "shard"
+
+    uid: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    bdb_uid: Mapped[int] = mapped_column(index=True)
+    node_uid: Mapped[int] = mapped_column(index=True)
+    pair: Mapped[int]
+    """0..shards_count-1; a primary and its replicas share it."""
+    role: Mapped[str]
+    """`master` or `slave`, as born or as last promoted by the console."""
+    slot_first: Mapped[int]
+    slot_last: Mapped[int]
+    port: Mapped[int]
+    bus_port: Mapped[int]
+    engine_id: Mapped[str]
+    """40 hex digits: the node id inside Valkey Cluster."""
+    desired: Mapped[str] = mapped_column(default="running")
+    """`running` or `absent`."""
+    observed_status: Mapped[str] = mapped_column(default="unknown")
+    """ok, loading, down, unknown."""
+    observed_role: Mapped[str | None]
+    observed_link: Mapped[str] = mapped_column(default="")
+    """Replicas: idle (in sync), in_progress, link_down."""
+    observed_pid: Mapped[int | None]
+    observed_started_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    observed_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    detail: Mapped[str] = mapped_column(default="")
+    """One sentence when the shard is not ok."""
+
+
+async def every(session: AsyncSession) -> Sequence[Shard]:
+    """Shards that should run, by uid."""
+    query = select(Shard).where(Shard.desired == "running").order_by(Shard.uid)
+    return (await session.execute(query)).scalars().all()
+
+
+async def of_bdb(session: AsyncSession, bdb_uid: int) -> Sequence[Shard]:
+    """The shards of one database that should run, by uid."""
+    query = select(Shard).where(Shard.bdb_uid == bdb_uid, Shard.desired == "running").order_by(Shard.uid)
+    return (await session.execute(query)).scalars().all()
+
+
+async def occupying(session: AsyncSession) -> Sequence[Shard]:
+    """Every shard that may still hold a port or memory, the ones to be removed included."""
+    return (await session.execute(select(Shard).order_by(Shard.uid))).scalars().all()
+
+
+async def absent(session: AsyncSession) -> Sequence[Shard]:
+    """Shards whose process and files must go."""
+    return (await session.execute(select(Shard).where(Shard.desired == "absent").order_by(Shard.uid))).scalars().all()
+
+
+async def by_uid(session: AsyncSession, uid: int) -> Shard | None:
+    shard = await session.get(Shard, uid)
+    return shard if shard is not None and shard.desired == "running" else None

@@ -1,0 +1,36 @@
+"""Users of the console."""
+
+from datetime import datetime
+
+from sqlalchemy import func, select
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import Mapped, mapped_column
+
+from shardboard.db import Base, UtcDateTime
+
+
+class User(Base):
+    """`failed_logins` and `locked_until` implement the login lockout of the REST reference (1.2)."""
+
+    __tablename__ = "users"
+
+    uid: Mapped[int] = mapped_column(primary_key=True)
+    email: Mapped[str] = mapped_column(unique=True)
+    """The login name."""
+    name: Mapped[str]
+    password_hash: Mapped[str]
+    role: Mapped[str]
+    """A management role of the REST reference (2.8)."""
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    last_login: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    failed_logins: Mapped[int] = mapped_column(default=0)
+    last_failed_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    locked_until: Mapped[datetime | None] = mapped_column(UtcDateTime)
+
+
+async def by_email(session: AsyncSession, email: str) -> User | None:
+    return (await session.execute(select(User).where(User.email == email))).scalar_one_or_none()
+
+
+async def count(session: AsyncSession) -> int:
+    return (await session.execute(select(func.count()).select_from(User))).scalar_one()
