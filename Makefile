@@ -1,0 +1,135 @@
+# The one task list. `make help` prints it.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+MAKEFLAGS += --no-print-directory
+
+bin := .venv/bin
+compile := $(bin)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+  --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
+
+##@ Use
+
+.PHONY: help
+help: ## Print this list
+	@awk 'BEGIN { FS = ":.*## " } \
+	  /^##@/ { printf "\n%s\n", substr($$0, 5) } \
+	  /^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: setup
+setup: ## Install what running Shardboard needs and build the page
+	@scripts/setup
+
+.PHONY: demo
+demo: setup ## Console, three agents, a live database with traffic; Ctrl-C stops it all
+	@exec $(bin)/shardboard demo
+
+.PHONY: clean-demo
+clean-demo: ## Forget the demo: its database, shards and settings
+	@if [ -x $(bin)/shardboard ]; then exec $(bin)/shardboard demo --clean; else echo "Nothing to forget."; fi
+
+##@ Work on it
+
+.PHONY: setup-tests
+setup-tests: ## As setup, with what tests and checks need
+	@scripts/setup --tests
+
+.PHONY: dev
+dev: setup-tests ## The demo, with the page reloading as its sources change
+	@exec scripts/dev
+
+.PHONY: test
+test: setup-tests lint test-backend test-store test-page e2e ## Everything: the static checks, then every test on the real programs
+
+.PHONY: test-backend
+test-backend: ## Backend tests on SQLite, with real Valkey processes
+	@echo "== Backend on SQLite"
+	@SHARDBOARD_TEST_DATABASE=sqlite $(bin)/pytest backend/tests
+
+.PHONY: test-store
+test-store: ## The backend tests that depend on the store, on a private PostgreSQL
+	@echo "== Backend on PostgreSQL"
+	@SHARDBOARD_TEST_DATABASE=postgres scripts/with-postgres $(bin)/pytest backend/tests -m store
+
+.PHONY: test-page
+test-page: ## Unit tests of the page
+	@echo "== Page"
+	@npm run test --silent --workspace frontend
+
+.PHONY: e2e
+e2e: ## Playwright in Chromium against the real stack
+	@echo "== Browser"
+	@npm run test --silent --workspace e2e
+
+.PHONY: bench
+bench: setup-tests ## Measure the speed limits against valkey-cli, in one run
+	@exec $(bin)/python -m bench
+
+##@ Keep it in order
+
+.PHONY: check
+check: setup-tests lint audit ## All static checks, and known vulnerabilities of what we depend on
+
+.PHONY: lint
+lint: lint-python lint-page check-openapi check-migrations check-compose
+
+.PHONY: lint-python
+lint-python:
+	@echo "== Python: format, lint, types, imports"
+	@$(bin)/ruff format --check
+	@$(bin)/ruff check
+	@$(bin)/mypy
+	@$(bin)/lint-imports
+
+.PHONY: lint-page
+lint-page:
+	@echo "== Page: format, lint, types"
+	@npm run lint --silent --workspace frontend
+	@npm run typecheck --silent --workspace frontend
+
+.PHONY: check-openapi
+check-openapi:
+	@echo "== OpenAPI: description and generated client"
+	@$(bin)/shardboard openapi | diff -u docs/openapi.json - || { echo "docs/openapi.json is behind the code: run make openapi"; exit 1; }
+	@npm run openapi --silent --workspace frontend -- --check
+
+.PHONY: check-migrations
+check-migrations:
+	@echo "== Migrations: the newest one makes the tables the code declares"
+	@scripts/check-migrations
+
+.PHONY: check-compose
+check-compose:
+	@echo "== Compose file and images"
+	@$(bin)/python scripts/check-compose
+
+.PHONY: audit
+audit:
+	@echo "== Known vulnerabilities"
+	@$(bin)/python scripts/audit
+
+.PHONY: fmt
+fmt: setup-tests ## Format everything
+	@$(bin)/ruff check --quiet --select I --fix
+	@$(bin)/ruff format
+	@npm run format --silent --workspace frontend
+
+.PHONY: openapi
+openapi: setup-tests ## Write docs/openapi.json and the client generated from it
+	@$(bin)/shardboard openapi > docs/openapi.json.new
+	@mv docs/openapi.json.new docs/openapi.json
+	@npm run openapi --silent --workspace frontend
+
+.PHONY: lock
+lock: setup-tests ## Renew the lock files from pyproject.toml; UPGRADE=1 takes the newest versions
+	@$(compile) pyproject.toml --group build --output-file requirements.lock
+	@$(compile) pyproject.toml --group dev --constraint requirements.lock --output-file requirements-dev.lock
+	@npm install --package-lock-only --ignore-scripts --no-audit --no-fund
+
+.PHONY: clean
+clean: ## Remove everything that was installed or built here; state in var/ stays
+	@rm -rf .venv node_modules frontend/node_modules e2e/node_modules frontend/dist build dist
+	@rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@find backend migrations -name __pycache__ -type d -prune -exec rm -rf {} +

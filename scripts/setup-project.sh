@@ -1,0 +1,63 @@
+# What lives in the checkout: the Python environment, the npm packages and the built page. Sourced by scripts/setup.
+
+# hash_of FILE... : one hash of the named files that exist.
+hash_of() {
+  cat -- "$@" 2>/dev/null | sha256sum | cut -d ' ' -f 1
+}
+
+# is_current STAMP HASH
+is_current() {
+  [[ -f $1 && $(<"$1") == "$2" ]]
+}
+
+# set_up_python TESTS(yes|no): .venv with the packages of the lock, and the project itself in place.
+set_up_python() {
+  local run dev
+  run=$(hash_of pyproject.toml requirements.lock)
+  dev=$(hash_of pyproject.toml requirements-dev.lock)
+  # The packages of the runtime lock are all in the development lock, at the same versions.
+  if is_current .venv/stamp-dev "$dev"; then return 0; fi
+  if [[ $1 == no ]] && is_current .venv/stamp-run "$run"; then return 0; fi
+
+  if [[ ! -x .venv/bin/python ]]; then
+    find_python
+    step "Creating the Python environment" "$python" -m venv .venv
+  fi
+  if [[ $1 == yes ]]; then
+    step "Installing Python packages" install_python requirements-dev.lock
+    printf '%s' "$dev" >.venv/stamp-dev
+  else
+    step "Installing Python packages" install_python requirements.lock
+  fi
+  printf '%s' "$run" >.venv/stamp-run
+}
+
+install_python() {
+  local pip=(.venv/bin/python -m pip install --quiet --no-input --disable-pip-version-check)
+  "${pip[@]}" --require-hashes --requirement "$1" &&
+    "${pip[@]}" --no-deps --no-build-isolation --editable .
+}
+
+set_up_node() {
+  local hash
+  hash=$(hash_of package.json frontend/package.json e2e/package.json package-lock.json)
+  if is_current node_modules/stamp-npm "$hash"; then return 0; fi
+  require_node
+  # Nothing here needs a package's install script, so none may run.
+  step "Installing npm packages" npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+  printf '%s' "$hash" >node_modules/stamp-npm
+}
+
+page_sources() {
+  find frontend package-lock.json -name node_modules -prune -o -path frontend/dist -prune -o -type f -print | sort
+}
+
+build_page() {
+  local hash sources
+  mapfile -t sources < <(page_sources)
+  hash=$(hash_of "${sources[@]}")
+  if [[ -f frontend/dist/index.html ]] && is_current node_modules/stamp-page "$hash"; then return 0; fi
+  require_node
+  step "Building the page" npm run build --silent
+  printf '%s' "$hash" >node_modules/stamp-page
+}

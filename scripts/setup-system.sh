@@ -1,0 +1,79 @@
+# What must come from the operating system: Python, Node, Valkey, and for the tests Chromium and PostgreSQL. Sourced by
+# scripts/setup.
+
+oldest_python=3.11
+oldest_node=20.19.0
+oldest_valkey=8.0.0
+oldest_postgres=14
+
+# at_least VERSION MINIMUM
+at_least() {
+  [[ $(printf '%s\n%s\n' "$2" "$1" | sort -V | head -n 1) == "$2" ]]
+}
+
+# find_python: the first interpreter that is new enough, in $python.
+find_python() {
+  local candidate
+  for candidate in "${PYTHON:-}" python3 python3.14 python3.13 python3.12 python3.11; do
+    [[ -n $candidate ]] && command -v "$candidate" >/dev/null || continue
+    if "$candidate" -c "import sys; sys.exit(sys.version_info < (${oldest_python/./, }))" 2>/dev/null; then
+      python=$candidate
+      return
+    fi
+  done
+  die "Python >= $oldest_python is needed and was not found." \
+    "Debian 12 and later: apt-get install python3 python3-venv. Elsewhere: set PYTHON to its path."
+}
+
+require_node() {
+  local hint="Node.js >= ${oldest_node%.0} with npm is needed; see https://nodejs.org for ways to install it."
+  command -v node >/dev/null || die "node was not found on PATH." "$hint"
+  command -v npm >/dev/null || die "npm was not found on PATH." "$hint"
+  local version
+  version=$(node --version)
+  at_least "${version#v}" "$oldest_node" || die "node on PATH is ${version#v}." "$hint"
+}
+
+has_valkey() {
+  local version
+  command -v valkey-cli >/dev/null && command -v valkey-benchmark >/dev/null || return 1
+  version=$(valkey-server --version 2>/dev/null) || return 1
+  version=${version#*v=}
+  at_least "${version%% *}" "$oldest_valkey"
+}
+
+has_postgres() {
+  local initdb directory
+  for initdb in /usr/lib/postgresql/*/bin/initdb; do
+    directory=${initdb%/bin/initdb}
+    if [[ -x $initdb ]] && at_least "${directory##*/}" "$oldest_postgres"; then return 0; fi
+  done
+  initdb=$(command -v initdb) && at_least "$("$initdb" --version | grep -o '[0-9.]*' | head -n 1)" "$oldest_postgres"
+}
+
+# require_system_packages TESTS(yes|no): install what is missing, or say which line does.
+require_system_packages() {
+  local missing=()
+  has_valkey || missing+=(valkey-server valkey-tools)
+  if [[ $1 == yes ]]; then
+    command -v chromium >/dev/null || missing+=(chromium)
+    has_postgres || missing+=(postgresql)
+  fi
+  if [[ ! -x .venv/bin/python ]]; then
+    find_python
+    "$python" -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3-venv)
+  fi
+  if ((${#missing[@]} == 0)); then return 0; fi
+
+  command -v apt-get >/dev/null || die "Missing: ${missing[*]}." \
+    "This is no Debian system: install them (Valkey >= ${oldest_valkey%.0}) and run this again."
+  local install=("$PWD/scripts/install-debian-packages" "${missing[@]}")
+  if ((EUID == 0)); then
+    step "Installing ${missing[*]}" "${install[@]}"
+  elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
+    step "Installing ${missing[*]}" sudo -n "${install[@]}"
+  else
+    die "Missing: ${missing[*]}. Installing them needs root. Run this line, then the same command again:" "" \
+      "    sudo ${install[*]}" ""
+  fi
+}
