@@ -2,7 +2,7 @@
 
 # hash_of FILE... : one hash of the named files that exist.
 hash_of() {
-  cat -- "$@" 2>/dev/null | sha256sum | cut -d ' ' -f 1
+  { cat -- "$@" 2>/dev/null || true; } | sha256sum | cut -d ' ' -f 1
 }
 
 # is_current STAMP HASH
