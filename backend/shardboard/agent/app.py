@@ -1,0 +1,115 @@
+"""The agent's HTTP side and its life: identity, adoption, sampling, serving until told to stop."""
+
+import asyncio
+import logging
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import uvicorn
+from fastapi import FastAPI
+from fastapi.responses import StreamingResponse
+
+from shardboard.agent import machine
+from shardboard.agent.contract import (
+    CommandResult,
+    NodeFacts,
+    RemoveShards,
+    ShardCommand,
+    ShardOutcome,
+    ShardReport,
+    StartShards,
+)
+from shardboard.agent.enrol import Identity, enrol
+from shardboard.agent.processes import Supervisor
+from shardboard.agent.resp import EngineError
+from shardboard.agent.sampler import Sampler
+from shardboard.agent.settings import AgentSettings
+
+COMMAND_TIMEOUT = 30
+
+
+def create_app(settings: AgentSettings) -> FastAPI:
+    """The routes of `contract.py`. Who may call is decided below HTTP, by the certificate."""
+    supervisor = Supervisor(settings)
+    sampler = Sampler(supervisor, machine.MachineSampler(settings))
+
+    @asynccontextmanager
+    async def life(_: FastAPI) -> AsyncIterator[None]:
+        await supervisor.adopt()
+        sampling = asyncio.create_task(sampler.run())
+        yield
+        sampling.cancel()
+        if settings.park:
+            await supervisor.park()
+
+    app = FastAPI(lifespan=life, openapi_url=None)
+
+    @app.get("/facts")
+    def facts() -> NodeFacts:
+        return machine.facts(settings)
+
+    @app.get("/shards")
+    async def shards() -> list[ShardReport]:
+        supervisor.check()
+        return [shard.report() for shard in supervisor.shards.values()]
+
+    @app.post("/shards/start")
+    async def start(request: StartShards) -> list[ShardOutcome]:
+        return await supervisor.start(request)
+
+    @app.post("/shards/remove")
+    async def remove(request: RemoveShards) -> list[ShardOutcome]:
+        return await supervisor.remove(request.uids)
+
+    @app.post("/shards/command")
+    async def command(requests: list[ShardCommand]) -> list[CommandResult]:
+        return await asyncio.gather(*(_execute(supervisor, request) for request in requests))
+
+    @app.get("/samples")
+    async def samples(after: int = 0, boot: str = "") -> StreamingResponse:
+        lines = (sample.model_dump_json() + "\n" async for sample in sampler.follow(after, boot))
+        return StreamingResponse(lines, media_type="application/x-ndjson")
+
+    return app
+
+
+async def _execute(supervisor: Supervisor, request: ShardCommand) -> CommandResult:
+    shard = supervisor.shards.get(request.uid)
+    if shard is None or shard.state != "running":
+        return CommandResult(uid=request.uid, ok=False, reply=f"shard {request.uid} does not run here")
+    try:
+        async with asyncio.timeout(COMMAND_TIMEOUT):
+            reply = await (await shard.connect()).execute(*request.argv)
+    except TimeoutError:
+        return CommandResult(uid=request.uid, ok=False, reply=f"no answer within {COMMAND_TIMEOUT} s")
+    except EngineError as error:
+        return CommandResult(uid=request.uid, ok=False, reply=str(error))
+    return CommandResult(uid=request.uid, ok=True, reply=reply if isinstance(reply, str) else repr(reply))
+
+
+def run_agent(settings: AgentSettings) -> int:
+    """Join if need be, then serve until a signal. The exit status."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s agent %(levelname)s %(message)s")
+    settings.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    identity = enrol(settings.join, settings.token, settings.address, settings.port, settings.state_dir, machine.facts(settings))
+    uvicorn.run(
+        create_app(settings),
+        host=settings.address,
+        port=settings.port,
+        log_level="warning",
+        access_log=False,
+        timeout_graceful_shutdown=1,
+        **tls_options(identity),
+    )
+    return 0
+
+
+def tls_options(identity: Identity) -> dict[str, object]:
+    """uvicorn's options for mutual TLS: only the console's client certificate of our own CA gets in."""
+    return {
+        "ssl_keyfile": str(identity.key),
+        "ssl_certfile": str(identity.certificate),
+        "ssl_ca_certs": str(identity.ca),
+        "ssl_cert_reqs": ssl.CERT_REQUIRED,
+    }

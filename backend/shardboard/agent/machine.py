@@ -1,0 +1,94 @@
+"""What the machine is and how it does, by psutil."""
+
+import platform
+import shutil
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+import psutil
+
+from shardboard import __version__
+from shardboard.agent.contract import NODE_FIELDS, NodeFacts
+from shardboard.agent.settings import AgentSettings
+
+
+def facts(settings: AgentSettings) -> NodeFacts:
+    """A description of this machine; never fails for a missing engine, says so instead."""
+    release = _os_release()
+    return NodeFacts(
+        hostname=socket.gethostname(),
+        machine_id=_machine_id(),
+        architecture=platform.machine(),
+        cores=psutil.cpu_count() or 1,
+        os_name=release.get("PRETTY_NAME", platform.system()),
+        os_family=release.get("ID_LIKE", release.get("ID", "")).split(" ")[0],
+        os_version=release.get("VERSION_ID", platform.release()),
+        total_memory=settings.memory or psutil.virtual_memory().total,
+        storage_size=psutil.disk_usage(str(settings.state_dir)).total,
+        storage_path=str(settings.state_dir),
+        agent_version=__version__,
+        engine_version=engine_version(settings.engine),
+        uptime=int(time.time() - psutil.boot_time()),
+    )
+
+
+def engine_version(binary: str) -> str:
+    """`8.0.1` of `valkey-server --version`, or "" when it cannot be run."""
+    path = shutil.which(binary)
+    if path is None:
+        return ""
+    try:
+        said = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=10, check=True).stdout
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return next((word[2:] for word in said.split() if word.startswith("v=")), "")
+
+
+class MachineSampler:
+    """Counters and gauges of the machine and of the agent itself, in the order of NODE_FIELDS."""
+
+    def __init__(self, settings: AgentSettings) -> None:
+        self._state_dir = str(settings.state_dir)
+        self._process = psutil.Process()
+
+    def sample(self) -> list[float]:
+        cpu = psutil.cpu_times()
+        memory = psutil.virtual_memory()
+        net = psutil.net_io_counters()
+        disk = psutil.disk_io_counters()
+        own = self._process.cpu_times()
+        values = {
+            "cpu_user": cpu.user + cpu.nice,
+            "cpu_system": cpu.system + cpu.irq + cpu.softirq + cpu.steal,
+            "cpu_iowait": cpu.iowait,
+            "cpu_idle": cpu.idle,
+            "free_memory": memory.free,
+            "available_memory": memory.available,
+            "net_in": net.bytes_recv,
+            "net_out": net.bytes_sent,
+            "disk_read": disk.read_bytes if disk else 0,
+            "disk_write": disk.write_bytes if disk else 0,
+            "storage_free": psutil.disk_usage(self._state_dir).free,
+            "agent_cpu": own.user + own.system,
+            "agent_rss": self._process.memory_info().rss,
+        }
+        return [float(values[name]) for name in NODE_FIELDS]
+
+
+def _os_release() -> dict[str, str]:
+    try:
+        return platform.freedesktop_os_release()
+    except OSError:
+        return {}
+
+
+def _machine_id() -> str:
+    for path in (Path("/etc/machine-id"), Path("/proc/sys/kernel/random/boot_id")):
+        try:
+            if text := path.read_text().strip():
+                return text
+        except OSError:
+            continue
+    return socket.gethostname()

@@ -1,0 +1,56 @@
+"""`shard.json`: what the agent must remember of a shard across its own restarts. Readable by its user only."""
+
+import os
+import shutil
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from shardboard.agent import render
+from shardboard.agent.contract import BdbSpec, Message, ShardSpec
+
+FILE = "shard.json"
+
+
+class ShardRecord(Message):
+    """`pid`, `started_at` (epoch seconds, from the kernel) and `run_id` identify the process; `bdb` is kept without its peers."""
+
+    spec: ShardSpec
+    bdb: BdbSpec
+    pid: int | None = None
+    started_at: float | None = None
+    run_id: str = ""
+    parked: bool = False
+
+    @classmethod
+    def load(cls, directory: Path) -> "ShardRecord | None":
+        """The record in `directory`, or None when there is no complete one."""
+        try:
+            return cls.model_validate_json((directory / FILE).read_bytes())
+        except (OSError, ValidationError):
+            return None
+
+    def save(self, directory: Path) -> None:
+        """Replace the record atomically."""
+        _write(directory / (FILE + ".new"), self.model_dump_json(), durable=True)
+        os.replace(directory / (FILE + ".new"), directory / FILE)
+
+    def create(self, root: Path, bdb: BdbSpec, address: str) -> Path:
+        """Make the shard's directory, complete or not at all: a kill half-way leaves one without a record."""
+        directory = root / str(self.spec.uid)
+        shutil.rmtree(directory, ignore_errors=True)
+        directory.mkdir(mode=0o700)
+        _write(directory / "valkey.conf", render.valkey_conf(bdb, self.spec, address))
+        if bdb.cluster:
+            _write(directory / "nodes.conf", render.nodes_conf(bdb.peers, self.spec.engine_id))
+        self.save(directory)
+        return directory
+
+
+def _write(path: Path, text: str, *, durable: bool = False) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(text)
+        if durable:
+            file.flush()
+            os.fsync(file.fileno())

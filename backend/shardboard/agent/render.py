@@ -1,0 +1,94 @@
+"""The two files that a shard is born with: `valkey.conf` and, in cluster mode, `nodes.conf`.
+
+A cluster whose nodes start with a complete `nodes.conf` needs no MEET and no waiting for gossip. The format is that of
+`clusterLoadConfig` in Valkey 8 (`src/cluster_legacy.c`): one line per node, then a `vars` line.
+"""
+
+import hashlib
+
+from shardboard.agent.contract import BdbSpec, Peer, ShardSpec
+
+ADMIN = "shardboard"
+"""Engine user of console, agents and replication."""
+SOCKET = "valkey.sock"
+LOG = "valkey.log"
+
+
+def valkey_conf(bdb: BdbSpec, shard: ShardSpec, address: str) -> str:
+    """The text of `valkey.conf`; paths are relative to the shard's directory, passwords are hashed where the engine allows."""
+    lines = [
+        f"bind {address}",
+        f"port {shard.port}",
+        "protected-mode no",  # access is by the users below; protected mode only guards servers bound to everything
+        "tcp-backlog 511",
+        f"unixsocket {SOCKET}",
+        "unixsocketperm 700",
+        "daemonize no",
+        "dir .",
+        f"logfile {LOG}",
+        f"maxclients {bdb.maxclients}",
+        f"maxmemory {bdb.maxmemory}",
+        f"maxmemory-policy {bdb.eviction_policy}",
+        f"hz {bdb.hz}",
+        "latency-tracking yes",
+        _default_user(bdb),
+        f"user {ADMIN} on #{_sha256(bdb.admin_password)} ~* &* +@all",
+        f"masteruser {ADMIN}",
+        f"masterauth {bdb.admin_password}",
+        "repl-diskless-sync yes",
+        "repl-diskless-sync-delay 0",
+        "dual-channel-replication-enabled yes",
+        f"appendonly {'yes' if bdb.appendonly else 'no'}",
+        f"appendfsync {bdb.appendfsync}",
+        *([f"save {seconds} {changes}" for seconds, changes in bdb.save] or ['save ""']),
+    ]
+    if bdb.cluster:
+        lines += [
+            "cluster-enabled yes",
+            "cluster-config-file nodes.conf",
+            f"cluster-port {shard.bus_port}",
+            f"cluster-announce-ip {address}",
+            f"cluster-announce-port {shard.port}",
+            f"cluster-announce-bus-port {shard.bus_port}",
+            f"cluster-node-timeout {bdb.node_timeout_ms}",
+            "cluster-require-full-coverage no",
+            "cluster-allow-replica-migration no",
+        ]
+    elif shard.primary is not None:
+        lines.append(f"replicaof {shard.primary[0]} {shard.primary[1]}")
+    return "\n".join(lines) + "\n"
+
+
+def nodes_conf(peers: list[Peer], myself: str) -> str:
+    """The text of `nodes.conf` of the shard whose engine id is `myself`."""
+    newest = max(peer.epoch for peer in peers)
+    return "".join(_node_line(peer, myself) for peer in peers) + f"vars currentEpoch {newest} lastVoteEpoch 0\n"
+
+
+def _node_line(peer: Peer, myself: str) -> str:
+    flags = ("myself," if peer.engine_id == myself else "") + ("slave" if peer.primary_engine_id else "master")
+    fields = [
+        peer.engine_id,
+        f"{peer.address}:{peer.port}@{peer.bus_port},,shard-id={peer.pair_id}",
+        flags,
+        peer.primary_engine_id or "-",
+        "0",  # ping sent
+        "0",  # pong received
+        str(peer.epoch),
+        "connected",
+    ]
+    if peer.slots is not None:
+        first, last = peer.slots
+        fields.append(str(first) if first == last else f"{first}-{last}")
+    return " ".join(fields) + "\n"
+
+
+def _default_user(bdb: BdbSpec) -> str:
+    if not bdb.default_user:
+        return "user default off"
+    password = f"#{_sha256(bdb.client_password)}" if bdb.client_password else "nopass"
+    return f"user default on {password} ~* &* +@all"
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
