@@ -1,0 +1,24 @@
+"""What the running console is made of; handlers reach it as `request.app.state.console`."""
+
+from dataclasses import dataclass
+
+from shardboard.bus import Bus
+from shardboard.collectors.live import Live
+from shardboard.db import Store
+from shardboard.driver.ports import Agents
+from shardboard.settings import Settings
+from shardboard.tls import Authority
+
+
+@dataclass
+class Console:
+    """Built by `app.py`, or by a test with fakes in place of machines."""
+
+    settings: Settings
+    store: Store
+    bus: Bus
+    live: Live
+    agents: Agents
+    authority: Authority
+    state_id: int = 0
+    """Uid of the newest event: the `cluster-state-id` of every reply."""

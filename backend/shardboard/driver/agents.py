@@ -1,0 +1,98 @@
+"""Agents over HTTPS, both sides authenticated by certificates of the console's own CA."""
+
+import ssl
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
+
+import httpx
+from pydantic import TypeAdapter, ValidationError
+
+from shardboard.agent.contract import (
+    CommandResult,
+    NodeFacts,
+    RemoveShards,
+    Sample,
+    ShardCommand,
+    ShardOutcome,
+    ShardReport,
+    StartShards,
+)
+from shardboard.driver.ports import NodeRef
+from shardboard.errors import AgentRefused, AgentUnreachable
+
+QUICK = httpx.Timeout(5, connect=2)
+SLOW = httpx.Timeout(60, connect=2)
+BEAT = httpx.Timeout(3, connect=2)
+"""Samples come once a second: three seconds of silence is a broken stream."""
+
+_REPORTS = TypeAdapter(list[ShardReport])
+_OUTCOMES = TypeAdapter(list[ShardOutcome])
+_COMMANDS = TypeAdapter(list[ShardCommand])
+_RESULTS = TypeAdapter(list[CommandResult])
+
+
+class HttpAgents:
+    """Implements `ports.Agents`."""
+
+    def __init__(self, tls: ssl.SSLContext) -> None:
+        self._http = httpx.AsyncClient(verify=tls, limits=httpx.Limits(max_keepalive_connections=200), trust_env=False)
+
+    async def facts(self, node: NodeRef) -> NodeFacts:
+        with _translated(node):
+            return NodeFacts.model_validate_json(await self._call(node, "GET", "/facts", QUICK))
+
+    async def shards(self, node: NodeRef) -> list[ShardReport]:
+        return _REPORTS.validate_json(await self._call(node, "GET", "/shards", QUICK))
+
+    async def start(self, node: NodeRef, request: StartShards) -> list[ShardOutcome]:
+        return _OUTCOMES.validate_json(await self._call(node, "POST", "/shards/start", SLOW, request.model_dump_json().encode()))
+
+    async def remove(self, node: NodeRef, uids: Sequence[int]) -> list[ShardOutcome]:
+        body = RemoveShards(uids=list(uids)).model_dump_json().encode()
+        return _OUTCOMES.validate_json(await self._call(node, "POST", "/shards/remove", SLOW, body))
+
+    async def command(self, node: NodeRef, commands: Sequence[ShardCommand]) -> list[CommandResult]:
+        body = _COMMANDS.dump_json(list(commands))
+        return _RESULTS.validate_json(await self._call(node, "POST", "/shards/command", SLOW, body))
+
+    async def samples(self, node: NodeRef, after: int, boot: str) -> AsyncIterator[Sample]:
+        with _translated(node):
+            async with self._http.stream(
+                "GET", _url(node, "/samples"), params={"after": after, "boot": boot}, timeout=BEAT
+            ) as reply:
+                if reply.status_code != 200:
+                    raise AgentRefused(f"the agent of node {node.uid} answered {reply.status_code} to a request for samples")
+                async for line in reply.aiter_lines():
+                    yield Sample.model_validate_json(line)
+
+    async def close(self) -> None:
+        await self._http.aclose()
+
+    async def _call(self, node: NodeRef, method: str, path: str, timeout: httpx.Timeout, body: bytes | None = None) -> bytes:
+        headers = {"Content-Type": "application/json"} if body is not None else None
+        with _translated(node):
+            reply = await self._http.request(method, _url(node, path), content=body, headers=headers, timeout=timeout)
+        if reply.status_code != 200:
+            raise AgentRefused(f"the agent of node {node.uid} answered {reply.status_code} to {method} {path}")
+        return reply.content
+
+
+def _url(node: NodeRef, path: str) -> str:
+    host = f"[{node.addr}]" if ":" in node.addr else node.addr
+    return f"https://{host}:{node.port}{path}"
+
+
+@contextmanager
+def _translated(node: NodeRef) -> Iterator[None]:
+    """What went wrong on the way, as our own errors with a sentence."""
+    where = f"the agent of node {node.uid} ({node.addr}:{node.port})"
+    try:
+        yield
+    except httpx.ConnectTimeout as error:
+        raise AgentUnreachable(f"{where} does not accept connections in time") from error
+    except httpx.TimeoutException as error:
+        raise AgentUnreachable(f"{where} does not answer in time") from error
+    except httpx.TransportError as error:
+        raise AgentUnreachable(f"{where} cannot be reached: {error or type(error).__name__}") from error
+    except ValidationError as error:
+        raise AgentRefused(f"{where} said something that this console does not understand; are both the same release?") from error

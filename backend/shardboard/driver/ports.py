@@ -1,0 +1,44 @@
+"""The small interface that machines hide behind."""
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from shardboard.agent.contract import (
+    CommandResult,
+    NodeFacts,
+    Sample,
+    ShardCommand,
+    ShardOutcome,
+    ShardReport,
+    StartShards,
+)
+
+
+@dataclass(frozen=True)
+class NodeRef:
+    """Where a node's agent listens."""
+
+    uid: int
+    addr: str
+    port: int
+
+
+class Agents(Protocol):
+    """What the console may ask of agents. Every call raises AgentUnreachable or AgentRefused and may be repeated."""
+
+    async def facts(self, node: NodeRef) -> NodeFacts: ...
+
+    async def shards(self, node: NodeRef) -> list[ShardReport]: ...
+
+    async def start(self, node: NodeRef, request: StartShards) -> list[ShardOutcome]: ...
+
+    async def remove(self, node: NodeRef, uids: Sequence[int]) -> list[ShardOutcome]: ...
+
+    async def command(self, node: NodeRef, commands: Sequence[ShardCommand]) -> list[CommandResult]: ...
+
+    def samples(self, node: NodeRef, after: int, boot: str) -> AsyncIterator[Sample]:
+        """Samples newer than `after`, then each new one until the connection breaks."""
+        ...
+
+    async def close(self) -> None: ...
