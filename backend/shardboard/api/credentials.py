@@ -1,0 +1,145 @@
+"""How a request proves who sends it: HTTP Basic, a token in the header, or the browser's session cookie."""
+
+import base64
+import binascii
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+from fastapi import Request
+
+from shardboard.db import Store
+from shardboard.errors import ApiError, Forbidden, Unauthorized
+from shardboard.services import logins, passwords, tokens
+from shardboard.services.users import Principal
+from shardboard.state import cluster, users
+from shardboard.state.users import User
+
+COOKIE = "shardboard_session"
+PAGE_HEADER = "x-requested-with"
+_SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+@dataclass(frozen=True)
+class Login:
+    """A proven identity; `claims` when it came by a token or a session."""
+
+    principal: Principal
+    claims: tokens.Claims | None = None
+
+
+class Gate:
+    """What is remembered of logins while the console runs."""
+
+    def __init__(self) -> None:
+        self.verifier = passwords.Verifier()
+        self.audit = logins.AuditBudget()
+        self.ended: set[str] | None = None
+
+
+_gates: WeakKeyDictionary[Store, Gate] = WeakKeyDictionary()
+
+
+def gate(store: Store) -> Gate:
+    """The one gate of this store, whichever port a request came in by."""
+    return _gates.setdefault(store, Gate())
+
+
+def origin(request: Request) -> str:
+    """Where a request came from, for the audit events."""
+    return request.client.host if request.client else "an unknown address"
+
+
+def challenge(request: Request) -> dict[str, str]:
+    """Headers of a 401 reply. Only scripts are asked for a password this way: in a browser it would pop up a dialog."""
+    from_browser = PAGE_HEADER in request.headers or "sec-fetch-mode" in request.headers
+    return {} if from_browser else {"WWW-Authenticate": 'Basic realm="shardboard"'}
+
+
+async def prove(request: Request, store: Store) -> Login:
+    """The identity behind a request, by the first credentials it carries; raises what is wrong with them."""
+    authorization = request.headers.get("authorization")
+    if authorization is not None:
+        scheme, _, value = authorization.partition(" ")
+        match scheme.lower():
+            case "basic":
+                username, password = _split_basic(value)
+                user = await log_in(store, username, password, origin(request))
+                return Login(Principal(user.email, user.role))
+            case "jwt" | "bearer":
+                return await _by_token(store, value.strip(), "api")
+        raise Unauthorized("unauthorized", "This authorization scheme is unknown; use Basic, JWT or Bearer.")
+    cookie = request.cookies.get(COOKIE)
+    if cookie is None:
+        raise Unauthorized("unauthorized", "Log in first: no credentials were sent.")
+    if request.method not in _SAFE_METHODS and request.headers.get(PAGE_HEADER) != "shardboard":
+        # Another site can make a browser send its cookie, but not this header.
+        raise Forbidden(
+            "missing_header", "Changes made with the session cookie need the header X-Requested-With: shardboard."
+        )
+    return await _by_token(store, cookie, "session")
+
+
+async def try_prove(request: Request, store: Store) -> Login | ApiError:
+    """As `prove`, with the refusal as a value."""
+    try:
+        return await prove(request, store)
+    except ApiError as refusal:
+        return refusal
+
+
+async def log_in(store: Store, username: str, password: str, source: str, *, audit: bool = False) -> User:
+    """The user whose password this is. Counts failures in its own transaction, for the request's is rolled back."""
+    keeper = gate(store)
+    async with store.read() as session:
+        user = await logins.account(session, username)
+    known = user is not None and keeper.verifier.remembers(username, password, user.password_hash)
+    if user is not None and known and not audit:
+        return user
+    async with keeper.verifier.turn():
+        if not known:
+            user = await _verify(store, keeper, username, password, source)
+        if user is not None and (audit or user.failed_logins):
+            async with store.begin() as session:
+                user = await logins.succeeded(session, username, source, audit=audit)
+    if user is None:
+        raise Unauthorized("invalid_credentials", "Wrong user name or password.")
+    return user
+
+
+async def _verify(store: Store, keeper: Gate, username: str, password: str, source: str) -> User | None:
+    # Read again: while this attempt waited for its turn, others may have locked the user.
+    async with store.read() as session:
+        user = await logins.account(session, username)
+    if await passwords.matches(password, user.password_hash if user else None):
+        assert user is not None  # noqa: S101 - `matches` never says yes to nobody
+        keeper.verifier.remember(username, password, user.password_hash)
+        return user
+    audit, unlisted = keeper.audit.spend()
+    if user is not None or audit:
+        async with store.begin() as session:
+            await logins.failed(session, username, source, audit=audit, unlisted=unlisted)
+    return None
+
+
+async def _by_token(store: Store, token: str, use: tokens.Use) -> Login:
+    keeper = gate(store)
+    async with store.read() as session:
+        secret = (await cluster.load(session)).jwt_secret
+        claims = tokens.read(secret, token, use)
+        user = await users.by_email(session, claims.username)
+        ended = await tokens.ended(session) if keeper.ended is None else keeper.ended
+    if keeper.ended is None:  # still: a log-out meanwhile must not be overwritten
+        keeper.ended = ended
+    if user is None or tokens.password_mark(secret, user) != claims.password_mark or claims.token_id in keeper.ended:
+        raise Unauthorized("token_expired", "The login has ended; log in again.")
+    return Login(Principal(user.email, user.role), claims)
+
+
+def _split_basic(value: str) -> tuple[str, str]:
+    try:
+        username, colon, password = base64.b64decode(value.strip(), validate=True).decode().partition(":")
+    except (binascii.Error, UnicodeDecodeError):
+        colon = ""
+    if not colon:
+        raise Unauthorized("unauthorized", "The Basic credentials cannot be read.")
+    return username, password

@@ -1,0 +1,85 @@
+"""What handlers ask for in their signature: the console, a transaction, and who is calling.
+
+`Tx` ends before the response is sent (scope "function"), so a client never hears of a change that was not committed.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Annotated
+
+from fastapi import Depends, Request
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.api import credentials
+from shardboard.api.credentials import Login
+from shardboard.console import Console
+from shardboard.errors import ApiError, Forbidden
+from shardboard.services.users import ADMINS, EDITORS, VIEWERS, Principal
+
+__all__ = [
+    "Admin",
+    "CurrentLogin",
+    "Editor",
+    "Principal",
+    "Reader",
+    "TheConsole",
+    "Tx",
+    "Viewer",
+    "get_console",
+    "requires",
+]
+
+
+async def get_console(request: Request) -> Console:
+    console: Console = request.app.state.console
+    return console
+
+
+TheConsole = Annotated[Console, Depends(get_console)]
+
+
+async def evidence(request: Request, console: TheConsole) -> Login | ApiError:
+    """Who is calling, or why that is not proven; raised only by what needs to know."""
+    return await credentials.try_prove(request, console.store)
+
+
+Evidence = Annotated[Login | ApiError, Depends(evidence)]
+
+
+async def transaction(console: TheConsole, _evidence: Evidence) -> AsyncIterator[AsyncSession]:
+    """One request, one transaction. Credentials come first: judging them takes time and may write, too."""
+    async with console.store.begin() as session:
+        yield session
+
+
+async def reading(console: TheConsole, _evidence: Evidence) -> AsyncIterator[AsyncSession]:
+    async with console.store.read() as session:
+        yield session
+
+
+Tx = Annotated[AsyncSession, Depends(transaction, scope="function")]
+Reader = Annotated[AsyncSession, Depends(reading, scope="function")]
+
+
+async def current_login(proof: Evidence) -> Login:
+    if isinstance(proof, ApiError):
+        raise proof
+    return proof
+
+
+CurrentLogin = Annotated[Login, Depends(current_login)]
+
+
+def requires(roles: frozenset[str]) -> Callable[[Login], Awaitable[Principal]]:
+    """A dependency that lets only these management roles pass."""
+
+    async def check(login: CurrentLogin) -> Principal:
+        if login.principal.role not in roles:
+            raise Forbidden("unauthorized_action", f"The role {login.principal.role} does not allow this.")
+        return login.principal
+
+    return check
+
+
+Viewer = Annotated[Principal, Depends(requires(VIEWERS))]
+Editor = Annotated[Principal, Depends(requires(EDITORS))]
+Admin = Annotated[Principal, Depends(requires(ADMINS))]

@@ -1,0 +1,86 @@
+"""Users: the first administrator, and who may do what."""
+
+import logging
+import secrets
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.services import events, passwords
+from shardboard.settings import Settings
+from shardboard.state import users
+from shardboard.state.cluster import Cluster
+from shardboard.state.users import User
+
+log = logging.getLogger(__name__)
+
+ADMINS = frozenset({"admin"})
+USER_ADMINS = ADMINS | {"user_manager"}
+EDITORS = ADMINS | {"cluster_member", "db_member"}
+VIEWERS = EDITORS | USER_ADMINS | {"cluster_viewer", "db_viewer"}
+"""Management roles of the REST reference (2.8); `none` may do nothing here."""
+
+
+@dataclass(frozen=True)
+class Principal:
+    """Who sent a request."""
+
+    username: str
+    role: str
+
+
+async def first_start(session: AsyncSession, settings: Settings) -> str | None:
+    """Create the cluster row and the administrator where they are missing; returns a password if one was generated."""
+    if (await session.execute(select(Cluster.uid))).first() is None:
+        session.add(
+            Cluster(
+                name="shardboard.local",
+                created_at=datetime.now(UTC),
+                bootstrap_state="idle",
+                jwt_secret=secrets.token_urlsafe(48),
+            )
+        )
+    given = settings.admin_password.get_secret_value() if settings.admin_password else None
+    if await users.count(session):
+        await _mention_unused(session, settings.admin_user, given)
+        return None
+    password = given or passwords.generate()
+    await set_admin(session, settings.admin_user, password)
+    return None if given else password
+
+
+async def set_admin(session: AsyncSession, username: str, password: str, *, originator: str = "system") -> User:
+    """Make `username` an administrator with this password, whether it exists or not."""
+    passwords.check_length(password)
+    password_hash = await passwords.hashed(password)
+    user = await users.by_email(session, username)
+    if user is None:
+        user = User(
+            email=username,
+            name="Administrator",
+            password_hash=password_hash,
+            role="admin",
+            created_at=datetime.now(UTC),
+        )
+        session.add(user)
+        events.record(session, "user_created", f"User {username} was created.", source="cluster", originator=originator)
+    else:
+        user.password_hash = password_hash
+        user.role = "admin"
+        user.failed_logins = 0
+        user.locked_until = None
+        events.record(session, "user_updated", f"User {username} was changed.", source="cluster", originator=originator)
+    await session.flush()
+    return user
+
+
+async def _mention_unused(session: AsyncSession, username: str, given: str | None) -> None:
+    if given is None:
+        return
+    user = await users.by_email(session, username)
+    if user is None or not await passwords.matches(given, user.password_hash):
+        log.warning(
+            "SHARDBOARD_ADMIN_USER and SHARDBOARD_ADMIN_PASSWORD are used at the first start only; the users stay as they are"
+        )
