@@ -1,0 +1,23 @@
+/** Shards of the whole cluster: one cached list, filtered where it is shown. */
+import { queryOptions, useQuery } from '@tanstack/react-query';
+import { request } from './http';
+import type { Shard } from './types';
+
+export const shardsQuery = queryOptions({
+  queryKey: ['shards'],
+  queryFn: () => request<Shard[]>('GET', '/v1/shards'),
+});
+
+export function useBdbShards(bdbUid: number) {
+  return useQuery({
+    ...shardsQuery,
+    select: (list) => list.filter((shard) => shard.bdb_uid === bdbUid),
+  });
+}
+
+export function useNodeShards(nodeUid: number) {
+  return useQuery({
+    ...shardsQuery,
+    select: (list) => list.filter((shard) => shard.node_uid === String(nodeUid)),
+  });
+}

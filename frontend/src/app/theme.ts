@@ -1,0 +1,59 @@
+/** Mantine wearing our colours: the neutral surfaces and the one accent of theme.css. */
+import { createTheme, type MantineColorsTuple } from '@mantine/core';
+
+const accent: MantineColorsTuple = [
+  '#e8effc',
+  '#cfdcf7',
+  '#a9c3f5',
+  '#7eaaf8',
+  '#5a8dea',
+  '#3d74db',
+  '#2459c4',
+  '#1e4da9',
+  '#183f8c',
+  '#12316e',
+];
+
+export const theme = createTheme({
+  fontFamily: "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif",
+  fontFamilyMonospace: 'var(--mono)',
+  colors: { accent },
+  primaryColor: 'accent',
+  primaryShade: { light: 6, dark: 6 },
+  defaultRadius: 'sm',
+  fontSizes: { xs: '12px', sm: '13px', md: '13px', lg: '16px', xl: '20px' },
+  respectReducedMotion: true,
+  components: {
+    Button: { defaultProps: { size: 'xs' } },
+    TextInput: { defaultProps: { size: 'sm' } },
+    NumberInput: { defaultProps: { size: 'sm' } },
+    NativeSelect: { defaultProps: { size: 'sm' } },
+    SegmentedControl: { defaultProps: { size: 'xs' } },
+    Tooltip: { defaultProps: { openDelay: 300, multiline: true, maw: 320, withArrow: true } },
+    Menu: { defaultProps: { shadow: 'sm', transitionProps: { duration: 80 } } },
+    Modal: { defaultProps: { transitionProps: { duration: 100 }, overlayProps: { opacity: 0.5 } } },
+  },
+});
+
+export const cssVariables = () => ({
+  variables: {},
+  light: {
+    '--mantine-color-body': 'var(--surface)',
+    '--mantine-color-text': 'var(--text)',
+    '--mantine-color-dimmed': 'var(--text-dim)',
+    '--mantine-color-default-border': 'var(--border)',
+    '--mantine-color-placeholder': 'var(--text-dim)',
+    '--mantine-color-error': 'var(--broken)',
+    '--mantine-color-anchor': 'var(--accent)',
+  },
+  dark: {
+    '--mantine-color-body': 'var(--surface)',
+    '--mantine-color-text': 'var(--text)',
+    '--mantine-color-dimmed': 'var(--text-dim)',
+    '--mantine-color-default': 'var(--surface-2)',
+    '--mantine-color-default-border': 'var(--border)',
+    '--mantine-color-placeholder': 'var(--text-dim)',
+    '--mantine-color-error': 'var(--broken)',
+    '--mantine-color-anchor': 'var(--accent)',
+  },
+});

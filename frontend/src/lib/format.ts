@@ -1,0 +1,101 @@
+/** Numbers as people say them: three significant digits and a unit; an en dash for unknown. */
+
+export type Unit =
+  | 'ops'
+  | 'perSecond'
+  | 'count'
+  | 'bytes'
+  | 'bytesPerSecond'
+  | 'ratio'
+  | 'ms'
+  | 'cores'
+  | 'plain';
+
+export const UNKNOWN = '–';
+const SPACE = '\u00a0';
+const DECIMAL = ['', 'k', 'M', 'G', 'T'];
+const BINARY = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
+
+const SUFFIX: Record<Unit, string> = {
+  ops: 'ops/s',
+  perSecond: '/s',
+  count: '',
+  bytes: 'B',
+  bytesPerSecond: 'B/s',
+  ratio: '%',
+  ms: 'ms',
+  cores: 'cores',
+  plain: '',
+};
+
+export function isKnown(value: number | null | undefined): value is number {
+  return typeof value === 'number' && Number.isFinite(value);
+}
+
+/** Three significant digits without trailing zeros; whole part is never cut. */
+export function significant(value: number): string {
+  const size = Math.abs(value);
+  if (size >= 100) return String(Math.round(value));
+  return String(Number(value.toPrecision(3)));
+}
+
+interface Scale {
+  divisor: number;
+  prefix: string;
+}
+
+/** The power that puts `value` below its base, after rounding, so 999.6 becomes 1 k. */
+export function scaleFor(value: number, unit: Unit): Scale {
+  const binary = unit === 'bytes' || unit === 'bytesPerSecond';
+  const base = binary ? 1024 : 1000;
+  const names = binary ? BINARY : DECIMAL;
+  if (!binary && unit !== 'ops' && unit !== 'perSecond' && unit !== 'count' && unit !== 'plain') {
+    return { divisor: 1, prefix: '' };
+  }
+  let power = 0;
+  let divisor = 1;
+  while (power < names.length - 1 && Math.round(Math.abs(value) / divisor) >= base) {
+    power += 1;
+    divisor *= base;
+  }
+  return { divisor, prefix: names[power] ?? '' };
+}
+
+function withUnit(value: string, prefix: string, unit: Unit): string {
+  if (unit === 'bytes') return value + SPACE + prefix;
+  if (unit === 'bytesPerSecond') return `${value}${SPACE}${prefix}/s`;
+  const suffix = SUFFIX[unit];
+  if (unit === 'perSecond') return `${value}${prefix ? SPACE + prefix : ''}${SPACE}${suffix}`;
+  return [value, prefix, suffix].filter(Boolean).join(SPACE);
+}
+
+export function format(unit: Unit, value: number | null | undefined): string {
+  if (!isKnown(value)) return UNKNOWN;
+  if (unit === 'ratio') return significant(value * 100) + SPACE + SUFFIX.ratio;
+  if (unit === 'ms' && Math.abs(value) >= 1000) return `${significant(value / 1000)}${SPACE}s`;
+  const { divisor, prefix } = scaleFor(value, unit);
+  return withUnit(significant(value / divisor), prefix, unit);
+}
+
+/** The whole number behind a shortened one, for tooltips. */
+export function exact(unit: Unit, value: number | null | undefined): string {
+  if (!isKnown(value)) return UNKNOWN;
+  const shown = unit === 'ratio' ? value * 100 : value;
+  const text = shown.toLocaleString('en-US', { maximumFractionDigits: 3 });
+  return SUFFIX[unit] ? text + SPACE + SUFFIX[unit] : text;
+}
+
+/** Axis labels share the scale of the largest tick, so the eye compares like with like. */
+export function axisLabels(unit: Unit, ticks: readonly number[]): string[] {
+  const largest = ticks.reduce((max, tick) => Math.max(max, Math.abs(tick)), 0);
+  if (unit === 'ratio') return ticks.map((tick) => `${significant(tick * 100)}${SPACE}%`);
+  const { divisor, prefix } = scaleFor(largest, unit);
+  const mark = unit === 'bytesPerSecond' ? `${prefix}/s` : unit === 'ms' ? 'ms' : prefix;
+  return ticks.map((tick) =>
+    tick === 0 ? '0' : `${significant(tick / divisor)}${mark ? SPACE + mark : ''}`,
+  );
+}
+
+export function plural(count: number, one: string, many = `${one}s`): string {
+  return `${count.toLocaleString('en-US')}${SPACE}${count === 1 ? one : many}`;
+}

@@ -1,0 +1,51 @@
+/** Hash slots: parse, count, show and find what nobody serves. */
+
+export const SLOT_COUNT = 16_384;
+
+export interface SlotRange {
+  from: number;
+  to: number;
+}
+
+/** "0-2730,8000" → ranges, sorted; anything unreadable is left out. */
+export function parseSlots(text: string | undefined): SlotRange[] {
+  if (!text) return [];
+  const ranges: SlotRange[] = [];
+  for (const part of text.split(',')) {
+    const match = /^\s*(\d+)(?:-(\d+))?\s*$/.exec(part);
+    if (!match) continue;
+    const from = Number(match[1]);
+    const to = Number(match[2] ?? match[1]);
+    if (from <= to && to < SLOT_COUNT) ranges.push({ from, to });
+  }
+  return ranges.sort((a, b) => a.from - b.from);
+}
+
+export function countSlots(ranges: readonly SlotRange[]): number {
+  return ranges.reduce((sum, range) => sum + range.to - range.from + 1, 0);
+}
+
+export function showSlots(ranges: readonly SlotRange[]): string {
+  if (!ranges.length) return 'no slots';
+  return ranges.map(({ from, to }) => (from === to ? `${from}` : `${from}–${to}`)).join(', ');
+}
+
+export interface Segment<T> extends SlotRange {
+  owner: T | null;
+}
+
+/** The whole slot space in order: owned segments, and the holes between them. */
+export function segments<T>(owners: readonly { owner: T; ranges: SlotRange[] }[]): Segment<T>[] {
+  const owned = owners
+    .flatMap(({ owner, ranges }) => ranges.map((range) => ({ ...range, owner })))
+    .sort((a, b) => a.from - b.from);
+  const result: Segment<T>[] = [];
+  let next = 0;
+  for (const segment of owned) {
+    if (segment.from > next) result.push({ from: next, to: segment.from - 1, owner: null });
+    result.push(segment);
+    next = Math.max(next, segment.to + 1);
+  }
+  if (next < SLOT_COUNT) result.push({ from: next, to: SLOT_COUNT - 1, owner: null });
+  return result;
+}

@@ -1,0 +1,72 @@
+/** Instants and spans as text, in the reader's zone or UTC. */
+import { createStore } from './store';
+
+export type Zone = 'local' | 'utc';
+
+const KEY = 'shardboard.zone';
+
+function storedZone(): Zone {
+  try {
+    return localStorage.getItem(KEY) === 'utc' ? 'utc' : 'local';
+  } catch {
+    return 'local';
+  }
+}
+
+export const zoneStore = createStore<Zone>(storedZone());
+
+export function setZone(zone: Zone): void {
+  zoneStore.set(zone);
+  try {
+    localStorage.setItem(KEY, zone);
+  } catch {
+    // Without storage the choice lasts until the page is closed.
+  }
+}
+
+const pad = (value: number): string => String(value).padStart(2, '0');
+
+/** 14:03:07 */
+export function clock(ms: number, zone: Zone): string {
+  const date = new Date(ms);
+  return zone === 'utc'
+    ? `${pad(date.getUTCHours())}:${pad(date.getUTCMinutes())}:${pad(date.getUTCSeconds())}`
+    : `${pad(date.getHours())}:${pad(date.getMinutes())}:${pad(date.getSeconds())}`;
+}
+
+/** 2026-03-01 14:03:07 UTC */
+export function stamp(ms: number, zone: Zone): string {
+  const date = new Date(ms);
+  const day =
+    zone === 'utc'
+      ? `${date.getUTCFullYear()}-${pad(date.getUTCMonth() + 1)}-${pad(date.getUTCDate())}`
+      : `${date.getFullYear()}-${pad(date.getMonth() + 1)}-${pad(date.getDate())}`;
+  return `${day} ${clock(ms, zone)}${zone === 'utc' ? ' UTC' : ''}`;
+}
+
+/** 41 s · 2 min 3 s · 1 h 4 min · 3 d 2 h */
+export function duration(seconds: number): string {
+  const whole = Math.max(0, Math.round(seconds));
+  const units: [number, string][] = [
+    [86_400, 'd'],
+    [3_600, 'h'],
+    [60, 'min'],
+    [1, 's'],
+  ];
+  const first = units.findIndex(([size]) => whole >= size);
+  if (first === -1) return '0\u00a0s';
+  const [size, name] = units[first] ?? [1, 's'];
+  const head = `${Math.floor(whole / size)}\u00a0${name}`;
+  const next = units[first + 1];
+  if (!next) return head;
+  const rest = Math.floor((whole % size) / next[0]);
+  return rest ? `${head} ${rest}\u00a0${next[1]}` : head;
+}
+
+export function ago(ms: number, now: number): string {
+  const seconds = (now - ms) / 1000;
+  if (seconds < 2) return 'just now';
+  const text = duration(seconds);
+  // One unit is enough beyond a minute: "3 min ago", not "3 min 12 s ago".
+  return `${text.split(' ')[0]} ago`;
+}

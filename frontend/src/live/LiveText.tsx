@@ -1,0 +1,37 @@
+/** A live number that is written straight into its text node: no React render per sample. */
+import { useCallback, useRef } from 'react';
+import { exact, format, type Unit } from '@/lib/format';
+import { useLive, useTick } from './LiveProvider';
+
+interface Props {
+  topic: string;
+  uid: string | number;
+  /** One metric, or several to be summed. */
+  metric: string | readonly string[];
+  unit: Unit;
+  className?: string;
+}
+
+export function LiveText({ topic, uid, metric, unit, className }: Props) {
+  const live = useLive();
+  const ref = useRef<HTMLSpanElement>(null);
+  const names = typeof metric === 'string' ? metric : metric.join();
+  const draw = useCallback(() => {
+    const span = ref.current;
+    if (!span) return;
+    const ring = live.ring(topic);
+    const value = names
+      .split(',')
+      .reduce((sum, name) => sum + ring.latest(String(uid), name, live.edge()), 0);
+    const text = format(unit, value);
+    if (span.textContent === text) return;
+    span.textContent = text;
+    span.title = Number.isNaN(value) ? 'No sample in the last seconds' : exact(unit, value);
+  }, [live, topic, uid, names, unit]);
+  useTick(draw);
+  return (
+    <span ref={ref} className={className ? `num ${className}` : 'num'}>
+      –
+    </span>
+  );
+}

@@ -1,0 +1,41 @@
+/** Puts stream changes into the query cache, many at a time. */
+import type { QueryClient } from '@tanstack/react-query';
+import { foldList, RULES } from './fold';
+import type { Change, ChangeKind } from './frames';
+
+type ListKind = Exclude<ChangeKind, 'cluster'>;
+
+const KEYS: Record<ListKind, readonly [string]> = {
+  bdb: ['bdbs'],
+  node: ['nodes'],
+  shard: ['shards'],
+  action: ['actions'],
+  event: ['events'],
+};
+
+export function applyChanges(client: QueryClient, changes: readonly Change[]): void {
+  for (const kind of new Set(changes.map((change) => change.kind))) {
+    const group = changes.filter((change) => change.kind === kind);
+    if (kind === 'cluster') client.setQueryData(['cluster'], group.at(-1)?.object);
+    else if (kind in KEYS) fold(client, kind, group);
+  }
+}
+
+function fold(client: QueryClient, kind: ListKind, group: readonly Change[]): void {
+  const queryKey = KEYS[kind];
+  const entries = group.map(({ uid, object }) => ({ id: String(uid), object: object as never }));
+  client.setQueryData<readonly never[]>(queryKey, (list) =>
+    list ? foldList(list, entries, RULES[kind], kind === 'event' ? 'prepend' : 'append') : list,
+  );
+  // A reply on its way was computed before this change and would undo it: ask once more.
+  if (client.getQueryState(queryKey)?.fetchStatus === 'fetching') {
+    void client.invalidateQueries({ queryKey });
+  }
+}
+
+/** After every (re)connection: what changed while nobody listened. */
+export function refreshObjects(client: QueryClient): void {
+  for (const queryKey of [...Object.values(KEYS), ['cluster']]) {
+    void client.invalidateQueries({ queryKey });
+  }
+}

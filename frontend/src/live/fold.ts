@@ -1,0 +1,79 @@
+/**
+ * Pure fold of stream changes into cached lists. A list that did not change keeps its identity,
+ * an unchanged element too, so React renders only what is different. An older object never
+ * replaces a newer one: replies of the REST API and the stream may overtake each other.
+ */
+import type { Action, Bdb, LogEvent, Node, Shard } from '@/api/types';
+
+export interface Entry<T> {
+  id: string;
+  object: T | null;
+}
+
+interface Rules<T> {
+  id: (item: T) => string;
+  /** True when `next` is older than what is known and has to be ignored. */
+  stale: (known: T, next: T) => boolean;
+}
+
+const older = (known: string | undefined, next: string | undefined): boolean =>
+  known !== undefined && next !== undefined && Date.parse(next) < Date.parse(known);
+
+const DONE = new Set(['completed', 'failed']);
+
+export const RULES = {
+  bdb: {
+    id: (bdb: Bdb) => String(bdb.uid),
+    stale: (known: Bdb, next: Bdb) => older(known.last_changed_time, next.last_changed_time),
+  },
+  node: {
+    id: (node: Node) => String(node.uid),
+    stale: (known: Node, next: Node) => older(known.last_seen, next.last_seen),
+  },
+  shard: {
+    id: (shard: Shard) => String(shard.uid),
+    stale: (known: Shard, next: Shard) => older(known.report_timestamp, next.report_timestamp),
+  },
+  action: {
+    id: (action: Action) => action.action_uid,
+    stale: (known: Action, next: Action) => DONE.has(known.status) && !DONE.has(next.status),
+  },
+  event: {
+    id: (event: LogEvent) => String(event.uid),
+    stale: () => false,
+  },
+} satisfies Record<string, Rules<never>>;
+
+function same(a: unknown, b: unknown): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
+}
+
+export function foldList<T>(
+  list: readonly T[],
+  entries: readonly Entry<T>[],
+  rules: Rules<T>,
+  order: 'append' | 'prepend' = 'append',
+): readonly T[] {
+  const last = new Map<string, Entry<T>>();
+  for (const entry of entries) {
+    const before = last.get(entry.id);
+    const overtaken = before?.object && entry.object && rules.stale(before.object, entry.object);
+    if (!overtaken) last.set(entry.id, entry);
+  }
+  let changed = false;
+  const kept: T[] = [];
+  for (const item of list) {
+    const entry = last.get(rules.id(item));
+    last.delete(rules.id(item));
+    if (!entry) kept.push(item);
+    else if (!entry.object) changed = true;
+    else if (rules.stale(item, entry.object) || same(item, entry.object)) kept.push(item);
+    else {
+      kept.push(entry.object);
+      changed = true;
+    }
+  }
+  const added = [...last.values()].flatMap(({ object }) => (object === null ? [] : [object]));
+  if (!changed && !added.length) return list;
+  return order === 'append' ? [...kept, ...added] : [...added.reverse(), ...kept];
+}

@@ -1,0 +1,179 @@
+/**
+ * Everything live in one object: stream, rings, clock. Samples go from the stream into the
+ * rings and from there straight to canvases and text nodes, once per second; React hears only
+ * about objects that changed.
+ */
+import type { QueryClient } from '@tanstack/react-query';
+import { createStore } from '@/lib/store';
+import { applyChanges, refreshObjects } from './apply';
+import type { Change, FrameName, Frames, History, Sample } from './frames';
+import { RETENTION, TopicRing } from './ring';
+import { LiveStream, type StreamState } from './stream';
+
+export const BASE_TOPICS = ['cluster', 'nodes', 'bdbs'] as const;
+const HIDDEN_GRACE_MS = 30_000;
+const KEPT_DELAYS = 300;
+/** Rows (shard seconds) of history worth waiting for when a page opens. */
+const HISTORY_ROWS = 90_000;
+
+export class Live {
+  readonly state = createStore<StreamState>({ phase: 'idle' });
+  private readonly rings = new Map<string, TopicRing>();
+  private readonly wanted = new Map<string, number>();
+  private readonly listeners = new Set<() => void>();
+  private readonly delays: number[] = [];
+  private readonly stream: LiveStream;
+  private changes: Change[] = [];
+  private frame = 0;
+  private follow: ReturnType<typeof setTimeout> | undefined;
+  private hidden: ReturnType<typeof setTimeout> | undefined;
+  private running = false;
+  /** Console clock minus ours, so that the axis is right on a machine with a wrong clock. */
+  private offset = 0;
+
+  constructor(private readonly client: QueryClient) {
+    this.stream = new LiveStream({
+      open: (url) => new EventSource(url),
+      onFrame: (name, data) => this.received(name, data),
+      onState: (state) => this.state.set(state),
+      history: () => this.historySeconds(),
+    });
+  }
+
+  start(): void {
+    if (this.running) return;
+    this.running = true;
+    document.addEventListener('visibilitychange', this.onVisibility);
+    this.refollow();
+  }
+
+  stop(): void {
+    this.running = false;
+    document.removeEventListener('visibilitychange', this.onVisibility);
+    clearTimeout(this.follow);
+    this.stream.stop();
+    this.rings.clear();
+  }
+
+  retryNow(): void {
+    this.stream.retryNow();
+  }
+
+  /** Follows a topic for as long as somebody needs it. */
+  want(topic: string): () => void {
+    this.wanted.set(topic, (this.wanted.get(topic) ?? 0) + 1);
+    this.refollow();
+    return () => {
+      const left = (this.wanted.get(topic) ?? 1) - 1;
+      if (left > 0) this.wanted.set(topic, left);
+      else this.wanted.delete(topic);
+      this.refollow();
+    };
+  }
+
+  ring(topic: string): TopicRing {
+    let ring = this.rings.get(topic);
+    if (!ring) {
+      ring = new TopicRing();
+      this.rings.set(topic, ring);
+    }
+    return ring;
+  }
+
+  /** Called at most once per animation frame after samples arrived. */
+  onTick(listener: () => void): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  now(): number {
+    return Date.now() + this.offset;
+  }
+
+  /** The second at the right edge of live charts: moves on even when samples stop. */
+  edge(): number {
+    let newest = 0;
+    for (const topic of BASE_TOPICS) newest = Math.max(newest, this.ring(topic).newest);
+    const second = Math.floor(this.now() / 1000);
+    return second - newest > 2 ? second - 1 : newest;
+  }
+
+  /** Milliseconds from the agent's look to this page: newest, and 99th percentile. */
+  delay(): { last: number; p99: number } {
+    const sorted = [...this.delays].sort((a, b) => a - b);
+    const rank = Math.ceil(sorted.length * 0.99) - 1;
+    return { last: this.delays.at(-1) ?? Number.NaN, p99: sorted[rank] ?? Number.NaN };
+  }
+
+  /** Shard topics are wide: ask for fewer seconds when there are hundreds of shards. */
+  private historySeconds(): number {
+    const perShard = [...this.wanted.keys()].some((topic) => topic.startsWith('shards:'));
+    const shards = this.client.getQueryData<unknown[]>(['shards'])?.length ?? 0;
+    if (!perShard || !shards) return RETENTION;
+    return Math.min(RETENTION, Math.max(60, Math.floor(HISTORY_ROWS / shards)));
+  }
+
+  private refollow(): void {
+    if (!this.running) return;
+    clearTimeout(this.follow);
+    // A page change drops and adds topics in one go; wait for it to settle.
+    this.follow = setTimeout(() => {
+      for (const topic of this.rings.keys()) {
+        if (!this.isFollowed(topic)) this.rings.delete(topic);
+      }
+      this.stream.follow([...BASE_TOPICS, ...this.wanted.keys()]);
+    }, 30);
+  }
+
+  private isFollowed(topic: string): boolean {
+    return this.wanted.has(topic) || BASE_TOPICS.some((base) => base === topic);
+  }
+
+  private onVisibility = (): void => {
+    clearTimeout(this.hidden);
+    if (document.hidden) {
+      // Browsers allow six connections per host: a tab nobody sees gives its own back.
+      this.hidden = setTimeout(() => this.stream.pause(), HIDDEN_GRACE_MS);
+    } else {
+      this.refollow();
+    }
+  };
+
+  private received<N extends FrameName>(name: N, data: Frames[N]): void {
+    if (name === 'hello') {
+      this.offset = (data as Frames['hello']).server_time - Date.now();
+      refreshObjects(this.client);
+    } else if (name === 'history') this.insert(data as History);
+    else if (name === 'sample') this.add(data as Sample);
+    else if (name === 'change') this.changes.push(data as Change);
+    this.schedule();
+  }
+
+  private insert(history: History): void {
+    const ring = this.ring(history.topic);
+    ring.describe(history.metrics);
+    ring.advance(history.from + history.count - 1);
+    for (const [uid, rows] of Object.entries(history.series)) {
+      rows.forEach((row, index) => {
+        if (row) ring.write(history.from + index, uid, row);
+      });
+    }
+  }
+
+  private add(sample: Sample): void {
+    const ring = this.ring(sample.topic);
+    ring.advance(sample.t);
+    for (const [uid, values] of Object.entries(sample.series)) ring.write(sample.t, uid, values);
+    this.delays.push(this.now() - sample.at);
+    if (this.delays.length > KEPT_DELAYS) this.delays.shift();
+  }
+
+  private schedule(): void {
+    this.frame ||= requestAnimationFrame(() => {
+      this.frame = 0;
+      const changes = this.changes.splice(0);
+      if (changes.length) applyChanges(this.client, changes);
+      for (const listener of this.listeners) listener();
+    });
+  }
+}

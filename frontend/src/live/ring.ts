@@ -1,0 +1,104 @@
+/**
+ * The last 900 seconds of one topic: per series and metric a Float64Array indexed by epoch
+ * second modulo capacity. NaN is a second without a sample, and stays a gap on the chart.
+ */
+
+export const RETENTION = 900;
+/** A live number survives this many missing seconds before it turns into a dash. */
+const LATEST_WITHIN = 3;
+
+export type Values = readonly (number | null)[];
+
+export class TopicRing {
+  metrics: readonly string[] = [];
+  /** Newest second written; 0 before the first sample. */
+  newest = 0;
+  private readonly series = new Map<string, Float64Array[]>();
+  private columns = new Map<string, number>();
+
+  constructor(readonly capacity = RETENTION) {}
+
+  /** A different metric list means another console version: what was kept cannot be trusted. */
+  describe(metrics: readonly string[]): void {
+    if (metrics.join() === this.metrics.join()) return;
+    this.metrics = [...metrics];
+    this.columns = new Map(metrics.map((name, index) => [name, index]));
+    this.series.clear();
+    this.newest = 0;
+  }
+
+  write(second: number, uid: string, values: Values): void {
+    if (second <= this.newest - this.capacity) return;
+    this.advance(second);
+    const columns = this.columnsOf(uid);
+    const slot = second % this.capacity;
+    for (let index = 0; index < columns.length; index += 1) {
+      const value = values[index];
+      const column = columns[index];
+      // A null never erases: a back-filled second may arrive in parts.
+      if (column && value !== null && value !== undefined) column[slot] = value;
+    }
+  }
+
+  /** Forgets the seconds that fall out of the window when `second` becomes the newest. */
+  advance(second: number): void {
+    if (second <= this.newest) return;
+    const missed = this.newest ? Math.min(second - this.newest, this.capacity) : this.capacity;
+    const start = second - missed + 1;
+    for (const columns of this.series.values()) {
+      for (const column of columns) {
+        if (missed === this.capacity) column.fill(Number.NaN);
+        else for (let t = start; t <= second; t += 1) column[t % this.capacity] = Number.NaN;
+      }
+    }
+    this.newest = second;
+  }
+
+  /** One value per second of [from, to]; NaN where nothing is known. */
+  read(uid: string, metric: string, from: number, to: number): Float64Array {
+    const result = new Float64Array(Math.max(0, to - from + 1)).fill(Number.NaN);
+    const column = this.column(uid, metric);
+    if (!column) return result;
+    const first = Math.max(from, this.newest - this.capacity + 1);
+    const last = Math.min(to, this.newest);
+    for (let t = first; t <= last; t += 1) {
+      result[t - from] = column[t % this.capacity] ?? Number.NaN;
+    }
+    return result;
+  }
+
+  /** The newest value not older than a few seconds, else NaN. */
+  latest(uid: string, metric: string, at = this.newest): number {
+    const column = this.column(uid, metric);
+    if (!column) return Number.NaN;
+    const newest = Math.min(at, this.newest);
+    const oldest = Math.max(at - LATEST_WITHIN, this.newest - this.capacity + 1);
+    for (let t = newest; t >= oldest; t -= 1) {
+      const value = column[t % this.capacity] ?? Number.NaN;
+      if (!Number.isNaN(value)) return value;
+    }
+    return Number.NaN;
+  }
+
+  uids(): string[] {
+    return [...this.series.keys()];
+  }
+
+  drop(uid: string): void {
+    this.series.delete(uid);
+  }
+
+  private column(uid: string, metric: string): Float64Array | undefined {
+    const index = this.columns.get(metric);
+    return index === undefined ? undefined : this.series.get(uid)?.[index];
+  }
+
+  private columnsOf(uid: string): Float64Array[] {
+    let columns = this.series.get(uid);
+    if (!columns) {
+      columns = this.metrics.map(() => new Float64Array(this.capacity).fill(Number.NaN));
+      this.series.set(uid, columns);
+    }
+    return columns;
+  }
+}

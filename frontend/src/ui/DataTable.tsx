@@ -1,0 +1,125 @@
+/** The one table: columns are data, rows sort by header, a row may lead somewhere. */
+import { IconChevronDown, IconChevronUp } from '@tabler/icons-react';
+import { type KeyboardEvent, type ReactNode, useMemo, useState } from 'react';
+import classes from './DataTable.module.css';
+
+export interface Column<T> {
+  id: string;
+  header: string;
+  cell: (row: T) => ReactNode;
+  /** Makes the column sortable. */
+  sort?: (row: T) => string | number;
+  align?: 'left' | 'right';
+  width?: string | number;
+  /** Dropped on narrow screens. */
+  optional?: boolean;
+}
+
+interface Props<T> {
+  label: string;
+  columns: readonly Column<T>[];
+  rows: readonly T[] | undefined;
+  rowKey: (row: T) => string | number;
+  onOpen?: (row: T) => void;
+  initialSort?: { id: string; descending?: boolean };
+  empty?: ReactNode;
+}
+
+const SKELETON_ROWS = 4;
+
+export function DataTable<T>(props: Props<T>) {
+  const { label, columns, rows, rowKey, onOpen, initialSort, empty } = props;
+  const [sort, setSort] = useState(initialSort);
+  const sorted = useMemo(() => sortRows(rows, columns, sort), [rows, columns, sort]);
+  if (rows?.length === 0 && empty) return <>{empty}</>;
+
+  const sortBy = (id: string) =>
+    setSort((now) => ({ id, descending: now?.id === id ? !now.descending : false }));
+
+  return (
+    <div className={classes.scroll}>
+      <table className={classes.table} aria-label={label} aria-busy={!rows}>
+        <thead>
+          <tr>
+            {columns.map((column) => (
+              <th
+                key={column.id}
+                scope="col"
+                style={{ width: column.width, textAlign: column.align }}
+                data-optional={column.optional || undefined}
+                aria-sort={
+                  sort?.id === column.id ? (sort.descending ? 'descending' : 'ascending') : undefined
+                }
+              >
+                {column.sort ? (
+                  <button type="button" onClick={() => sortBy(column.id)}>
+                    {column.header}
+                    {sort?.id === column.id &&
+                      (sort.descending ? <IconChevronDown size={12} /> : <IconChevronUp size={12} />)}
+                  </button>
+                ) : (
+                  column.header
+                )}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {sorted?.map((row) => (
+            <tr
+              key={rowKey(row)}
+              data-open={onOpen ? true : undefined}
+              onClick={onOpen && ((event) => !isControl(event.target) && onOpen(row))}
+              onKeyDown={onOpen && ((event) => openByEnter(event, () => onOpen(row)))}
+            >
+              {columns.map((column) => (
+                <td
+                  key={column.id}
+                  style={{ textAlign: column.align }}
+                  data-optional={column.optional || undefined}
+                >
+                  {column.cell(row)}
+                </td>
+              ))}
+            </tr>
+          ))}
+          {!rows &&
+            Array.from({ length: SKELETON_ROWS }, (_, index) => (
+              // biome-ignore lint/suspicious/noArrayIndexKey: placeholders have no identity
+              <tr key={index} className={classes.skeleton}>
+                {columns.map((column) => (
+                  <td key={column.id} data-optional={column.optional || undefined}>
+                    <span />
+                  </td>
+                ))}
+              </tr>
+            ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function sortRows<T>(
+  rows: readonly T[] | undefined,
+  columns: readonly Column<T>[],
+  sort: Props<T>['initialSort'],
+): readonly T[] | undefined {
+  const value = columns.find((column) => column.id === sort?.id)?.sort;
+  if (!rows || !value) return rows;
+  const sign = sort?.descending ? -1 : 1;
+  return [...rows].sort((a, b) => {
+    const x = value(a);
+    const y = value(b);
+    if (typeof x === 'number' && typeof y === 'number') return sign * (x - y);
+    return sign * String(x).localeCompare(String(y), 'en', { numeric: true });
+  });
+}
+
+function isControl(target: EventTarget): boolean {
+  return target instanceof Element && target.closest('a, button, input') !== null;
+}
+
+function openByEnter(event: KeyboardEvent, open: () => void): void {
+  if (event.key === 'Enter' && event.target === event.currentTarget) open();
+}

@@ -1,0 +1,12 @@
+/** What to show and what to do when there is nothing yet. */
+import type { ReactNode } from 'react';
+import classes from './ui.module.css';
+
+export function EmptyState({ title, children }: { title: string; children?: ReactNode }) {
+  return (
+    <div className={classes.empty}>
+      <h2>{title}</h2>
+      {children}
+    </div>
+  );
+}

@@ -1,0 +1,19 @@
+/** Name and value pairs; an unknown value is a dash. */
+import { Fragment, type ReactNode } from 'react';
+import { UNKNOWN } from '@/lib/format';
+import classes from './ui.module.css';
+
+export type Fact = readonly [name: string, value: ReactNode];
+
+export function Facts({ items }: { items: readonly Fact[] }) {
+  return (
+    <dl className={classes.facts}>
+      {items.map(([name, value]) => (
+        <Fragment key={name}>
+          <dt>{name}</dt>
+          <dd className="num">{value === undefined || value === '' ? UNKNOWN : value}</dd>
+        </Fragment>
+      ))}
+    </dl>
+  );
+}

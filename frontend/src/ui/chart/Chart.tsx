@@ -1,0 +1,130 @@
+/** The one chart: title, plot, legend. Redrawn in place; React renders only when the spec changes. */
+import { useComputedColorScheme } from '@mantine/core';
+import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { clock } from '@/lib/time';
+import { useZone } from '../zone';
+import classes from './Chart.module.css';
+import { ChartMenu } from './ChartMenu';
+import { Legend, type LegendHandle } from './Legend';
+import { ChartPlot } from './plot';
+import { useTimeAxis } from './TimeAxisContext';
+import type { ChartMark, ChartSpec } from './types';
+import 'uplot/dist/uPlot.min.css';
+
+interface Props {
+  spec: ChartSpec;
+  height?: number;
+  marks?: readonly ChartMark[];
+  /** More entries on top of the menu. */
+  menu?: ReactNode;
+  actions?: ReactNode;
+}
+
+const NO_MARKS: readonly ChartMark[] = [];
+
+export function Chart({ spec, height = 150, marks = NO_MARKS, menu, actions }: Props) {
+  const axis = useTimeAxis();
+  const zone = useZone();
+  const scheme = useComputedColorScheme('light');
+  const host = useRef<HTMLDivElement>(null);
+  const empty = useRef<HTMLDivElement>(null);
+  const bubble = useRef<HTMLDivElement>(null);
+  const legend = useRef<LegendHandle>(null);
+  const plot = useRef<ChartPlot | null>(null);
+  const marksNow = useRef(marks);
+  const [visible, setVisible] = useState<readonly boolean[]>([]);
+  const visibleNow = useRef(visible);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new colour scheme needs a new plot, its colours are read once
+  useEffect(() => {
+    if (!host.current) return;
+    let cursor: number | null = null;
+    const chart = new ChartPlot({
+      host: host.current,
+      spec,
+      axis,
+      height,
+      zone,
+      marks: () => marksNow.current,
+      visible: () => visibleNow.current,
+      onData: (data) => {
+        const any = data.raw.some((row, i) => !spec.series[i]?.limit && row.some((v) => v === v));
+        if (empty.current) empty.current.hidden = any;
+      },
+      onCursor: (index) => {
+        cursor = index;
+        const second = cursor === null ? undefined : chart.data.x[cursor];
+        const time = second === undefined ? null : clock(second * 1000, zone);
+        legend.current?.show(chart.data, time === null ? null : cursor, time);
+      },
+      onMark: (mark, left) => {
+        const label = bubble.current;
+        if (!label) return;
+        label.hidden = mark === null;
+        if (mark) {
+          label.textContent = `${clock(mark.at, zone)} ${mark.label}`;
+          label.style.left = `${left}px`;
+        }
+      },
+    });
+    plot.current = chart;
+    chart.update();
+    const stops = [
+      spec.source.subscribe(() => chart.update()),
+      axis.subscribe(() => chart.update()),
+    ];
+    return () => {
+      for (const stop of stops) stop();
+      plot.current = null;
+      chart.destroy();
+    };
+  }, [spec, axis, height, zone, scheme]);
+
+  useEffect(() => {
+    marksNow.current = marks;
+    visibleNow.current = visible;
+    plot.current?.update();
+  }, [marks, visible]);
+
+  const toggle = (index: number, add: boolean) => {
+    setVisible((now) => isolate(now, spec.series.length, index, add));
+  };
+
+  return (
+    <section className={classes.card} aria-label={spec.title}>
+      <header className={classes.header}>
+        <h3 className={classes.title}>{spec.title}</h3>
+        {actions}
+        <ChartMenu spec={spec} plot={() => plot.current} extra={menu} />
+      </header>
+      <div className={classes.body} style={{ height }}>
+        <div ref={host} className={classes.plot} />
+        <div ref={bubble} className={classes.bubble} hidden />
+        <div ref={empty} className={classes.empty} hidden>
+          <strong>No data</strong>
+          <span>{spec.emptyReason ?? 'No sample arrived in this time range.'}</span>
+        </div>
+      </div>
+      <Legend
+        ref={legend}
+        series={spec.series}
+        unit={spec.unit}
+        visible={visible}
+        onToggle={toggle}
+      />
+    </section>
+  );
+}
+
+/** Click shows one series alone, click again shows all; with shift one is added or removed. */
+export function isolate(
+  now: readonly boolean[],
+  count: number,
+  index: number,
+  add: boolean,
+): readonly boolean[] {
+  const current = Array.from({ length: count }, (_, i) => now[i] ?? true);
+  if (add) return current.map((on, i) => (i === index ? !on : on));
+  const alone = current.every((on, i) => on === (i === index));
+  return current.map((_, i) => alone || i === index);
+}

@@ -1,0 +1,66 @@
+/** Take a chart away: CSV, PNG, or the call that returns its numbers. */
+import { ActionIcon, Menu } from '@mantine/core';
+import { IconApi, IconCheck, IconDotsVertical, IconPhoto, IconTable } from '@tabler/icons-react';
+import { type ReactNode, useState } from 'react';
+import { copyImage, copyText } from '@/lib/clipboard';
+import type { ChartPlot } from './plot';
+import { toCsv } from './prepare';
+import type { ChartSpec } from './types';
+
+interface Props {
+  spec: ChartSpec;
+  plot: () => ChartPlot | null;
+  extra?: ReactNode;
+}
+
+export function ChartMenu({ spec, plot, extra }: Props) {
+  const [done, setDone] = useState<string | null>(null);
+  const report = (what: string) => {
+    setDone(what);
+    setTimeout(() => setDone(null), 1500);
+  };
+  const csv = async () => {
+    const data = plot()?.data;
+    if (!data) return;
+    const labels = spec.series.map((series) => `${series.label} (${spec.unit})`);
+    await copyText(toCsv(data.x, labels, data.raw));
+    report('CSV copied');
+  };
+  const png = async () => {
+    const canvas = plot()?.canvas();
+    if (canvas) report(await copyImage(canvas, spec.title));
+  };
+  const call = async () => {
+    await copyText(spec.apiCall ?? '');
+    report('Call copied');
+  };
+  return (
+    <Menu position="bottom-end" withinPortal closeOnItemClick>
+      <Menu.Target>
+        <ActionIcon
+          variant="subtle"
+          color="gray"
+          size="sm"
+          aria-label={done ?? `Options of ${spec.title}`}
+          title={done ?? undefined}
+        >
+          {done ? <IconCheck size={15} /> : <IconDotsVertical size={15} />}
+        </ActionIcon>
+      </Menu.Target>
+      <Menu.Dropdown>
+        {extra}
+        <Menu.Item leftSection={<IconTable size={15} />} onClick={csv}>
+          Copy as CSV
+        </Menu.Item>
+        <Menu.Item leftSection={<IconPhoto size={15} />} onClick={png}>
+          Copy as PNG
+        </Menu.Item>
+        {spec.apiCall && (
+          <Menu.Item leftSection={<IconApi size={15} />} onClick={call}>
+            Copy API call
+          </Menu.Item>
+        )}
+      </Menu.Dropdown>
+    </Menu>
+  );
+}

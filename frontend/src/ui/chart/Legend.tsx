@@ -1,0 +1,114 @@
+/** Legend rows: min, avg, max, last. Figures are written into the cells, not rendered. */
+import { type Ref, useImperativeHandle, useRef, useState } from 'react';
+import { exact, format, type Unit } from '@/lib/format';
+import classes from './Chart.module.css';
+import { figures, type Prepared } from './prepare';
+import type { ChartSeries } from './types';
+
+const COLUMNS = ['min', 'avg', 'max', 'last'] as const;
+type Column = (typeof COLUMNS)[number];
+
+export interface LegendHandle {
+  show: (data: Prepared, cursor: number | null, time: string | null) => void;
+}
+
+interface Props {
+  ref: Ref<LegendHandle>;
+  series: readonly ChartSeries[];
+  unit: Unit;
+  visible: readonly boolean[];
+  onToggle: (index: number, add: boolean) => void;
+}
+
+export function Legend({ ref, series, unit, visible, onToggle }: Props) {
+  const table = useRef<HTMLTableElement>(null);
+  const data = useRef<Prepared | null>(null);
+  const [order, setOrder] = useState<{ by: Column; rank: number[] } | null>(null);
+  const sortable = series.length > 4;
+
+  useImperativeHandle(ref, () => ({
+    show: (next, cursor, time) => {
+      data.current = next;
+      const root = table.current;
+      if (!root) return;
+      const head = root.querySelector('[data-head="last"]');
+      if (head) write(head, time ?? 'last');
+      for (const row of root.querySelectorAll<HTMLElement>('tr[data-row]')) {
+        const values = next.raw[Number(row.dataset.row)];
+        if (!values) continue;
+        const result = figures(values);
+        if (cursor !== null) result.last = values[cursor] ?? Number.NaN;
+        for (const cell of row.querySelectorAll<HTMLElement>('td[data-column]')) {
+          const value = result[cell.dataset.column as Column];
+          if (write(cell, format(unit, value))) cell.title = exact(unit, value);
+        }
+      }
+    },
+  }));
+
+  const sortBy = (by: Column) => {
+    const raw = data.current?.raw ?? [];
+    const value = (index: number) => {
+      const found = figures(raw[index] ?? new Float64Array())[by];
+      return Number.isNaN(found) ? Number.NEGATIVE_INFINITY : found;
+    };
+    const rank = series.map((_, index) => index).sort((a, b) => value(b) - value(a));
+    setOrder({ by, rank });
+  };
+
+  const rows = order?.rank.length === series.length ? order.rank : series.map((_, index) => index);
+  return (
+    <table ref={table} className={classes.legend}>
+      <thead>
+        <tr>
+          <th scope="col">
+            <span className="sr-only">Series</span>
+          </th>
+          {COLUMNS.map((column) => (
+            <th key={column} scope="col" aria-sort={order?.by === column ? 'descending' : undefined}>
+              {sortable ? (
+                <button type="button" data-head={column} onClick={() => sortBy(column)}>
+                  {column}
+                </button>
+              ) : (
+                <span data-head={column}>{column}</span>
+              )}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((index) => (
+          <tr key={series[index]?.label} data-row={index} data-off={visible[index] === false || undefined}>
+            <th scope="row">
+              <button
+                type="button"
+                className={classes.series}
+                aria-pressed={visible[index] !== false}
+                title="Click: only this one. Shift-click: add or remove."
+                onClick={(event) => onToggle(index, event.shiftKey)}
+              >
+                <span
+                  className={series[index]?.limit ? classes.dash : classes.swatch}
+                  style={{ color: series[index]?.color }}
+                />
+                {series[index]?.label}
+              </button>
+            </th>
+            {COLUMNS.map((column) => (
+              <td key={column} data-column={column} className="num">
+                –
+              </td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function write(cell: Element, text: string): boolean {
+  if (cell.textContent === text) return false;
+  cell.textContent = text;
+  return true;
+}

@@ -1,0 +1,87 @@
+/** A chart without axes: the shape of the shared time range beside a number. */
+import { useComputedColorScheme } from '@mantine/core';
+import { useEffect, useRef } from 'react';
+import { resolveColor } from './palette';
+import { useTimeAxis } from './TimeAxisContext';
+import type { ChartSource } from './types';
+
+interface Props {
+  source: ChartSource;
+  color: string;
+  label: string;
+  height?: number;
+  /** A fixed top makes several sparklines comparable. */
+  max?: () => number;
+}
+
+export function Sparkline({ source, color, label, height = 28, max }: Props) {
+  const ref = useRef<HTMLCanvasElement>(null);
+  const axis = useTimeAxis();
+  const scheme = useComputedColorScheme('light');
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the colour depends on the scheme
+  useEffect(() => {
+    const canvas = ref.current;
+    if (!canvas) return;
+    const stroke = resolveColor(color);
+    const draw = () => {
+      const { from, to } = axis.window();
+      const rows = source.read(from, to);
+      const first = rows[0] ?? new Float64Array();
+      const values = rows.length > 1 ? first.map((_, t) => sumAt(rows, t)) : first;
+      paint(canvas, values, stroke, height, max?.());
+    };
+    draw();
+    const observer = new ResizeObserver(draw);
+    observer.observe(canvas);
+    const stops = [source.subscribe(draw), axis.subscribe(draw)];
+    return () => {
+      observer.disconnect();
+      for (const stop of stops) stop();
+    };
+  }, [source, color, height, axis, scheme, max]);
+
+  return (
+    <canvas ref={ref} role="img" aria-label={label} style={{ width: '100%', height, display: 'block' }} />
+  );
+}
+
+function sumAt(rows: Float64Array[], t: number): number {
+  return rows.reduce((sum, row) => sum + (row[t] ?? Number.NaN), 0);
+}
+
+function paint(
+  canvas: HTMLCanvasElement,
+  values: Float64Array,
+  stroke: string,
+  height: number,
+  fixedTop?: number,
+): void {
+  const ratio = devicePixelRatio || 1;
+  const width = canvas.clientWidth;
+  if (canvas.width !== Math.round(width * ratio)) canvas.width = Math.round(width * ratio);
+  if (canvas.height !== Math.round(height * ratio)) canvas.height = Math.round(height * ratio);
+  const context = canvas.getContext('2d');
+  if (!context) return;
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  context.clearRect(0, 0, width, height);
+  let top = fixedTop ?? 0;
+  if (!fixedTop) for (const value of values) if (value > top) top = value;
+  if (!top || values.length < 2) top ||= 1;
+  context.strokeStyle = stroke;
+  context.lineWidth = 1.25;
+  context.beginPath();
+  let pen = false;
+  values.forEach((value, index) => {
+    if (Number.isNaN(value)) {
+      pen = false;
+      return;
+    }
+    const x = (index / (values.length - 1)) * width;
+    const y = height - 1.5 - (value / top) * (height - 3);
+    if (pen) context.lineTo(x, y);
+    else context.moveTo(x, y);
+    pen = true;
+  });
+  context.stroke();
+}

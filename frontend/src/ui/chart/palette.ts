@@ -1,0 +1,39 @@
+/** Eight series colours, colour-blind safe, fixed per meaning; defined for both themes in CSS. */
+
+export const COLOR = {
+  read: 'var(--series-blue)',
+  write: 'var(--series-orange)',
+  other: 'var(--series-slate)',
+  memory: 'var(--series-green)',
+  limit: 'var(--series-rose)',
+  hit: 'var(--series-purple)',
+  conns: 'var(--series-ochre)',
+  keys: 'var(--series-sky)',
+  ingress: 'var(--series-blue)',
+  egress: 'var(--series-orange)',
+  evicted: 'var(--series-rose)',
+  expired: 'var(--series-ochre)',
+  cpuUser: 'var(--series-blue)',
+  cpuSystem: 'var(--series-orange)',
+  cpuWait: 'var(--series-rose)',
+  responsiveness: 'var(--series-purple)',
+} as const;
+
+/** For series that are told apart only by name, such as shards. */
+export const CYCLE = [
+  'var(--series-blue)',
+  'var(--series-orange)',
+  'var(--series-green)',
+  'var(--series-purple)',
+  'var(--series-ochre)',
+  'var(--series-sky)',
+  'var(--series-rose)',
+  'var(--series-slate)',
+] as const;
+
+/** Canvas knows no CSS variables: the computed colour. */
+export function resolveColor(color: string): string {
+  const name = /^var\((--[\w-]+)\)$/.exec(color)?.[1];
+  if (!name) return color;
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim() || '#888';
+}

@@ -1,0 +1,256 @@
+/** One uPlot, built once and fed in place: axes, gaps, crosshair, zoom, marks, values at the edge. */
+import uPlot from 'uplot';
+import { axisLabels, format } from '@/lib/format';
+import { clock, type Zone } from '@/lib/time';
+import { resolveColor } from './palette';
+import { niceCeiling, type Prepared, prepare } from './prepare';
+import type { ChartMark, ChartSpec, TimeAxis } from './types';
+
+const SYNC_KEY = 'page';
+const EDGE_WIDTH = 74;
+const LABEL_HEIGHT = 13;
+const FONT = '11px system-ui, sans-serif';
+const X_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900];
+const BINARY_STEPS = Array.from({ length: 50 }, (_, power) => 2 ** power);
+
+export interface PlotOptions {
+  host: HTMLElement;
+  spec: ChartSpec;
+  axis: TimeAxis;
+  height: number;
+  zone: Zone;
+  marks: () => readonly ChartMark[];
+  visible: () => readonly boolean[];
+  onData: (data: Prepared) => void;
+  /** Index of the second under the crosshair, null when it left. */
+  onCursor: (index: number | null) => void;
+  onMark: (mark: ChartMark | null, left: number) => void;
+}
+
+export class ChartPlot {
+  data: Prepared = { x: [], raw: [], drawn: [] };
+  private readonly plot: uPlot;
+  private readonly observer: ResizeObserver;
+  private top = 1;
+
+  constructor(private readonly options: PlotOptions) {
+    const { host, height } = options;
+    this.plot = new uPlot(this.settings(host.clientWidth || 300, height), [[]], host);
+    this.observer = new ResizeObserver(() => {
+      if (host.clientWidth) this.plot.setSize({ width: host.clientWidth, height });
+    });
+    this.observer.observe(host);
+  }
+
+  update(): void {
+    const { axis, spec } = this.options;
+    const { from, to } = axis.window();
+    const visible = this.options.visible();
+    const raw = spec.source.read(from, to);
+    const shown = raw.map((values, index) =>
+      visible[index] === false ? new Float64Array(values.length).fill(Number.NaN) : values,
+    );
+    const prepared = prepare(from, shown, spec.kind);
+    this.data = { ...prepared, raw };
+    this.top = spec.max ?? this.ceiling(prepared.drawn);
+    this.plot.setData([prepared.x, ...prepared.drawn] as uPlot.AlignedData, true);
+    this.options.onData(this.data);
+    this.options.onCursor(this.plot.cursor.idx ?? null);
+  }
+
+  canvas(): HTMLCanvasElement {
+    return this.plot.ctx.canvas;
+  }
+
+  destroy(): void {
+    this.observer.disconnect();
+    this.plot.destroy();
+  }
+
+  private ceiling(drawn: (number | null)[][]): number {
+    let max = 0;
+    for (const row of drawn) for (const value of row) if (value !== null && value > max) max = value;
+    const { unit } = this.options.spec;
+    return niceCeiling(max * 1.06, unit === 'bytes' || unit === 'bytesPerSecond');
+  }
+
+  private settings(width: number, height: number): uPlot.Options {
+    const { spec, axis, zone } = this.options;
+    const text = resolveColor('var(--text-dim)');
+    const grid = { stroke: resolveColor('var(--grid)'), width: 1 };
+    const binary = spec.unit === 'bytes' || spec.unit === 'bytesPerSecond';
+    return {
+      width,
+      height,
+      padding: [8, EDGE_WIDTH, 0, 0],
+      legend: { show: false },
+      ...(zone === 'utc' ? { tzDate: (ts: number) => uPlot.tzDate(new Date(ts * 1e3), 'Etc/UTC') } : {}),
+      cursor: {
+        y: false,
+        points: { size: 5 },
+        drag: { x: true, y: false, setScale: false },
+        sync: { key: SYNC_KEY, setSeries: false },
+        bind: { dblclick: () => () => (axis.reset(), null) },
+      },
+      scales: {
+        x: { time: true, range: () => this.range() },
+        y: { range: () => [0, this.top] },
+      },
+      axes: [
+        {
+          stroke: text,
+          grid,
+          ticks: { show: false },
+          font: FONT,
+          size: 24,
+          gap: 2,
+          space: 70,
+          incrs: X_STEPS,
+          values: (_, splits) => splits.map((second) => this.timeLabel(second, splits)),
+        },
+        {
+          stroke: text,
+          grid,
+          ticks: { show: false },
+          font: FONT,
+          size: 58,
+          gap: 4,
+          space: 34,
+          ...(binary ? { incrs: BINARY_STEPS } : {}),
+          values: (_, splits) => axisLabels(spec.unit, splits),
+        },
+      ],
+      series: [{}, ...spec.series.map((series, index) => this.line(series, index))],
+      bands: spec.kind === 'stacked' ? this.bands() : [],
+      hooks: {
+        setSelect: [(plot) => this.selected(plot)],
+        setCursor: [(plot) => this.moved(plot)],
+        draw: [(plot) => this.decorate(plot)],
+      },
+    };
+  }
+
+  private range(): [number, number] {
+    const { from, to } = this.options.axis.window();
+    return [from, to];
+  }
+
+  private timeLabel(second: number, splits: number[]): string {
+    const step = (splits[1] ?? 60) - (splits[0] ?? 0);
+    const text = clock(second * 1000, this.options.zone);
+    return step >= 60 ? text.slice(0, 5) : text;
+  }
+
+  private line(series: ChartSpec['series'][number], index: number): uPlot.Series {
+    const stroke = resolveColor(series.color);
+    const stacked = this.options.spec.kind === 'stacked';
+    return {
+      label: series.label,
+      stroke,
+      width: series.limit ? 1 : 1.5,
+      ...(series.limit ? { dash: [6, 4] } : {}),
+      ...(stacked && index === 0 ? { fill: `${stroke}38` } : {}),
+      points: { show: (plot, at) => isAlone(plot.data[at]), size: 3, fill: stroke },
+      spanGaps: false,
+    };
+  }
+
+  private bands(): uPlot.Band[] {
+    return this.options.spec.series.slice(1).map((series, index) => ({
+      series: [index + 2, index + 1],
+      fill: `${resolveColor(series.color)}38`,
+    }));
+  }
+
+  private selected(plot: uPlot): void {
+    const { left, width } = plot.select;
+    if (width < 6) return;
+    const from = Math.round(plot.posToVal(left, 'x'));
+    const to = Math.round(plot.posToVal(left + width, 'x'));
+    plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+    if (to - from >= 4) this.options.axis.zoom(from, to);
+  }
+
+  private moved(plot: uPlot): void {
+    this.options.onCursor(plot.cursor.idx ?? null);
+    const left = plot.cursor.left ?? -1;
+    const near = this.options
+      .marks()
+      .map((mark) => ({ mark, x: plot.valToPos(mark.at / 1000, 'x') }))
+      .filter(({ x }) => left >= 0 && Math.abs(x - left) < 6)
+      .sort((a, b) => Math.abs(a.x - left) - Math.abs(b.x - left))[0];
+    // Only the chart under the pointer speaks; the synced ones would repeat it.
+    const own = plot.over.matches(':hover');
+    this.options.onMark(own && near ? near.mark : null, (near?.x ?? 0) + plot.bbox.left / uPlot.pxRatio);
+  }
+
+  private decorate(plot: uPlot): void {
+    const { ctx, bbox } = plot;
+    ctx.save();
+    this.drawMarks(plot);
+    this.drawEdgeValues(plot, bbox.left + bbox.width + 5 * uPlot.pxRatio);
+    ctx.restore();
+  }
+
+  private drawMarks(plot: uPlot): void {
+    const { ctx, bbox } = plot;
+    const { from, to } = this.options.axis.window();
+    ctx.lineWidth = uPlot.pxRatio;
+    ctx.setLineDash([3 * uPlot.pxRatio, 3 * uPlot.pxRatio]);
+    for (const mark of this.options.marks()) {
+      const second = mark.at / 1000;
+      if (second < from || second > to) continue;
+      const x = Math.round(plot.valToPos(second, 'x', true)) + 0.5;
+      ctx.strokeStyle = resolveColor(`var(--mark-${mark.tone})`);
+      ctx.beginPath();
+      ctx.moveTo(x, bbox.top);
+      ctx.lineTo(x, bbox.top + bbox.height);
+      ctx.stroke();
+    }
+    ctx.setLineDash([]);
+  }
+
+  /** The current value of each line (or the sum of a stack) beside its end, never overlapping. */
+  private drawEdgeValues(plot: uPlot, left: number): void {
+    const { spec } = this.options;
+    const rows = spec.kind === 'stacked' ? this.data.drawn.slice(-1) : this.drawnNow(plot);
+    const labels = rows
+      .flatMap((row, index) => {
+        const value = row.slice(-4).findLast((v) => v !== null);
+        const series = spec.series[spec.kind === 'stacked' ? spec.series.length - 1 : index];
+        if (value === null || value === undefined || !series || series.limit) return [];
+        const color = spec.kind === 'stacked' ? 'var(--text)' : series.color;
+        return [{ y: plot.valToPos(value, 'y', true), text: format(spec.unit, value), color }];
+      })
+      .sort((a, b) => a.y - b.y);
+    if (labels.length > 4) return;
+    const { ctx, bbox } = plot;
+    const step = LABEL_HEIGHT * uPlot.pxRatio;
+    ctx.font = `600 ${11 * uPlot.pxRatio}px system-ui, sans-serif`;
+    ctx.textAlign = 'left';
+    ctx.textBaseline = 'middle';
+    let y = bbox.top + bbox.height - step * (labels.length - 0.5);
+    // From the bottom up there must be room for the rest; from the top down no overlap.
+    let previous = Number.NEGATIVE_INFINITY;
+    for (const label of labels) {
+      const place = Math.max(Math.min(label.y, y), previous + step, bbox.top + step / 2);
+      ctx.fillStyle = resolveColor(label.color);
+      ctx.fillText(label.text, left, place);
+      previous = place;
+      y += step;
+    }
+  }
+
+  private drawnNow(plot: uPlot): (number | null)[][] {
+    return plot.data.slice(1) as (number | null)[][];
+  }
+}
+
+/** A lone sample between two gaps has no line; show it as a point. */
+function isAlone(values: ArrayLike<number | null | undefined> | undefined): boolean {
+  if (!values) return false;
+  for (let index = 0; index < values.length; index += 1) {
+    if (values[index] != null && values[index - 1] == null && values[index + 1] == null) return true;
+  }
+  return false;
+}

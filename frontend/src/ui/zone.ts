@@ -1,0 +1,7 @@
+/** The reader's time zone choice, as a hook. */
+import { useSyncExternalStore } from 'react';
+import { type Zone, zoneStore } from '@/lib/time';
+
+export function useZone(): Zone {
+  return useSyncExternalStore(zoneStore.subscribe, zoneStore.get);
+}
