@@ -19,6 +19,10 @@ class Bus:
         for listener in tuple(self._listeners[topic]):
             listener.put(topic, message)
 
+    def heard(self, topic: str) -> bool:
+        """Whether anybody listens, so that an expensive message need not be made for nobody."""
+        return bool(self._listeners[topic])
+
     @contextmanager
     def listen(self, *topics: str) -> Iterator["Listener"]:
         """Queue everything published on `topics` while the block runs."""

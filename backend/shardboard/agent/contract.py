@@ -209,4 +209,6 @@ class Sample(Message):
     node: list[float]
     shards: dict[int, list[float | None]]
     missing: dict[int, str]
-    """Shards without values in this second, and why."""
+    """Shards that run but gave no values in this second, and why."""
+    died: dict[int, str]
+    """Shards whose process ended, and what is known of the reason."""

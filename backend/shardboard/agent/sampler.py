@@ -57,7 +57,8 @@ class Sampler:
         running = {uid: shard for uid, shard in self._supervisor.shards.items() if shard.state == "running"}
         results = await asyncio.gather(*(self._read(shard) for shard in running.values()))
         values: dict[int, list[float | None]] = {}
-        missing = {uid: shard.detail for uid, shard in self._supervisor.shards.items() if shard.state == "died"}
+        missing: dict[int, str] = {}
+        died = {uid: shard.detail for uid, shard in self._supervisor.shards.items() if shard.state == "died"}
         for uid, result in zip(running, results, strict=True):
             if isinstance(result, str):
                 missing[uid] = result
@@ -65,7 +66,14 @@ class Sampler:
                 values[uid] = result
         machine = self._machine.sample()
         sample = Sample(
-            seq=self._seq + 1, boot=self._boot, t=second, at=time.time(), node=machine, shards=values, missing=missing
+            seq=self._seq + 1,
+            boot=self._boot,
+            t=second,
+            at=time.time(),
+            node=machine,
+            shards=values,
+            missing=missing,
+            died=died,
         )
         async with self._grown:
             self._ring.append(sample)

@@ -75,8 +75,12 @@ class ShardSecond:
     __slots__ = ("connections", "hits", "is_primary", "metrics", "misses")
 
     def __init__(self, now: Mapping[str, Value], before: Mapping[str, Value] | None, seconds: int) -> None:
-        """`now` and `before` are raw samples by the agent's field names; `before` None when there is nothing to compare with."""
-        same_process = before is not None and before["started_at"] == now["started_at"] and 0 < seconds <= MAX_STEP
+        """`now` and `before` are raw samples by the agent's field names; `before` None when there is nothing to compare with.
+
+        Both carry `boot`, which differs between agent processes: each subtracts another amount of its own traffic.
+        """
+        same = before is not None and (before["started_at"], before["boot"]) == (now["started_at"], now["boot"])
+        same_process = same and 0 < seconds <= MAX_STEP
 
         def rate(name: str) -> Value:
             return per_second(now[name], before[name], seconds) if same_process and before is not None else None

@@ -1,0 +1,235 @@
+"""The last minutes of every metric, in memory: samples come in by node, whole seconds go out by topic.
+
+A second is told once every connected node has delivered it, or GRACE after its first sample; what comes later goes into the
+rings and is told again as a back-fill. Nothing here touches the store.
+"""
+
+import asyncio
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from shardboard.agent.contract import NODE_FIELDS, SHARD_FIELDS, Sample
+from shardboard.bus import Bus
+from shardboard.collectors.ring import Ring
+from shardboard.domain import rates
+from shardboard.domain.rates import ShardSecond, Value
+
+RETENTION = 900
+"""Seconds kept for cluster, nodes and databases."""
+SHARD_RETENTION = 300
+GRACE = 0.4
+"""Seconds to wait for slower nodes before a second is told without them."""
+
+METRICS = {"cluster": rates.BDB_METRICS, "bdbs": rates.BDB_METRICS, "nodes": rates.NODE_METRICS, "shards": rates.SHARD_METRICS}
+
+Raw = dict[str, Value]
+
+
+@dataclass(frozen=True)
+class Member:
+    """Where a shard belongs."""
+
+    bdb_uid: int
+    pair: int
+    node_uid: int
+
+
+@dataclass
+class _Second:
+    """One second while its samples arrive."""
+
+    nodes: dict[int, Raw] = field(default_factory=dict)
+    shards: dict[int, Raw] = field(default_factory=dict)
+    died: set[int] = field(default_factory=set)
+    at: float = 0.0
+    first_arrival: float = 0.0
+    told: bool = False
+
+
+class Live:
+    """Rings by topic and uid. Topics: `cluster`, `nodes`, `bdbs` and `shards:<bdb uid>`."""
+
+    def __init__(self, bus: Bus) -> None:
+        self._bus = bus
+        self._members: Mapping[int, Member] = {}
+        self._rings: dict[str, dict[str, Ring]] = defaultdict(dict)
+        self._seconds: dict[int, _Second] = {}
+        self._connected: set[int] = set()
+        self._backfilled: dict[str, tuple[int, int]] = {}
+        self._arrived = asyncio.Event()
+        self._boots: dict[int, tuple[str, int]] = {}
+        self.newest = 0
+        """The newest second that was told."""
+
+    def set_members(self, members: Mapping[int, Member]) -> None:
+        """Tell which shards exist; series of others are forgotten."""
+        self._members = members
+        alive = {(f"shards:{member.bdb_uid}", str(uid)) for uid, member in members.items()}
+        alive |= {("bdbs", str(member.bdb_uid)) for member in members.values()}
+        for topic in [topic for topic in self._rings if topic.startswith(("shards:", "bdbs"))]:
+            for uid in [uid for uid in self._rings[topic] if (topic, uid) not in alive]:
+                del self._rings[topic][uid]
+            if not self._rings[topic]:
+                del self._rings[topic]
+
+    def connect(self, node_uid: int) -> None:
+        """From now on seconds wait for this node."""
+        self._connected.add(node_uid)
+
+    def disconnect(self, node_uid: int) -> None:
+        self._connected.discard(node_uid)
+        self._arrived.set()
+
+    def resume_point(self, node_uid: int) -> tuple[str, int]:
+        """Boot identity and sequence number of the newest sample of a node, to ask for what came after."""
+        return self._boots.get(node_uid, ("", 0))
+
+    def ingest(self, node_uid: int, sample: Sample) -> None:
+        """Take one sample of one node."""
+        self._boots[node_uid] = (sample.boot, sample.seq)
+        second = self._seconds.setdefault(sample.t, _Second(first_arrival=time.monotonic()))
+        second.nodes[node_uid] = dict(zip(NODE_FIELDS, sample.node, strict=True))
+        boot = float(int(sample.boot[:8], 16))
+        for uid, values in sample.shards.items():
+            second.shards[uid] = {**dict(zip(SHARD_FIELDS, values, strict=True)), "boot": boot}
+        second.died |= sample.died.keys()
+        second.at = max(second.at, sample.at)
+        if second.told:
+            self._settle(sample.t, second)
+            self._note_backfill(sample.t)
+        self._arrived.set()
+
+    async def run(self) -> None:
+        """Tell seconds as they become complete, until cancelled."""
+        while True:
+            self._arrived.clear()
+            now = time.monotonic()
+            for t in sorted(t for t, second in self._seconds.items() if not second.told):
+                second = self._seconds[t]
+                if self._connected <= second.nodes.keys() or now - second.first_arrival > GRACE:
+                    self._tell(t, second)
+            self._flush_backfill()
+            self._forget()
+            waiting = any(not second.told for second in self._seconds.values())
+            try:
+                await asyncio.wait_for(self._arrived.wait(), 0.05 if waiting else 1.0)
+            except TimeoutError:
+                continue
+
+    def history(self, topic: str, seconds: int, after: int) -> dict[str, Any]:
+        """The `history` frame of a topic: the newest `seconds` seconds, but only those later than `after`."""
+        first = max(self.newest - seconds + 1, after + 1, self.newest - self._retention(topic) + 1)
+        return self._frame(topic, first, max(0, self.newest - first + 1))
+
+    def latest(self, topic: str, uid: str) -> dict[str, Value]:
+        """The newest told second of one series by metric name; empty when there is none."""
+        ring = self._rings.get(topic, {}).get(uid)
+        row = ring.get(self.newest) if ring is not None else None
+        return dict(zip(self._metrics(topic), row, strict=True)) if row is not None else {}
+
+    def _tell(self, t: int, second: _Second) -> None:
+        second.told = True
+        if t <= self.newest - RETENTION:
+            return
+        self._settle(t, second)
+        if t < self.newest:
+            self._note_backfill(t)
+            return
+        self.newest = t
+        for topic, rings in self._rings.items():
+            if self._bus.heard(f"frame:{topic}"):
+                series = {uid: row for uid, ring in rings.items() if (row := ring.get(t)) is not None}
+                frame = {"topic": topic, "t": t, "at": round(second.at * 1000), "series": series}
+                self._bus.publish(f"frame:{topic}", ("sample", t, frame))
+
+    def _note_backfill(self, t: int) -> None:
+        for topic in self._rings:
+            first, last = self._backfilled.get(topic, (t, t))
+            self._backfilled[topic] = (min(first, t), max(last, t))
+
+    def _settle(self, t: int, second: _Second) -> None:
+        """Compute every row of one second from its raw samples and the ones before."""
+        shards = {uid: self._shard_second(t, uid, raw) for uid, raw in second.shards.items() if uid in self._members}
+        offsets = {
+            (self._members[uid].bdb_uid, self._members[uid].pair): second.shards[uid]["repl_offset"]
+            for uid, shard in shards.items()
+            if shard.is_primary
+        }
+        for uid, shard in shards.items():
+            member = self._members[uid]
+            ahead, own = offsets.get((member.bdb_uid, member.pair)), second.shards[uid]["repl_offset"]
+            if not shard.is_primary and ahead is not None and own is not None:
+                shard.metrics["repl_lag_bytes"] = max(0.0, ahead - own)
+            self._ring(f"shards:{member.bdb_uid}", str(uid)).put(t, shard.row())
+        self._settle_databases(t, second, shards)
+        self._settle_nodes(t, second, shards)
+
+    def _settle_databases(self, t: int, second: _Second, shards: Mapping[int, ShardSecond]) -> None:
+        by_bdb: dict[int, list[int]] = defaultdict(list)
+        for uid, member in self._members.items():
+            by_bdb[member.bdb_uid].append(uid)
+        complete = True
+        for bdb_uid, uids in by_bdb.items():
+            known = [shards[uid] for uid in uids if uid in shards]
+            # A dead shard serves nothing and adds nothing; one that merely was not seen makes every sum a guess.
+            if known and all(uid in shards or uid in second.died for uid in uids):
+                self._ring("bdbs", str(bdb_uid)).put(t, rates.database(known))
+            else:
+                complete = False
+        if complete and by_bdb:
+            self._ring("cluster", "cluster").put(t, rates.database(list(shards.values())))
+
+    def _settle_nodes(self, t: int, second: _Second, shards: Mapping[int, ShardSecond]) -> None:
+        for node_uid, raw in second.nodes.items():
+            earlier = ((past, self._seconds[past].nodes.get(node_uid)) for past in self._past(t))
+            then, before = next(((past, found) for past, found in earlier if found is not None), (t, None))
+            own = [shard for uid, shard in shards.items() if self._members[uid].node_uid == node_uid]
+            self._ring("nodes", str(node_uid)).put(t, rates.node(raw, before, t - then, own))
+
+    def _shard_second(self, t: int, uid: int, raw: Raw) -> ShardSecond:
+        earlier = ((past, self._seconds[past].shards.get(uid)) for past in self._past(t))
+        then, before = next(((past, found) for past, found in earlier if found is not None), (t, None))
+        return ShardSecond(raw, before, t - then)
+
+    def _past(self, t: int) -> list[int]:
+        """The seconds that are still known and near enough for a rate, newest first."""
+        return [past for past in range(t - 1, t - 1 - rates.MAX_STEP, -1) if past in self._seconds]
+
+    def _flush_backfill(self) -> None:
+        for topic, (first, last) in self._backfilled.items():
+            first = max(first, self.newest - self._retention(topic) + 1)
+            if first <= last:
+                self._bus.publish(f"frame:{topic}", ("history", self.newest, self._frame(topic, first, last - first + 1)))
+        self._backfilled.clear()
+
+    def _frame(self, topic: str, first: int, count: int) -> dict[str, Any]:
+        rings = self._rings.get(topic, {}) if count > 0 else {}
+        series = {uid: ring.columns(first, count) for uid, ring in rings.items()}
+        return {"topic": topic, "metrics": self._metrics(topic), "from": first, "count": count, "series": series}
+
+    def _forget(self) -> None:
+        # Raw seconds are only needed for the rates of later ones; a restarted console gets up to 120 s at once.
+        for t in [t for t in self._seconds if t < self.newest - 150]:
+            del self._seconds[t]
+
+    def _ring(self, topic: str, uid: str) -> Ring:
+        rings = self._rings[topic]
+        if uid not in rings:
+            rings[uid] = Ring(len(self._metrics(topic)), self._retention(topic))
+        return rings[uid]
+
+    @staticmethod
+    def _metrics(topic: str) -> tuple[str, ...]:
+        return METRICS[topic.partition(":")[0]]
+
+    @staticmethod
+    def _retention(topic: str) -> int:
+        return SHARD_RETENTION if topic.startswith("shards:") else RETENTION
+
+
+def members(rows: Iterable[Any]) -> dict[int, Member]:
+    """From rows of `state.shards`."""
+    return {row.uid: Member(row.bdb_uid, row.pair, row.node_uid) for row in rows}

@@ -1,0 +1,326 @@
+"""What makes a wanted database valid: one small rule per field or pair of fields, each a pure function.
+
+A rule returns a `Fault` or None. `of_itself` needs nothing but the database, `among_others` also what the cluster knows.
+Types are already checked by the request schema.
+"""
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from shardboard.domain import hashing
+
+PORT_FIRST, PORT_LAST = 10000, 19999
+PORT_RESERVED = 10050
+MAX_SHARDS = 512
+MAX_MEMORY = 2**50
+"""1 PiB: more is a slip of the keyboard."""
+MIN_SHARD_MEMORY = 3 * 2**20
+"""An empty shard that serves every slot uses 2.8 MB itself; below this it could not hold one key."""
+MAX_UID = 10**9
+
+EVICTION_POLICIES = (
+    "volatile-lru",
+    "volatile-ttl",
+    "volatile-random",
+    "volatile-lfu",
+    "allkeys-lru",
+    "allkeys-random",
+    "allkeys-lfu",
+    "noeviction",
+)
+PROXY_POLICIES = ("single", "all-master-shards", "all-nodes")
+PLACEMENTS = ("dense", "sparse")
+PERSISTENCES = ("disabled", "snapshot", "aof")
+AOF_POLICIES = ("appendfsync-every-sec", "appendfsync-always")
+
+_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?")
+_VERSION = re.compile(r"([2-9])\.(\d{1,2})(?:\.\d{1,3})?", re.ASCII)
+_PASSWORD = re.compile(r"[!-~]{0,512}")
+
+Wanted = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """`kind` decides the HTTP status: schema 400, invalid 406, conflict 409. `code` is stable, `sentence` for a person."""
+
+    kind: Literal["schema", "invalid", "conflict"]
+    code: str
+    sentence: str
+    field: str
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What the cluster knows that a new database must fit into."""
+
+    taken_uids: Collection[int]
+    taken_ports: Collection[int]
+    reserved_ports: Collection[int]
+    eligible_nodes: Collection[int]
+    known_nodes: Collection[int]
+
+
+def of_itself(wanted: Wanted) -> Fault | None:
+    """The first fault of the full set of fields (defaults filled in), or None."""
+    return next((fault for rule in _RULES if (fault := rule(wanted)) is not None), None)
+
+
+def among_others(wanted: Wanted, around: Surroundings) -> Fault | None:
+    """The first conflict of a new, otherwise valid database with what exists."""
+    uid, port = wanted.get("uid"), wanted["port"]
+    if uid is not None and uid in around.taken_uids:
+        return Fault("conflict", "uid_exists", f"A database with uid {uid} exists already.", "uid")
+    if port and port in around.reserved_ports:
+        return _invalid("port_unavailable", f"Port {port} is reserved.", "port")
+    if port and port in around.taken_ports:
+        return _invalid("port_unavailable", f"Port {port} is used by another database.", "port")
+    strangers = [n for key in ("use_nodes", "avoid_nodes") for n in wanted[key] if n not in map(str, around.known_nodes)]
+    if strangers:
+        return _invalid("bad_request", f"There is no node {strangers[0]}.", "use_nodes")
+    if wanted["replication"] and len(around.eligible_nodes) < 2:
+        return _invalid(
+            "replication_node_violation",
+            "Replication needs at least two nodes that are up and accept shards, because a replica on its primary's node "
+            f"would be lost with it; there {_are(len(around.eligible_nodes))}.",
+            "replication",
+        )
+    return None
+
+
+def first_free_port(taken: Collection[int]) -> int | None:
+    """The port of a database that did not ask for one: the lowest from 12000 on, then the ones below."""
+    candidates = (*range(12000, PORT_LAST + 1), *range(PORT_FIRST, 12000))
+    return next((port for port in candidates if port != PORT_RESERVED and port not in taken), None)
+
+
+def copies(wanted: Wanted) -> int:
+    """How many processes hold each key."""
+    return 2 if wanted["replication"] else 1
+
+
+def shard_memory(memory_size: int, shards_count: int, replication: bool) -> int:
+    """Bytes per shard: `memory_size` is for the whole database, replicas included. 0 = unlimited."""
+    return memory_size // (shards_count * (2 if replication else 1))
+
+
+def _are(count: int) -> str:
+    return {0: "is none", 1: "is one"}.get(count, f"are {count}")
+
+
+def _invalid(code: str, sentence: str, field: str) -> Fault:
+    return Fault("invalid", code, sentence, field)
+
+
+def _schema(sentence: str, field: str) -> Fault:
+    return Fault("schema", "bad_request", sentence, field)
+
+
+def _one_of(wanted: Wanted, field: str, values: tuple[str, ...], code: str | None = None) -> Fault | None:
+    if wanted[field] in values:
+        return None
+    sentence = f"{field} must be one of {', '.join(values)}."
+    return _invalid(code, sentence, field) if code else _schema(sentence, field)
+
+
+def _uid(wanted: Wanted) -> Fault | None:
+    uid = wanted.get("uid")
+    if uid is None or 1 <= uid <= MAX_UID:
+        return None
+    return _schema(f"uid must be between 1 and {MAX_UID}.", "uid")
+
+
+def _name(wanted: Wanted) -> Fault | None:
+    name = wanted["name"]
+    if not name:
+        return _invalid("missing_db_name", "The database needs a name.", "name")
+    if len(name) > 63:
+        return _invalid("name_violation", f"The name has {len(name)} characters; 63 are allowed.", "name")
+    if not _NAME.fullmatch(name):
+        sentence = "The name may contain letters (A-Z, a-z), digits and hyphens, and must begin and end with a letter or digit."
+        return _invalid("name_violation", sentence, "name")
+    return None
+
+
+def _port(wanted: Wanted) -> Fault | None:
+    port = wanted["port"]
+    if port == 0:
+        return None
+    if not PORT_FIRST <= port <= PORT_LAST:
+        sentence = f"port must be between {PORT_FIRST} and {PORT_LAST}, or 0 to have one assigned."
+        return _invalid("port_unavailable", sentence, "port")
+    if port == PORT_RESERVED:
+        return _invalid("port_unavailable", f"Port {PORT_RESERVED} is reserved.", "port")
+    return None
+
+
+def _memory(wanted: Wanted) -> Fault | None:
+    size = wanted["memory_size"]
+    if not 0 <= size <= MAX_MEMORY:
+        return _schema(f"memory_size is a number of bytes between 0 (no limit) and {MAX_MEMORY}.", "memory_size")
+    processes = wanted["shards_count"] * copies(wanted)
+    if 0 < size < processes * MIN_SHARD_MEMORY:
+        sentence = (
+            f"memory_size is shared by {processes} shards (replicas included), and each needs at least "
+            f"{MIN_SHARD_MEMORY} bytes: give {processes * MIN_SHARD_MEMORY} or more, or 0 for no limit."
+        )
+        return _invalid("replication_size_violation", sentence, "memory_size")
+    return None
+
+
+def _shards(wanted: Wanted) -> Fault | None:
+    count = wanted["shards_count"]
+    if not 1 <= count <= MAX_SHARDS:
+        return _invalid("invalid_sharding", f"shards_count must be between 1 and {MAX_SHARDS}.", "shards_count")
+    if count > 1 and not wanted["sharding"]:
+        return _invalid("invalid_sharding", "More than one shard needs sharding to be true.", "sharding")
+    return None
+
+
+def _hashing(wanted: Wanted) -> Fault | None:
+    if wanted["hash_slots_policy"] != "16k":
+        code = "invalid_oss_cluster_configuration" if wanted["oss_cluster"] else "invalid_sharding"
+        return _invalid(code, "hash_slots_policy must be 16k: the engine has 16,384 hash slots.", "hash_slots_policy")
+    rules = [rule["regex"] for rule in wanted["shard_key_regex"]]
+    if not rules:
+        return None
+    verdict = hashing.judge(rules, implicit_shard_key=wanted["implicit_shard_key"])
+    if not verdict.refusal:
+        return None
+    code = "invalid_oss_cluster_configuration" if wanted["oss_cluster"] else "invalid_sharding"
+    return _invalid(code, verdict.refusal, "shard_key_regex")
+
+
+def _oss_cluster(wanted: Wanted) -> Fault | None:
+    if not wanted["oss_cluster"]:
+        return None
+    code = "invalid_oss_cluster_configuration"
+    if not wanted["sharding"]:
+        return _invalid(code, "The OSS cluster API needs sharding to be true; one shard is enough.", "oss_cluster")
+    if wanted["proxy_policy"] == "single":
+        sentence = "The OSS cluster API needs proxy_policy all-master-shards or all-nodes, so that clients reach every shard."
+        return _invalid(code, sentence, "proxy_policy")
+    return None
+
+
+def _persistence(wanted: Wanted) -> Fault | None:
+    code = "invalid_data_persistence"
+    wrong = _one_of(wanted, "data_persistence", PERSISTENCES, code) or _one_of(wanted, "aof_policy", AOF_POLICIES, code)
+    if wrong:
+        return wrong
+    if wanted["data_persistence"] == "snapshot" and not wanted["snapshot_policy"]:
+        sentence = 'data_persistence snapshot needs snapshot_policy, for example [{"secs": 3600, "writes": 1}].'
+        return _invalid(code, sentence, "snapshot_policy")
+    if any(point["secs"] < 1 or point["writes"] < 1 for point in wanted["snapshot_policy"]):
+        return _invalid(code, "secs and writes of snapshot_policy must be 1 or more.", "snapshot_policy")
+    return None
+
+
+def _tags(wanted: Wanted) -> Fault | None:
+    tags = wanted["tags"]
+    code = "invalid_bdb_tags"
+    if len(tags) > 30:
+        return _invalid(code, f"A database has at most 30 tags; these are {len(tags)}.", "tags")
+    if any(not 1 <= len(tag["key"]) <= 64 or len(tag["value"]) > 128 for tag in tags):
+        return _invalid(code, "A tag's key has 1 to 64 characters, its value at most 128.", "tags")
+    if len({tag["key"] for tag in tags}) < len(tags):
+        return _invalid(code, "Each tag key may be given once only.", "tags")
+    return None
+
+
+def _version(wanted: Wanted) -> Fault | None:
+    for field in ("version", "redis_version"):
+        if not _VERSION.fullmatch(wanted[field]):
+            return _invalid("invalid_version", f'{field} must look like "7.2" or "7.2.4".', field)
+    if _VERSION.sub(r"\1.\2", wanted["version"]) != _VERSION.sub(r"\1.\2", wanted["redis_version"]):
+        return _invalid("invalid_version", "version and redis_version name different versions.", "redis_version")
+    return None
+
+
+def _password(wanted: Wanted) -> Fault | None:
+    if _PASSWORD.fullmatch(wanted["authentication_redis_pass"]):
+        return None
+    sentence = "The password may have up to 512 printable ASCII characters, without spaces."
+    return _schema(sentence, "authentication_redis_pass")
+
+
+def _limits(wanted: Wanted) -> Fault | None:
+    if not 0 <= wanted["max_connections"] <= 1_000_000:
+        return _schema("max_connections must be between 0 (no limit) and 1000000.", "max_connections")
+    if not 1 <= wanted["maxclients"] <= 1_000_000:
+        return _schema("maxclients must be between 1 and 1000000.", "maxclients")
+    return None
+
+
+def _backup(wanted: Wanted) -> Fault | None:
+    if wanted["backup"] and not wanted["backup_interval"]:
+        return _invalid("missing_backup_interval", "A scheduled backup needs backup_interval, in seconds.", "backup_interval")
+    return None
+
+
+def _enums(wanted: Wanted) -> Fault | None:
+    return (
+        _one_of(wanted, "eviction_policy", EVICTION_POLICIES, "eviction_policy_violation")
+        or _one_of(wanted, "proxy_policy", PROXY_POLICIES, "invalid_proxy_policy")
+        or _one_of(wanted, "shards_placement", PLACEMENTS)
+        or _one_of(wanted, "oss_cluster_api_preferred_ip_type", ("internal", "external"))
+        or _one_of(wanted, "oss_cluster_api_preferred_endpoint_type", ("ip", "hostname"))
+    )
+
+
+def _unsupported(wanted: Wanted) -> Fault | None:
+    """Features that would be a false promise if the field were only echoed."""
+    for field, supported, code, what in _UNSUPPORTED:
+        if wanted.get(field, supported) != supported:
+            return _invalid(code, f"{what} supported; leave {field} out or send {_say(supported)}.", field)
+    return None
+
+
+def _say(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+_NO = "not_supported"
+_UNSUPPORTED: tuple[tuple[str, object, str, str], ...] = (
+    ("type", "redis", _NO, "Databases of another type than redis (memcached among them) are not"),
+    ("bigstore", False, _NO, "Databases on flash are not"),
+    ("crdt", False, _NO, "Active-Active databases are not"),
+    ("tls_mode", "disabled", _NO, "TLS between clients and databases is not"),
+    ("ssl", False, _NO, "TLS between clients and databases is not"),
+    ("authentication_ssl_client_certs", [], _NO, "Client certificates are not"),
+    ("data_internode_encryption", False, _NO, "Encryption between nodes is not"),
+    ("module_list", [], "missing_module", "No modules are installed, and adding them is not"),
+    ("rack_aware", False, "not_rack_aware", "Rack awareness is not"),
+    ("replica_sources", [], _NO, "Replicating from another database (Replica Of) is not"),
+    ("sync_sources", [], _NO, "Replicating from another database (Replica Of) is not"),
+    ("replica_sync", "disabled", _NO, "Replicating from another database (Replica Of) is not"),
+    ("sync", "disabled", _NO, "Replicating from another database (Replica Of) is not"),
+    ("dataset_import_sources", [], _NO, "Importing data is not"),
+    ("roles_permissions", [], "redis_acl_unsupported", "Database access by roles is not"),
+    ("acl", [], "redis_acl_unsupported", "Database access by ACL lists is not"),
+    ("disabled_commands", "", _NO, "Disabling commands is not"),
+    ("shards_blueprint", [], "bad_shards_blueprint", "Placing shards by a blueprint is not"),
+    ("backup", False, _NO, "Scheduled backups are not"),
+)
+
+_RULES = (
+    _uid,
+    _name,
+    _port,
+    _shards,
+    _memory,
+    _hashing,
+    _enums,
+    _oss_cluster,
+    _persistence,
+    _backup,
+    _unsupported,
+    _tags,
+    _version,
+    _password,
+    _limits,
+)
