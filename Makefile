@@ -98,7 +98,7 @@ check-openapi:
 .PHONY: check-migrations
 check-migrations:
 	@echo "== Migrations: the newest one makes the tables the code declares"
-	@scripts/check-migrations
+	@scripts/with-postgres $(bin)/python scripts/check-migrations
 
 .PHONY: check-compose
 check-compose:

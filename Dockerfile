@@ -1,0 +1,33 @@
+# One image for console and agents: Debian 13 with its Valkey 8.1, Python, and the built page.
+# Everything is pinned by digest or by lock; `make check` asserts it.
+
+FROM node:22-trixie-slim@sha256:b26b04c123d9ff8ab646ceb18b9d75a1173acf64b9a401094b906d27b29338d4 AS page
+WORKDIR /opt/shardboard
+COPY package.json package-lock.json ./
+COPY frontend/package.json frontend/
+RUN npm ci --ignore-scripts --no-audit --no-fund --workspace frontend
+COPY frontend frontend
+RUN npm run build
+
+FROM python:3.13-slim-trixie@sha256:9d2e5553305c7c7b0097999bb17187c69b921ccd6bc9d40e4bb5ebe652c00285 AS packages
+WORKDIR /opt/shardboard
+COPY requirements.lock ./
+RUN python -m venv .venv && .venv/bin/pip install --no-cache-dir --require-hashes --requirement requirements.lock
+COPY pyproject.toml LICENSE ./
+COPY backend/shardboard backend/shardboard
+RUN .venv/bin/pip install --no-cache-dir --no-deps --no-build-isolation --editable .
+
+FROM python:3.13-slim-trixie@sha256:9d2e5553305c7c7b0097999bb17187c69b921ccd6bc9d40e4bb5ebe652c00285
+COPY scripts/install-debian-packages /usr/local/sbin/
+RUN install-debian-packages valkey-server valkey-tools \
+  && rm -rf /var/lib/apt/lists/* /usr/local/sbin/install-debian-packages \
+  && useradd --system --uid 10001 --create-home --home-dir /var/lib/shardboard shardboard
+WORKDIR /opt/shardboard
+COPY --from=packages /opt/shardboard /opt/shardboard
+COPY --from=page /opt/shardboard/frontend/dist frontend/dist
+COPY migrations migrations
+COPY scripts/container-entrypoint /usr/local/bin/
+ENV PATH=/opt/shardboard/.venv/bin:$PATH PYTHONUNBUFFERED=1 SHARDBOARD_STATE_DIR=/var/lib/shardboard
+VOLUME /var/lib/shardboard
+ENTRYPOINT ["container-entrypoint"]
+CMD ["shardboard", "console"]
