@@ -81,7 +81,7 @@ lint-python:
 	@$(bin)/ruff format --check
 	@$(bin)/ruff check
 	@$(bin)/mypy
-	@$(bin)/lint-imports
+	@$(bin)/lint-imports --no-logo
 
 .PHONY: lint-page
 lint-page:
