@@ -1,7 +1,7 @@
 """Events: past tense, written in the same transaction as the change they tell of."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import JSON, func, select
@@ -30,6 +30,38 @@ class Event(Base):
     shard_uid: Mapped[int | None]
     action_uid: Mapped[str | None]
     details: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
+
+
+def record(
+    session: AsyncSession,
+    type_: str,
+    description: str,
+    *,
+    source: str,
+    severity: str = "INFO",
+    originator: str = "system",
+    bdb_uid: int | None = None,
+    node_uid: int | None = None,
+    shard_uid: int | None = None,
+    action_uid: str | None = None,
+    details: dict[str, Any] | None = None,
+) -> Event:
+    """Add one event: `description` is a past-tense sentence, `source` is cluster, node, bdb or shard."""
+    event = Event(
+        time=datetime.now(UTC),
+        type=type_,
+        severity=severity,
+        source=source,
+        description=description,
+        originator=originator,
+        bdb_uid=bdb_uid,
+        node_uid=node_uid,
+        shard_uid=shard_uid,
+        action_uid=action_uid,
+        details=details or {},
+    )
+    session.add(event)
+    return event
 
 
 async def newest_uid(session: AsyncSession) -> int:

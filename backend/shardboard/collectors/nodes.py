@@ -1,0 +1,122 @@
+"""Follows the samples of every node's agent, and records what changed: agents lost and back, shards that died or changed role."""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from shardboard.agent.contract import SHARD_FIELDS, Sample
+from shardboard.bus import Bus
+from shardboard.collectors import observations
+from shardboard.collectors.live import Live, members
+from shardboard.db import Store
+from shardboard.domain.observe import Observed, observe
+from shardboard.driver.ports import Agents, NodeRef
+from shardboard.errors import AgentError
+from shardboard.state import nodes, shards
+
+log = logging.getLogger(__name__)
+
+RETRY_SECONDS = 0.5
+LOST_AFTER = 3.0
+"""Seconds without a sample after which an agent counts as lost."""
+FACTS_EVERY = 60
+"""Samples between two looks at the machine's facts."""
+
+
+class NodeCollector:
+    """One task per node; starts and ends them as nodes come and go."""
+
+    def __init__(self, store: Store, bus: Bus, agents: Agents, live: Live) -> None:
+        self._store = store
+        self._bus = bus
+        self._agents = agents
+        self._live = live
+        self._followers: dict[int, asyncio.Task[None]] = {}
+        self._known: dict[int, Observed] = {}
+        self._members: Mapping[int, object] = {}
+
+    async def run(self) -> None:
+        """Follow all nodes until cancelled."""
+        with self._bus.listen("change") as changes:
+            try:
+                while True:
+                    await self._refresh()
+                    # Shards and nodes change rarely; a look every few seconds also covers another console on one store.
+                    message = await changes.get(timeout=5)
+                    while message is not None and message[1][0] not in ("node", "shard"):
+                        message = await changes.get(timeout=5)
+                    changes.drain()
+            finally:
+                for task in self._followers.values():
+                    task.cancel()
+
+    async def _refresh(self) -> None:
+        async with self._store.read() as session:
+            known_nodes = await nodes.every(session)
+            known_shards = await shards.every(session)
+        self._members = members(known_shards)
+        self._live.set_members(members(known_shards))
+        for shard in known_shards:
+            self._known.setdefault(shard.uid, Observed(shard.observed_status, shard.observed_role, shard.observed_link, shard.detail))
+        for uid in self._known.keys() - self._members.keys():
+            del self._known[uid]
+        for node in known_nodes:
+            if node.uid not in self._followers:
+                reference = NodeRef(node.uid, node.addr, node.agent_port)
+                self._followers[node.uid] = asyncio.create_task(self._follow(reference))
+        for uid in self._followers.keys() - {node.uid for node in known_nodes}:
+            self._followers.pop(uid).cancel()
+            self._live.disconnect(uid)
+
+    async def _follow(self, node: NodeRef) -> None:
+        loop = asyncio.get_running_loop()
+        connected: bool | None = None
+        last_sample = loop.time()
+        while True:
+            try:
+                boot, seq = self._live.resume_point(node.uid)
+                count = 0
+                async for sample in self._agents.samples(node, seq, boot):
+                    last_sample = loop.time()
+                    self._live.ingest(node.uid, sample)
+                    if not connected:
+                        connected = True
+                        self._live.connect(node.uid)
+                    if count % FACTS_EVERY == 0:
+                        await self._note_seen(node)
+                    count += 1
+                    await self._note_shards(sample)
+                reason = "its agent ended the stream of samples"
+            except AgentError as error:
+                reason = error.reason
+            except Exception:
+                log.exception("following node %s", node.uid)
+                reason = "the console failed to read its samples"
+            if connected is not False and loop.time() - last_sample > LOST_AFTER:
+                connected = False
+                self._live.disconnect(node.uid)
+                async with self._store.begin() as session:
+                    await observations.agent_lost(session, node.uid, reason)
+            await asyncio.sleep(RETRY_SECONDS)
+
+    async def _note_seen(self, node: NodeRef) -> None:
+        facts = await self._agents.facts(node)
+        async with self._store.begin() as session:
+            await observations.agent_seen(session, node.uid, facts.model_dump())
+
+    async def _note_shards(self, sample: Sample) -> None:
+        """Write what differs from what is known; most seconds that is nothing, and the store is left alone."""
+        at = datetime.fromtimestamp(sample.t, UTC)
+        seen = {uid: observe(dict(zip(SHARD_FIELDS, row, strict=True))) for uid, row in sample.shards.items()}
+        seen |= {uid: Observed("timeout", None, "", reason) for uid, reason in sample.missing.items()}
+        seen |= {uid: Observed("down", None, "", reason) for uid, reason in sample.died.items()}
+        changed = {
+            uid: observed for uid, observed in seen.items() if uid in self._members and self._known.get(uid) != observed
+        }
+        if not changed:
+            return
+        started = {uid: row[0] for uid, row in sample.shards.items() if uid in changed}
+        async with self._store.begin() as session:
+            await observations.shards_changed(session, changed, started, at)
+        self._known.update(changed)

@@ -1,0 +1,73 @@
+"""Recording what collectors saw. Only observed columns are written here, never desired state."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.domain.observe import Observed
+from shardboard.state import bdbs, nodes, shards
+from shardboard.state.bdbs import Bdb
+from shardboard.state.events import record
+from shardboard.state.shards import Shard
+
+
+async def agent_seen(session: AsyncSession, node_uid: int, facts: dict[str, Any]) -> None:
+    """The agent answers; an event if it did not before."""
+    node = await nodes.by_uid(session, node_uid)
+    if node is None:
+        return
+    if node.agent_status != "connected":
+        node.agent_status = "connected"
+        record(session, "node_agent_connected", f"The agent of node {node_uid} answered again.", source="node", node_uid=node_uid)
+    node.facts = facts
+    node.last_seen = datetime.now(UTC)
+
+
+async def agent_lost(session: AsyncSession, node_uid: int, reason: str) -> None:
+    """The agent does not answer. That says nothing about its shards, and the event says so."""
+    node = await nodes.by_uid(session, node_uid)
+    if node is None or node.agent_status == "lost":
+        return
+    node.agent_status = "lost"
+    description = f"The agent of node {node_uid} was lost: {reason}. Its shards may well be running; nobody watches them."
+    record(session, "node_agent_lost", description, source="node", severity="WARNING", node_uid=node_uid)
+
+
+async def shards_changed(
+    session: AsyncSession, changed: Mapping[int, Observed], started: Mapping[int, float | None], at: datetime
+) -> None:
+    """Write new conditions of shards, with an event for those a person wants to know of."""
+    for uid, observed in changed.items():
+        shard = await shards.by_uid(session, uid)
+        if shard is None:
+            continue
+        bdb = await bdbs.by_uid(session, shard.bdb_uid)
+        if bdb is not None and bdb.status not in ("pending", "delete-pending", "creation-failed"):
+            _tell(session, bdb, shard, observed)
+        shard.observed_status = observed.status
+        shard.observed_role = observed.role or shard.observed_role
+        shard.observed_link = observed.link
+        shard.detail = observed.detail
+        shard.observed_at = at
+        if started.get(uid) is not None:
+            shard.observed_started_at = datetime.fromtimestamp(started[uid] or 0, UTC)
+
+
+def _tell(session: AsyncSession, bdb: Bdb, shard: Shard, observed: Observed) -> None:
+    where = {"source": "shard", "bdb_uid": bdb.uid, "node_uid": shard.node_uid, "shard_uid": shard.uid}
+    name = f"Shard redis:{shard.uid} of {bdb.name} on node {shard.node_uid}"
+    if observed.status == "down" and shard.observed_status != "down":
+        kind = "primary" if (shard.observed_role or shard.role) == "master" else "replica"
+        told = f"{name} ({kind}) went down: {observed.detail}. It is not restarted by itself."
+        record(session, "shard_down", told, severity="ERROR", **where)  # type: ignore[arg-type]
+    elif observed.status == "ok" and shard.observed_status == "down":
+        record(session, "shard_up", f"{name} came up.", **where)  # type: ignore[arg-type]
+    if observed.role is not None and shard.observed_role is not None and observed.role != shard.observed_role:
+        became = "primary" if observed.role == "master" else "replica"
+        record(session, "shard_role_changed", f"{name} became {became}.", severity="WARNING", **where)  # type: ignore[arg-type]
+    if observed.link == "link_down" and shard.observed_link == "idle":
+        record(session, "replica_link_down", f"{name} lost the link to its primary.", severity="WARNING", **where)  # type: ignore[arg-type]
+    elif observed.link == "idle" and shard.observed_link in ("link_down", "in_progress"):
+        record(session, "replica_in_sync", f"{name} was in sync with its primary.", **where)  # type: ignore[arg-type]

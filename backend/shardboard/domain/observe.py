@@ -1,0 +1,23 @@
+"""What one sample says about the condition of a shard."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Observed:
+    """In the words of the REST reference (3.3): status ok, loading, timeout, down or unknown; role master or slave;
+    link idle (in sync), in_progress or link_down, empty for a primary."""
+
+    status: str
+    role: str | None
+    link: str
+    detail: str = ""
+
+
+def observe(raw: Mapping[str, float | None]) -> Observed:
+    """From a sample's values by the agent's field names."""
+    primary = raw["is_primary"] == 1.0
+    loading = raw["loading"] == 1.0
+    link = "" if primary else "idle" if raw["link_up"] == 1.0 else "in_progress" if loading else "link_down"
+    return Observed("loading" if loading else "ok", "master" if primary else "slave", link)

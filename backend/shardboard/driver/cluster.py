@@ -1,0 +1,161 @@
+"""A database's shards as one thing: what to tell agents so that they are born, and how they are seen to live."""
+
+import asyncio
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from shardboard.agent.contract import BdbSpec, CommandResult, Peer, ShardCommand, ShardSpec, StartShards
+from shardboard.domain.creation import Seen
+from shardboard.driver.ports import Agents, NodeRef
+
+BIG_CLUSTER = 128
+"""Shards above which gossip itself becomes a load: an idle 512-shard cluster costs 2.2 cores at the engine's defaults."""
+
+
+@dataclass(frozen=True)
+class ShardRef:
+    """One shard and where it is."""
+
+    uid: int
+    node: NodeRef
+    pair: int
+    role: str
+    slots: tuple[int, int]
+    port: int
+    bus_port: int
+    engine_id: str
+
+
+@dataclass(frozen=True)
+class Engine:
+    """Settings of the engine that all shards of a database share."""
+
+    uid: int
+    cluster: bool
+    admin_password: str
+    client_password: str
+    default_user: bool
+    maxmemory: int
+    eviction_policy: str
+    appendonly: bool
+    appendfsync_always: bool
+    save: Sequence[tuple[int, int]]
+    maxclients: int
+
+
+async def start(agents: Agents, engine: Engine, shards: Sequence[ShardRef], uids: Mapping[int, Sequence[int]]) -> dict[int, str]:
+    """Start the shards `uids` (by node) of a database made of `shards`. Reasons by uid of those that did not start."""
+    spec = _bdb_spec(engine, shards)
+    by_uid = {shard.uid: shard for shard in shards}
+    nodes = {shard.node.uid: shard.node for shard in shards}
+    requests = [
+        agents.start(nodes[node_uid], StartShards(bdb=spec, shards=[_shard_spec(by_uid[uid], shards, engine) for uid in chosen]))
+        for node_uid, chosen in uids.items()
+    ]
+    replies = await asyncio.gather(*requests)
+    return {outcome.uid: outcome.reason for reply in replies for outcome in reply if not outcome.ok}
+
+
+async def look(agents: Agents, shards: Sequence[ShardRef], *, cluster: bool) -> dict[int, Seen]:
+    """What agents and engines say of the shards; one that no agent knows is absent."""
+    seen: dict[int, Seen] = {}
+    running: list[ShardRef] = []
+    by_node = _by_node(shards)
+    reports = await asyncio.gather(*(agents.shards(node) for node in by_node))
+    for members, reported in zip(by_node.values(), reports, strict=True):
+        known = {report.uid: report for report in reported}
+        for shard in members:
+            report = known.get(shard.uid)
+            if report is None:
+                continue
+            if report.state == "running":
+                running.append(shard)
+            seen[shard.uid] = Seen(running=report.state == "running", died=report.detail if report.state == "died" else "")
+    states = await command(agents, running, "CLUSTER", "INFO") if cluster else {}
+    links = await command(agents, [shard for shard in running if shard.role == "slave"], "INFO", "replication")
+    for shard in running:
+        serves = not cluster or "cluster_state:ok" in _text(states.get(shard.uid))
+        in_sync = shard.role == "master" or "master_link_status:up" in _text(links.get(shard.uid))
+        seen[shard.uid] = Seen(running=True, serves=serves, in_sync=in_sync)
+    return seen
+
+
+async def command(agents: Agents, shards: Iterable[ShardRef], *argv: str) -> dict[int, CommandResult]:
+    """One engine command on each of the shards, all at once; results by uid."""
+    by_node = _by_node(shards)
+    requests = [
+        agents.command(node, [ShardCommand(uid=shard.uid, argv=list(argv)) for shard in members])
+        for node, members in by_node.items()
+    ]
+    return {result.uid: result for reply in await asyncio.gather(*requests) for result in reply}
+
+
+def _by_node(shards: Iterable[ShardRef]) -> dict[NodeRef, list[ShardRef]]:
+    by_node: dict[NodeRef, list[ShardRef]] = defaultdict(list)
+    for shard in shards:
+        by_node[shard.node].append(shard)
+    return by_node
+
+
+def _text(result: CommandResult | None) -> str:
+    return result.reply if result is not None and result.ok else ""
+
+
+def _bdb_spec(engine: Engine, shards: Sequence[ShardRef]) -> BdbSpec:
+    big = len(shards) > BIG_CLUSTER
+    return BdbSpec(
+        uid=engine.uid,
+        cluster=engine.cluster,
+        peers=_peers(shards) if engine.cluster else [],
+        admin_password=engine.admin_password,
+        client_password=engine.client_password,
+        default_user=engine.default_user,
+        maxmemory=engine.maxmemory,
+        eviction_policy=engine.eviction_policy,
+        appendonly=engine.appendonly,
+        appendfsync="always" if engine.appendfsync_always else "everysec",
+        save=list(engine.save),
+        node_timeout_ms=60000 if big else 5000,
+        hz=1 if big else 10,
+        maxclients=engine.maxclients,
+    )
+
+
+def _peers(shards: Sequence[ShardRef]) -> list[Peer]:
+    primaries = {shard.pair: shard for shard in shards if shard.role == "master"}
+    return [
+        Peer(
+            engine_id=shard.engine_id,
+            pair_id=_pair_id(primaries[shard.pair]),
+            address=shard.node.addr,
+            port=shard.port,
+            bus_port=shard.bus_port,
+            primary_engine_id=primaries[shard.pair].engine_id if shard.role == "slave" else None,
+            slots=shard.slots if shard.role == "master" else None,
+            epoch=shard.pair + 1,  # unique among primaries; a replica carries its primary's
+        )
+        for shard in shards
+    ]
+
+
+def _shard_spec(shard: ShardRef, shards: Sequence[ShardRef], engine: Engine) -> ShardSpec:
+    primary = None
+    if shard.role == "slave" and not engine.cluster:
+        head = next(other for other in shards if other.pair == shard.pair and other.role == "master")
+        primary = (head.node.addr, head.port)
+    return ShardSpec(
+        uid=shard.uid,
+        bdb_uid=engine.uid,
+        engine_id=shard.engine_id,
+        port=shard.port,
+        bus_port=shard.bus_port,
+        role="master" if shard.role == "master" else "slave",
+        primary=primary,
+    )
+
+
+def _pair_id(primary: ShardRef) -> str:
+    """Valkey's shard-id, common to a primary and its replicas: derived, because any 40 hex digits will do."""
+    return hashlib.sha1(primary.engine_id.encode(), usedforsecurity=False).hexdigest()

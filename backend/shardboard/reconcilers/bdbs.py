@@ -1,0 +1,199 @@
+"""The steps of creating, changing, flushing and deleting databases."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.agent.contract import CommandResult
+from shardboard.db import Store
+from shardboard.domain import creation
+from shardboard.driver import cluster
+from shardboard.driver.ports import Agents
+from shardboard.reconcilers import load
+from shardboard.reconcilers.loop import Outcome, Stepper
+from shardboard.state import bdbs, nodes, shards
+from shardboard.state.actions import Action
+from shardboard.state.events import record
+
+START, SERVE, SYNC = "Start the shards", "Serve all slots", "Bring the replicas in sync"
+
+
+def steppers(store: Store, agents: Agents) -> dict[str, Stepper]:
+    """By the names that `services/bdbs.py` queues."""
+    return {
+        "SMCreateBDB": Create(store, agents),
+        "SMDeleteBDB": Delete(store),
+        "SMUpdateBDB": Update(store, agents),
+        "SMFlushBDB": Flush(store, agents),
+    }
+
+
+class Create:
+    """Starts every shard with a complete `nodes.conf` and waits until all serve and all replicas are in sync."""
+
+    def __init__(self, store: Store, agents: Agents) -> None:
+        self._store = store
+        self._agents = agents
+
+    async def step(self, action: Action) -> Outcome:
+        database = await load.database(self._store, action.object_uid)
+        if database is None or database.status != "pending":
+            return Outcome(failed="The database was deleted while it was being created.")
+        seen = await cluster.look(self._agents, database.shards, cluster=database.engine.cluster)
+        step = creation.next_step(database.wanted, seen)
+        if step.failed:
+            return Outcome(failed=step.failed)
+        if step.done:
+            return Outcome(finished=True)
+        steps = _creation_steps(step, replicas=any(shard.role == "slave" for shard in database.shards))
+        if step.start:
+            refused = await cluster.start(self._agents, database.engine, database.shards, step.start)
+            if refused:
+                return Outcome(failed=_refusal(refused))
+        return Outcome(progress=step.progress, steps=steps, again_in=max(0.03, len(database.shards) / 1000))
+
+    async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
+        bdb = await bdbs.by_uid(session, action.object_uid)
+        if bdb is not None:
+            bdb.status, bdb.action_uid = "active", None
+            took = (datetime.now(UTC) - action.created_at).total_seconds()
+            _tell(session, action, "bdb_activated", f"Database {bdb.name} became active after {took:.1f} s.")
+
+    async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
+        bdb = await bdbs.by_uid(session, action.object_uid)
+        if bdb is None or bdb.status != "pending":
+            return
+        bdb.status, bdb.status_detail, bdb.action_uid = "creation-failed", reason, None
+        for shard in await shards.of_bdb(session, bdb.uid):
+            shard.desired = "absent"
+        told = f"Database {bdb.name} could not be created: {reason} What had been started is removed."
+        _tell(session, action, "bdb_creation_failed", told, severity="ERROR")
+
+
+class Delete:
+    """Waits until the removal loop has ended all shards it can reach."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def step(self, action: Action) -> Outcome:
+        async with self._store.read() as session:
+            left = [shard for shard in await shards.absent(session) if shard.bdb_uid == action.object_uid]
+            reachable = {node.uid for node in await nodes.every(session) if node.agent_status == "connected"}
+        waiting = [shard for shard in left if shard.node_uid in reachable]
+        if waiting:
+            step = {"name": f"Remove {len(waiting)} shards", "status": "running"}
+            return Outcome(steps=[step], again_in=0.1)
+        return Outcome(finished=True, facts={"left": sorted({shard.node_uid for shard in left})})
+
+    async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
+        bdb = await bdbs.by_uid(session, action.object_uid)
+        if bdb is None:
+            return
+        told = f"Database {bdb.name} was deleted."
+        if outcome.facts["left"]:
+            where = ", ".join(str(uid) for uid in outcome.facts["left"])
+            told += f" Its shards on node {where} will be removed when the agent there is back."
+        _tell(session, action, "bdb_deleted", told)
+        await session.delete(bdb)
+
+    async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
+        bdb = await bdbs.by_uid(session, action.object_uid)
+        if bdb is not None:
+            bdb.status_detail, bdb.action_uid = f"Deletion did not finish: {reason}", None
+            _tell(session, action, "bdb_delete_failed", f"Deleting {bdb.name} failed: {reason}", severity="ERROR")
+
+
+class Update:
+    """Brings memory limit and eviction policy to every shard, and into its configuration file."""
+
+    def __init__(self, store: Store, agents: Agents) -> None:
+        self._store = store
+        self._agents = agents
+
+    async def step(self, action: Action) -> Outcome:
+        database = await load.database(self._store, action.object_uid)
+        if database is None:
+            return Outcome(failed="The database does not exist any more.")
+        engine = database.engine
+        settings = ("maxmemory", str(engine.maxmemory), "maxmemory-policy", engine.eviction_policy)
+        for argv in (("CONFIG", "SET", *settings), ("CONFIG", "REWRITE")):
+            refused = _refused(await cluster.command(self._agents, database.shards, *argv))
+            if refused:
+                return Outcome(unreachable=_refusal(refused), again_in=0.5)
+        return Outcome(finished=True)
+
+    async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
+        bdb = await bdbs.by_uid(session, action.object_uid)
+        if bdb is not None:
+            bdb.status, bdb.status_detail, bdb.action_uid = "active", "", None
+            _tell(session, action, "bdb_update_completed", f"The change of {bdb.name} reached all its shards.")
+
+    async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
+        await _back_to_active(session, action, f"The last change has not reached all shards: {reason}")
+
+
+class Flush:
+    """FLUSHALL on every primary."""
+
+    def __init__(self, store: Store, agents: Agents) -> None:
+        self._store = store
+        self._agents = agents
+
+    async def step(self, action: Action) -> Outcome:
+        database = await load.database(self._store, action.object_uid)
+        if database is None:
+            return Outcome(failed="The database does not exist any more.")
+        refused = _refused(await cluster.command(self._agents, database.primaries, "FLUSHALL", "ASYNC"))
+        return Outcome(unreachable=_refusal(refused), again_in=0.5) if refused else Outcome(finished=True)
+
+    async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
+        bdb = await bdbs.by_uid(session, action.object_uid)
+        if bdb is not None:
+            bdb.status, bdb.status_detail, bdb.action_uid = "active", "", None
+            _tell(session, action, "bdb_flushed", f"All keys of {bdb.name} were deleted.", severity="WARNING")
+
+    async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
+        await _back_to_active(session, action, f"Flushing did not reach all shards: {reason}")
+
+
+async def _back_to_active(session: AsyncSession, action: Action, reason: str) -> None:
+    bdb = await bdbs.by_uid(session, action.object_uid)
+    if bdb is not None and bdb.status == "active-change-pending":
+        bdb.status, bdb.status_detail, bdb.action_uid = "active", reason, None
+        _tell(session, action, "bdb_update_failed", f"{bdb.name}: {reason}", severity="ERROR")
+
+
+def _creation_steps(step: creation.Step, *, replicas: bool) -> list[dict[str, Any]]:
+    names = [START, SERVE, *([SYNC] if replicas else [])]
+    current = SYNC if "in sync" in step.waiting_for else SERVE if "slots" in step.waiting_for else START
+    at = names.index(current)
+    return [
+        {"name": name, "status": "completed" if index < at else "running" if index == at else "pending"}
+        | ({"detail": f"waiting for {step.waiting_for}"} if index == at else {})
+        for index, name in enumerate(names)
+    ]
+
+
+def _refused(results: dict[int, CommandResult]) -> dict[int, str]:
+    return {uid: result.reply for uid, result in results.items() if not result.ok}
+
+
+def _refusal(reasons: dict[int, str]) -> str:
+    uid, reason = min(reasons.items())
+    others = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
+    return f"Shard redis:{uid}{others}: {reason}."
+
+
+def _tell(session: AsyncSession, action: Action, type_: str, description: str, severity: str = "INFO") -> None:
+    record(
+        session,
+        type_,
+        description,
+        source="bdb",
+        severity=severity,
+        originator=action.originator,
+        bdb_uid=action.object_uid,
+        action_uid=action.uid,
+    )

@@ -1,0 +1,78 @@
+"""A database as loops see it: plain values, read in one short session, so that none is open while machines are called."""
+
+from dataclasses import dataclass
+
+from shardboard.db import Store
+from shardboard.domain.creation import Wanted
+from shardboard.driver.cluster import Engine, ShardRef
+from shardboard.driver.ports import NodeRef
+from shardboard.state import bdbs, nodes, shards
+from shardboard.state.bdbs import Bdb
+from shardboard.state.nodes import Node
+from shardboard.state.shards import Shard
+
+
+@dataclass(frozen=True)
+class Database:
+    """Desired state of one database."""
+
+    name: str
+    status: str
+    engine: Engine
+    shards: list[ShardRef]
+    primaries: list[ShardRef]
+    """The shards that are primaries now, as last observed."""
+
+    @property
+    def wanted(self) -> list[Wanted]:
+        return [Wanted(shard.uid, shard.node.uid, shard.role) for shard in self.shards]
+
+
+async def database(store: Store, uid: int) -> Database | None:
+    """None when there is no such database."""
+    async with store.read() as session:
+        bdb = await bdbs.by_uid(session, uid)
+        if bdb is None:
+            return None
+        places = {node.uid: reference(node) for node in await nodes.every(session)}
+        rows = await shards.of_bdb(session, uid)
+    references = {row.uid: _shard(row, places[row.node_uid]) for row in rows}
+    primaries = [references[row.uid] for row in rows if (row.observed_role or row.role) == "master"]
+    return Database(bdb.name, bdb.status, engine(bdb), list(references.values()), primaries)
+
+
+def reference(node: Node) -> NodeRef:
+    return NodeRef(node.uid, node.addr, node.agent_port)
+
+
+def engine(bdb: Bdb) -> Engine:
+    """The engine settings that follow from the database's fields."""
+    config = bdb.config
+    copies = bdb.shards_count * (2 if bdb.replication else 1)
+    persistence = config["data_persistence"]
+    return Engine(
+        uid=bdb.uid,
+        cluster=bdb.sharding,
+        admin_password=bdb.admin_password,
+        client_password=config["authentication_redis_pass"],
+        default_user=config["default_user"],
+        maxmemory=bdb.memory_size // copies,
+        eviction_policy=config["eviction_policy"],
+        appendonly=persistence == "aof",
+        appendfsync_always=config["aof_policy"] == "appendfsync-always",
+        save=[(point["secs"], point["writes"]) for point in config["snapshot_policy"]] if persistence == "snapshot" else [],
+        maxclients=config["maxclients"],
+    )
+
+
+def _shard(row: Shard, node: NodeRef) -> ShardRef:
+    return ShardRef(
+        uid=row.uid,
+        node=node,
+        pair=row.pair,
+        role=row.role,
+        slots=(row.slot_first, row.slot_last),
+        port=row.port,
+        bus_port=row.bus_port,
+        engine_id=row.engine_id,
+    )

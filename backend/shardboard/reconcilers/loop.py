@@ -1,0 +1,173 @@
+"""Claim, load, act, apply: carries out the actions in the store, each by the stepper registered for its name.
+
+An action is worked on under a lease. A step loads what it needs, calls machines with no session open, and applies its outcome
+only if its lease token still holds, so that two consoles on one store never both write. A console that is killed loses its
+leases by time, and whoever starts next goes on from what is really there.
+"""
+
+import asyncio
+import logging
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, Protocol
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.bus import Bus
+from shardboard.db import Store
+from shardboard.errors import AgentRefused, AgentUnreachable
+from shardboard.state import actions
+from shardboard.state.actions import Action
+
+log = logging.getLogger(__name__)
+
+LEASE = timedelta(seconds=10)
+IDLE_SECONDS = 2.0
+PATIENCE = timedelta(seconds=10)
+"""How long a machine may be out of reach before the action that needs it fails."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one step achieved."""
+
+    finished: bool = False
+    failed: str = ""
+    """A sentence: the action ends as failed."""
+    progress: float | None = None
+    steps: list[dict[str, Any]] | None = None
+    again_in: float = 0.05
+    """Seconds until the next step."""
+    unreachable: str = ""
+    """A machine did not answer; the action fails when that lasts longer than PATIENCE."""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """Handed to `finish`."""
+
+
+class Stepper(Protocol):
+    """Knows one kind of action. `step` runs without a session; `finish` and `fail` write in the transaction that ends the action."""
+
+    async def step(self, action: Action) -> Outcome: ...
+
+    async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None: ...
+
+    async def fail(self, session: AsyncSession, action: Action, reason: str) -> None: ...
+
+
+class ActionLoop:
+    """Works on every due action at once, each in a task of its own."""
+
+    def __init__(self, store: Store, bus: Bus, steppers: Mapping[str, Stepper]) -> None:
+        self._store = store
+        self._bus = bus
+        self._steppers = steppers
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    async def run(self) -> None:
+        """Until cancelled; tasks end with it and their leases run out."""
+        with self._bus.listen("change") as changes:
+            try:
+                while True:
+                    await self._claim()
+                    # A wake-up is a hint; due rows are the truth, so look again after a while even without one.
+                    message = await changes.get(timeout=IDLE_SECONDS)
+                    while message is not None and message[1][0] != "action":
+                        message = await changes.get(timeout=IDLE_SECONDS)
+            finally:
+                for task in self._tasks.values():
+                    task.cancel()
+
+    async def _claim(self) -> None:
+        async with self._store.read() as session:
+            if not await actions.due(session, datetime.now(UTC)):
+                return
+        async with self._store.begin() as session:
+            claimed = []
+            for action in await actions.due(session, datetime.now(UTC)):
+                action.lease_token = uuid.uuid4().hex
+                action.lease_until = datetime.now(UTC) + LEASE
+                action.status = "running"
+                claimed.append(action)
+        for action in claimed:
+            task = asyncio.create_task(self._work(action.uid, action.lease_token or ""))
+            self._tasks[action.uid] = task
+            task.add_done_callback(lambda _, uid=action.uid: self._tasks.pop(uid, None))  # type: ignore[misc]
+
+    async def _work(self, uid: str, token: str) -> None:
+        while True:
+            async with self._store.read() as session:
+                action = await actions.by_uid(session, uid)
+            if action is None or action.lease_token != token or action.status not in actions.OPEN:
+                return
+            outcome = await self._step(action)
+            if not await self._apply(uid, token, outcome):
+                return
+            await asyncio.sleep(outcome.again_in)
+
+    async def _step(self, action: Action) -> Outcome:
+        stepper = self._steppers.get(action.name)
+        if stepper is None:
+            return Outcome(failed=f"This console does not know how to do {action.name}.")
+        try:
+            return await asyncio.wait_for(stepper.step(action), 120)
+        except (AgentUnreachable, TimeoutError) as error:
+            return Outcome(unreachable=str(error) or "a machine did not answer in time", again_in=0.5)
+        except AgentRefused as error:
+            return Outcome(failed=_sentence(error.reason))
+        except Exception as error:
+            log.exception("%s %s", action.name, action.uid)
+            return Outcome(failed=f"The console failed ({type(error).__name__}); its log tells more.")
+
+    async def _apply(self, uid: str, token: str, outcome: Outcome) -> bool:
+        """Write the outcome; False when the action has ended or is somebody else's by now."""
+        now = datetime.now(UTC)
+        async with self._store.begin() as session:
+            action = await actions.by_uid(session, uid)
+            if action is None or action.lease_token != token or action.status not in actions.OPEN:
+                return False
+            stepper = self._steppers.get(action.name)
+            reason = outcome.failed or _out_of_patience(action, outcome, now)
+            if outcome.finished:
+                action.status, action.progress, action.finished_at = "completed", 100.0, now
+                action.steps = [{**step, "status": "completed"} for step in action.steps]
+            elif reason:
+                action.status, action.error, action.finished_at = "failed", reason, now
+                action.steps = [_failed(step) for step in outcome.steps or action.steps]
+            else:
+                action.lease_until = now + LEASE
+                if outcome.progress is not None:
+                    action.progress = max(action.progress, round(outcome.progress, 1))
+                if outcome.steps is not None and outcome.steps != action.steps:
+                    action.steps = outcome.steps
+                return True
+            if stepper is not None and outcome.finished:
+                await stepper.finish(session, action, outcome)
+            elif stepper is not None:
+                await stepper.fail(session, action, reason)
+        return False
+
+
+def _out_of_patience(action: Action, outcome: Outcome, now: datetime) -> str:
+    """The reason to give up, or "". Remembers in the action since when a machine is out of reach."""
+    params = dict(action.params)
+    if outcome.unreachable:
+        since = datetime.fromisoformat(params.setdefault("unreachable_since", now.isoformat()))
+        action.params = params
+        if now - since > PATIENCE:
+            return _sentence(outcome.unreachable)
+    elif params.pop("unreachable_since", None) is not None:
+        action.params = params
+    if now > action.deadline_at:
+        waiting = next((step["name"] for step in (outcome.steps or action.steps) if step["status"] == "running"), "")
+        return f"It took too long. It was waiting for this: {waiting}." if waiting else "It took too long."
+    return ""
+
+
+def _failed(step: dict[str, Any]) -> dict[str, Any]:
+    return {**step, "status": "failed"} if step["status"] == "running" else step
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
