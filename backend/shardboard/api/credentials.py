@@ -106,6 +106,13 @@ async def log_in(store: Store, username: str, password: str, source: str, *, aud
     return user
 
 
+def forget_session(store: Store, claims: tokens.Claims) -> None:
+    """Refuse this session from now on; `tokens.end` makes it last over a restart."""
+    ended = gate(store).ended
+    if ended is not None:
+        ended.add(claims.token_id)
+
+
 async def _verify(store: Store, keeper: Gate, username: str, password: str, source: str) -> User | None:
     # Read again: while this attempt waited for its turn, others may have locked the user.
     async with store.read() as session:

@@ -2,13 +2,15 @@
 
 import logging
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from shardboard.services import events, passwords
+from shardboard.errors import NotFound
+from shardboard.services import events, logins, passwords
 from shardboard.settings import Settings
 from shardboard.state import users
 from shardboard.state.cluster import Cluster
@@ -76,11 +78,27 @@ async def set_admin(session: AsyncSession, username: str, password: str, *, orig
     return user
 
 
+async def every(session: AsyncSession) -> Sequence[User]:
+    """All users by uid."""
+    return (await session.execute(select(User).order_by(User.uid))).scalars().all()
+
+
+async def one(session: AsyncSession, uid: int) -> User:
+    # Beyond 32 bits PostgreSQL refuses the comparison itself.
+    user = await session.get(User, uid) if 0 < uid < 2**31 else None
+    if user is None:
+        raise NotFound("user_not_exist", f"There is no user {uid}.")
+    return user
+
+
 async def _mention_unused(session: AsyncSession, username: str, given: str | None) -> None:
     if given is None:
         return
     user = await users.by_email(session, username)
     if user is None or not await passwords.matches(given, user.password_hash):
-        log.warning(
-            "SHARDBOARD_ADMIN_USER and SHARDBOARD_ADMIN_PASSWORD are used at the first start only; the users stay as they are"
-        )
+        log.warning("SHARDBOARD_ADMIN_PASSWORD is used at the first start only; the passwords stay as they are")
+
+
+def status(user: User) -> str:
+    """As the REST reference names it (3.5)."""
+    return "locked" if logins.is_locked(user) else "active"

@@ -1,0 +1,269 @@
+"""The console's own certificate authority, and the certificates it signs.
+
+    ca.pem      ten years; an agent pins it by the fingerprint in its join token
+    server.pem  what browsers, scripts and joining agents see
+    client.pem  what the console shows to agents
+
+A certificate is good for one direction only: an agent's (serverAuth) does not open another agent, which wants to see
+clientAuth. Everything lives in `<state_dir>/tls`, the keys readable by the owner alone.
+"""
+
+import contextlib
+import hashlib
+import os
+import secrets
+import socket
+import ssl
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID, ObjectIdentifier
+
+from shardboard.errors import NotAcceptable
+from shardboard.settings import Settings
+
+CA_DAYS = 3650
+SERVER_DAYS = 825
+"""Longer ones are refused by some browsers even from an authority that the user trusts."""
+RENEW_DAYS = 30
+_CLOCK_SKEW = timedelta(hours=1)
+
+AgentKey = ec.EllipticCurvePublicKey | rsa.RSAPublicKey | ed25519.Ed25519PublicKey
+
+
+class Authority:
+    """Opened by `Authority.load`, which creates or renews what is missing or about to expire."""
+
+    def __init__(self, directory: Path, key: ec.EllipticCurvePrivateKey, certificate: x509.Certificate) -> None:
+        self.directory = directory
+        self._key = key
+        self._certificate = certificate
+        self._server_files = (directory / "server.pem", directory / "server.key")
+        self.names: list[str] = []
+        """Names and addresses that the console's certificate holds for."""
+
+    @classmethod
+    def load(cls, settings: Settings) -> "Authority":
+        directory = settings.state_dir / "tls"
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        authority = cls(directory, *_load_ca(directory))
+        authority.names = _own_names(settings.public_names)
+        authority._ensure("server", authority.names, ExtendedKeyUsageOID.SERVER_AUTH, SERVER_DAYS)
+        authority._ensure("client", [], ExtendedKeyUsageOID.CLIENT_AUTH, CA_DAYS)
+        if settings.tls_cert and settings.tls_key:
+            authority._server_files = (settings.tls_cert, settings.tls_key)
+        elif settings.tls_cert or settings.tls_key:
+            raise ValueError("SHARDBOARD_TLS_CERT and SHARDBOARD_TLS_KEY only work together")
+        return authority
+
+    @property
+    def ca_pem(self) -> str:
+        return _pem(self._certificate).decode()
+
+    @property
+    def ca_file(self) -> Path:
+        return self.directory / "ca.pem"
+
+    def ca_fingerprint(self) -> str:
+        """SHA-256 of the certificate (DER), hexadecimal."""
+        return hashlib.sha256(self._certificate.public_bytes(serialization.Encoding.DER)).hexdigest()
+
+    def server_context_files(self) -> tuple[Path, Path]:
+        """Certificate chain and key for the console's HTTPS port: its own, or those of the settings."""
+        return self._server_files
+
+    def client_ssl_context(self) -> ssl.SSLContext:
+        """For calls to agents: proves who we are, and accepts only agents that joined under the address we call."""
+        context = ssl.create_default_context(cafile=str(self.ca_file))
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        context.load_cert_chain(self.directory / "client.pem", self.directory / "client.key")
+        return context
+
+    def sign_agent(self, csr_pem: str, addr: str) -> str:
+        """A certificate for the agent at `addr`. Only the key is taken from the request, never a name it asks for."""
+        return _pem(self._sign(_key_of(csr_pem), [addr], ExtendedKeyUsageOID.SERVER_AUTH, CA_DAYS)).decode()
+
+    def _ensure(self, name: str, names: Sequence[str], usage: ObjectIdentifier, days: int) -> None:
+        key_file, certificate_file = self.directory / f"{name}.key", self.directory / f"{name}.pem"
+        if self._is_good(key_file, certificate_file, names):
+            return
+        key = ec.generate_private_key(ec.SECP256R1())
+        write_private(key_file, _key_pem(key))
+        write_private(certificate_file, _pem(self._sign(key.public_key(), names, usage, days)))
+
+    def _is_good(self, key_file: Path, certificate_file: Path, names: Sequence[str]) -> bool:
+        try:
+            certificate = x509.load_pem_x509_certificate(certificate_file.read_bytes())
+            key = serialization.load_pem_private_key(key_file.read_bytes(), None)
+            certificate.verify_directly_issued_by(self._certificate)
+        except (OSError, ValueError, TypeError, InvalidSignature):
+            return False
+        return (
+            key.public_key() == certificate.public_key()
+            and certificate.not_valid_after_utc > datetime.now(UTC) + timedelta(days=RENEW_DAYS)
+            and _names_of(certificate) == set(names)
+        )
+
+    def _sign(self, public_key: AgentKey, names: Sequence[str], usage: ObjectIdentifier, days: int) -> x509.Certificate:
+        common_name = names[0] if names and len(names[0]) <= 64 else "shardboard"
+        builder = (
+            _builder(_subject(common_name), self._certificate.subject, days)
+            .public_key(public_key)
+            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+            .add_extension(_key_usage(signs_certificates=False), critical=True)
+            .add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(public_key), critical=False)
+            .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False)
+        )
+        if names:
+            builder = builder.add_extension(
+                x509.SubjectAlternativeName([_general_name(n) for n in names]), critical=False
+            )
+        return builder.sign(self._key, hashes.SHA256())
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Put a file in place whole, never readable by others, not even for a moment."""
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+
+
+def _load_ca(directory: Path) -> tuple[ec.EllipticCurvePrivateKey, x509.Certificate]:
+    key_file, certificate_file = directory / "ca.key", directory / "ca.pem"
+    if not certificate_file.exists():
+        return _create_ca(key_file, certificate_file)
+    certificate = x509.load_pem_x509_certificate(certificate_file.read_bytes())
+    key = serialization.load_pem_private_key(key_file.read_bytes(), None)
+    if not isinstance(key, ec.EllipticCurvePrivateKey) or key.public_key() != certificate.public_key():
+        # A new authority would lock out every agent that trusts the old one: a person has to decide that.
+        raise ValueError(f"{key_file} is not the key of {certificate_file}")
+    return key, certificate
+
+
+def _create_ca(key_file: Path, certificate_file: Path) -> tuple[ec.EllipticCurvePrivateKey, x509.Certificate]:
+    key = ec.generate_private_key(ec.SECP256R1())
+    # The random part tells the authorities of several consoles apart where they meet in one trust store.
+    subject = _subject(f"Shardboard CA {secrets.token_hex(4)}")
+    certificate = (
+        _builder(subject, subject, CA_DAYS)
+        .public_key(key.public_key())
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(_key_usage(signs_certificates=True), critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    write_private(key_file, _key_pem(key))
+    write_private(certificate_file, _pem(certificate))
+    return key, certificate
+
+
+def _key_of(csr_pem: str) -> AgentKey:
+    """The public key of a signing request, if its sender holds the private one and it is strong enough."""
+    problem = "The certificate request cannot be read."
+    with contextlib.suppress(ValueError, TypeError, UnsupportedAlgorithm):
+        request = x509.load_pem_x509_csr(csr_pem.encode())
+        key = request.public_key()
+        if not request.is_signature_valid:
+            problem = "The signature of the certificate request is wrong."
+        elif not _is_strong(key):
+            problem = (
+                "The key of the certificate request is too weak; use an elliptic curve of 256 bits or RSA of 2048."
+            )
+        else:
+            assert isinstance(key, AgentKey)  # noqa: S101 - `_is_strong` lets nothing else pass
+            return key
+    raise NotAcceptable("invalid_certificate", problem, field="csr")
+
+
+def _is_strong(key: object) -> bool:
+    match key:
+        case ec.EllipticCurvePublicKey():
+            return key.curve.key_size >= 256
+        case rsa.RSAPublicKey():
+            return key.key_size >= 2048
+    return isinstance(key, ed25519.Ed25519PublicKey)
+
+
+def _own_names(public_names: Sequence[str]) -> list[str]:
+    names = ["localhost", "127.0.0.1", "::1", socket.gethostname(), *public_names]
+    return list(dict.fromkeys(normal_name(name) for name in names if name))
+
+
+def normal_name(name: str) -> str:
+    """One spelling per host name or address."""
+    try:
+        return str(ip_address(name))
+    except ValueError:
+        return name.lower()
+
+
+def _names_of(certificate: x509.Certificate) -> set[str]:
+    try:
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return set()
+    return {str(name.value) for name in names}
+
+
+def _general_name(name: str) -> x509.GeneralName:
+    address: IPv4Address | IPv6Address
+    try:
+        address = ip_address(name)
+    except ValueError:
+        return x509.DNSName(name)
+    return x509.IPAddress(address)
+
+
+def _builder(subject: x509.Name, issuer: x509.Name, days: int) -> x509.CertificateBuilder:
+    now = datetime.now(UTC)
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - _CLOCK_SKEW)
+        .not_valid_after(now + timedelta(days=days))
+    )
+
+
+def _subject(common_name: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
+
+
+def _key_usage(*, signs_certificates: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=True,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=signs_certificates,
+        crl_sign=signs_certificates,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _pem(certificate: x509.Certificate) -> bytes:
+    return certificate.public_bytes(serialization.Encoding.PEM)
+
+
+def _key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
