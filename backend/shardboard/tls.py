@@ -50,9 +50,11 @@ class Authority:
 
     @classmethod
     def load(cls, settings: Settings) -> "Authority":
-        directory = settings.state_dir / "tls"
+        directory = _directory(settings)
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        authority = cls(directory, *_load_ca(directory))
+        if not (directory / "ca.pem").exists():
+            _create_ca(directory)
+        authority = cls.existing(settings)
         authority.names = _own_names(settings.public_names)
         authority._ensure("server", authority.names, ExtendedKeyUsageOID.SERVER_AUTH, SERVER_DAYS)
         authority._ensure("client", [], ExtendedKeyUsageOID.CLIENT_AUTH, CA_DAYS)
@@ -61,6 +63,17 @@ class Authority:
         elif settings.tls_cert or settings.tls_key:
             raise ValueError("SHARDBOARD_TLS_CERT and SHARDBOARD_TLS_KEY only work together")
         return authority
+
+    @classmethod
+    def existing(cls, settings: Settings) -> "Authority":
+        """As a console made it before; changes nothing. FileNotFoundError when none did."""
+        directory = _directory(settings)
+        certificate = x509.load_pem_x509_certificate((directory / "ca.pem").read_bytes())
+        key = serialization.load_pem_private_key((directory / "ca.key").read_bytes(), None)
+        if not isinstance(key, ec.EllipticCurvePrivateKey) or key.public_key() != certificate.public_key():
+            # A new authority would lock out every agent that trusts the old one: a person has to decide that.
+            raise ValueError(f"{directory / 'ca.key'} is not the key of {directory / 'ca.pem'}")
+        return cls(directory, key, certificate)
 
     @property
     def ca_pem(self) -> str:
@@ -143,19 +156,11 @@ def write_private(path: Path, content: bytes) -> None:
         raise
 
 
-def _load_ca(directory: Path) -> tuple[ec.EllipticCurvePrivateKey, x509.Certificate]:
-    key_file, certificate_file = directory / "ca.key", directory / "ca.pem"
-    if not certificate_file.exists():
-        return _create_ca(key_file, certificate_file)
-    certificate = x509.load_pem_x509_certificate(certificate_file.read_bytes())
-    key = serialization.load_pem_private_key(key_file.read_bytes(), None)
-    if not isinstance(key, ec.EllipticCurvePrivateKey) or key.public_key() != certificate.public_key():
-        # A new authority would lock out every agent that trusts the old one: a person has to decide that.
-        raise ValueError(f"{key_file} is not the key of {certificate_file}")
-    return key, certificate
+def _directory(settings: Settings) -> Path:
+    return settings.state_dir / "tls"
 
 
-def _create_ca(key_file: Path, certificate_file: Path) -> tuple[ec.EllipticCurvePrivateKey, x509.Certificate]:
+def _create_ca(directory: Path) -> None:
     key = ec.generate_private_key(ec.SECP256R1())
     # The random part tells the authorities of several consoles apart where they meet in one trust store.
     subject = _subject(f"Shardboard CA {secrets.token_hex(4)}")
@@ -167,9 +172,8 @@ def _create_ca(key_file: Path, certificate_file: Path) -> tuple[ec.EllipticCurve
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .sign(key, hashes.SHA256())
     )
-    write_private(key_file, _key_pem(key))
-    write_private(certificate_file, _pem(certificate))
-    return key, certificate
+    write_private(directory / "ca.key", _key_pem(key))
+    write_private(directory / "ca.pem", _pem(certificate))
 
 
 def _key_of(csr_pem: str) -> AgentKey:

@@ -8,10 +8,11 @@ from pydantic import BaseModel, Field
 from shardboard import __version__
 from shardboard.api import credentials
 from shardboard.api.deps import CurrentLogin, Reader, TheConsole, Tx, Viewer
+from shardboard.api.errors import ERROR_REPLIES
 from shardboard.services import tokens
 from shardboard.state import cluster
 
-router = APIRouter(prefix="/session", tags=["session"])
+router = APIRouter(prefix="/session", tags=["session"], responses=ERROR_REPLIES)
 
 
 class LoginForm(BaseModel):

@@ -8,14 +8,16 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.api import credentials
 from shardboard.api.deps import CurrentLogin, Principal, Reader, TheConsole, requires
+from shardboard.api.errors import ERROR_REPLIES
 from shardboard.errors import Unauthorized
+from shardboard.schemas.times import epoch
 from shardboard.services import logins, tokens
 from shardboard.services import users as services
 from shardboard.services.users import USER_ADMINS
 from shardboard.state import cluster, users
 from shardboard.state.users import User
 
-router = APIRouter(prefix="/users", tags=["users"])
+router = APIRouter(prefix="/users", tags=["users"], responses=ERROR_REPLIES)
 
 UserAdmin = Annotated[Principal, Depends(requires(USER_ADMINS))]
 
@@ -98,5 +100,5 @@ def _shape(user: User) -> UserOut:
         role=user.role,
         role_uids=[_ROLE_UIDS[user.role]] if user.role in _ROLE_UIDS else [],
         status=services.status(user),
-        last_login=int(user.last_login.timestamp()) if user.last_login else None,
+        last_login=epoch(user.last_login) if user.last_login else None,
     )

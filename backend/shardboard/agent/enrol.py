@@ -1,0 +1,200 @@
+"""How an agent gets its identity: once, with a join token; afterwards it is read from its state directory.
+
+The token carries the fingerprint of the console's CA certificate. Nothing is trusted, and the token is not sent, before
+the certificate that the console shows matches it. `cryptography` is imported only while joining: a running agent is small.
+"""
+
+import contextlib
+import hashlib
+import http.client
+import json
+import os
+import secrets
+import socket
+import ssl
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from shardboard.agent.contract import NodeFacts
+
+TIMEOUT = 15.0
+_PREFIX = "sb1"
+
+
+class EnrolError(Exception):
+    """Why this agent cannot join; a sentence for the person who started it."""
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Who this agent is, and the files that prove it."""
+
+    node_uid: int
+    addr: str
+    port: int
+    console: str
+    key: Path
+    certificate: Path
+    ca: Path
+
+
+def enrol(
+    console_url: str | None, token: str | None, addr: str, port: int, state_dir: Path, facts: NodeFacts
+) -> Identity:
+    """The identity in `state_dir`; without one yet, join the cluster at `console_url`."""
+    known = load(state_dir)
+    if known is not None:
+        if known.addr != addr:
+            raise EnrolError(
+                f"{state_dir} belongs to the agent of {known.addr}; give {addr} a state directory of its own."
+            )
+        return known
+    if not console_url or not token:
+        raise EnrolError("This agent has not joined yet: it needs the console's URL (--join) and a join token.")
+    _check_local(addr)
+    return _join(_Console(console_url, _fingerprint(token)), token, addr, port, state_dir, facts)
+
+
+def load(state_dir: Path) -> Identity | None:
+    """What an earlier enrolment left; the marker file is written last, so half an enrolment counts as none."""
+    try:
+        marker = json.loads((state_dir / "agent.json").read_text())
+        return _identity(state_dir, marker["node_uid"], marker["addr"], marker["port"], marker["console"])
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError) as error:
+        raise EnrolError(f"{state_dir / 'agent.json'} cannot be read; remove it to join again.") from error
+
+
+def _join(console: "_Console", token: str, addr: str, port: int, state_dir: Path, facts: NodeFacts) -> Identity:
+    ca = console.fetch_ca()
+    key, csr = _key_and_request()
+    body = {"token": token, "csr": csr, "addr": addr, "agent_port": port, "facts": facts.model_dump()}
+    reply = console.post("/v1/bootstrap/join", body)
+    identity = _identity(state_dir, int(reply["node_uid"]), addr, port, console.url)
+    identity.key.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _write_private(identity.key, key)
+    _write_private(identity.certificate, str(reply["certificate"]))
+    _write_private(identity.ca, ca)
+    marker = {"node_uid": identity.node_uid, "addr": addr, "port": port, "console": console.url}
+    _write_private(state_dir / "agent.json", json.dumps(marker))
+    return identity
+
+
+def _identity(state_dir: Path, node_uid: int, addr: str, port: int, console: str) -> Identity:
+    tls = state_dir / "tls"
+    return Identity(node_uid, addr, port, console, tls / "agent.key", tls / "agent.pem", tls / "ca.pem")
+
+
+class _Console:
+    """The few calls of a joining agent, without a client library that would stay in memory."""
+
+    def __init__(self, url: str, fingerprint: str) -> None:
+        parts = urlsplit(url)
+        if parts.scheme != "https" or not parts.hostname:
+            raise EnrolError(f"The console's URL must look like https://console:9443, not {url}.")
+        self.url = f"https://{parts.netloc.rpartition('@')[2]}"
+        self._host, self._port = parts.hostname, parts.port or 443
+        self._fingerprint = fingerprint
+        self._context: ssl.SSLContext | None = None
+
+    def fetch_ca(self) -> str:
+        """The CA certificate (PEM), after checking that it is the one the token speaks of; trusted from then on."""
+        blind = ssl.create_default_context()
+        blind.check_hostname = False
+        blind.verify_mode = ssl.CERT_NONE
+        status, content = self._call(blind, "GET", "/v1/ca")
+        ca = content.decode("ascii", "replace")
+        if status != 200 or not _matches(ca, self._fingerprint):
+            raise EnrolError(
+                f"The console at {self.url} is not the one that made this token: its CA certificate has another fingerprint."
+            )
+        # A console with a certificate of a public authority is fine, too: hence the system's trust beside our CA.
+        self._context = ssl.create_default_context()
+        self._context.minimum_version = ssl.TLSVersion.TLSv1_2
+        self._context.load_verify_locations(cadata=ca)
+        return ca
+
+    def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        assert self._context is not None, "fetch_ca comes first"  # noqa: S101
+        status, content = self._call(self._context, "POST", path, json.dumps(body))
+        try:
+            reply = json.loads(content)
+        except ValueError:
+            reply = None
+        if not isinstance(reply, dict):
+            raise EnrolError(f"The console at {self.url} gave an answer that cannot be read (status {status}).")
+        if status != 200:
+            raise EnrolError(f"The console refused: {reply.get('description') or f'status {status}'}")
+        return reply
+
+    def _call(self, context: ssl.SSLContext, method: str, path: str, body: str | None = None) -> tuple[int, bytes]:
+        connection = http.client.HTTPSConnection(self._host, self._port, timeout=TIMEOUT, context=context)
+        headers = {"Content-Type": "application/json"} if body else {}
+        try:
+            connection.request(method, path, body, headers)
+            response = connection.getresponse()
+            return response.status, response.read()
+        except ssl.SSLCertVerificationError as error:
+            raise EnrolError(
+                f"The certificate of {self.url} does not hold ({error.verify_message}); "
+                "name the host in SHARDBOARD_PUBLIC_NAMES of the console."
+            ) from error
+        except (OSError, http.client.HTTPException) as error:
+            reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+            raise EnrolError(f"The console at {self.url} cannot be reached: {reason}.") from error
+        finally:
+            connection.close()
+
+
+def _fingerprint(token: str) -> str:
+    parts = token.split(".")
+    if len(parts) != 3 or parts[0] != _PREFIX or len(parts[2]) != 64:
+        raise EnrolError("This is not a join token; it starts with sb1. and comes from the console.")
+    return parts[2].lower()
+
+
+def _matches(ca: str, fingerprint: str) -> bool:
+    with contextlib.suppress(ValueError):
+        return hashlib.sha256(ssl.PEM_cert_to_DER_cert(ca)).hexdigest() == fingerprint
+    return False
+
+
+def _check_local(addr: str) -> None:
+    """The console will call this address: it has to be one of this machine's."""
+    try:
+        found = socket.getaddrinfo(addr, 0, type=socket.SOCK_STREAM)
+        for family, kind, protocol, _, place in found:
+            with socket.socket(family, kind, protocol) as probe:
+                probe.bind(place)
+            return
+    except socket.gaierror as error:
+        raise EnrolError(f"The name {addr} has no address.") from error
+    except OSError as error:
+        raise EnrolError(f"{addr} is not an address of this machine.") from error
+
+
+def _key_and_request() -> tuple[str, str]:
+    """A new private key and the certificate request for it, PEM. The key never leaves this machine."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    request = x509.CertificateSigningRequestBuilder().subject_name(x509.Name([])).sign(key, hashes.SHA256())
+    key_pem = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    return key_pem.decode(), request.public_bytes(serialization.Encoding.PEM).decode()
+
+
+def _write_private(path: Path, content: str) -> None:
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)

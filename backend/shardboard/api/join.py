@@ -1,0 +1,88 @@
+"""Joining the cluster: tokens for administrators, the CA certificate for everyone, admission for agents."""
+
+import shlex
+import socket
+from typing import Annotated
+
+from fastapi import APIRouter, BackgroundTasks, Request
+from fastapi.responses import PlainTextResponse
+from pydantic import BaseModel, Field
+
+from shardboard.agent.contract import NodeFacts, Port
+from shardboard.api.deps import Admin, TheConsole, Tx
+from shardboard.api.errors import ERROR_REPLIES
+from shardboard.console import Console
+from shardboard.schemas.times import iso
+from shardboard.services import join as services
+from shardboard.tls import normal_name
+
+router = APIRouter(tags=["join"], responses=ERROR_REPLIES)
+
+
+class JoinTokenRequest(BaseModel):
+    ttl: Annotated[int, Field(ge=60, le=3600, strict=True, description="seconds")] = services.DEFAULT_TTL
+    address: Annotated[str | None, Field(max_length=253, description="of the new node, for the command")] = None
+
+
+class JoinTokenOut(BaseModel):
+    token: str
+    expires_at: str
+    command: str
+    """To run on the new node."""
+
+
+class JoinRequest(BaseModel):
+    token: Annotated[str, Field(max_length=256, repr=False)]
+    csr: Annotated[str, Field(max_length=16384, description="certificate signing request, PEM")]
+    addr: Annotated[str, Field(max_length=253)]
+    agent_port: Port
+    facts: NodeFacts
+
+
+class JoinReply(BaseModel):
+    node_uid: int
+    certificate: str
+    ca: str
+    cluster_name: str
+
+
+@router.post("/join_tokens")
+async def create_join_token(
+    request: Request, console: TheConsole, session: Tx, admin: Admin, body: JoinTokenRequest | None = None
+) -> JoinTokenOut:
+    """A token with which one agent can join, once, soon."""
+    body = body or JoinTokenRequest()
+    token, expires_at = await services.create_token(session, console.authority, originator=admin.username, ttl=body.ttl)
+    command = ["shardboard", "agent", "--join", _url(console, request), "--token", token]
+    command += ["--address", body.address or "ADDRESS-OF-THE-NODE"]
+    return JoinTokenOut(token=token, expires_at=iso(expires_at), command=shlex.join(command))
+
+
+@router.get("/ca", response_class=PlainTextResponse)
+async def ca_certificate(console: TheConsole) -> str:
+    """The console's CA certificate (PEM). Compare its fingerprint with the one in the join token before trusting it."""
+    return console.authority.ca_pem
+
+
+@router.post("/bootstrap/join")
+async def join(body: JoinRequest, console: TheConsole, session: Tx, after: BackgroundTasks) -> JoinReply:
+    """Admit an agent that holds a join token."""
+    applicant = services.Applicant(
+        token=body.token, csr=body.csr, addr=body.addr, agent_port=body.agent_port, facts=body.facts.model_dump()
+    )
+    admission = await services.admit(session, console.authority, applicant)
+    after.add_task(console.bus.publish, "nodes", admission.node_uid)
+    return JoinReply(
+        node_uid=admission.node_uid,
+        certificate=admission.certificate,
+        ca=admission.ca,
+        cluster_name=admission.cluster_name,
+    )
+
+
+def _url(console: Console, request: Request) -> str:
+    """The console's address as the caller knows it, if our certificate holds for it."""
+    host = normal_name(request.url.hostname or "")
+    if console.settings.tls_cert is None and host not in console.authority.names:
+        host = socket.gethostname()
+    return f"https://{f'[{host}]' if ':' in host else host}:{console.settings.https_port}"

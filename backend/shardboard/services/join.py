@@ -1,0 +1,132 @@
+"""How a node becomes part of the cluster: an administrator makes a token, the agent presents it once."""
+
+import hashlib
+import secrets
+import string
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.errors import NotAcceptable, Unauthorized
+from shardboard.services import events
+from shardboard.state import cluster, join_tokens, nodes
+from shardboard.state.cluster import Cluster
+from shardboard.state.join_tokens import JoinToken
+from shardboard.state.nodes import Node
+from shardboard.tls import Authority
+
+DEFAULT_TTL = 600
+PREFIX = "sb1"
+
+
+@dataclass(frozen=True)
+class Applicant:
+    """What an agent says of itself."""
+
+    token: str
+    csr: str
+    addr: str
+    agent_port: int
+    facts: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Admission:
+    """What it gets in return; certificates are PEM."""
+
+    node_uid: int
+    certificate: str
+    ca: str
+    cluster_name: str
+
+
+async def create_token(
+    session: AsyncSession, authority: Authority, *, originator: str, ttl: int = DEFAULT_TTL
+) -> tuple[str, datetime]:
+    """A token and when it expires. Its text carries the CA's fingerprint, so that the agent knows whom to trust."""
+    now = datetime.now(UTC)
+    secret = secrets.token_urlsafe(32)
+    expires_at = now + timedelta(seconds=ttl)
+    await join_tokens.forget_expired(session, now)
+    session.add(JoinToken(token_hash=_hash(secret), expires_at=expires_at, created_by=originator))
+    events.record(session, "join_token_created", "A join token was created.", source="cluster", originator=originator)
+    return f"{PREFIX}.{secret}.{authority.ca_fingerprint()}", expires_at
+
+
+async def admit(session: AsyncSession, authority: Authority, applicant: Applicant) -> Admission:
+    """Use the token up and sign the agent's certificate. A known address is the same node with a new certificate."""
+    token = await _take_token(session, applicant.token)
+    addr = _checked_addr(applicant.addr)
+    certificate = authority.sign_agent(applicant.csr, addr)
+    here = await cluster.load_for_update(session)
+    node = await nodes.by_addr(session, addr)
+    if node is None:
+        node = _add(session, here, addr)
+        sentence = f"Node {node.uid} ({addr}) joined the cluster."
+    else:
+        sentence = f"Node {node.uid} ({addr}) joined again, with a new certificate."
+    node.agent_port = applicant.agent_port
+    node.agent_status = "connected"
+    node.last_seen = datetime.now(UTC)
+    node.facts = applicant.facts
+    here.bootstrap_state = "completed"
+    events.record(session, "node_joined", sentence, source="node", originator=token.created_by, node_uid=node.uid)
+    return Admission(node.uid, certificate, authority.ca_pem, here.name)
+
+
+async def _take_token(session: AsyncSession, text: str) -> JoinToken:
+    prefix, _, rest = text.partition(".")
+    token = await join_tokens.take(session, _hash(rest.partition(".")[0])) if prefix == PREFIX else None
+    if token is None:
+        raise Unauthorized(
+            "access_denied", "The join token is unknown or was used already; create a new one.", field="token"
+        )
+    if token.expires_at <= datetime.now(UTC):
+        raise Unauthorized("access_denied", "The join token has expired; create a new one.", field="token")
+    return token
+
+
+def _add(session: AsyncSession, here: Cluster, addr: str) -> Node:
+    node = Node(uid=here.next_node_uid, addr=addr, joined_at=datetime.now(UTC), accept_servers=True, config={})
+    here.next_node_uid += 1
+    session.add(node)
+    return node
+
+
+def _checked_addr(addr: str) -> str:
+    """An address that other machines can call: an IP address or a DNS name."""
+    try:
+        address = ip_address(addr)
+    except ValueError:
+        if _is_dns_name(addr):
+            return addr.lower()
+    else:
+        if not (address.is_unspecified or address.is_multicast or "%" in addr):
+            return str(address)
+    raise NotAcceptable(
+        "config_error",
+        "The node's address must be an IP address or a DNS name that the console can call.",
+        field="addr",
+    )
+
+
+def _is_dns_name(name: str) -> bool:
+    labels = name.split(".")
+    return (
+        len(name) <= 253
+        and not labels[-1].isdigit()
+        and all(
+            0 < len(label) <= 63 and set(label) <= _LABEL and not label.startswith("-") and not label.endswith("-")
+            for label in labels
+        )
+    )
+
+
+_LABEL = frozenset(string.ascii_letters + string.digits + "-")
+
+
+def _hash(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()
