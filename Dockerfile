@@ -21,7 +21,8 @@ FROM python:3.13-slim-trixie@sha256:9d2e5553305c7c7b0097999bb17187c69b921ccd6bc9
 COPY scripts/install-debian-packages /usr/local/sbin/
 RUN install-debian-packages valkey-server valkey-tools \
   && rm -rf /var/lib/apt/lists/* /usr/local/sbin/install-debian-packages \
-  && useradd --system --uid 10001 --create-home --home-dir /var/lib/shardboard shardboard
+  && useradd --system --uid 10001 --create-home --home-dir /var/lib/shardboard shardboard \
+  && install --directory --owner shardboard --mode 700 /var/lib/shardboard-join
 WORKDIR /opt/shardboard
 COPY --from=packages /opt/shardboard /opt/shardboard
 COPY --from=page /opt/shardboard/frontend/dist frontend/dist

@@ -41,7 +41,7 @@ dev: setup-tests ## The demo, with the page reloading as its sources change
 	@exec scripts/dev
 
 .PHONY: test
-test: setup-tests lint test-backend test-store test-page e2e ## Everything: the static checks, then every test on the real programs
+test: setup-tests lint test-backend test-store test-page e2e ## Everything: static checks, then every test
 
 .PHONY: test-backend
 test-backend: ## Backend tests on SQLite, with real Valkey processes
@@ -92,7 +92,8 @@ lint-page:
 .PHONY: check-openapi
 check-openapi:
 	@echo "== OpenAPI: description and generated client"
-	@$(bin)/shardboard openapi | diff -u docs/openapi.json - || { echo "docs/openapi.json is behind the code: run make openapi"; exit 1; }
+	@$(bin)/shardboard openapi | diff -u docs/openapi.json - || \
+	  { echo "docs/openapi.json is behind the code: run make openapi"; exit 1; }
 	@npm run openapi --silent --workspace frontend -- --check
 
 .PHONY: check-migrations
