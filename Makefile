@@ -36,30 +36,34 @@ clean-demo: ## Forget the demo: its database, shards and settings
 setup-tests: ## As setup, with what tests and checks need
 	@scripts/setup --tests
 
+.PHONY: tools
+tools:
+	@scripts/setup --tests --no-page
+
 .PHONY: dev
 dev: setup-tests ## The demo, with the page reloading as its sources change
 	@exec scripts/dev
 
 .PHONY: test
-test: setup-tests lint test-backend test-store test-page e2e ## Everything: static checks, then every test
+test: lint setup-tests test-backend test-store test-page e2e ## Everything: static checks, then every test
 
 .PHONY: test-backend
-test-backend: ## Backend tests on SQLite, with real Valkey processes
+test-backend: tools ## Backend tests on SQLite, with real Valkey processes
 	@echo "== Backend on SQLite"
 	@SHARDBOARD_TEST_DATABASE=sqlite $(bin)/pytest backend/tests
 
 .PHONY: test-store
-test-store: ## The backend tests that depend on the store, on a private PostgreSQL
+test-store: tools ## The backend tests that depend on the store, on a private PostgreSQL
 	@echo "== Backend on PostgreSQL"
 	@SHARDBOARD_TEST_DATABASE=postgres scripts/with-postgres $(bin)/pytest backend/tests -m store
 
 .PHONY: test-page
-test-page: ## Unit tests of the page
+test-page: tools ## Unit tests of the page
 	@echo "== Page"
 	@npm run test --silent --workspace frontend
 
 .PHONY: e2e
-e2e: ## Playwright in Chromium against the real stack
+e2e: setup-tests ## Playwright in Chromium against the real stack
 	@echo "== Browser"
 	@npm run test --silent --workspace e2e
 
@@ -70,13 +74,13 @@ bench: setup-tests ## Measure the speed limits against valkey-cli, in one run
 ##@ Keep it in order
 
 .PHONY: check
-check: setup-tests lint audit ## All static checks, and known vulnerabilities of what we depend on
+check: lint audit ## All static checks, and known vulnerabilities of what we depend on
 
 .PHONY: lint
 lint: lint-python lint-page check-openapi check-migrations check-compose
 
 .PHONY: lint-python
-lint-python:
+lint-python: tools
 	@echo "== Python: format, lint, types, imports"
 	@$(bin)/ruff format --check
 	@$(bin)/ruff check
@@ -84,47 +88,47 @@ lint-python:
 	@$(bin)/lint-imports --no-logo
 
 .PHONY: lint-page
-lint-page:
+lint-page: tools
 	@echo "== Page: format, lint, types"
 	@npm run lint --silent --workspace frontend
 	@npm run typecheck --silent --workspace frontend
 
 .PHONY: check-openapi
-check-openapi:
+check-openapi: tools
 	@echo "== OpenAPI: description and generated client"
 	@$(bin)/shardboard openapi | diff -u docs/openapi.json - || \
 	  { echo "docs/openapi.json is behind the code: run make openapi"; exit 1; }
 	@npm run openapi --silent --workspace frontend -- --check
 
 .PHONY: check-migrations
-check-migrations:
+check-migrations: tools
 	@echo "== Migrations: the newest one makes the tables the code declares"
 	@scripts/with-postgres $(bin)/python scripts/check-migrations
 
 .PHONY: check-compose
-check-compose:
+check-compose: tools
 	@echo "== Compose file and images"
 	@$(bin)/python scripts/check-compose
 
 .PHONY: audit
-audit:
+audit: tools
 	@echo "== Known vulnerabilities"
 	@$(bin)/python scripts/audit
 
 .PHONY: fmt
-fmt: setup-tests ## Format everything
+fmt: tools ## Format everything
 	@$(bin)/ruff check --quiet --select I --fix
 	@$(bin)/ruff format
 	@npm run format --silent --workspace frontend
 
 .PHONY: openapi
-openapi: setup-tests ## Write docs/openapi.json and the client generated from it
+openapi: tools ## Write docs/openapi.json and the client generated from it
 	@$(bin)/shardboard openapi > docs/openapi.json.new
 	@mv docs/openapi.json.new docs/openapi.json
 	@npm run openapi --silent --workspace frontend
 
 .PHONY: lock
-lock: setup-tests ## Renew the lock files from pyproject.toml; UPGRADE=1 takes the newest versions
+lock: tools ## Renew the lock files from pyproject.toml; UPGRADE=1 takes the newest versions
 	@$(compile) pyproject.toml --group build --output-file requirements.lock
 	@$(compile) pyproject.toml --group dev --constraint requirements.lock --output-file requirements-dev.lock
 	@npm install --package-lock-only --ignore-scripts --no-audit --no-fund
