@@ -1,7 +1,7 @@
 """How an agent gets its identity: once, with a join token; afterwards it is read from its state directory.
 
 The token carries the fingerprint of the console's CA certificate. Nothing is trusted, and the token is not sent, before
-the certificate that the console shows matches it. `cryptography` is imported only while joining: a running agent is small.
+the certificate that the console shows matches it. `cryptography` is imported only while joining, to keep agents small.
 """
 
 import contextlib
@@ -46,9 +46,10 @@ def enrol(
     """The identity in `state_dir`; without one yet, join the cluster at `console_url`."""
     known = load(state_dir)
     if known is not None:
-        if known.addr != addr:
+        if (known.addr, known.port) != (addr, port):
             raise EnrolError(
-                f"{state_dir} belongs to the agent of {known.addr}; give {addr} a state directory of its own."
+                f"{state_dir} belongs to the agent of {known.addr} port {known.port}; "
+                f"{addr} port {port} needs a state directory of its own."
             )
         return known
     if not console_url or not token:
@@ -106,16 +107,17 @@ class _Console:
         blind.check_hostname = False
         blind.verify_mode = ssl.CERT_NONE
         status, content = self._call(blind, "GET", "/v1/ca")
-        ca = content.decode("ascii", "replace")
-        if status != 200 or not _matches(ca, self._fingerprint):
+        ca = _der(content) if status == 200 else b""
+        if hashlib.sha256(ca).hexdigest() != self._fingerprint:
             raise EnrolError(
-                f"The console at {self.url} is not the one that made this token: its CA certificate has another fingerprint."
+                f"The console at {self.url} is not the one that made this token: "
+                "its CA certificate has another fingerprint."
             )
         # A console with a certificate of a public authority is fine, too: hence the system's trust beside our CA.
         self._context = ssl.create_default_context()
         self._context.minimum_version = ssl.TLSVersion.TLSv1_2
         self._context.load_verify_locations(cadata=ca)
-        return ca
+        return ssl.DER_cert_to_PEM_cert(ca)
 
     def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         assert self._context is not None, "fetch_ca comes first"  # noqa: S101
@@ -156,10 +158,11 @@ def _fingerprint(token: str) -> str:
     return parts[2].lower()
 
 
-def _matches(ca: str, fingerprint: str) -> bool:
+def _der(pem: bytes) -> bytes:
+    """Exactly the bytes whose fingerprint is checked are trusted: PEM text could carry a second certificate along."""
     with contextlib.suppress(ValueError):
-        return hashlib.sha256(ssl.PEM_cert_to_DER_cert(ca)).hexdigest() == fingerprint
-    return False
+        return ssl.PEM_cert_to_DER_cert(pem.decode("ascii"))
+    return b""
 
 
 def _check_local(addr: str) -> None:
