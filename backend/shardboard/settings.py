@@ -12,15 +12,25 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="SHARDBOARD_", extra="ignore")
 
     admin_user: str = "admin@shardboard.local"
-    admin_password: SecretStr | None = Field(default=None, description="first start only; generated and printed once when absent")
+    admin_password: SecretStr | None = Field(
+        default=None, description="first start only; generated and printed once when absent"
+    )
     state_dir: Path = Path("var")
-    database_url: str | None = Field(default=None, description="SQLAlchemy URL; SQLite in the state directory when absent")
+    database_url: str | None = Field(
+        default=None, description="SQLAlchemy URL; SQLite in the state directory when absent"
+    )
     https_host: str = "0.0.0.0"  # noqa: S104 - the console is a server; the plain HTTP port below is loopback only
     https_port: int = Field(default=9443, ge=1, le=65535)
     http_port: int = Field(default=8080, ge=0, le=65535, description="loopback only; 0 turns it off")
-    page_dir: Path = Field(default=Path(__file__).resolve().parents[2] / "frontend" / "dist", description="built web page")
-    public_names: list[str] = Field(default_factory=list, description="more host names and addresses for the console's certificate")
-    tls_cert: Path | None = Field(default=None, description="certificate chain (PEM) to use instead of the self-signed one")
+    page_dir: Path = Field(
+        default=Path(__file__).resolve().parents[2] / "frontend" / "dist", description="built web page"
+    )
+    public_names: list[str] = Field(
+        default_factory=list, description="more host names and addresses for the console's certificate"
+    )
+    tls_cert: Path | None = Field(
+        default=None, description="certificate chain (PEM) to use instead of the self-signed one"
+    )
     tls_key: Path | None = None
 
     @property

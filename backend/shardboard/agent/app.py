@@ -5,6 +5,7 @@ import logging
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
@@ -92,7 +93,9 @@ def run_agent(settings: AgentSettings) -> int:
     """Join if need be, then serve until a signal. The exit status."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s agent %(levelname)s %(message)s")
     settings.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    identity = enrol(settings.join, settings.token, settings.address, settings.port, settings.state_dir, machine.facts(settings))
+    identity = enrol(
+        settings.join, settings.token, settings.address, settings.port, settings.state_dir, machine.facts(settings)
+    )
     uvicorn.run(
         create_app(settings),
         host=settings.address,
@@ -105,7 +108,7 @@ def run_agent(settings: AgentSettings) -> int:
     return 0
 
 
-def tls_options(identity: Identity) -> dict[str, object]:
+def tls_options(identity: Identity) -> dict[str, Any]:
     """uvicorn's options for mutual TLS: only the console's client certificate of our own CA gets in."""
     return {
         "ssl_keyfile": str(identity.key),

@@ -76,6 +76,9 @@ class ShardSpec(Message):
     role: Literal["master", "slave"]
     primary: tuple[str, Port] | None = None
     """Where a replica outside cluster mode replicates from."""
+    swap_with: Hex40 | None = None
+    """For a primary: be born as the replica of this shard (its own future replica, not running yet), to be promoted with
+    TAKEOVER. A process that starts as primary refuses writes for two seconds, one that is promoted does not."""
 
 
 class BdbSpec(Message):

@@ -14,6 +14,7 @@ import socket
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 import psutil
 
@@ -36,7 +37,7 @@ class Shard:
 
     record: ShardRecord
     directory: Path
-    state: str = "starting"
+    state: Literal["starting", "running", "died"] = "starting"
     detail: str = ""
     process: psutil.Process | None = None
     popen: subprocess.Popen[bytes] | None = None
@@ -64,7 +65,7 @@ class Shard:
             uid=spec.uid,
             bdb_uid=spec.bdb_uid,
             engine_id=spec.engine_id,
-            state=self.state,  # type: ignore[arg-type]
+            state=self.state,
             pid=self.record.pid if self.state == "running" else None,
             started_at=self.record.started_at,
             run_id=self.record.run_id,
@@ -118,7 +119,9 @@ class Supervisor:
                 elif binary is None:
                     reason = f"{self._settings.engine} is not installed on node {self._settings.address}"
                     outcomes[spec.uid] = ShardOutcome(uid=spec.uid, ok=False, code="binary_missing", reason=reason)
-                elif (busy := self._busy_port((spec.port, spec.bus_port) if request.bdb.cluster else (spec.port,))) is not None:
+                elif (
+                    busy := self._busy_port((spec.port, spec.bus_port) if request.bdb.cluster else (spec.port,))
+                ) is not None:
                     reason = f"port {busy} is in use on {self._settings.address} by a process that is not ours"
                     outcomes[spec.uid] = ShardOutcome(uid=spec.uid, ok=False, code="port_in_use", reason=reason)
                 else:
@@ -142,13 +145,13 @@ class Supervisor:
                 _send(shard, signal.SIGKILL)  # the data is to go: saving it or telling replicas would be waste
             await asyncio.gather(*(_gone(shard) for shard in doomed))
             for uid in uids:
-                shard = self.shards.get(uid)
-                if shard is not None and _alive(shard):
-                    reason = f"process {shard.record.pid} does not end"
+                left = self.shards.get(uid)
+                if left is not None and _alive(left):
+                    reason = f"process {left.record.pid} does not end"
                     outcomes.append(ShardOutcome(uid=uid, ok=False, code="not_removed", reason=reason))
                     continue
-                if shard is not None:
-                    self._forget(shard)
+                if left is not None:
+                    self._forget(left)
                 outcomes.append(ShardOutcome(uid=uid, ok=True))
             return outcomes
 
@@ -247,11 +250,13 @@ class Supervisor:
     def _outcome_of(self, shard: Shard, engine_id: str) -> ShardOutcome:
         uid = shard.record.spec.uid
         if shard.record.spec.engine_id != engine_id:
-            return ShardOutcome(uid=uid, ok=False, code="start_failed", reason=f"shard {uid} exists already as another one")
+            return ShardOutcome(
+                uid=uid, ok=False, code="start_failed", reason=f"shard {uid} exists already as another one"
+            )
         if shard.state == "running":
             return ShardOutcome(uid=uid, ok=True)
         code = "process_died" if shard.record.pid is not None else "start_failed"
-        return ShardOutcome(uid=uid, ok=False, code=code, reason=shard.detail)  # type: ignore[arg-type]
+        return ShardOutcome(uid=uid, ok=False, code=code, reason=shard.detail)
 
     def _busy_port(self, ports: tuple[int, ...]) -> int | None:
         for port in ports:
@@ -279,7 +284,9 @@ def _alive(shard: Shard) -> bool:
     if shard.popen is not None and shard.popen.poll() is not None:
         return False
     try:
-        return shard.process is not None and shard.process.is_running() and shard.process.status() != psutil.STATUS_ZOMBIE
+        return (
+            shard.process is not None and shard.process.is_running() and shard.process.status() != psutil.STATUS_ZOMBIE
+        )
     except psutil.NoSuchProcess:
         return False
 
@@ -294,7 +301,7 @@ def _send(shard: Shard, sig: signal.Signals) -> None:
 
 async def _gone(shard: Shard) -> None:
     deadline = asyncio.get_running_loop().time() + STOP_SECONDS
-    while _alive(shard) and asyncio.get_running_loop().time() < deadline:
+    while _alive(shard) and asyncio.get_running_loop().time() < deadline:  # noqa: ASYNC110 - a process has no event
         await asyncio.sleep(0.01)
 
 

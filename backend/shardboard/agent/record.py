@@ -33,7 +33,7 @@ class ShardRecord(Message):
     def save(self, directory: Path) -> None:
         """Replace the record atomically."""
         _write(directory / (FILE + ".new"), self.model_dump_json(), durable=True)
-        os.replace(directory / (FILE + ".new"), directory / FILE)
+        (directory / (FILE + ".new")).replace(directory / FILE)
 
     def create(self, root: Path, bdb: BdbSpec, address: str) -> Path:
         """Make the shard's directory, complete or not at all: a kill half-way leaves one without a record."""
@@ -42,7 +42,7 @@ class ShardRecord(Message):
         directory.mkdir(mode=0o700)
         _write(directory / "valkey.conf", render.valkey_conf(bdb, self.spec, address))
         if bdb.cluster:
-            _write(directory / "nodes.conf", render.nodes_conf(bdb.peers, self.spec.engine_id))
+            _write(directory / "nodes.conf", render.nodes_conf(bdb.peers, self.spec.engine_id, self.spec.swap_with))
         self.save(directory)
         return directory
 

@@ -50,6 +50,7 @@ def valkey_conf(bdb: BdbSpec, shard: ShardSpec, address: str) -> str:
             f"cluster-announce-ip {address}",
             f"cluster-announce-port {shard.port}",
             f"cluster-announce-bus-port {shard.bus_port}",
+            f"replica-announce-ip {address}",
             f"cluster-node-timeout {bdb.node_timeout_ms}",
             "cluster-require-full-coverage no",
             "cluster-allow-replica-migration no",
@@ -59,23 +60,45 @@ def valkey_conf(bdb: BdbSpec, shard: ShardSpec, address: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def nodes_conf(peers: list[Peer], myself: str) -> str:
-    """The text of `nodes.conf` of the shard whose engine id is `myself`."""
-    newest = max(peer.epoch for peer in peers)
-    return "".join(_node_line(peer, myself) for peer in peers) + f"vars currentEpoch {newest} lastVoteEpoch 0\n"
+def nodes_conf(peers: list[Peer], myself: str, swap_with: str | None = None) -> str:
+    """The text of `nodes.conf` of the shard whose engine id is `myself`.
+
+    With `swap_with` the shard starts as replica of its own future replica, which holds the slots in this file only. All
+    others then carry epoch 0 and `currentEpoch` is one below the shard's own, so that TAKEOVER gives it just that one.
+    """
+    if swap_with is None:
+        newest = max(peer.epoch for peer in peers)
+        return "".join(_node_line(peer, myself) for peer in peers) + _vars(newest)
+    own = next(peer for peer in peers if peer.engine_id == myself)
+    head = next(peer for peer in peers if peer.engine_id == swap_with)
+    swapped = [
+        head.model_copy(update={"primary_engine_id": None, "slots": own.slots}),
+        own.model_copy(update={"primary_engine_id": swap_with, "slots": None}),
+        *(_follow(peer, myself, swap_with) for peer in peers if peer.engine_id not in (myself, swap_with)),
+    ]
+    lines = [_node_line(peer.model_copy(update={"epoch": 0}), myself) for peer in swapped]
+    return "".join(lines) + _vars(own.epoch - 1)
+
+
+def _follow(peer: Peer, old: str, new: str) -> Peer:
+    return peer.model_copy(update={"primary_engine_id": new}) if peer.primary_engine_id == old else peer
+
+
+def _vars(epoch: int) -> str:
+    return f"vars currentEpoch {epoch} lastVoteEpoch 0\n"
 
 
 def _node_line(peer: Peer, myself: str) -> str:
-    flags = ("myself," if peer.engine_id == myself else "") + ("slave" if peer.primary_engine_id else "master")
+    own = peer.engine_id == myself
     fields = [
         peer.engine_id,
-        f"{peer.address}:{peer.port}@{peer.bus_port},,shard-id={peer.pair_id}",
-        flags,
+        f"{peer.address}:{peer.port}@{peer.bus_port},,tls-port=0,shard-id={peer.pair_id}",
+        ("myself," if own else "") + ("slave" if peer.primary_engine_id else "master"),
         peer.primary_engine_id or "-",
         "0",  # ping sent
         "0",  # pong received
         str(peer.epoch),
-        "connected",
+        "connected" if own else "disconnected",
     ]
     if peer.slots is not None:
         first, last = peer.slots

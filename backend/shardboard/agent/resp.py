@@ -9,7 +9,7 @@ import time
 from collections import Counter, deque
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import hiredis
 
@@ -47,7 +47,9 @@ class Connection(asyncio.Protocol):
         # Unix socket paths end at 107 bytes, state directories may not: go through a descriptor of the directory.
         directory = os.open(socket.parent, os.O_PATH | os.O_DIRECTORY)
         try:
-            _, connection = await loop.create_unix_connection(lambda: cls(own), f"/proc/self/fd/{directory}/{socket.name}")
+            _, connection = await loop.create_unix_connection(
+                lambda: cls(own), f"/proc/self/fd/{directory}/{socket.name}"
+            )
         except OSError as error:
             raise EngineError(f"cannot connect: {error.strerror or error}") from error
         finally:
@@ -69,7 +71,7 @@ class Connection(asyncio.Protocol):
         if self._transport is None or self._transport.is_closing():
             future.set_exception(EngineError("the connection is closed"))
             return future
-        data = hiredis.pack_command(argv)
+        data = hiredis.pack_command(argv)  # type: ignore[arg-type]  # its stub knows one-element tuples only
         self._own.bytes_sent += len(data)
         self._own.commands[argv[0].lower()] += 1
         self._waiting.append((future, time.perf_counter()))
@@ -85,8 +87,7 @@ class Connection(asyncio.Protocol):
         return self._transport is None or self._transport.is_closing()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)
 
     def data_received(self, data: bytes) -> None:
         self._own.bytes_received += len(data)

@@ -6,18 +6,27 @@ import time
 import uuid
 from collections import deque
 from collections.abc import AsyncIterator, Mapping
+from typing import NamedTuple
 
 from shardboard.agent.commands import CommandClasses
 from shardboard.agent.contract import RING_SECONDS, SHARD_FIELDS, Sample
 from shardboard.agent.machine import MachineSampler
 from shardboard.agent.processes import Shard, Supervisor
-from shardboard.agent.resp import EngineError, OwnTraffic
+from shardboard.agent.resp import EngineError
 
 log = logging.getLogger(__name__)
 
 SECTIONS = ("server", "clients", "memory", "persistence", "stats", "replication", "cpu", "keyspace", "commandstats")
 TIMEOUT = 0.8
 """Seconds; a shard that needs longer leaves a gap in this second, so that the beat is kept."""
+
+
+class Own(NamedTuple):
+    """What to subtract: the agent's commands by name, and the bytes it sent and received before the reply at hand."""
+
+    commands: Mapping[str, int]
+    bytes_sent: int
+    bytes_received: int
 
 
 class Sampler:
@@ -46,7 +55,8 @@ class Sampler:
         last = after if boot == self._boot else 0
         while True:
             async with self._grown:
-                await self._grown.wait_for(lambda: self._seq > last)
+                while self._seq <= last:
+                    await self._grown.wait()
             for sample in [sample for sample in self._ring if sample.seq > last]:
                 yield sample
                 last = sample.seq
@@ -86,6 +96,8 @@ class Sampler:
             async with asyncio.timeout(TIMEOUT):
                 connection = await shard.connect()
                 classes = await self._classes.of(connection, shard.record.run_id)
+                # INFO does not count its own reply yet: what has been received until here is what it counts as sent.
+                received = shard.own.bytes_received
                 ping = connection.send(("PING",))
                 info = connection.send(("INFO", *SECTIONS))
                 await ping
@@ -95,7 +107,8 @@ class Sampler:
             return f"it did not answer INFO within {TIMEOUT} s"
         except EngineError as error:
             return str(error)
-        return shard_values(parse_info(text), classes, shard.own, ping_seconds, shard.record.started_at or 0.0)
+        own = Own(shard.own.commands, shard.own.bytes_sent, received)
+        return shard_values(parse_info(text), classes, own, ping_seconds, shard.record.started_at or 0.0)
 
 
 def parse_info(text: str) -> dict[str, str]:
@@ -105,7 +118,7 @@ def parse_info(text: str) -> dict[str, str]:
 
 
 def shard_values(
-    info: Mapping[str, str], classes: Mapping[str, str], own: OwnTraffic, ping_seconds: float, started_at: float
+    info: Mapping[str, str], classes: Mapping[str, str], own: Own, ping_seconds: float, started_at: float
 ) -> list[float | None]:
     """Pick and add up what SHARD_FIELDS names; None for what this engine does not tell."""
     counts = {"read": 0, "write": 0, "other": 0}
@@ -129,7 +142,11 @@ def shard_values(
 
     primary = info.get("role") == "master"
     cpu = [number("used_cpu_user_main_thread"), number("used_cpu_sys_main_thread")]
-    net_in, net_out, clients = number("total_net_input_bytes"), number("total_net_output_bytes"), number("connected_clients")
+    net_in, net_out, clients = (
+        number("total_net_input_bytes"),
+        number("total_net_output_bytes"),
+        number("connected_clients"),
+    )
     values: dict[str, float | None] = {
         "started_at": started_at,
         "is_primary": float(primary),

@@ -23,7 +23,12 @@ SHARD_RETENTION = 300
 GRACE = 0.4
 """Seconds to wait for slower nodes before a second is told without them."""
 
-METRICS = {"cluster": rates.BDB_METRICS, "bdbs": rates.BDB_METRICS, "nodes": rates.NODE_METRICS, "shards": rates.SHARD_METRICS}
+METRICS = {
+    "cluster": rates.BDB_METRICS,
+    "bdbs": rates.BDB_METRICS,
+    "nodes": rates.NODE_METRICS,
+    "shards": rates.SHARD_METRICS,
+}
 
 Raw = dict[str, Value]
 
@@ -202,7 +207,9 @@ class Live:
         for topic, (first, last) in self._backfilled.items():
             first = max(first, self.newest - self._retention(topic) + 1)
             if first <= last:
-                self._bus.publish(f"frame:{topic}", ("history", self.newest, self._frame(topic, first, last - first + 1)))
+                self._bus.publish(
+                    f"frame:{topic}", ("history", self.newest, self._frame(topic, first, last - first + 1))
+                )
         self._backfilled.clear()
 
     def _frame(self, topic: str, first: int, count: int) -> dict[str, Any]:

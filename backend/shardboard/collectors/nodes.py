@@ -58,7 +58,9 @@ class NodeCollector:
         self._members = members(known_shards)
         self._live.set_members(members(known_shards))
         for shard in known_shards:
-            self._known.setdefault(shard.uid, Observed(shard.observed_status, shard.observed_role, shard.observed_link, shard.detail))
+            self._known.setdefault(
+                shard.uid, Observed(shard.observed_status, shard.observed_role, shard.observed_link, shard.detail)
+            )
         for uid in self._known.keys() - self._members.keys():
             del self._known[uid]
         for node in known_nodes:

@@ -20,7 +20,13 @@ async def agent_seen(session: AsyncSession, node_uid: int, facts: dict[str, Any]
         return
     if node.agent_status != "connected":
         node.agent_status = "connected"
-        record(session, "node_agent_connected", f"The agent of node {node_uid} answered again.", source="node", node_uid=node_uid)
+        record(
+            session,
+            "node_agent_connected",
+            f"The agent of node {node_uid} answered again.",
+            source="node",
+            node_uid=node_uid,
+        )
     node.facts = facts
     node.last_seen = datetime.now(UTC)
 
@@ -31,7 +37,9 @@ async def agent_lost(session: AsyncSession, node_uid: int, reason: str) -> None:
     if node is None or node.agent_status == "lost":
         return
     node.agent_status = "lost"
-    description = f"The agent of node {node_uid} was lost: {reason}. Its shards may well be running; nobody watches them."
+    description = (
+        f"The agent of node {node_uid} was lost: {reason}. Its shards may well be running; nobody watches them."
+    )
     record(session, "node_agent_lost", description, source="node", severity="WARNING", node_uid=node_uid)
 
 

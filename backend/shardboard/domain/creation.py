@@ -11,6 +11,7 @@ class Wanted:
     uid: int
     node_uid: int
     role: str
+    pair: int
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,8 @@ class Seen:
     """Why its process ended; empty while it lives."""
     serves: bool = False
     """A primary accepts commands for its slots; a replica knows the cluster."""
+    promoted: bool = True
+    """False for a primary that still has the role of a replica."""
     in_sync: bool = False
     """A replica whose link to its primary is up; primaries are always."""
 
@@ -32,6 +35,8 @@ class Step:
 
     start: Mapping[int, Sequence[int]] = field(default_factory=dict)
     """Shard uids to start, by node."""
+    promote: Sequence[int] = ()
+    """Shard uids that were born as replicas and are ready to take over."""
     failed: str = ""
     done: bool = False
     progress: float = 0.0
@@ -39,26 +44,30 @@ class Step:
 
 
 def next_step(wanted: Sequence[Wanted], seen: Mapping[int, Seen]) -> Step:
-    """Start what is absent, wait for what is on its way, fail when a process ended."""
+    """Start primaries, promote the ones born as replicas, start their replicas, wait; fail when a process ended.
+
+    A replica starts only after its primary has its role: one that finds nobody to replicate from tries again a second later.
+    """
     for shard in wanted:
         if shard.uid in seen and seen[shard.uid].died:
             return Step(failed=f"Shard redis:{shard.uid} on node {shard.node_uid} ended: {seen[shard.uid].died}.")
     running = [shard for shard in wanted if shard.uid in seen and seen[shard.uid].running]
-    absent: dict[int, list[int]] = {}
+    promote = [shard.uid for shard in running if seen[shard.uid].serves and not seen[shard.uid].promoted]
+    serving = [shard for shard in running if seen[shard.uid].serves and seen[shard.uid].promoted]
+    ready = {shard.pair for shard in running if shard.role == "master" and seen[shard.uid].promoted}
+    start: dict[int, list[int]] = {}
     for shard in wanted:
-        if shard.uid not in seen:
-            absent.setdefault(shard.node_uid, []).append(shard.uid)
-    serving = [shard for shard in running if seen[shard.uid].serves]
+        if shard.uid not in seen and (shard.role == "master" or shard.pair in ready):
+            start.setdefault(shard.node_uid, []).append(shard.uid)
     replicas = [shard for shard in wanted if shard.role == "slave"]
     synced = [shard for shard in replicas if shard in running and seen[shard.uid].in_sync]
-    parts = len(wanted) * 2 + len(replicas)
-    progress = 100.0 * (len(running) + len(serving) + len(synced)) / parts
-    if absent:
-        return Step(start=absent, progress=progress, waiting_for=f"{len(wanted) - len(running)} shards to start")
+    progress = 100.0 * (len(running) + len(serving) + len(synced)) / (2 * len(wanted) + len(replicas))
     if len(running) < len(wanted):
-        return Step(progress=progress, waiting_for=f"{len(wanted) - len(running)} shards to start")
-    if len(serving) < len(wanted):
-        return Step(progress=progress, waiting_for=f"{len(wanted) - len(serving)} of {len(wanted)} shards to serve their slots")
-    if len(synced) < len(replicas):
-        return Step(progress=progress, waiting_for=f"{len(replicas) - len(synced)} of {len(replicas)} replicas to be in sync")
-    return Step(done=True, progress=100.0)
+        waiting_for = f"{len(wanted) - len(running)} of {len(wanted)} shards to start"
+    elif len(serving) < len(wanted):
+        waiting_for = f"{len(wanted) - len(serving)} of {len(wanted)} shards to serve their slots"
+    elif len(synced) < len(replicas):
+        waiting_for = f"{len(replicas) - len(synced)} of {len(replicas)} replicas to be in sync"
+    else:
+        return Step(done=True, progress=100.0)
+    return Step(start=start, promote=promote, progress=progress, waiting_for=waiting_for)

@@ -33,7 +33,9 @@ class NoRoom(Exception):
     """Nothing fits; the message is a sentence for a person."""
 
 
-def place(rooms: Sequence[Room], *, pairs: int, replication: bool, policy: str, shard_memory: int, overbooking: bool) -> list[Placed]:
+def place(
+    rooms: Sequence[Room], *, pairs: int, replication: bool, policy: str, shard_memory: int, overbooking: bool
+) -> list[Placed]:
     """A node for each primary and, with `replication`, for one replica of each.
 
     `policy` is sparse or dense, `shard_memory` bytes per shard (0 = no limit). With `overbooking` memory is not counted.
@@ -42,7 +44,9 @@ def place(rooms: Sequence[Room], *, pairs: int, replication: bool, policy: str, 
     if not rooms:
         raise NoRoom("There is no node that accepts shards; add a node first.")
     if replication and len(rooms) < 2:
-        raise NoRoom("Replication needs at least two nodes, because a replica on its primary's node would be lost with it.")
+        raise NoRoom(
+            "Replication needs at least two nodes, because a replica on its primary's node would be lost with it."
+        )
     plan = _Plan(rooms, 0 if overbooking else shard_memory)
     choose = plan.densest if policy == "dense" else plan.emptiest
     primaries = [Placed(pair, "master", plan.take(choose(avoid=None), "master")) for pair in range(pairs)]
@@ -86,7 +90,12 @@ class _Plan:
         role = "master" if avoid is None else "slave"
         return max(
             self._open(avoid),
-            key=lambda room: (self._by_role[room.node_uid, role], self._placed[room.node_uid], room.free_memory, -room.node_uid),
+            key=lambda room: (
+                self._by_role[room.node_uid, role],
+                self._placed[room.node_uid],
+                room.free_memory,
+                -room.node_uid,
+            ),
         ).node_uid
 
     def _open(self, avoid: int | None) -> list[Room]:

@@ -154,7 +154,10 @@ def database(shards: Sequence[ShardSecond]) -> list[Value]:
     memory, resident = total("used_memory", shards), total("used_memory_rss", shards)
     values: dict[str, Value] = {
         **{name: total(name, primaries) for name in ("total_req", "read_req", "write_req", "other_req", "no_of_keys")},
-        **{name: total(name, primaries) for name in ("ingress_bytes", "egress_bytes", "evicted_objects", "expired_objects")},
+        **{
+            name: total(name, primaries)
+            for name in ("ingress_bytes", "egress_bytes", "evicted_objects", "expired_objects")
+        },
         "used_memory": memory,
         "hit_ratio": share(hits, misses),
         "read_hits": hits if primaries else None,

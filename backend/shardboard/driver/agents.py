@@ -45,7 +45,9 @@ class HttpAgents:
         return _REPORTS.validate_json(await self._call(node, "GET", "/shards", QUICK))
 
     async def start(self, node: NodeRef, request: StartShards) -> list[ShardOutcome]:
-        return _OUTCOMES.validate_json(await self._call(node, "POST", "/shards/start", SLOW, request.model_dump_json().encode()))
+        return _OUTCOMES.validate_json(
+            await self._call(node, "POST", "/shards/start", SLOW, request.model_dump_json().encode())
+        )
 
     async def remove(self, node: NodeRef, uids: Sequence[int]) -> list[ShardOutcome]:
         body = RemoveShards(uids=list(uids)).model_dump_json().encode()
@@ -61,14 +63,18 @@ class HttpAgents:
                 "GET", _url(node, "/samples"), params={"after": after, "boot": boot}, timeout=BEAT
             ) as reply:
                 if reply.status_code != 200:
-                    raise AgentRefused(f"the agent of node {node.uid} answered {reply.status_code} to a request for samples")
+                    raise AgentRefused(
+                        f"the agent of node {node.uid} answered {reply.status_code} to a request for samples"
+                    )
                 async for line in reply.aiter_lines():
                     yield Sample.model_validate_json(line)
 
     async def close(self) -> None:
         await self._http.aclose()
 
-    async def _call(self, node: NodeRef, method: str, path: str, timeout: httpx.Timeout, body: bytes | None = None) -> bytes:
+    async def _call(
+        self, node: NodeRef, method: str, path: str, timeout: httpx.Timeout, body: bytes | None = None
+    ) -> bytes:
         headers = {"Content-Type": "application/json"} if body is not None else None
         with _translated(node):
             reply = await self._http.request(method, _url(node, path), content=body, headers=headers, timeout=timeout)
@@ -95,4 +101,6 @@ def _translated(node: NodeRef) -> Iterator[None]:
     except httpx.TransportError as error:
         raise AgentUnreachable(f"{where} cannot be reached: {error or type(error).__name__}") from error
     except ValidationError as error:
-        raise AgentRefused(f"{where} said something that this console does not understand; are both the same release?") from error
+        raise AgentRefused(
+            f"{where} said something that this console does not understand; are both the same release?"
+        ) from error

@@ -45,13 +45,17 @@ class Engine:
     maxclients: int
 
 
-async def start(agents: Agents, engine: Engine, shards: Sequence[ShardRef], uids: Mapping[int, Sequence[int]]) -> dict[int, str]:
+async def start(
+    agents: Agents, engine: Engine, shards: Sequence[ShardRef], uids: Mapping[int, Sequence[int]]
+) -> dict[int, str]:
     """Start the shards `uids` (by node) of a database made of `shards`. Reasons by uid of those that did not start."""
     spec = _bdb_spec(engine, shards)
     by_uid = {shard.uid: shard for shard in shards}
     nodes = {shard.node.uid: shard.node for shard in shards}
     requests = [
-        agents.start(nodes[node_uid], StartShards(bdb=spec, shards=[_shard_spec(by_uid[uid], shards, engine) for uid in chosen]))
+        agents.start(
+            nodes[node_uid], StartShards(bdb=spec, shards=[_shard_spec(by_uid[uid], shards, engine) for uid in chosen])
+        )
         for node_uid, chosen in uids.items()
     ]
     replies = await asyncio.gather(*requests)
@@ -72,14 +76,26 @@ async def look(agents: Agents, shards: Sequence[ShardRef], *, cluster: bool) -> 
                 continue
             if report.state == "running":
                 running.append(shard)
-            seen[shard.uid] = Seen(running=report.state == "running", died=report.detail if report.state == "died" else "")
+            seen[shard.uid] = Seen(
+                running=report.state == "running", died=report.detail if report.state == "died" else ""
+            )
     states = await command(agents, running, "CLUSTER", "INFO") if cluster else {}
-    links = await command(agents, [shard for shard in running if shard.role == "slave"], "INFO", "replication")
+    links = await command(agents, running, "INFO", "replication")
     for shard in running:
         serves = not cluster or "cluster_state:ok" in _text(states.get(shard.uid))
         in_sync = shard.role == "master" or "master_link_status:up" in _text(links.get(shard.uid))
-        seen[shard.uid] = Seen(running=True, serves=serves, in_sync=in_sync)
+        promoted = shard.role == "slave" or "role:master" in _text(links.get(shard.uid))
+        seen[shard.uid] = Seen(running=True, serves=serves, promoted=promoted, in_sync=in_sync)
     return seen
+
+
+async def take_over(agents: Agents, shards: Iterable[ShardRef]) -> dict[int, str]:
+    """Promote shards that were born as replicas of their own future replicas. Reasons by uid of those that refused.
+
+    TAKEOVER asks nobody: it is only for shards of a database that has never served.
+    """
+    results = await command(agents, shards, "CLUSTER", "FAILOVER", "TAKEOVER")
+    return {uid: result.reply for uid, result in results.items() if not result.ok}
 
 
 async def command(agents: Agents, shards: Iterable[ShardRef], *argv: str) -> dict[int, CommandResult]:
@@ -145,6 +161,10 @@ def _shard_spec(shard: ShardRef, shards: Sequence[ShardRef], engine: Engine) -> 
     if shard.role == "slave" and not engine.cluster:
         head = next(other for other in shards if other.pair == shard.pair and other.role == "master")
         primary = (head.node.addr, head.port)
+    swap = shard.role == "master" and engine.cluster and len(shards) <= BIG_CLUSTER
+    heir = (
+        next((other for other in shards if other.pair == shard.pair and other.role == "slave"), None) if swap else None
+    )
     return ShardSpec(
         uid=shard.uid,
         bdb_uid=engine.uid,
@@ -153,6 +173,7 @@ def _shard_spec(shard: ShardRef, shards: Sequence[ShardRef], engine: Engine) -> 
         bus_port=shard.bus_port,
         role="master" if shard.role == "master" else "slave",
         primary=primary,
+        swap_with=heir.engine_id if heir is not None else None,
     )
 
 

@@ -51,7 +51,10 @@ class Create:
             refused = await cluster.start(self._agents, database.engine, database.shards, step.start)
             if refused:
                 return Outcome(failed=_refusal(refused))
-        return Outcome(progress=step.progress, steps=steps, again_in=max(0.03, len(database.shards) / 1000))
+        if step.promote:
+            # One that refuses is not ready yet; the next look tells.
+            await cluster.take_over(self._agents, [shard for shard in database.shards if shard.uid in step.promote])
+        return Outcome(progress=step.progress, steps=steps, again_in=max(0.02, len(database.shards) / 1000))
 
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
         bdb = await bdbs.by_uid(session, action.object_uid)

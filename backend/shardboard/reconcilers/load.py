@@ -25,7 +25,7 @@ class Database:
 
     @property
     def wanted(self) -> list[Wanted]:
-        return [Wanted(shard.uid, shard.node.uid, shard.role) for shard in self.shards]
+        return [Wanted(shard.uid, shard.node.uid, shard.role, shard.pair) for shard in self.shards]
 
 
 async def database(store: Store, uid: int) -> Database | None:
@@ -60,7 +60,9 @@ def engine(bdb: Bdb) -> Engine:
         eviction_policy=config["eviction_policy"],
         appendonly=persistence == "aof",
         appendfsync_always=config["aof_policy"] == "appendfsync-always",
-        save=[(point["secs"], point["writes"]) for point in config["snapshot_policy"]] if persistence == "snapshot" else [],
+        save=[(point["secs"], point["writes"]) for point in config["snapshot_policy"]]
+        if persistence == "snapshot"
+        else [],
         maxclients=config["maxclients"],
     )
 

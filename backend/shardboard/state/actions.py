@@ -47,7 +47,11 @@ async def recent(session: AsyncSession, limit: int = 100) -> Sequence[Action]:
 
 
 async def of_bdb(session: AsyncSession, bdb_uid: int) -> Sequence[Action]:
-    query = select(Action).where(Action.object_type == "bdb", Action.object_uid == bdb_uid).order_by(Action.created_at.desc())
+    query = (
+        select(Action)
+        .where(Action.object_type == "bdb", Action.object_uid == bdb_uid)
+        .order_by(Action.created_at.desc())
+    )
     return (await session.execute(query)).scalars().all()
 
 

@@ -1,0 +1,49 @@
+"""What every reply carries: the cluster state id, and the headers that keep a browser strict."""
+
+from fastapi import FastAPI
+from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from shardboard.console import Console
+
+HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",
+    "Content-Security-Policy": (
+        "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
+        "frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
+    ),
+}
+DOCS = ("/docs", "/redoc")
+"""FastAPI's own pages load scripts from elsewhere; they get no policy but the browser's own."""
+
+
+def install(app: FastAPI, console: Console) -> None:
+    app.add_middleware(ReplyHeaders, console=console)
+
+
+class ReplyHeaders:
+    """Plain ASGI, because wrapping the response would buffer the event stream."""
+
+    def __init__(self, app: ASGIApp, console: Console) -> None:
+        self._app = app
+        self._console = console
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers["cluster-state-id"] = str(self._console.state_id)
+                for name, value in HEADERS.items():
+                    if not (name == "Content-Security-Policy" and scope["path"].startswith(DOCS)):
+                        headers.setdefault(name, value)
+                if scope["path"].startswith(("/v1/", "/v2/")):
+                    headers.setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        await self._app(scope, receive, with_headers)

@@ -1,0 +1,31 @@
+"""Serves the built web page: hashed assets for ever, the page itself never cached, and every route of the page its index."""
+
+from pathlib import Path
+
+from fastapi import FastAPI, Request
+from fastapi.responses import FileResponse, PlainTextResponse, Response
+from starlette.staticfiles import StaticFiles
+
+from shardboard.errors import NotFound
+
+API_PREFIXES = ("/v1/", "/v2/", "/v4/")
+
+
+def mount_page(app: FastAPI, directory: Path) -> None:
+    """Routes for everything that is not the API; a sentence on how to build the page when it is missing."""
+    assets = directory / "assets"
+    app.mount("/assets", StaticFiles(directory=assets, check_dir=False), name="assets")
+
+    @app.get("/{path:path}", include_in_schema=False)
+    def page(path: str, request: Request) -> Response:
+        if request.url.path.startswith(API_PREFIXES):
+            raise NotFound("not_found", f"There is nothing at {request.url.path}.")
+        file = (directory / path).resolve()
+        if path and file.is_file() and file.is_relative_to(directory.resolve()):
+            return FileResponse(file)
+        index = directory / "index.html"
+        if not index.is_file():
+            return PlainTextResponse(
+                "The web page is not built. Run `make setup`, or use the API under /v1.", status_code=503
+            )
+        return FileResponse(index, headers={"Cache-Control": "no-cache"})

@@ -1,0 +1,178 @@
+"""Builds the console and runs it: store, loops, HTTP servers. Startup and shutdown are readable in `run_console`."""
+
+import asyncio
+import contextlib
+import logging
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import uvicorn
+from fastapi import FastAPI
+
+from shardboard import __version__
+from shardboard.api import (
+    actions,
+    bdbs,
+    bootstrap,
+    cluster,
+    errors,
+    join,
+    license,  # noqa: A004 - the noun of the REST reference
+    logs,
+    nodes,
+    options,
+    session,
+    shards,
+    stream,
+    users,
+)
+from shardboard.api.feed import Feed
+from shardboard.api.middleware import install as install_middleware
+from shardboard.api.page import mount_page
+from shardboard.bus import Bus
+from shardboard.collectors.live import Live
+from shardboard.collectors.nodes import NodeCollector
+from shardboard.console import Console
+from shardboard.db import Store
+from shardboard.driver.agents import HttpAgents
+from shardboard.reconcilers.bdbs import steppers
+from shardboard.reconcilers.loop import ActionLoop
+from shardboard.reconcilers.removal import RemovalLoop
+from shardboard.services.users import first_start
+from shardboard.settings import Settings
+from shardboard.state import events
+from shardboard.tls import Authority
+
+log = logging.getLogger(__name__)
+
+
+def create_app(console: Console) -> FastAPI:
+    """The HTTP side: REST, stream and page."""
+    app = FastAPI(
+        title="Shardboard",
+        version=__version__,
+        description="Management of sharded, replicated databases on Valkey Cluster, compatible with Redis Enterprise's REST API.",
+    )
+    app.state.console = console
+    for module in (actions, bdbs, bootstrap, cluster, join, license, logs, nodes, session, shards, stream, users):
+        app.include_router(module.router, prefix="/v1")
+    app.include_router(actions.router_v2, prefix="/v2")
+    options.install(app)
+    errors.install(app)
+    install_middleware(app, console)
+    mount_page(app, console.settings.page_dir)
+    return app
+
+
+@asynccontextmanager
+async def opened(settings: Settings) -> AsyncIterator[tuple[Console, str | None]]:
+    """A console with its store migrated and the first administrator made; also the password if one was generated."""
+    settings.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    bus = Bus()
+    store = Store(settings.store_url, bus)
+    authority = Authority.load(settings)
+    agents = HttpAgents(authority.client_ssl_context())
+    try:
+        await store.migrate()
+        async with store.begin() as opening:
+            password = await first_start(opening, settings)
+        async with store.read() as reading:
+            state_id = await events.newest_uid(reading)
+        yield Console(settings, store, bus, Live(bus), agents, authority, state_id), password
+    finally:
+        await agents.close()
+        await store.close()
+
+
+@asynccontextmanager
+async def running_loops(console: Console) -> AsyncIterator[asyncio.Future[None]]:
+    """All loops. The future ends only when one of them fails, with its exception."""
+    loops = (
+        console.live.run(),
+        NodeCollector(console.store, console.bus, console.agents, console.live).run(),
+        ActionLoop(console.store, console.bus, steppers(console.store, console.agents)).run(),
+        RemovalLoop(console.store, console.bus, console.agents).run(),
+        Feed(console).run(),
+    )
+    tasks = [asyncio.create_task(loop) for loop in loops]
+    failed: asyncio.Future[None] = asyncio.ensure_future(_first(tasks))
+    try:
+        yield failed
+    finally:
+        for task in (failed, *tasks):
+            task.cancel()
+        await asyncio.gather(failed, *tasks, return_exceptions=True)
+
+
+async def _first(tasks: list[asyncio.Task[None]]) -> None:
+    done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task in done:
+        task.result()
+
+
+async def serve(settings: Settings) -> None:
+    """Run until SIGTERM or SIGINT, or until a loop fails: a console that looks alive but does nothing helps nobody."""
+    stop = asyncio.Event()
+    for signum in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(signum, stop.set)
+    async with opened(settings) as (console, password), running_loops(console) as failed:
+        _greet(settings, password)
+        app = create_app(console)
+        servers = [_Server(config) for config in _server_configs(app, console)]
+        serving = [asyncio.create_task(server.serve()) for server in servers]
+        stopping = asyncio.create_task(stop.wait())
+        await asyncio.wait([*serving, stopping, failed], return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        console.bus.publish("closing")
+        for server in servers:
+            server.should_exit = True
+        await asyncio.gather(*serving)
+        if failed.done():
+            failed.result()
+
+
+class _Server(uvicorn.Server):
+    """Signals are handled once, for all servers together."""
+
+    @contextlib.contextmanager
+    def capture_signals(self):  # type: ignore[no-untyped-def]
+        yield
+
+
+def _server_configs(app: FastAPI, console: Console) -> list[uvicorn.Config]:
+    settings = console.settings
+    certificate, key = console.authority.server_context_files()
+    common = {"log_level": "warning", "access_log": False, "timeout_graceful_shutdown": 2, "server_header": False}
+    configs = [
+        uvicorn.Config(
+            app,
+            host=settings.https_host,
+            port=settings.https_port,
+            ssl_certfile=str(certificate),
+            ssl_keyfile=str(key),
+            **common,  # type: ignore[arg-type]
+        )
+    ]
+    if settings.http_port:
+        configs.append(uvicorn.Config(app, host="127.0.0.1", port=settings.http_port, **common))  # type: ignore[arg-type]
+    return configs
+
+
+def _greet(settings: Settings, password: str | None) -> None:
+    lines = [f"Shardboard {__version__}: https://localhost:{settings.https_port} (self-signed certificate)"]
+    if settings.http_port:
+        lines.append(f"On this machine also http://localhost:{settings.http_port}")
+    if password is not None:
+        lines.append(f"User {settings.admin_user}, password {password} (printed only this once)")
+    print("\n".join(lines), file=sys.stderr, flush=True)
+
+
+def run_console(settings: Settings) -> int:
+    """The `shardboard console` command. Returns its exit status."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s console %(levelname)s %(name)s %(message)s")
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+    logging.getLogger("alembic").setLevel(logging.WARNING)
+    asyncio.run(serve(settings))
+    return 0

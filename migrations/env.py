@@ -1,0 +1,25 @@
+"""Alembic's entry: runs inside the console's own connection, or opens one by the configured URL."""
+
+from typing import Any, Literal
+
+from alembic import context
+from sqlalchemy import Connection
+
+import shardboard.state  # noqa: F401 - registers the tables
+from shardboard.db import Base, UtcDateTime
+
+
+def render_item(kind: str, item: Any, _context: Any) -> str | Literal[False]:
+    # A migration must not depend on the code of today.
+    return "sa.DateTime(timezone=True)" if kind == "type" and isinstance(item, UtcDateTime) else False
+
+
+def migrate(connection: Connection) -> None:
+    context.configure(
+        connection=connection, target_metadata=Base.metadata, render_as_batch=True, render_item=render_item
+    )
+    with context.begin_transaction():
+        context.run_migrations()
+
+
+migrate(context.config.attributes["connection"])
