@@ -37,7 +37,7 @@ def lockout(policy: dict[str, Any]) -> Lockout:
 
 async def account(session: AsyncSession, username: str) -> User | None:
     """The user of that name, if any; a locked one is refused before its password is looked at."""
-    if not _is_plausible(username):
+    if not is_user_name(username):
         return None
     user = await users.by_email(session, username)
     if user is not None and is_locked(user):
@@ -101,7 +101,7 @@ class AuditBudget:
 
 
 async def _for_update(session: AsyncSession, username: str) -> User | None:
-    if not _is_plausible(username):
+    if not is_user_name(username):
         return None
     user = await users.by_email(session, username)
     if user is not None:
@@ -124,8 +124,8 @@ async def _count_failure(session: AsyncSession, user: User) -> bool:
     return True
 
 
-def _is_plausible(username: str) -> bool:
-    """PostgreSQL cannot even compare text with a NUL in it."""
+def is_user_name(username: str) -> bool:
+    """Printable and of a sane length; PostgreSQL cannot even compare text with a NUL in it."""
     return 0 < len(username) <= _LONGEST_NAME and username.isprintable()
 
 

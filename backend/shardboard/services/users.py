@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from shardboard.errors import NotFound
+from shardboard.errors import NotAcceptable, NotFound
 from shardboard.services import events, logins, passwords
 from shardboard.settings import Settings
 from shardboard.state import users
@@ -55,6 +55,8 @@ async def first_start(session: AsyncSession, settings: Settings) -> str | None:
 
 async def set_admin(session: AsyncSession, username: str, password: str, *, originator: str = "system") -> User:
     """Make `username` an administrator with this password, whether it exists or not."""
+    if not logins.is_user_name(username):
+        raise NotAcceptable("config_error", "A user name is 1 to 254 printable characters.", field="username")
     passwords.check_length(password)
     password_hash = await passwords.hashed(password)
     user = await users.by_email(session, username)

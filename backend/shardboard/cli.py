@@ -1,0 +1,257 @@
+"""`shardboard console | agent | demo | token | status | openapi`: what is typed becomes a call; the work is elsewhere.
+
+Passwords are never arguments: other users of a machine can read the arguments of every process.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import re
+import ssl
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from shardboard import __version__
+
+DEFAULT_URL = "https://localhost:9443"
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
+
+
+class CommandError(Exception):
+    """A sentence for the person at the keyboard."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Entry point of the console script; returns the exit status."""
+    arguments = build_parser().parse_args(argv)
+    try:
+        status: int = arguments.run(arguments)
+    except CommandError as error:
+        print(f"shardboard: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return status
+
+
+def build_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="shardboard", description=(__doc__ or "").partition("\n")[0].partition(":")[2]
+    )
+    parser.add_argument("--version", action="version", version=f"shardboard {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    console = commands.add_parser("console", help="run the console; SHARDBOARD_* variables set it up")
+    console.set_defaults(run=run_console)
+
+    agent = commands.add_parser("agent", help="run this machine's agent; joins the cluster on the first start")
+    agent.add_argument("--join", metavar="URL", help="the console, needed on the first start")
+    token = agent.add_mutually_exclusive_group()
+    token.add_argument(
+        "--token", help="join token; the variable SHARDBOARD_JOIN_TOKEN keeps it out of the process list"
+    )
+    token.add_argument("--token-file", type=Path, metavar="FILE", help="file with the join token")
+    agent.add_argument("--address", required=True, help="address that the console and clients reach this machine by")
+    agent.add_argument("--port", type=_port, default=9700, help="of the agent (default %(default)s)")
+    agent.add_argument("--state-dir", type=Path, default=Path("var/agent"), metavar="DIR", help="default %(default)s")
+    agent.add_argument("--memory", type=byte_size, metavar="SIZE", help="for shards, such as 8GiB; default all of it")
+    agent.add_argument(
+        "--park", action="store_true", help="save and stop the shards with the agent, start them with it"
+    )
+    agent.set_defaults(run=run_agent)
+
+    demo = commands.add_parser("demo", help="console, three agents, a database and traffic on this machine")
+    demo.add_argument("--clean", action="store_true", help="forget the demo and its state")
+    demo.set_defaults(run=run_demo)
+
+    tokens = commands.add_parser("token", help="make join tokens, on the console's machine")
+    tokens.add_argument("--count", type=int, choices=range(1, 1001), default=1, metavar="N", help="default 1")
+    tokens.add_argument("--ttl", type=int, choices=range(60, 3601), default=600, metavar="SECONDS", help="default 600")
+    tokens.add_argument("--out-dir", type=Path, metavar="DIR", help="one file token-<n> each, instead of printing them")
+    tokens.set_defaults(run=run_token)
+
+    status = commands.add_parser("status", help="nodes and databases of a console, in short")
+    status.add_argument("--url", default=DEFAULT_URL, help="default %(default)s")
+    status.add_argument(
+        "--ca", type=Path, metavar="FILE", help="the console's CA certificate, if it is not on this machine"
+    )
+    status.set_defaults(run=run_status)
+
+    openapi = commands.add_parser("openapi", help="write the description of the REST API")
+    openapi.add_argument("file", type=Path, nargs="?", metavar="FILE", help="default: standard output")
+    openapi.set_defaults(run=run_openapi)
+    return parser
+
+
+def run_console(_: argparse.Namespace) -> int:
+    from shardboard.app import run_console as run
+    from shardboard.errors import ApiError
+    from shardboard.settings import Settings
+
+    try:
+        return run(Settings())
+    except (ApiError, ValueError, OSError) as error:
+        raise CommandError(str(error)) from error
+
+
+def run_agent(arguments: argparse.Namespace) -> int:
+    from shardboard.agent.app import run_agent as run
+    from shardboard.agent.enrol import EnrolError
+    from shardboard.agent.settings import AgentSettings
+
+    settings = AgentSettings(
+        address=arguments.address,
+        join=arguments.join,
+        token=_join_token(arguments),
+        port=arguments.port,
+        state_dir=arguments.state_dir,
+        memory=arguments.memory,
+        park=arguments.park,
+    )
+    try:
+        return run(settings)
+    except EnrolError as error:
+        raise CommandError(str(error)) from error
+
+
+def run_demo(arguments: argparse.Namespace) -> int:
+    from shardboard.demo import run
+
+    return run(clean=arguments.clean)
+
+
+def run_token(arguments: argparse.Namespace) -> int:
+    texts = asyncio.run(_create_tokens(arguments.count, arguments.ttl))
+    if arguments.out_dir is None:
+        print("\n".join(texts))
+        return 0
+    from shardboard.tls import write_private
+
+    arguments.out_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for number, text in enumerate(texts, 1):
+        write_private(arguments.out_dir / f"token-{number}", f"{text}\n".encode())
+    return 0
+
+
+async def _create_tokens(count: int, ttl: int) -> list[str]:
+    """Straight into the store: who may read the console's state directory needs no password."""
+    from shardboard.bus import Bus
+    from shardboard.db import Store
+    from shardboard.services import join
+    from shardboard.settings import Settings
+    from shardboard.tls import Authority
+
+    settings = Settings()
+    try:
+        authority = Authority.existing(settings)
+    except FileNotFoundError:
+        raise CommandError(f"there is no console in {settings.state_dir}; start it first") from None
+    store = Store(settings.store_url, Bus())
+    try:
+        async with store.begin() as session:
+            made = [await join.create_token(session, authority, originator="shell", ttl=ttl) for _ in range(count)]
+    finally:
+        await store.close()
+    return [text for text, _ in made]
+
+
+def run_status(arguments: argparse.Namespace) -> int:
+    import httpx
+
+    from shardboard.settings import Settings
+
+    settings = Settings()
+    if settings.admin_password is None:
+        raise CommandError("set SHARDBOARD_ADMIN_USER and SHARDBOARD_ADMIN_PASSWORD to the user to log in as")
+    auth = (settings.admin_user, settings.admin_password.get_secret_value())
+    ca = arguments.ca or settings.state_dir / "tls" / "ca.pem"
+    try:
+        trust = ssl.create_default_context(cafile=str(ca) if arguments.ca or ca.exists() else None)
+        with httpx.Client(base_url=arguments.url, auth=auth, verify=trust, trust_env=False, timeout=10) as console:
+            replies = [console.get(path) for path in ("/v1/cluster", "/v1/nodes", "/v1/bdbs")]
+    except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+        raise CommandError(f"the console at {arguments.url} cannot be reached: {error}") from error
+    for reply in replies:
+        if reply.status_code != 200:
+            raise CommandError(f"the console refused: {_description(reply.text)}")
+    cluster, nodes, bdbs = (reply.json() for reply in replies)
+    print(f"{cluster['name']}: {len(nodes)} nodes, {len(bdbs)} databases")
+    _print_table(
+        ["NODE", "ADDRESS", "STATUS", "AGENT", "SHARDS"],
+        [[n["uid"], n["addr"], n["status"], n.get("agent_status", ""), n["shard_count"]] for n in nodes],
+    )
+    _print_table(
+        ["DATABASE", "NAME", "STATUS", "SHARDS", "MEMORY"],
+        [[b["uid"], b["name"], b["status"], b["shards_count"], b["memory_size"]] for b in bdbs],
+    )
+    return 0
+
+
+def run_openapi(arguments: argparse.Namespace) -> int:
+    text = json.dumps(asyncio.run(_openapi()), indent=2, sort_keys=True) + "\n"
+    if arguments.file is None:
+        sys.stdout.write(text)
+    else:
+        arguments.file.write_text(text)
+    return 0
+
+
+async def _openapi() -> dict[str, Any]:
+    """From a console that is opened for this purpose only and leaves nothing behind."""
+    from shardboard.app import create_app, opened
+    from shardboard.settings import Settings
+
+    with tempfile.TemporaryDirectory() as directory:
+        settings = Settings(
+            state_dir=Path(directory), database_url=None, admin_password=None, tls_cert=None, tls_key=None
+        )
+        async with opened(settings) as (console, _):
+            return create_app(console).openapi()
+
+
+def byte_size(text: str) -> int:
+    """`8GiB`, `500MB` or plain bytes."""
+    match = re.fullmatch(r"(\d+)\s*([kmgt]?i?)b?", text.strip().lower())
+    if match is None or match[2] not in _UNITS or int(match[1]) == 0:
+        raise argparse.ArgumentTypeError(f"{text} is not a size such as 8GiB")
+    return int(match[1]) * _UNITS[match[2]]
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or not 1024 <= int(text) <= 65535:
+        raise argparse.ArgumentTypeError(f"{text} is not a port from 1024 to 65535")
+    return int(text)
+
+
+def _join_token(arguments: argparse.Namespace) -> str | None:
+    if arguments.token_file is not None:
+        try:
+            return str(arguments.token_file.read_text().strip())
+        except (OSError, UnicodeDecodeError) as error:
+            raise CommandError(f"the token file {arguments.token_file} cannot be read") from error
+    # Out of the environment: processes that the agent starts have no business with it.
+    given = os.environ.pop("SHARDBOARD_JOIN_TOKEN", None)
+    return arguments.token or given
+
+
+def _description(body: str) -> str:
+    try:
+        return str(json.loads(body)["description"])
+    except (ValueError, KeyError, TypeError):
+        return "its answer cannot be read"
+
+
+def _print_table(head: list[str], rows: list[list[object]]) -> None:
+    lines = [head, *([str(cell) for cell in row] for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
+    print()
+    for line in lines:
+        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
