@@ -1,0 +1,126 @@
+"""Agents without machines, for tests that control time and failure. Implements `ports.Agents`."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncIterator, Sequence
+
+from shardboard.agent.contract import (
+    CommandResult,
+    NodeFacts,
+    Sample,
+    ShardCommand,
+    ShardOutcome,
+    ShardReport,
+    ShardSpec,
+    StartShards,
+)
+from shardboard.driver.ports import NodeRef
+from shardboard.errors import AgentUnreachable
+
+FACTS = NodeFacts(
+    hostname="fake",
+    machine_id="fake",
+    architecture="x86_64",
+    cores=2,
+    os_name="Debian GNU/Linux 12 (bookworm)",
+    os_family="debian",
+    os_version="12",
+    total_memory=8 * 2**30,
+    storage_size=100 * 2**30,
+    storage_path="/var/lib/shardboard",
+    agent_version="0.1.0",
+    engine_version="8.0.1",
+    uptime=3600,
+)
+
+
+class FakeAgents:
+    """Shards start at once and are in sync; `unreachable` and `refuse` make trouble, `calls` tells what was asked."""
+
+    def __init__(self) -> None:
+        self.running: dict[int, dict[int, ShardSpec]] = defaultdict(dict)
+        """Specs by node and shard uid."""
+        self.died: dict[int, str] = {}
+        self.unreachable: set[int] = set()
+        self.refuse: dict[int, str] = {}
+        """Reason by shard uid."""
+        self.calls: list[tuple[str, int]] = []
+        self.commands: list[tuple[int, tuple[str, ...]]] = []
+        self.promoted: set[int] = set()
+        self._samples: dict[int, asyncio.Queue[Sample | None]] = defaultdict(asyncio.Queue)
+
+    def sample(self, node_uid: int, sample: Sample | None) -> None:
+        """Queue a sample for the console; None breaks the stream."""
+        self._samples[node_uid].put_nowait(sample)
+
+    async def facts(self, node: NodeRef) -> NodeFacts:
+        self._note("facts", node)
+        return FACTS
+
+    async def shards(self, node: NodeRef) -> list[ShardReport]:
+        self._note("shards", node)
+        return [
+            ShardReport(
+                uid=spec.uid,
+                bdb_uid=spec.bdb_uid,
+                engine_id=spec.engine_id,
+                state="died" if spec.uid in self.died else "running",
+                pid=1000 + spec.uid,
+                started_at=1.0,
+                run_id=spec.engine_id,
+                detail=self.died.get(spec.uid, ""),
+            )
+            for spec in self.running[node.uid].values()
+        ]
+
+    async def start(self, node: NodeRef, request: StartShards) -> list[ShardOutcome]:
+        self._note("start", node)
+        outcomes = []
+        for spec in request.shards:
+            reason = self.refuse.get(spec.uid)
+            if reason is None:
+                self.running[node.uid][spec.uid] = spec
+                outcomes.append(ShardOutcome(uid=spec.uid, ok=True))
+            else:
+                outcomes.append(ShardOutcome(uid=spec.uid, ok=False, code="start_failed", reason=reason))
+        return outcomes
+
+    async def remove(self, node: NodeRef, uids: Sequence[int]) -> list[ShardOutcome]:
+        self._note("remove", node)
+        for uid in uids:
+            self.running[node.uid].pop(uid, None)
+        return [ShardOutcome(uid=uid, ok=True) for uid in uids]
+
+    async def command(self, node: NodeRef, commands: Sequence[ShardCommand]) -> list[CommandResult]:
+        self._note("command", node)
+        return [self._execute(node, command) for command in commands]
+
+    def _execute(self, node: NodeRef, command: ShardCommand) -> CommandResult:
+        spec = self.running[node.uid].get(command.uid)
+        if spec is None:
+            return CommandResult(uid=command.uid, ok=False, reply=f"shard {command.uid} does not run here")
+        argv = tuple(command.argv)
+        self.commands.append((command.uid, argv))
+        if argv == ("CLUSTER", "FAILOVER", "TAKEOVER"):
+            self.promoted.add(command.uid)
+        if argv == ("CLUSTER", "INFO"):
+            return CommandResult(uid=command.uid, ok=True, reply="cluster_state:ok\r\n")
+        if argv == ("INFO", "replication"):
+            primary = spec.role == "master" and (spec.swap_with is None or command.uid in self.promoted)
+            reply = "role:master\r\n" if primary else "role:slave\r\nmaster_link_status:up\r\n"
+            return CommandResult(uid=command.uid, ok=True, reply=reply)
+        return CommandResult(uid=command.uid, ok=True, reply="OK")
+
+    async def samples(self, node: NodeRef, after: int, boot: str) -> AsyncIterator[Sample]:
+        self._note("samples", node)
+        while (sample := await self._samples[node.uid].get()) is not None:
+            yield sample
+        raise AgentUnreachable(f"the agent of node {node.uid} is gone")
+
+    async def close(self) -> None:
+        self.calls.append(("close", 0))
+
+    def _note(self, call: str, node: NodeRef) -> None:
+        self.calls.append((call, node.uid))
+        if node.uid in self.unreachable:
+            raise AgentUnreachable(f"the agent of node {node.uid} ({node.addr}:{node.port}) cannot be reached")
