@@ -40,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="shardboard", description=(__doc__ or "").partition("\n")[0].partition(":")[2]
+        prog="shardboard", description="Management of sharded, replicated databases on Valkey Cluster."
     )
     parser.add_argument("--version", action="version", version=f"shardboard {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")

@@ -1,0 +1,242 @@
+"""The certificate authority: what it signs, what it keeps, and who gets through on real sockets."""
+
+import socket
+import ssl
+import stat
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.x509.oid import ExtendedKeyUsageOID
+
+from shardboard import tls
+from shardboard.errors import NotAcceptable
+from shardboard.settings import Settings
+from shardboard.tls import Authority
+
+PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(state_dir=tmp_path / "state")
+
+
+def request_for(key: PrivateKey, *names: str) -> str:
+    builder = x509.CertificateSigningRequestBuilder().subject_name(x509.Name([]))
+    if names:
+        wanted = x509.SubjectAlternativeName([x509.DNSName(name) for name in names])
+        builder = builder.add_extension(wanted, critical=False)
+    return builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM).decode()
+
+
+def agent_files(authority: Authority, directory: Path, addr: str = "127.0.0.1") -> tuple[Path, Path]:
+    """Certificate and key of an agent."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    certificate_file, key_file = directory / f"agent-{addr}.pem", directory / f"agent-{addr}.key"
+    certificate_file.write_text(authority.sign_agent(request_for(key), addr))
+    key_file.write_bytes(
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    )
+    return certificate_file, key_file
+
+
+@contextmanager
+def agent_server(authority: Authority, directory: Path, addr: str = "127.0.0.1") -> Iterator[int]:
+    """A TLS server as agents run it; greets whoever gets through. Yields its port on 127.0.0.1."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.load_verify_locations(authority.ca_file)
+    context.load_cert_chain(*agent_files(authority, directory, addr))
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        while True:
+            try:
+                plain, _ = listener.accept()
+            except OSError:
+                return
+            with plain:
+                try:
+                    with context.wrap_socket(plain, server_side=True) as secure:
+                        secure.sendall(b"welcome")
+                except OSError:
+                    continue
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    try:
+        yield listener.getsockname()[1]
+    finally:
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+        thread.join()
+
+
+def greeting(context: ssl.SSLContext, port: int) -> bytes:
+    """With TLS 1.3 a server refuses the client's certificate only after the handshake: reading shows it."""
+    with (
+        socket.create_connection(("127.0.0.1", port), timeout=5) as plain,
+        context.wrap_socket(plain, server_hostname="127.0.0.1") as secure,
+    ):
+        return secure.recv(100)
+
+
+def test_keys_are_readable_by_the_owner_alone(settings: Settings) -> None:
+    directory = Authority.load(settings).directory
+    assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(path.stat().st_mode) for path in directory.iterdir()} == {0o600}
+    assert sorted(path.name for path in directory.iterdir()) == [
+        "ca.key",
+        "ca.pem",
+        "client.key",
+        "client.pem",
+        "server.key",
+        "server.pem",
+    ]
+
+
+def test_a_second_start_changes_nothing(settings: Settings) -> None:
+    first = Authority.load(settings)
+    before = {path.name: path.read_bytes() for path in first.directory.iterdir()}
+    second = Authority.load(settings)
+    assert {path.name: path.read_bytes() for path in second.directory.iterdir()} == before
+    assert second.ca_fingerprint() == first.ca_fingerprint()
+
+
+def test_each_certificate_is_good_for_one_direction(settings: Settings) -> None:
+    authority = Authority.load(settings)
+    usages = {}
+    for name in ("server", "client"):
+        certificate = x509.load_pem_x509_certificate((authority.directory / f"{name}.pem").read_bytes())
+        certificate.verify_directly_issued_by(x509.load_pem_x509_certificate(authority.ca_pem.encode()))
+        usages[name] = list(certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value)
+    assert usages == {"server": [ExtendedKeyUsageOID.SERVER_AUTH], "client": [ExtendedKeyUsageOID.CLIENT_AUTH]}
+
+
+def test_new_names_renew_the_server_certificate_but_not_the_authority(settings: Settings) -> None:
+    before = Authority.load(settings)
+    old = before.server_context_files()[0].read_bytes()
+    after = Authority.load(settings.model_copy(update={"public_names": ["Console.Example.com", "192.0.2.7"]}))
+    new = x509.load_pem_x509_certificate(after.server_context_files()[0].read_bytes())
+    names = new.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert "console.example.com" in names.get_values_for_type(x509.DNSName)
+    assert {"127.0.0.1", "::1", "192.0.2.7"} <= {str(a) for a in names.get_values_for_type(x509.IPAddress)}
+    assert after.server_context_files()[0].read_bytes() != old
+    assert after.ca_fingerprint() == before.ca_fingerprint()
+
+
+def test_a_certificate_about_to_expire_is_renewed(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tls, "SERVER_DAYS", tls.RENEW_DAYS - 1)
+    old = Authority.load(settings).server_context_files()[0].read_bytes()
+    monkeypatch.undo()
+    new = Authority.load(settings).server_context_files()[0].read_bytes()
+    assert new != old
+    certificate = x509.load_pem_x509_certificate(new)
+    assert certificate.not_valid_after_utc - certificate.not_valid_before_utc > timedelta(days=tls.SERVER_DAYS)
+
+
+@pytest.mark.parametrize("damaged", ["server.key", "server.pem"])
+def test_a_damaged_server_certificate_is_replaced(settings: Settings, damaged: str) -> None:
+    directory = Authority.load(settings).directory
+    (directory / damaged).write_text("not PEM")
+    ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(*Authority.load(settings).server_context_files())
+
+
+def test_a_foreign_ca_key_is_not_papered_over(settings: Settings, tmp_path: Path) -> None:
+    Authority.load(settings)
+    other = Authority.load(Settings(state_dir=tmp_path / "other"))
+    (settings.state_dir / "tls" / "ca.key").write_bytes((other.directory / "ca.key").read_bytes())
+    with pytest.raises(ValueError, match="is not the key of"):
+        Authority.load(settings)
+
+
+def test_existing_never_creates_anything(settings: Settings) -> None:
+    with pytest.raises(FileNotFoundError):
+        Authority.existing(settings)
+    assert not settings.state_dir.exists()
+
+
+def test_a_certificate_of_ones_own_needs_its_key(settings: Settings, tmp_path: Path) -> None:
+    given = settings.model_copy(update={"tls_cert": tmp_path / "a.pem"})
+    with pytest.raises(ValueError, match="only work together"):
+        Authority.load(given)
+    both = given.model_copy(update={"tls_key": tmp_path / "a.key"})
+    assert Authority.load(both).server_context_files() == (tmp_path / "a.pem", tmp_path / "a.key")
+
+
+def test_an_agent_gets_no_name_but_its_address(settings: Settings) -> None:
+    authority = Authority.load(settings)
+    csr = request_for(ec.generate_private_key(ec.SECP256R1()), "localhost", "console.example.com")
+    certificate = x509.load_pem_x509_certificate(authority.sign_agent(csr, "127.0.0.3").encode())
+    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert [str(name.value) for name in names] == ["127.0.0.3"]
+    usage = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
+    assert list(usage) == [ExtendedKeyUsageOID.SERVER_AUTH]
+
+
+def with_broken_signature(csr_pem: str) -> str:
+    der = bytearray(x509.load_pem_x509_csr(csr_pem.encode()).public_bytes(serialization.Encoding.DER))
+    der[-1] ^= 1
+    return ssl.DER_cert_to_PEM_cert(bytes(der)).replace("CERTIFICATE", "CERTIFICATE REQUEST")
+
+
+@pytest.mark.parametrize(
+    ("csr", "complaint"),
+    [
+        ("", "cannot be read"),
+        ("-----BEGIN CERTIFICATE REQUEST-----\nAAAA\n-----END CERTIFICATE REQUEST-----\n", "cannot be read"),
+        ("ü\x00", "cannot be read"),
+        (with_broken_signature(request_for(ec.generate_private_key(ec.SECP256R1()))), "signature"),
+        (request_for(ec.generate_private_key(ec.SECP224R1())), "too weak"),
+        (request_for(rsa.generate_private_key(65537, 1024)), "too weak"),  # noqa: S505 - weak on purpose
+    ],
+)
+def test_bad_requests_are_refused(settings: Settings, csr: str, complaint: str) -> None:
+    with pytest.raises(NotAcceptable, match=complaint) as refusal:
+        Authority.load(settings).sign_agent(csr, "127.0.0.1")
+    assert (refusal.value.code, refusal.value.field) == ("invalid_certificate", "csr")
+
+
+def test_the_console_reaches_an_agent(settings: Settings, tmp_path: Path) -> None:
+    authority = Authority.load(settings)
+    with agent_server(authority, tmp_path) as port:
+        assert greeting(authority.client_ssl_context(), port) == b"welcome"
+
+
+def test_an_agent_refuses_a_client_without_a_certificate(settings: Settings, tmp_path: Path) -> None:
+    authority = Authority.load(settings)
+    bare = ssl.create_default_context(cafile=str(authority.ca_file))
+    with agent_server(authority, tmp_path) as port, pytest.raises((ssl.SSLError, ConnectionError)):
+        greeting(bare, port)
+
+
+def test_an_agent_refuses_another_agent(settings: Settings, tmp_path: Path) -> None:
+    authority = Authority.load(settings)
+    agent = ssl.create_default_context(cafile=str(authority.ca_file))
+    agent.load_cert_chain(*agent_files(authority, tmp_path, "127.0.0.2"))
+    with agent_server(authority, tmp_path) as port, pytest.raises((ssl.SSLError, ConnectionError)):
+        greeting(agent, port)
+
+
+def test_an_agent_refuses_another_console(settings: Settings, tmp_path: Path) -> None:
+    authority = Authority.load(settings)
+    stranger = Authority.load(Settings(state_dir=tmp_path / "stranger")).client_ssl_context()
+    stranger.load_verify_locations(authority.ca_file)
+    with agent_server(authority, tmp_path) as port, pytest.raises((ssl.SSLError, ConnectionError)):
+        greeting(stranger, port)
+
+
+def test_the_console_refuses_an_agent_of_another_address(settings: Settings, tmp_path: Path) -> None:
+    authority = Authority.load(settings)
+    with (
+        agent_server(authority, tmp_path, addr="127.0.0.2") as port,
+        pytest.raises(ssl.SSLCertVerificationError, match=r"127\.0\.0\.1"),
+    ):
+        greeting(authority.client_ssl_context(), port)
