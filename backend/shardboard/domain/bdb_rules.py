@@ -1,6 +1,6 @@
-"""What makes a wanted database valid: one small rule per field or pair of fields, each a pure function.
+"""What makes a wanted database valid: one small rule per field or pair of fields, each pure.
 
-A rule returns a `Fault` or None. `of_itself` needs nothing but the database, `among_others` also what the cluster knows.
+A rule returns a `Fault` or None. `of_itself` needs nothing but the database, `among_others` also the cluster.
 Types are already checked by the request schema.
 """
 
@@ -44,7 +44,7 @@ Wanted = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Fault:
-    """`kind` decides the HTTP status: schema 400, invalid 406, conflict 409. `code` is stable, `sentence` for a person."""
+    """`kind` decides the HTTP status: schema 400, invalid 406, conflict 409. `code` is stable."""
 
     kind: Literal["schema", "invalid", "conflict"]
     code: str
@@ -77,14 +77,16 @@ def among_others(wanted: Wanted, around: Surroundings) -> Fault | None:
         return _invalid("port_unavailable", f"Port {port} is reserved.", "port")
     if port and port in around.taken_ports:
         return _invalid("port_unavailable", f"Port {port} is used by another database.", "port")
-    strangers = [n for key in ("use_nodes", "avoid_nodes") for n in wanted[key] if n not in map(str, around.known_nodes)]
+    strangers = [
+        n for key in ("use_nodes", "avoid_nodes") for n in wanted[key] if n not in map(str, around.known_nodes)
+    ]
     if strangers:
         return _invalid("bad_request", f"There is no node {strangers[0]}.", "use_nodes")
     if wanted["replication"] and len(around.eligible_nodes) < 2:
         return _invalid(
             "replication_node_violation",
-            "Replication needs at least two nodes that are up and accept shards, because a replica on its primary's node "
-            f"would be lost with it; there {_are(len(around.eligible_nodes))}.",
+            "Replication needs at least two nodes that are up and accept shards, because a replica on its primary's "
+            f"node would be lost with it; there {_are(len(around.eligible_nodes))}.",
             "replication",
         )
     return None
@@ -139,7 +141,9 @@ def _name(wanted: Wanted) -> Fault | None:
     if len(name) > 63:
         return _invalid("name_violation", f"The name has {len(name)} characters; 63 are allowed.", "name")
     if not _NAME.fullmatch(name):
-        sentence = "The name may contain letters (A-Z, a-z), digits and hyphens, and must begin and end with a letter or digit."
+        sentence = (
+            "The name may hold letters (A-Z, a-z), digits and hyphens, and begins and ends with a letter or digit."
+        )
         return _invalid("name_violation", sentence, "name")
     return None
 
@@ -200,7 +204,9 @@ def _oss_cluster(wanted: Wanted) -> Fault | None:
     if not wanted["sharding"]:
         return _invalid(code, "The OSS cluster API needs sharding to be true; one shard is enough.", "oss_cluster")
     if wanted["proxy_policy"] == "single":
-        sentence = "The OSS cluster API needs proxy_policy all-master-shards or all-nodes, so that clients reach every shard."
+        sentence = (
+            "The OSS cluster API needs proxy_policy all-master-shards or all-nodes, so that clients reach every shard."
+        )
         return _invalid(code, sentence, "proxy_policy")
     return None
 
@@ -256,7 +262,9 @@ def _limits(wanted: Wanted) -> Fault | None:
 
 def _backup(wanted: Wanted) -> Fault | None:
     if wanted["backup"] and not wanted["backup_interval"]:
-        return _invalid("missing_backup_interval", "A scheduled backup needs backup_interval, in seconds.", "backup_interval")
+        return _invalid(
+            "missing_backup_interval", "A scheduled backup needs backup_interval, in seconds.", "backup_interval"
+        )
     return None
 
 

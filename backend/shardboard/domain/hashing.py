@@ -16,7 +16,14 @@ STANDARD = (TAG_RULE, WHOLE_KEY_RULE)
 _MISPRINTED_TAG_RULE = r".*\{(?<tag>.*\}\}\}.*"
 """After `(?!<tag>` was read as `(?<tag>`: how the published 50-million-operations benchmark prints the tag rule."""
 
-_SPELLINGS = (("(?P<tag>", "(?<tag>"), ("(?'tag'", "(?<tag>"), ("[{]", r"\{"), ("[}]", r"\}"), (r"[^\{]", "[^{]"), (r"[^\}]", "[^}]"))
+_SPELLINGS = (
+    ("(?P<tag>", "(?<tag>"),
+    ("(?'tag'", "(?<tag>"),
+    ("[{]", r"\{"),
+    ("[}]", r"\}"),
+    (r"[^\{]", "[^{]"),
+    (r"[^\}]", "[^}]"),
+)
 
 _TAG_RULES = frozenset(
     f"{before}{opening}(?<tag>{tag}){closing}{after}"
@@ -33,7 +40,7 @@ _WHOLE_KEY_RULES = frozenset(("(?<tag>.*)", "(?<tag>.+)"))
 
 @dataclass(frozen=True)
 class Verdict:
-    """`refusal` is a sentence when the engine cannot hash by the policy; `misprint` when a rule was read as it was meant."""
+    """`refusal`: a sentence when the engine cannot hash so. `misprint`: a rule was read as it was meant."""
 
     refusal: str = ""
     misprint: bool = False
@@ -54,21 +61,24 @@ def judge(rules: Sequence[str], *, implicit_shard_key: bool = False) -> Verdict:
         elif kind == "whole" and tags_seen:
             return Verdict(misprint=misprint)
         elif kind == "whole":
-            return Verdict("Hashing whole keys without regard to braces is not possible: the engine hashes the part in braces.")
+            return Verdict(
+                "Hashing whole keys without regard to braces is not possible: the engine hashes the part in braces."
+            )
         else:
             return Verdict(
-                f"Rule {index} of shard_key_regex is not one the engine can hash by. It hashes the part of a key in braces, "
-                f'else the whole key; leave the field out, or send the standard policy: "{TAG_RULE}", then "{WHOLE_KEY_RULE}".'
+                f"Rule {index} of shard_key_regex is not one the engine can hash by. It hashes the part of a key in "
+                f'braces, else the whole key; leave the field out, or send "{TAG_RULE}", then "{WHOLE_KEY_RULE}".'
             )
     if tags_seen and implicit_shard_key:
         return Verdict(misprint=misprint)
     return Verdict(
-        f'The rules leave keys without braces unhashed, which the engine cannot do: add the rule "{WHOLE_KEY_RULE}" at the end.'
+        "The rules of shard_key_regex leave keys without braces unhashed, which the engine cannot do: "
+        f'add the rule "{WHOLE_KEY_RULE}" at the end.'
     )
 
 
 def _classify(rule: str) -> tuple[str, bool]:
-    text = "".join(rule.split()).removeprefix("^").removesuffix("$")
+    text = rule.removeprefix("^").removesuffix("$")
     for spelling, plain in _SPELLINGS:
         text = text.replace(spelling, plain)
     misprint = "(?!<tag>" in text

@@ -1,0 +1,120 @@
+"""Databases over HTTP."""
+
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from fastapi.responses import JSONResponse
+
+from shardboard.api.deps import Editor, Principal, Reader, Tx, Viewer
+from shardboard.api.paths import Uid
+from shardboard.api.replies import errors
+from shardboard.errors import NotFound
+from shardboard.schemas import bdbs as schema
+from shardboard.schemas.bdb_requests import BdbCreate, BdbUpdate
+from shardboard.services import bdbs as service
+from shardboard.services.users import EDITORS
+from shardboard.state import actions, bdbs, cluster, nodes, shards
+from shardboard.state.bdbs import Bdb
+from shardboard.state.shards import Shard
+
+router = APIRouter(tags=["databases"])
+
+Fields = Annotated[str, Query(description="Comma-separated names of the fields to return; all when left out.")]
+DryRun = Annotated[str | None, Query(description="Validate only. `?dry_run` alone means true.", examples=["true"])]
+
+
+@router.get("/bdbs", response_model=list[schema.Bdb], responses=errors())
+async def list_bdbs(principal: Viewer, session: Reader, fields: Fields = "") -> JSONResponse:
+    """All databases."""
+    wanted = names_of(fields)
+    shown = await represent(session, await bdbs.every(session), secrets=_may_see_secrets(principal))
+    return JSONResponse([schema.project(item, wanted) for item in shown])
+
+
+@router.post("/bdbs", response_model=schema.Bdb, responses=errors(406, 409))
+async def create_bdb(principal: Editor, session: Tx, body: BdbCreate, dry_run: DryRun = None) -> JSONResponse:
+    """Order a database. The reply says `pending` and names the action to follow."""
+    bdb, rows = await service.create(session, body.given(), principal, dry_run=is_on(dry_run))
+    return JSONResponse(
+        schema.render(bdb, rows, await nodes.every(session), await cluster.load(session), progress=0.0, secrets=True)
+    )
+
+
+@router.get("/bdbs/{uid}", response_model=schema.Bdb, responses=errors(404))
+async def get_bdb(principal: Viewer, session: Reader, uid: Uid, fields: Fields = "") -> JSONResponse:
+    """One database."""
+    shown = await _shown(session, await _find(session, uid), principal)
+    return JSONResponse(schema.project(shown, names_of(fields)))
+
+
+@router.put("/bdbs/{uid}", response_model=schema.Bdb, responses=errors(404, 406, 409))
+async def update_bdb(principal: Editor, session: Tx, uid: Uid, body: BdbUpdate, dry_run: DryRun = None) -> JSONResponse:
+    """Change name, memory_size, tags or eviction_policy. The rest of the object may be sent along unchanged."""
+    bdb = await service.update(session, uid, body.given(), principal, dry_run=is_on(dry_run))
+    return JSONResponse(await _shown(session, bdb, principal))
+
+
+@router.delete("/bdbs/{uid}", response_model=schema.Bdb, responses=errors(404, 409))
+async def delete_bdb(principal: Editor, session: Tx, uid: Uid) -> JSONResponse:
+    """Order the removal of a database with all its data."""
+    return JSONResponse(await _shown(session, await service.delete(session, uid, principal), principal))
+
+
+@router.put("/bdbs/{uid}/{action}", response_model=schema.Bdb, responses=errors(404, 409))
+async def act_on_bdb(
+    principal: Editor,
+    session: Tx,
+    uid: Uid,
+    action: str,
+    body: dict[str, Any] | None = None,
+    dry_run: DryRun = None,
+) -> JSONResponse:
+    """`flush` deletes all keys. The body may be empty."""
+    if action != "flush":
+        raise NotFound("not_found", f"Databases have no action {action[:64]}; there is flush.")
+    bdb = await service.flush(session, uid, principal, dry_run=is_on(dry_run))
+    return JSONResponse(await _shown(session, bdb, principal))
+
+
+async def represent(session: Reader, rows: Sequence[Bdb], *, secrets: bool = False) -> list[dict[str, Any]]:
+    """Databases as the API and the stream show them."""
+    machines, around = await nodes.every(session), await cluster.load(session)
+    held = _by_bdb(await (shards.of_bdb(session, rows[0].uid) if len(rows) == 1 else shards.every(session)))
+    shown = []
+    for bdb in rows:
+        action = await actions.by_uid(session, bdb.action_uid) if bdb.action_uid else None
+        progress = action.progress if action else None
+        shown.append(schema.render(bdb, held.get(bdb.uid, []), machines, around, progress=progress, secrets=secrets))
+    return shown
+
+
+def is_on(flag: str | None) -> bool:
+    """Query flags count when they are there, unless they say no."""
+    return flag is not None and flag.lower() not in ("false", "0", "no")
+
+
+async def _shown(session: Reader, bdb: Bdb, principal: Principal) -> dict[str, Any]:
+    return (await represent(session, [bdb], secrets=_may_see_secrets(principal)))[0]
+
+
+async def _find(session: Reader, uid: int) -> Bdb:
+    bdb = await bdbs.by_uid(session, uid)
+    if bdb is None:
+        raise NotFound("db_not_found", f"There is no database {uid}.")
+    return bdb
+
+
+def _by_bdb(rows: Iterable[Shard]) -> dict[int, list[Shard]]:
+    held: dict[int, list[Shard]] = {}
+    for shard in rows:
+        held.setdefault(shard.bdb_uid, []).append(shard)
+    return held
+
+
+def _may_see_secrets(principal: Principal) -> bool:
+    return principal.role in EDITORS
+
+
+def names_of(fields: str) -> frozenset[str]:
+    return frozenset(name.strip() for name in fields.split(",") if name.strip())

@@ -1,0 +1,83 @@
+"""First set-up over HTTP.
+
+Until the cluster is created, a script on the console's own machine needs no login, as in the reference. A request that
+came through a proxy, or under a name that is not this machine's, does not count as local: a web page in a local browser
+must not be able to create clusters.
+"""
+
+import ipaddress
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import JSONResponse
+from starlette.concurrency import run_in_threadpool
+
+from shardboard.api.deps import Evidence, Reader, TheConsole, Tx
+from shardboard.api.replies import errors
+from shardboard.errors import ApiError, Forbidden, NotAcceptable
+from shardboard.schemas import bootstrap as schema
+from shardboard.services import cluster as service
+from shardboard.services import machine
+from shardboard.services.users import ADMINS
+from shardboard.state import cluster
+
+router = APIRouter(tags=["cluster"])
+
+_FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip", "origin")
+
+
+async def starter(request: Request, evidence: Evidence) -> str:
+    """Name of who may create the cluster: an administrator, or somebody on this machine while there is none to ask."""
+    if not isinstance(evidence, ApiError):
+        if evidence.principal.role not in ADMINS:
+            raise Forbidden("unauthorized_action", f"The role {evidence.principal.role} does not allow this.")
+        return evidence.principal.username
+    if "authorization" in request.headers or not _is_local(request):
+        raise evidence
+    return "local set-up"
+
+
+Starter = Annotated[str, Depends(starter)]
+
+
+@router.get("/bootstrap", response_model=schema.BootstrapState, responses=errors())
+async def get_bootstrap(evidence: Evidence, session: Reader, console: TheConsole, request: Request) -> JSONResponse:
+    """How far the set-up is. The machine is described to users, and to local callers until the cluster exists."""
+    row = await cluster.load(session)
+    known = not isinstance(evidence, ApiError)
+    described = {}
+    if known or (row.bootstrap_state == "idle" and _is_local(request)):
+        described = await run_in_threadpool(machine.describe, str(console.settings.state_dir))
+    return JSONResponse(schema.render(row, described))
+
+
+@router.post("/bootstrap/create_cluster", response_model=schema.BootstrapState, responses=errors(406, 409))
+async def create_cluster(who: Starter, session: Tx, body: schema.CreateCluster) -> JSONResponse:
+    """Name the cluster and set its administrator."""
+    name, credentials = body.cluster.name, body.credentials
+    row = await service.create(session, name, credentials.username, credentials.password, who)
+    return JSONResponse(schema.render(row, {}))
+
+
+@router.post("/bootstrap", response_model=schema.BootstrapState, responses=errors(406, 409))
+async def bootstrap(who: Starter, session: Tx, body: schema.Bootstrap) -> JSONResponse:
+    """The same with the action in the body."""
+    if body.action != "create_cluster":
+        sentence = "Only create_cluster is possible here; nodes join with `shardboard agent --join`."
+        raise NotAcceptable("config_error", sentence, field="action")
+    return await create_cluster(who, session, body)
+
+
+def _is_local(request: Request) -> bool:
+    client = request.client.host if request.client else ""
+    direct = not any(header in request.headers for header in _FORWARDED)
+    return (
+        direct and _is_loopback(client) and (request.url.hostname == "localhost" or _is_loopback(request.url.hostname))
+    )
+
+
+def _is_loopback(host: str | None) -> bool:
+    try:
+        return ipaddress.ip_address(host or "").is_loopback
+    except ValueError:
+        return False

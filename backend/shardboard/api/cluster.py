@@ -1,0 +1,49 @@
+"""The cluster and its policy over HTTP."""
+
+from typing import Any
+
+from fastapi import APIRouter
+from fastapi.responses import JSONResponse
+
+from shardboard.api.bdbs import DryRun, is_on
+from shardboard.api.deps import Admin, Reader, TheConsole, Tx, Viewer
+from shardboard.api.replies import errors
+from shardboard.schemas import cluster as schema
+from shardboard.services import cluster as service
+from shardboard.settings import Settings
+from shardboard.state import cluster
+from shardboard.state.cluster import Cluster
+
+router = APIRouter(tags=["cluster"])
+
+
+@router.get("/cluster", response_model=schema.Cluster, responses=errors())
+async def get_cluster(_viewer: Viewer, session: Reader, console: TheConsole) -> JSONResponse:
+    """Name and settings of the cluster."""
+    return JSONResponse(represent(await cluster.load(session), console.settings))
+
+
+@router.put("/cluster", response_model=schema.Cluster, responses=errors())
+async def update_cluster(
+    admin: Admin, session: Tx, console: TheConsole, body: schema.ClusterUpdate, dry_run: DryRun = None
+) -> JSONResponse:
+    """Change the given settings. Read-only and unknown ones are ignored."""
+    changed = await service.update(session, body.changes(), admin, dry_run=is_on(dry_run))
+    return JSONResponse(represent(changed, console.settings))
+
+
+@router.get("/cluster/policy", response_model=schema.Policy, responses=errors())
+async def get_policy(_viewer: Viewer, session: Reader) -> JSONResponse:
+    """Defaults for new databases and other rules."""
+    return JSONResponse(schema.policy_of(await cluster.load(session)))
+
+
+@router.put("/cluster/policy", response_model=schema.Policy, responses=errors())
+async def update_policy(admin: Admin, session: Tx, body: schema.PolicyUpdate) -> JSONResponse:
+    """Change the given rules. Unknown ones are ignored."""
+    return JSONResponse(schema.policy_of(await service.update_policy(session, body.changes(), admin)))
+
+
+def represent(row: Cluster, settings: Settings) -> dict[str, Any]:
+    """The cluster as the API and the stream show it."""
+    return schema.render(row, https_port=settings.https_port, http_port=settings.http_port)

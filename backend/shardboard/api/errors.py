@@ -1,0 +1,110 @@
+"""The one place that turns failures into replies: status, stable code, a sentence for a person."""
+
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from shardboard.api.credentials import challenge
+from shardboard.api.limits import TOO_LARGE, LastResort, Limits
+from shardboard.api.options import allowed_methods
+from shardboard.api.replies import ERROR_REPLIES, failure
+from shardboard.errors import ApiError
+
+__all__ = ["ERROR_REPLIES", "install"]
+
+_MISSING = {
+    "name": (406, "missing_db_name", "The database needs a name."),
+    "memory_size": (406, "missing_memory_size", "The database needs a memory_size, in bytes."),
+}
+_WRONG = {
+    "string_type": "must be text",
+    "int_type": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_parsing_size": "is too large",
+    "int_from_float": "must be a whole number",
+    "float_type": "must be a number",
+    "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
+    "list_type": "must be a list",
+    "dict_type": "must be an object",
+    "model_type": "must be an object",
+    "model_attributes_type": "must be an object",
+    "missing": "is missing",
+    "string_too_long": "is too long",
+    "string_too_short": "is too short",
+    "too_long": "has too many entries",
+    "string_pattern_mismatch": "is not one of the allowed values",
+}
+_LIMITS = (
+    ("ge", "must be at least"),
+    ("gt", "must be more than"),
+    ("le", "must be at most"),
+    ("lt", "must be less than"),
+)
+
+
+def install(app: FastAPI) -> None:
+    """Render every failure of `app`."""
+    app.add_exception_handler(ApiError, _api_error)
+    app.add_exception_handler(RequestValidationError, _invalid_request)
+    app.add_exception_handler(HTTPException, _http_error)
+    app.add_middleware(Limits)
+    app.add_middleware(LastResort)
+
+
+async def _api_error(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, ApiError)  # noqa: S101 - registered for this class only
+    answer = failure(error.status, error.code, error.description, error.field)
+    if error.status == 401:
+        answer.headers.update(challenge(request))
+    return answer
+
+
+async def _invalid_request(_request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)  # noqa: S101 - registered for this class only
+    first = error.errors()[0]
+    place, kind = [str(step) for step in first["loc"]], first["type"]
+    if kind == "json_invalid":
+        return failure(400, "bad_request", "The body is not valid JSON.")
+    if place[0] == "path":
+        return failure(404, "not_found", f"There is nothing with this {place[-1]}.", place[-1])
+    field = ".".join(place[1:])
+    if kind == "missing" and place[0] == "body" and field in _MISSING:
+        status, code, sentence = _MISSING[field]
+        return failure(status, code, sentence, field)
+    if kind == "field":
+        field = first["ctx"]["field"]
+        return failure(400, "bad_request", f"{field} {first['ctx']['what']}.", field)
+    if not field:
+        sentence = "The request needs a JSON object as its body (Content-Type: application/json)."
+        return failure(400, "bad_request", sentence)
+    return failure(400, "bad_request", f"{field} {_say(first)}.", field)
+
+
+def _say(fault: dict[str, Any]) -> str:
+    context = fault.get("ctx", {})
+    for limit, words in _LIMITS:
+        if limit in context:
+            return f"{words} {context[limit]}"
+    return _WRONG.get(fault["type"], "is not valid")
+
+
+async def _http_error(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)  # noqa: S101 - registered for this class only
+    status = error.status_code
+    if status == 405 and not allowed_methods(request.app, request.url.path):
+        # The page answers GET for every path, which makes any other method on an unknown one look like a wrong method.
+        status = 404
+    code, sentence = {
+        400: ("bad_request", "The body could not be read as JSON."),
+        404: ("not_found", f"There is nothing at {request.url.path}."),
+        405: ("method_not_allowed", f"{request.method} is not possible on {request.url.path}."),
+        413: ("body_too_large", TOO_LARGE),
+    }.get(status, ("error", str(error.detail)))
+    answer = failure(status, code, sentence)
+    if status == error.status_code:
+        answer.headers.update(error.headers or {})
+    return answer

@@ -1,0 +1,29 @@
+"""The licence over HTTP, for scripts that ask for it."""
+
+from fastapi import APIRouter
+from fastapi.responses import JSONResponse
+
+from shardboard.api.deps import Admin, Reader, Tx, Viewer
+from shardboard.api.replies import errors
+from shardboard.schemas import license as schema
+from shardboard.services import cluster as service
+from shardboard.state import cluster, shards
+
+router = APIRouter(tags=["cluster"])
+
+
+@router.get("/license", response_model=schema.License, responses=errors())
+async def get_license(_viewer: Viewer, session: Reader) -> JSONResponse:
+    """Open source: nothing is limited, nothing expires."""
+    return JSONResponse(await _shown(session))
+
+
+@router.put("/license", response_model=schema.License, responses=errors())
+async def put_license(admin: Admin, session: Tx, _body: schema.LicenseUpdate) -> JSONResponse:
+    """Accepted, so that set-up scripts go on; no key is needed and none is kept."""
+    service.receive_license(session, admin)
+    return JSONResponse(await _shown(session))
+
+
+async def _shown(session: Reader) -> dict[str, object]:
+    return schema.render(await cluster.load(session), len(await shards.every(session)))

@@ -1,0 +1,74 @@
+"""The log of events over HTTP."""
+
+from datetime import UTC, datetime
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Depends, Query
+from fastapi.responses import JSONResponse
+
+from shardboard.api.deps import Principal, Reader, requires
+from shardboard.api.replies import errors
+from shardboard.errors import BadRequest
+from shardboard.schemas import logs as schema
+from shardboard.services.users import VIEWERS
+from shardboard.state import events
+
+router = APIRouter(tags=["log"])
+
+MAX_PAGE = 10_000
+LogViewer = Annotated[Principal, Depends(requires(VIEWERS - {"db_viewer"}))]
+Number = Annotated[int | None, Query(ge=0, le=2**31 - 1)]
+Time = Annotated[
+    str | None, Query(description="ISO 8601, UTC unless it says otherwise", examples=["2025-10-14T00:01:22Z"])
+]
+
+
+@router.get("/logs", response_model=list[schema.Event], responses=errors())
+async def list_events(
+    _viewer: LogViewer,
+    session: Reader,
+    order: Annotated[Literal["asc", "desc"], Query(description="desc: newest first")] = "asc",
+    limit: Annotated[int, Query(ge=0, le=MAX_PAGE)] = MAX_PAGE,
+    offset: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
+    stime: Time = None,
+    etime: Time = None,
+    severity: Annotated[str, Query(description="comma list of " + ", ".join(schema.SEVERITIES))] = "",
+    source: Annotated[str, Query(description="comma list of " + ", ".join(schema.SOURCES))] = "",
+    text: Annotated[str, Query(max_length=200, description="part of the description")] = "",
+    bdb_uid: Number = None,
+    node_uid: Number = None,
+) -> JSONResponse:
+    """Events from stime (included) to etime (excluded) that match every filter."""
+    found = await events.page(
+        session,
+        newest_first=order == "desc",
+        limit=limit,
+        offset=offset,
+        since=_moment(stime, "stime"),
+        until=_moment(etime, "etime"),
+        severities=_choices(severity, schema.SEVERITIES, "severity"),
+        sources=_choices(source, schema.SOURCES, "source"),
+        text=text.replace("\0", ""),
+        bdb_uid=bdb_uid,
+        node_uid=node_uid,
+    )
+    return JSONResponse([schema.render(event) for event in found])
+
+
+def _moment(text: str | None, field: str) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        # A + in a query string arrives as a space.
+        moment = datetime.fromisoformat(text.replace(" ", "+") if "T" in text else text)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise BadRequest("bad_request", f"{field} must be a time such as 2025-10-14T00:01:22Z.", field=field) from None
+
+
+def _choices(text: str, allowed: tuple[str, ...], field: str) -> list[str]:
+    chosen = [word.strip() for word in text.split(",") if word.strip()]
+    strange = next((word for word in chosen if word not in allowed), None)
+    if strange is not None:
+        raise BadRequest("bad_request", f"{field} must be of {', '.join(allowed)}.", field=field)
+    return chosen

@@ -1,0 +1,85 @@
+"""Nodes over HTTP."""
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from fastapi import APIRouter
+from fastapi.responses import JSONResponse
+
+from shardboard.api.bdbs import Fields, names_of
+from shardboard.api.deps import Reader, TheConsole, Viewer
+from shardboard.api.paths import Uid
+from shardboard.api.replies import errors
+from shardboard.api.samples import Samples
+from shardboard.domain.bdb_rules import shard_memory
+from shardboard.errors import NotFound
+from shardboard.schemas import nodes as schema
+from shardboard.schemas.bdbs import project
+from shardboard.state import bdbs, nodes, shards
+from shardboard.state.nodes import Node
+from shardboard.state.shards import Shard
+
+router = APIRouter(tags=["nodes"])
+
+
+@router.get("/nodes", response_model=list[schema.Node], responses=errors())
+async def list_nodes(_viewer: Viewer, session: Reader, console: TheConsole, fields: Fields = "") -> JSONResponse:
+    """All nodes."""
+    shown = await represent(session, await nodes.every(session), console.live)
+    return JSONResponse([project(node, names_of(fields)) for node in shown])
+
+
+@router.get("/nodes/status", response_model=dict[str, schema.NodeStatus], responses=errors())
+async def list_node_statuses(_viewer: Viewer, session: Reader, console: TheConsole) -> JSONResponse:
+    """Memory and shards of every node, by node uid."""
+    machines = await nodes.every(session)
+    return JSONResponse({str(node.uid): await _status(session, node, machines, console.live) for node in machines})
+
+
+@router.get("/nodes/{uid}", response_model=schema.Node, responses=errors(404))
+async def get_node(
+    _viewer: Viewer, session: Reader, console: TheConsole, uid: Uid, fields: Fields = ""
+) -> JSONResponse:
+    """One node."""
+    shown = await represent(session, [await _find(session, uid)], console.live)
+    return JSONResponse(project(shown[0], names_of(fields)))
+
+
+@router.get("/nodes/{uid}/status", response_model=schema.NodeStatus, responses=errors(404))
+async def get_node_status(_viewer: Viewer, session: Reader, console: TheConsole, uid: Uid) -> JSONResponse:
+    """Memory and shards of one node."""
+    node = await _find(session, uid)
+    return JSONResponse(await _status(session, node, await nodes.every(session), console.live))
+
+
+async def represent(session: Reader, rows: Sequence[Node], live: Samples) -> list[dict[str, Any]]:
+    """Nodes as the API and the stream show them."""
+    everything = await shards.every(session)
+    now = datetime.now(UTC)
+    return [schema.render(node, _of(node, everything), live.latest("nodes", str(node.uid)), now) for node in rows]
+
+
+async def _status(session: Reader, node: Node, machines: Sequence[Node], live: Samples) -> dict[str, Any]:
+    promises = {
+        bdb.uid: shard_memory(bdb.memory_size, bdb.shards_count, bdb.replication) for bdb in await bdbs.every(session)
+    }
+    own = _of(node, await shards.occupying(session))
+    return schema.render_status(
+        node,
+        [shard for shard in own if shard.desired == "running"],
+        live.latest("nodes", str(node.uid)),
+        promised=sum(promises.get(shard.bdb_uid, 0) for shard in own),
+        leader=node.uid == min(machine.uid for machine in machines),
+    )
+
+
+async def _find(session: Reader, uid: int) -> Node:
+    node = await nodes.by_uid(session, uid)
+    if node is None:
+        raise NotFound("node_not_found", f"There is no node {uid}.")
+    return node
+
+
+def _of(node: Node, rows: Iterable[Shard]) -> list[Shard]:
+    return [shard for shard in rows if shard.node_uid == node.uid]

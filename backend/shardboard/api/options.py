@@ -1,0 +1,42 @@
+"""OPTIONS on a registered path: 200 with `Allow`. Clients discover by it what a server can do."""
+
+from fastapi import FastAPI, Response
+from fastapi.routing import iter_route_contexts
+from starlette.routing import compile_path
+
+from shardboard.api.deps import TheConsole
+from shardboard.errors import ApiError, NotFound
+from shardboard.schemas.cluster import settings_of
+from shardboard.state import cluster
+
+
+class OptionsForbidden(ApiError):
+    """The cluster's setting `options_method_forbidden` is on."""
+
+    status = 405
+
+
+def install(app: FastAPI) -> None:
+    """Answer OPTIONS for every route of the API that `app` has by then or gets later."""
+
+    async def options(console: TheConsole, path: str) -> Response:
+        methods = allowed_methods(app, f"/{path}")
+        if not methods:
+            raise NotFound("not_found", f"There is nothing at /{path}.")
+        async with console.store.read() as session:
+            if settings_of(await cluster.load(session))["options_method_forbidden"]:
+                raise OptionsForbidden("method_not_allowed", "The cluster's settings forbid OPTIONS.")
+        return Response(headers={"Allow": ", ".join(sorted({*methods, "OPTIONS"}))})
+
+    app.add_api_route("/{path:path}", options, methods=["OPTIONS"], include_in_schema=False)
+
+
+def allowed_methods(app: FastAPI, path: str) -> set[str]:
+    """What the documented routes allow on a path; empty for a path that is none of the API."""
+    return {
+        method
+        for context in iter_route_contexts(app.routes)
+        if context.path and context.methods and getattr(context, "include_in_schema", False)
+        if compile_path(context.path)[0].match(path)
+        for method in context.methods
+    }

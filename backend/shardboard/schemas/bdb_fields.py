@@ -1,0 +1,223 @@
+"""The fields of a database as data: defaults of the REST reference (3.1.1, 3.1.2) and which of them do what.
+
+The value's type is the field's type: a request that sends another one is refused.
+"""
+
+from typing import Any
+
+ENGINE_VERSION = "7.2.4"
+"""The Redis version whose commands and protocol the engine, Valkey, speaks."""
+
+COLUMNS = ("uid", "name", "memory_size", "port", "sharding", "shards_count", "replication")
+"""Writable fields with a column of their own; every other writable one lives in `Bdb.config`."""
+
+READ_ONLY = frozenset(
+    {
+        "status",
+        "status_detail",
+        "progress",
+        "shards_in_sync",
+        "shards_total",
+        "action_uid",
+        "dns_address_master",
+        "endpoints",
+        "shard_list",
+        "authentication_admin_pass",
+        "created_time",
+        "last_changed_time",
+        "background_op",
+        "backup_status",
+        "backup_progress",
+        "backup_failure_reason",
+        "export_status",
+        "export_progress",
+        "export_failure_reason",
+        "import_status",
+        "import_progress",
+        "import_failure_reason",
+        "last_backup_time",
+        "last_export_time",
+        "traffic_manually_disabled",
+        "internal",
+    }
+)
+"""Ignored in requests, because clients send back the object they got."""
+
+SECRETS = ("authentication_redis_pass", "authentication_sasl_pass")
+"""Shown to those who may edit the database, empty for everybody else."""
+
+EFFECTIVE: dict[str, Any] = {
+    "type": "redis",
+    "version": ENGINE_VERSION,
+    "redis_version": ".".join(ENGINE_VERSION.split(".")[:2]),
+    "shard_key_regex": [],
+    "hash_slots_policy": "16k",
+    "oss_cluster": False,
+    "oss_cluster_api_preferred_ip_type": "internal",
+    "oss_cluster_api_preferred_endpoint_type": "ip",
+    "shards_placement": "dense",
+    "proxy_policy": "single",
+    "data_persistence": "disabled",
+    "aof_policy": "appendfsync-every-sec",
+    "snapshot_policy": [],
+    "eviction_policy": "volatile-lru",
+    "authentication_redis_pass": "",
+    "default_user": True,
+    "maxclients": 10000,
+    "tags": [],
+    "avoid_nodes": [],
+    "use_nodes": [],
+    "implicit_shard_key": False,
+}
+"""Fields that this console acts on or checks."""
+
+UNSUPPORTED: dict[str, Any] = {
+    "tls_mode": "disabled",
+    "ssl": False,
+    "authentication_ssl_client_certs": [],
+    "bigstore": False,
+    "module_list": [],
+    "backup": False,
+    "backup_interval": 86400,
+    "replica_sources": [],
+    "replica_sync": "disabled",
+    "sync_sources": [],
+    "sync": "disabled",
+    "dataset_import_sources": [],
+    "roles_permissions": [],
+    "acl": [],
+    "rack_aware": False,
+    "crdt": False,
+    "data_internode_encryption": False,
+    "disabled_commands": "",
+}
+"""Fields that may only have this value: asking for the feature is refused (`domain/bdb_rules.py`)."""
+
+ECHOED: dict[str, Any] = {
+    "max_connections": 0,
+    "oss_sharding": False,
+    "slave_ha": False,
+    "slave_ha_priority": 0,
+    "master_persistence": False,
+    "max_aof_file_size": 322122547200,
+    "max_aof_load_time": 3600,
+    "enforce_client_authentication": "enabled",
+    "bigstore_ram_size": 0,
+    "bigstore_version": 1,
+    "bigstore_max_ram_ratio": 10,
+    "backup_interval_offset": 0,
+    "backup_location": {},
+    "backup_history": 0,
+    "replica_read_only": False,
+    "email_alerts": False,
+    "activedefrag": "no",
+    "active_defrag_cycle_max": 25,
+    "active_defrag_cycle_min": 1,
+    "active_defrag_ignore_bytes": "104857600",
+    "active_defrag_max_scan_fields": 1000,
+    "active_defrag_threshold_lower": 10,
+    "active_defrag_threshold_upper": 100,
+    "authentication_sasl_uname": "",
+    "authentication_sasl_pass": "",
+    "authentication_ssl_crdt_certs": [],
+    "authorized_subjects": [],
+    "auto_upgrade": False,
+    "client_cert_subject_validation_type": "disabled",
+    "compare_key_hslot": False,
+    "conns": 5,
+    "conns_type": "per-thread",
+    "crdt_causal_consistency": False,
+    "crdt_config_version": 0,
+    "crdt_ghost_replica_ids": "",
+    "crdt_guid": "",
+    "crdt_modules": "[]",
+    "crdt_repl_backlog_size": "auto",
+    "crdt_replica_id": 0,
+    "crdt_replicas": "",
+    "crdt_sources": [],
+    "crdt_sync": "disabled",
+    "crdt_sync_connection_alarm_timeout_seconds": 0,
+    "crdt_sync_dist": True,
+    "crdt_syncer_auto_oom_unlatch": True,
+    "crdt_xadd_id_uniqueness_mode": "strict",
+    "db_conns_auditing": False,
+    "dns_suffixes": [],
+    "flush_on_fullsync": True,
+    "generate_text_monitor": False,
+    "gradual_src_max_sources": 1,
+    "gradual_src_mode": "disabled",
+    "gradual_sync_max_shards_per_source": 1,
+    "gradual_sync_mode": "auto",
+    "group_uid": 0,
+    "max_client_pipeline": 200,
+    "max_pipelined": 2000,
+    "metrics_export_all": False,
+    "mkms": True,
+    "mtls_allow_outdated_certs": False,
+    "mtls_allow_weak_hashing": False,
+    "multi_commands_opt": "auto",
+    "recovery_wait_time": -1,
+    "redis_cluster_enabled": False,
+    "repl_backlog_size": "auto",
+    "replica_sync_connection_alarm_timeout_seconds": 0,
+    "replica_sync_dist": True,
+    "resp3": True,
+    "sched_policy": "cmp",
+    "shard_block_crossslot_keys": False,
+    "shard_block_foreign_keys": True,
+    "skip_import_analyze": "disabled",
+    "slave_buffer": "auto",
+    "support_syncer_reconf": True,
+    "sync_dedicated_threads": 5,
+    "syncer_log_level": "info",
+    "syncer_mode": "distributed",
+    "throughput_ingress": 0,
+    "topology_epoch": 1,
+    "tracking_table_max_keys": 1000000,
+    "use_selective_flush": True,
+    "wait_command": True,
+    "auto_shards_balancing": False,
+    "auto_shards_balancing_grace_period": 120,
+    "shard_imbalance_threshold": 314572800,
+    "shard_imbalance_threshold_percentage": 20,
+    "conns_global_maximum_dedicated": 0,
+    "conns_minimum_dedicated": 2,
+    "disconnect_clients_on_password_removal": False,
+    "gradual_sync_policy": "default",
+    "link_sconn_on_full_request": "disabled",
+    "partial_request_timeout_seconds": 3,
+    "preemptive_drain_timeout_seconds": 2,
+    "query_performance_factor": {"active": False, "scaling_factor": 0},
+    "replication_oom_threshold_percent": 5,
+}
+"""Fields kept and sent back without any effect yet."""
+
+WITHOUT_DEFAULT = (
+    "availability_api",
+    "audit_settings",
+    "bigstore_ram_weights",
+    "replica_sconns_on_demand",
+    "search_on_bigstore",
+    "shards_blueprint",
+)
+"""Fields of the reference that are absent until given."""
+
+STATIC: dict[str, Any] = {
+    "dns_address_master": "",
+    "authentication_admin_pass": "",
+    "background_op": [{"status": "idle"}],
+    "backup_status": "",
+    "backup_progress": 0,
+    "backup_failure_reason": "",
+    "export_status": "",
+    "export_progress": 0,
+    "export_failure_reason": "",
+    "import_status": "",
+    "import_progress": 0,
+    "import_failure_reason": "",
+    "traffic_manually_disabled": False,
+    "internal": False,
+}
+"""Read-only fields whose value never changes yet. The administrative password stays between console and agents."""
+
+CONFIG_DEFAULTS: dict[str, Any] = {**EFFECTIVE, **UNSUPPORTED, **ECHOED}

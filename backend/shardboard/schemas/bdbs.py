@@ -1,0 +1,137 @@
+"""A database as replies and the stream show it."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from shardboard.schemas import bdb_fields
+from shardboard.schemas.absent import OptionalStr, present
+from shardboard.schemas.bdb_requests import (
+    AofPolicy,
+    EvictionPolicy,
+    Persistence,
+    Placement,
+    ProxyPolicy,
+    RegexRule,
+    SnapshotPoint,
+    Tag,
+)
+from shardboard.schemas.rows import BdbRow, ClusterRow, NodeRow, ShardRow
+from shardboard.schemas.times import iso
+
+
+class Endpoint(BaseModel):
+    uid: str = Field(description='"<bdb>:<endpoint>"')
+    addr: list[str] = Field(description="Addresses of the nodes that serve the port.")
+    addr_type: str
+    dns_name: str
+    port: int
+    proxy_policy: str
+    oss_cluster_api_preferred_ip_type: str
+    oss_cluster_api_preferred_endpoint_type: str
+
+
+class Bdb(BaseModel):
+    """The fields used most; replies carry all of the REST reference's."""
+
+    model_config = ConfigDict(extra="allow")
+
+    uid: int
+    name: str
+    type: str
+    status: str = Field(
+        description="State of the database's life.",
+        json_schema_extra={"enum": ["pending", "active", "active-change-pending", "delete-pending", "creation-failed"]},
+    )
+    status_detail: str = Field(description="One sentence, for example why the creation failed; else empty.")
+    progress: float = Field(description="0-100 while an action runs on the database, else 100.")
+    action_uid: OptionalStr = Field(description="Running action; absent when idle.")
+    memory_size: int = Field(description="Bytes for the whole database, replicas included; 0 = no limit.")
+    port: int = Field(description="As asked for: 0 when assigned. The real one is in endpoints.")
+    endpoints: list[Endpoint]
+    sharding: bool
+    shards_count: int = Field(description="Primaries.")
+    shard_list: list[int]
+    shards_in_sync: int = Field(description="Shards that run and, being replicas, have caught up.")
+    shards_total: int
+    shard_key_regex: list[RegexRule]
+    oss_cluster: bool
+    proxy_policy: ProxyPolicy
+    shards_placement: Placement
+    replication: bool
+    data_persistence: Persistence
+    aof_policy: AofPolicy
+    snapshot_policy: list[SnapshotPoint]
+    eviction_policy: EvictionPolicy
+    authentication_redis_pass: str = Field(description="Empty for users who may not edit the database.")
+    default_user: bool
+    tags: list[Tag]
+    redis_version: str
+    version: str
+    created_time: str
+    last_changed_time: str
+
+
+def render(
+    bdb: BdbRow,
+    shards: Sequence[ShardRow],
+    nodes: Iterable[NodeRow],
+    cluster: ClusterRow,
+    *,
+    progress: float | None = None,
+    secrets: bool = False,
+) -> dict[str, Any]:
+    """All fields of the reference and ours. `progress` is that of the running action; `secrets` shows passwords."""
+    config = {**bdb_fields.CONFIG_DEFAULTS, **bdb.config}
+    if not secrets:
+        config |= dict.fromkeys(bdb_fields.SECRETS, "")
+    return {
+        "uid": bdb.uid,
+        "name": bdb.name,
+        "status": bdb.status,
+        "status_detail": bdb.status_detail,
+        "progress": 100.0 if progress is None else progress,
+        "memory_size": bdb.memory_size,
+        "port": bdb.port_requested,
+        "endpoints": [_endpoint(bdb, config, shards, nodes, cluster)],
+        "sharding": bdb.sharding,
+        "shards_count": bdb.shards_count,
+        "shard_list": [shard.uid for shard in shards],
+        "shards_in_sync": sum(in_sync(shard) for shard in shards),
+        "shards_total": len(shards),
+        "replication": bdb.replication,
+        **bdb_fields.STATIC,
+        **config,
+        "created_time": iso(bdb.created_at),
+        "last_changed_time": iso(bdb.changed_at),
+        **present(action_uid=bdb.action_uid),
+    }
+
+
+def project(shown: Mapping[str, Any], fields: Collection[str]) -> dict[str, Any]:
+    """Only the named fields; all of them when none is named."""
+    return {name: value for name, value in shown.items() if not fields or name in fields}
+
+
+def in_sync(shard: ShardRow) -> bool:
+    """A primary that answers, or a replica that has caught up with it."""
+    return shard.observed_status == "ok" and (shard.role == "master" or shard.observed_link == "idle")
+
+
+def _endpoint(
+    bdb: BdbRow, config: Mapping[str, Any], shards: Sequence[ShardRow], nodes: Iterable[NodeRow], cluster: ClusterRow
+) -> dict[str, Any]:
+    # The endpoint's port is served by one shard per node that holds a primary, whatever the policy wishes for.
+    serving = {shard.node_uid for shard in shards if shard.port == bdb.port}
+    addresses = [node.addr for node in sorted(nodes, key=lambda node: node.uid) if node.uid in serving]
+    return {
+        "uid": f"{bdb.uid}:1",
+        "addr": addresses[:1] if config["proxy_policy"] == "single" else addresses,
+        "addr_type": config["oss_cluster_api_preferred_ip_type"],
+        "dns_name": f"redis-{bdb.port}.{cluster.name}",
+        "port": bdb.port,
+        "proxy_policy": config["proxy_policy"],
+        "oss_cluster_api_preferred_ip_type": config["oss_cluster_api_preferred_ip_type"],
+        "oss_cluster_api_preferred_endpoint_type": config["oss_cluster_api_preferred_endpoint_type"],
+    }

@@ -1,0 +1,64 @@
+"""The bootstrap objects of the REST reference (3.8)."""
+
+import re
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from shardboard.schemas.absent import OptionalStr
+from shardboard.schemas.rows import ClusterRow
+from shardboard.schemas.times import iso
+
+_HOST_NAME = re.compile(
+    r"(?=.{1,64}$)[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*"
+)
+
+
+class _Wire(BaseModel):
+    """Members that only concern Redis Enterprise's own nodes are ignored."""
+
+    model_config = ConfigDict(strict=True, extra="ignore")
+
+
+class ClusterPart(_Wire):
+    name: str = Field(description="Host name of the cluster, RFC 1123, at most 64 characters.")
+
+
+class Credentials(_Wire):
+    username: str = Field(min_length=1, max_length=256)
+    password: str = Field(min_length=1, max_length=256)
+
+
+class CreateCluster(_Wire):
+    cluster: ClusterPart
+    credentials: Credentials
+
+
+class Bootstrap(CreateCluster):
+    """The form without the action in the path."""
+
+    action: str
+
+
+class BootstrapStatus(BaseModel):
+    state: str = Field(json_schema_extra={"enum": ["idle", "completed"]})
+    start_time: str
+    end_time: OptionalStr
+
+
+class BootstrapState(BaseModel):
+    bootstrap_status: BootstrapStatus
+    local_node_info: dict[str, Any]
+
+
+def is_host_name(name: str) -> bool:
+    """RFC 1123, at most 64 characters."""
+    return _HOST_NAME.fullmatch(name) is not None
+
+
+def render(cluster: ClusterRow, machine: dict[str, Any]) -> dict[str, Any]:
+    """`machine` describes the one that the console runs on; empty for callers who are not to know."""
+    status = {"state": cluster.bootstrap_state, "start_time": iso(cluster.created_at)}
+    if cluster.bootstrap_state == "completed":
+        status["end_time"] = iso(cluster.created_at)
+    return {"bootstrap_status": status, "local_node_info": machine}

@@ -1,0 +1,55 @@
+"""The licence object of the REST reference (3.6). The software is open source: nothing is limited, nothing expires."""
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from shardboard.schemas.rows import ClusterRow
+from shardboard.schemas.times import iso
+
+NEVER = "9999-12-31T00:00:00Z"
+UNLIMITED = 1_000_000
+
+
+class License(BaseModel):
+    license: str
+    key: str
+    cluster_name: str | None
+    owner: str | None
+    type: str
+    expired: bool
+    activation_date: str
+    expiration_date: str
+    shards_limit: int
+    ram_shards_limit: int | None
+    flash_shards_limit: int | None
+    ram_shards_in_use: int
+    flash_shards_in_use: int
+    features: list[str]
+
+
+class LicenseUpdate(BaseModel):
+    """Scripts that install a licence go on working; what they send is not kept."""
+
+    model_config = ConfigDict(strict=True)
+
+    license: str = Field(max_length=65536)
+
+
+def render(cluster: ClusterRow, shards_in_use: int) -> dict[str, Any]:
+    return {
+        "license": "Apache License 2.0. No key is needed.",
+        "key": "",
+        "cluster_name": cluster.name,
+        "owner": None,
+        "type": "open-source",
+        "expired": False,
+        "activation_date": iso(cluster.created_at),
+        "expiration_date": NEVER,
+        "shards_limit": UNLIMITED,
+        "ram_shards_limit": None,
+        "flash_shards_limit": None,
+        "ram_shards_in_use": shards_in_use,
+        "flash_shards_in_use": 0,
+        "features": [],
+    }

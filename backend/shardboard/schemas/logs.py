@@ -1,0 +1,52 @@
+"""An event as an element of the log."""
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from shardboard.schemas.absent import OptionalInt, OptionalStr, present
+from shardboard.schemas.rows import EventRow
+from shardboard.schemas.times import iso
+
+SEVERITIES = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+SOURCES = ("cluster", "node", "bdb", "shard")
+
+
+class Event(BaseModel):
+    """Details of the event type come as further members."""
+
+    model_config = ConfigDict(extra="allow")
+
+    uid: int
+    time: str
+    end_time: OptionalStr = Field(description="Set when the event was a span.")
+    type: str
+    severity: str = Field(json_schema_extra={"enum": list(SEVERITIES)})
+    source: str = Field(json_schema_extra={"enum": list(SOURCES)})
+    originator: str
+    description: str
+    bdb_uid: OptionalInt
+    node_uid: OptionalInt
+    shard_uid: OptionalStr
+    action_uid: OptionalStr
+
+
+def render(event: EventRow) -> dict[str, Any]:
+    """References are left out when the event concerns no such thing."""
+    return {
+        **event.details,
+        "uid": event.uid,
+        "time": iso(event.time),
+        "type": event.type,
+        "severity": event.severity,
+        "source": event.source,
+        "originator": event.originator,
+        "description": event.description,
+        **present(
+            bdb_uid=event.bdb_uid,
+            node_uid=event.node_uid,
+            shard_uid=None if event.shard_uid is None else str(event.shard_uid),
+            action_uid=event.action_uid,
+            end_time=iso(event.ended_at) if event.ended_at else None,
+        ),
+    }

@@ -1,0 +1,30 @@
+"""What any JSON value must satisfy before it is stored: text that can be carried, no depth bombs."""
+
+import math
+from typing import Any
+
+MAX_DEPTH = 16
+
+
+def check(value: Any, depth: int = 0) -> None:
+    """Raise ValueError with a sentence when `value` holds something that cannot be stored and sent back."""
+    if depth > MAX_DEPTH:
+        raise ValueError("is nested too deeply")
+    if isinstance(value, str):
+        _check_text(value)
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise ValueError("holds a number that JSON does not know")
+    elif isinstance(value, int) and abs(value) >= 2**63:
+        raise ValueError("holds a number that is too large")
+    elif isinstance(value, list):
+        for item in value:
+            check(item, depth + 1)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            _check_text(key)
+            check(item, depth + 1)
+
+
+def _check_text(text: str) -> None:
+    if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
+        raise ValueError("holds characters that text cannot have")

@@ -1,0 +1,77 @@
+"""A shard as replies and the stream show it. Its own uid and its node's are strings in the reference, its database's is not."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field, JsonValue
+from pydantic.json_schema import SkipJsonSchema
+
+from shardboard.domain import slots
+from shardboard.schemas.absent import OptionalInt, OptionalStr, present, without_default
+from shardboard.schemas.rows import ShardRow
+from shardboard.schemas.times import iso
+
+_STATUSES: list[JsonValue] = ["ok", "loading", "down", "unknown"]
+
+
+class Loading(BaseModel):
+    status: str = Field(json_schema_extra={"enum": ["idle", "in_progress"]})
+
+
+class Sync(BaseModel):
+    status: str = Field(json_schema_extra={"enum": ["idle", "in_progress", "link_down"]})
+    progress: int = Field(description="Bytes the replica still lacks, as far as known.")
+
+
+class Shard(BaseModel):
+    uid: str
+    bdb_uid: int
+    node_uid: str
+    role: str = Field(description="As the console wants it.", json_schema_extra={"enum": ["master", "slave"]})
+    actual_role: str = Field(description="As last observed; empty before that.")
+    status: str = Field(json_schema_extra={"enum": ["active", "inactive"]})
+    detailed_status: str = Field(json_schema_extra={"enum": _STATUSES})
+    detail: str = Field(description="One sentence when the shard is not ok.")
+    assigned_slots: str = Field(description='Range of hash slots, for example "0-8191".')
+    pair: int = Field(description="A primary and its replica have the same.")
+    loading: Loading
+    sync: Annotated[Sync | SkipJsonSchema[None], Field(default=None, json_schema_extra=without_default)]
+    """Replicas only."""
+    address: str
+    port: int
+    pid: OptionalInt
+    started_at: OptionalStr
+    used_memory: OptionalInt = Field(description="Bytes, from the newest sample; absent without one.")
+    report_timestamp: OptionalStr = Field(description="When the shard was last looked at.")
+
+
+def render(shard: ShardRow, address: str, latest: Mapping[str, float | None]) -> dict[str, Any]:
+    """`address` is its node's; `latest` the newest sample by metric name, empty without one."""
+    memory = latest.get("used_memory")
+    shown: dict[str, Any] = {
+        "uid": str(shard.uid),
+        "bdb_uid": shard.bdb_uid,
+        "node_uid": str(shard.node_uid),
+        "role": shard.role,
+        "actual_role": shard.observed_role or "",
+        "status": "active" if shard.observed_status in ("ok", "loading") else "inactive",
+        "detailed_status": shard.observed_status,
+        "detail": shard.detail,
+        "assigned_slots": slots.render(shard.slot_first, shard.slot_last),
+        "pair": shard.pair,
+        "loading": {"status": "in_progress" if shard.observed_status == "loading" else "idle"},
+        "address": address,
+        "port": shard.port,
+        **present(
+            pid=shard.observed_pid,
+            started_at=iso(shard.observed_started_at) if shard.observed_started_at else None,
+            used_memory=None if memory is None else int(memory),
+            report_timestamp=iso(shard.observed_at) if shard.observed_at else None,
+        ),
+    }
+    if shard.role == "slave":
+        shown["sync"] = {
+            "status": shard.observed_link or "in_progress",
+            "progress": int(latest.get("repl_lag_bytes") or 0),
+        }
+    return shown

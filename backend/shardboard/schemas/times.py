@@ -1,0 +1,12 @@
+"""Times as the REST reference writes them."""
+
+from datetime import UTC, datetime
+
+
+def iso(moment: datetime) -> str:
+    """ISO 8601 in UTC to the second: `2025-10-14T00:01:22Z`."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def epoch(moment: datetime) -> int:
+    return int(moment.timestamp())

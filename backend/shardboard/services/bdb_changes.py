@@ -1,0 +1,72 @@
+"""What a request would change of an existing database, and whether that can be done."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.domain import bdb_rules
+from shardboard.errors import NotAcceptable
+from shardboard.schemas import bdb_fields
+from shardboard.schemas.cluster import policy_of
+from shardboard.services.bdb_drafts import insist, rooms_of
+from shardboard.state import bdbs, nodes, shards
+from shardboard.state.bdbs import Bdb
+from shardboard.state.cluster import Cluster
+
+CHANGEABLE = frozenset({"name", "memory_size", "tags", "eviction_policy"})
+_ACTED_UPON = frozenset({*bdb_fields.COLUMNS, *bdb_fields.EFFECTIVE, *bdb_fields.UNSUPPORTED})
+
+
+async def changes(session: AsyncSession, bdb: Bdb, given: Mapping[str, Any], cluster: Cluster) -> dict[str, Any]:
+    """The fields that differ from the present, after every check. Clients may echo the rest of the object."""
+    present = _present(bdb)
+    changed = {name: value for name, value in given.items() if name not in present or value != present[name]}
+    if changed.get("port") == bdb.port:
+        del changed["port"]
+    wanted = present | changed
+    insist(bdb_rules.of_itself(wanted))
+    if changed.get("replication"):
+        await _insist_on_two_nodes(session)
+    fixed = sorted(changed.keys() & (_ACTED_UPON - CHANGEABLE))
+    if fixed:
+        sentence = f"{fixed[0]} cannot be changed once a database exists; leave it out or send it as it is."
+        raise NotAcceptable("not_supported", sentence, field=fixed[0])
+    if changed.get("memory_size", 0) > bdb.memory_size and not policy_of(cluster)["shards_overbooking"]:
+        await _insist_on_room(session, bdb, changed["memory_size"])
+    return changed
+
+
+def _present(bdb: Bdb) -> dict[str, Any]:
+    columns = {
+        "uid": bdb.uid,
+        "name": bdb.name,
+        "memory_size": bdb.memory_size,
+        "port": bdb.port_requested,
+        "sharding": bdb.sharding,
+        "shards_count": bdb.shards_count,
+        "replication": bdb.replication,
+    }
+    return {**bdb_fields.CONFIG_DEFAULTS, **bdb.config, **columns}
+
+
+async def _insist_on_two_nodes(session: AsyncSession) -> None:
+    if len(await nodes.every(session)) < 2:
+        sentence = (
+            "Replication needs at least two nodes, because a replica on its primary's node would be lost with it."
+        )
+        raise NotAcceptable("replication_node_violation", sentence, field="replication")
+
+
+async def _insist_on_room(session: AsyncSession, bdb: Bdb, memory_size: int) -> None:
+    """Without overbooking the nodes of the database must have the memory by which its shards may grow."""
+    before = bdb_rules.shard_memory(bdb.memory_size, bdb.shards_count, bdb.replication)
+    more = bdb_rules.shard_memory(memory_size, bdb.shards_count, bdb.replication) - before
+    occupying = await shards.occupying(session)
+    for room in rooms_of(await nodes.every(session), occupying, await bdbs.every(session)):
+        count = sum(shard.bdb_uid == bdb.uid and shard.node_uid == room.node_uid for shard in occupying)
+        if count * more > max(room.free_memory, 0):
+            sentence = (
+                f"Node {room.node_uid} has no room for {count * more} bytes more; add a node or allow overbooking."
+            )
+            raise NotAcceptable("insufficient_resources", sentence, field="memory_size")

@@ -1,0 +1,240 @@
+"""What a new database would be: its row, its shards and what is worth a warning. Nothing is written here."""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.domain import bdb_rules, hashing, placement, slots
+from shardboard.domain.bdb_rules import Fault, Surroundings
+from shardboard.domain.placement import Placed, Room
+from shardboard.errors import ApiError, BadRequest, Conflict, NotAcceptable
+from shardboard.schemas import bdb_fields
+from shardboard.schemas.cluster import policy_of, reserved_ports_of
+from shardboard.state import bdbs, nodes, shards
+from shardboard.state.bdbs import Bdb
+from shardboard.state.cluster import Cluster
+from shardboard.state.nodes import Node
+from shardboard.state.shards import Shard
+
+SHARD_PORTS = range(20000, 25000)
+BUS_OFFSET = 5000
+MAX_SHARDS_PER_NODE = 512
+
+_ERRORS: dict[str, type[ApiError]] = {"schema": BadRequest, "invalid": NotAcceptable, "conflict": Conflict}
+
+
+@dataclass
+class Draft:
+    """Rows that are in no session yet."""
+
+    bdb: Bdb
+    shards: list[Shard]
+    warnings: list[str]
+
+
+def insist(fault: Fault | None) -> None:
+    """Raise the error that a fault stands for."""
+    if fault is not None:
+        raise _ERRORS[fault.kind](fault.code, fault.sentence, field=fault.field)
+
+
+async def draft(session: AsyncSession, given: Mapping[str, Any], cluster: Cluster) -> Draft:
+    """Validate the wanted database, choose uids, ports and nodes. Raises the error of the first rule it breaks."""
+    policy = policy_of(cluster)
+    wanted = complete(given, policy)
+    insist(bdb_rules.of_itself(wanted))
+    databases, machines = await bdbs.every(session), await nodes.every(session)
+    occupying = await shards.occupying(session)
+    taken_ports = {bdb.port for bdb in databases} | {shard.port for shard in occupying}
+    reserved = reserved_ports_of(cluster)
+    eligible = [node for node in machines if _eligible(node, wanted)]
+    around = Surroundings(
+        taken_uids={bdb.uid for bdb in databases} | {shard.bdb_uid for shard in occupying},
+        taken_ports=taken_ports,
+        reserved_ports=reserved,
+        eligible_nodes=[node.uid for node in eligible],
+        known_nodes=[node.uid for node in machines],
+    )
+    insist(bdb_rules.among_others(wanted, around))
+    port = wanted["port"] or bdb_rules.first_free_port(taken_ports | reserved)
+    if port is None:
+        raise NotAcceptable("port_unavailable", "Every port for databases is taken.", field="port")
+    rooms = rooms_of(eligible, occupying, databases)
+    plan = _place(rooms, wanted, overbooking=policy["shards_overbooking"])
+    bdb = _row(wanted, wanted.get("uid") or cluster.next_bdb_uid, port)
+    rows = _shard_rows(plan, bdb, cluster.next_shard_uid, occupying)
+    return Draft(bdb, rows, [*_warnings(wanted, given, machines), *_overbooked(rooms, rows, bdb)])
+
+
+def complete(given: Mapping[str, Any], policy: Mapping[str, Any]) -> dict[str, Any]:
+    """The full set of fields: what is given, else the cluster's policy, else the reference's default."""
+    wanted: dict[str, Any] = {"port": 0, "sharding": False, "shards_count": 1, "replication": False}
+    wanted |= bdb_fields.CONFIG_DEFAULTS
+    wanted["shards_placement"] = policy["default_shards_placement"]
+    wanted["oss_cluster"] = policy["default_oss_cluster"] and given.get("sharding", False)
+    wanted |= given
+    if "proxy_policy" not in given:
+        kind = "sharded" if wanted["sharding"] else "non_sharded"
+        wanted["proxy_policy"] = (
+            "all-master-shards" if wanted["oss_cluster"] else policy[f"default_{kind}_proxy_policy"]
+        )
+    if wanted["sharding"] and not wanted["shard_key_regex"]:
+        wanted["shard_key_regex"] = [{"regex": rule} for rule in hashing.STANDARD]
+    if "version" in given and "redis_version" not in given:
+        wanted["redis_version"] = ".".join(wanted["version"].split(".")[:2])
+    elif "redis_version" in given and "version" not in given:
+        wanted["version"] = wanted["redis_version"]
+    if wanted["backup"] and "backup_interval" not in given:
+        wanted["backup_interval"] = 0
+    if not wanted.get("uid"):
+        wanted.pop("uid", None)
+    return wanted
+
+
+def rooms_of(eligible: Sequence[Node], occupying: Sequence[Shard], databases: Sequence[Bdb]) -> list[Room]:
+    """How much each node still has to give: its memory less what is promised to its shards."""
+    promised = {
+        bdb.uid: bdb_rules.shard_memory(bdb.memory_size, bdb.shards_count, bdb.replication) for bdb in databases
+    }
+    return [
+        Room(
+            node_uid=node.uid,
+            free_memory=node.facts["total_memory"] - sum(promised.get(shard.bdb_uid, 0) for shard in held),
+            shards=len(held),
+            max_shards=node.config.get("max_redis_servers", MAX_SHARDS_PER_NODE),
+        )
+        for node in eligible
+        for held in [[shard for shard in occupying if shard.node_uid == node.uid]]
+    ]
+
+
+def _eligible(node: Node, wanted: Mapping[str, Any]) -> bool:
+    name = str(node.uid)
+    chosen = name not in wanted["avoid_nodes"] and (not wanted["use_nodes"] or name in wanted["use_nodes"])
+    return chosen and node.accept_servers and node.agent_status == "connected"
+
+
+def _place(rooms: Sequence[Room], wanted: Mapping[str, Any], *, overbooking: bool) -> list[Placed]:
+    try:
+        return placement.place(
+            rooms,
+            pairs=wanted["shards_count"],
+            replication=wanted["replication"],
+            policy=wanted["shards_placement"],
+            shard_memory=bdb_rules.shard_memory(wanted["memory_size"], wanted["shards_count"], wanted["replication"]),
+            overbooking=overbooking,
+        )
+    except placement.NoRoom as reason:
+        raise NotAcceptable("insufficient_resources", str(reason)) from reason
+
+
+def _row(wanted: Mapping[str, Any], uid: int, port: int) -> Bdb:
+    now = datetime.now(UTC)
+    return Bdb(
+        uid=uid,
+        name=wanted["name"],
+        status="pending",
+        status_detail="",
+        memory_size=wanted["memory_size"],
+        port=port,
+        port_requested=wanted["port"],
+        sharding=wanted["sharding"],
+        shards_count=wanted["shards_count"],
+        replication=wanted["replication"],
+        config={name: value for name, value in wanted.items() if name not in bdb_fields.COLUMNS},
+        admin_password=secrets.token_urlsafe(32),
+        action_uid=None,
+        created_at=now,
+        changed_at=now,
+    )
+
+
+def _shard_rows(plan: Sequence[Placed], bdb: Bdb, first_uid: int, occupying: Sequence[Shard]) -> list[Shard]:
+    """Rows for the plan. On each node the first primary also serves the database's own port until there are proxies."""
+    ranges = slots.split(bdb.shards_count)
+    used = {(shard.node_uid, shard.bus_port - BUS_OFFSET) for shard in occupying}
+    seeded: set[int] = set()
+    rows = []
+    for uid, placed in enumerate(plan, start=first_uid):
+        port = next((port for port in SHARD_PORTS if (placed.node_uid, port) not in used), None)
+        if port is None:
+            sentence = f"Node {placed.node_uid} has no port left for another shard."
+            raise NotAcceptable("insufficient_resources", sentence)
+        used.add((placed.node_uid, port))
+        seed = placed.role == "master" and placed.node_uid not in seeded
+        if seed:
+            seeded.add(placed.node_uid)
+        first, last = ranges[placed.pair]
+        rows.append(
+            Shard(
+                uid=uid,
+                bdb_uid=bdb.uid,
+                node_uid=placed.node_uid,
+                pair=placed.pair,
+                role=placed.role,
+                slot_first=first,
+                slot_last=last,
+                port=bdb.port if seed else port,
+                bus_port=port + BUS_OFFSET,
+                engine_id=secrets.token_hex(20),
+                desired="running",
+                observed_status="unknown",
+                observed_link="",
+                detail="",
+            )
+        )
+    return rows
+
+
+def _warnings(wanted: Mapping[str, Any], given: Mapping[str, Any], machines: Sequence[Node]) -> list[str]:
+    """What the caller may not expect of this database, one sentence each."""
+    found = []
+    name = wanted["name"]
+    rules = [rule["regex"] for rule in wanted["shard_key_regex"]]
+    if rules and hashing.judge(rules, implicit_shard_key=wanted["implicit_shard_key"]).misprint:
+        found.append(
+            f"The shard_key_regex of database {name} was read as the standard policy: "
+            "keys are hashed by the part in braces, else whole."
+        )
+    if wanted["sharding"] and not wanted["oss_cluster"]:
+        found.append(
+            f"Clients of database {name} need the cluster protocol, although it was created without oss_cluster."
+        )
+    if wanted["version"] != bdb_fields.ENGINE_VERSION:
+        engines = sorted({node.facts.get("engine_version", "") for node in machines} - {""})
+        found.append(
+            f"Database {name} was created for version {wanted['version']} and runs on Valkey "
+            f"{', '.join(engines) or '8'}, which speaks the commands of Redis {bdb_fields.ENGINE_VERSION}."
+        )
+    idle = without_effect(given)
+    if idle:
+        found.append(f"Fields of database {name} were kept without effect: {', '.join(idle)}.")
+    return found
+
+
+def without_effect(given: Mapping[str, Any]) -> list[str]:
+    """Given fields that differ from their default and change nothing yet."""
+    active = {*bdb_fields.COLUMNS, *bdb_fields.EFFECTIVE, *bdb_fields.UNSUPPORTED}
+    return sorted(
+        field
+        for field, value in given.items()
+        if field not in active and (field not in bdb_fields.ECHOED or value != bdb_fields.ECHOED[field])
+    )
+
+
+def _overbooked(rooms: Sequence[Room], rows: Sequence[Shard], bdb: Bdb) -> list[str]:
+    size = bdb_rules.shard_memory(bdb.memory_size, bdb.shards_count, bdb.replication)
+    short = [
+        str(room.node_uid)
+        for room in rooms
+        if (count := sum(row.node_uid == room.node_uid for row in rows)) and count * size > room.free_memory
+    ]
+    if not short:
+        return []
+    return [
+        f"Database {bdb.name} may grow beyond the memory of node {', '.join(short)}: overbooking is allowed by policy."
+    ]

@@ -1,0 +1,209 @@
+"""Creating, changing and removing databases. The rows are the order; the loops carry it out."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlalchemy import inspect
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.errors import Conflict, NotFound
+from shardboard.schemas import bdb_fields
+from shardboard.services import actions, bdb_drafts, events
+from shardboard.services.bdb_changes import changes
+from shardboard.services.bdb_drafts import Draft
+from shardboard.services.users import Principal
+from shardboard.state import actions as actions_state
+from shardboard.state import cluster as cluster_state
+from shardboard.state import shards
+from shardboard.state.bdbs import Bdb
+from shardboard.state.shards import Shard
+
+BASE_DEADLINE = timedelta(seconds=60)
+DEADLINE_PER_SHARD = timedelta(seconds=0.5)
+REMOVABLE = ("active", "creation-failed", "pending")
+
+
+async def create(
+    session: AsyncSession, given: Mapping[str, Any], principal: Principal, *, dry_run: bool = False
+) -> tuple[Bdb, Sequence[Shard]]:
+    """A new database and its shards, in status pending. With `dry_run` the rows belong to no session."""
+    # Locked: two creations at once must not choose the same uids and ports.
+    cluster = await cluster_state.load_for_update(session)
+    draft = await bdb_drafts.draft(session, given, cluster)
+    if dry_run:
+        return draft.bdb, draft.shards
+    bdb = draft.bdb
+    cluster.next_bdb_uid = max(cluster.next_bdb_uid, bdb.uid + 1)
+    cluster.next_shard_uid += len(draft.shards)
+    action = actions.start(
+        session,
+        "SMCreateBDB",
+        object_uid=bdb.uid,
+        description=f"Create database {bdb.name}",
+        originator=principal.username,
+        deadline=_deadline(len(draft.shards)),
+    )
+    bdb.action_uid = action.uid
+    session.add_all([bdb, *draft.shards])
+    _tell_created(session, draft, principal)
+    await session.flush()
+    return bdb, draft.shards
+
+
+async def update(
+    session: AsyncSession, uid: int, given: Mapping[str, Any], principal: Principal, *, dry_run: bool = False
+) -> Bdb:
+    """Change what differs from the present; without a difference nothing starts."""
+    cluster = await cluster_state.load_for_update(session)
+    bdb = await _idle(session, uid)
+    changed = await changes(session, bdb, given, cluster)
+    if not changed:
+        return bdb
+    target = _copy(bdb) if dry_run else bdb
+    old_name = bdb.name
+    _apply(target, changed)
+    target.status = "active-change-pending"
+    if dry_run:
+        return target
+    action = actions.start(
+        session,
+        "SMUpdateBDB",
+        object_uid=uid,
+        description=f"Change database {bdb.name}: {', '.join(sorted(changed))}",
+        originator=principal.username,
+        deadline=_deadline(bdb.shards_count * (2 if bdb.replication else 1)),
+        params={"changed": sorted(changed)},
+    )
+    bdb.action_uid = action.uid
+    if bdb.name != old_name:
+        _tell(session, bdb, "bdb_name_updated", f"Database {old_name} was renamed to {bdb.name}.", principal)
+    _tell(
+        session,
+        bdb,
+        "bdb_updated",
+        f"A change of database {bdb.name} was ordered: {', '.join(sorted(changed))}.",
+        principal,
+    )
+    idle = bdb_drafts.without_effect(changed)
+    if idle:
+        sentence = f"Fields of database {bdb.name} were kept without effect: {', '.join(idle)}."
+        _tell(session, bdb, "bdb_config_warning", sentence, principal, severity="WARNING")
+    await session.flush()
+    return bdb
+
+
+async def delete(session: AsyncSession, uid: int, principal: Principal) -> Bdb:
+    """Order the removal of a database, its shards and their data."""
+    bdb = await _locked(session, uid)
+    given_up = bdb.status == "delete-pending" and bdb.action_uid is None
+    if bdb.status not in REMOVABLE and not given_up:
+        raise Conflict("busy", f"Database {bdb.name} is {bdb.status}; try again when it is active.")
+    if bdb.status == "pending":
+        await _abandon(session, bdb)
+    held = [shard for shard in await shards.occupying(session) if shard.bdb_uid == uid]
+    for shard in held:
+        shard.desired = "absent"
+    action = actions.start(
+        session,
+        "SMDeleteBDB",
+        object_uid=uid,
+        description=f"Delete database {bdb.name}",
+        originator=principal.username,
+        deadline=_deadline(len(held)),
+    )
+    bdb.status = "delete-pending"
+    bdb.status_detail = ""
+    bdb.action_uid = action.uid
+    bdb.changed_at = datetime.now(UTC)
+    _tell(session, bdb, "bdb_delete_request", f"The deletion of database {bdb.name} was ordered.", principal)
+    await session.flush()
+    return bdb
+
+
+async def flush(session: AsyncSession, uid: int, principal: Principal, *, dry_run: bool = False) -> Bdb:
+    """Order the deletion of all keys."""
+    bdb = await _idle(session, uid)
+    if dry_run:
+        return bdb
+    action = actions.start(
+        session,
+        "SMFlushBDB",
+        object_uid=uid,
+        description=f"Flush database {bdb.name}",
+        originator=principal.username,
+        deadline=_deadline(bdb.shards_count),
+    )
+    bdb.status = "active-change-pending"
+    bdb.action_uid = action.uid
+    sentence = f"The deletion of all keys of database {bdb.name} was ordered."
+    _tell(session, bdb, "bdb_flush_request", sentence, principal)
+    await session.flush()
+    return bdb
+
+
+async def _locked(session: AsyncSession, uid: int) -> Bdb:
+    bdb = await session.get(Bdb, uid, with_for_update=True)
+    if bdb is None:
+        raise NotFound("db_not_found", f"There is no database {uid}.")
+    return bdb
+
+
+async def _idle(session: AsyncSession, uid: int) -> Bdb:
+    bdb = await _locked(session, uid)
+    if bdb.status != "active":
+        raise Conflict("busy", f"Database {bdb.name} is {bdb.status}; try again when it is active.")
+    return bdb
+
+
+async def _abandon(session: AsyncSession, bdb: Bdb) -> None:
+    """End the creation that still runs; without its lease the loop cannot apply what it is doing."""
+    for action in await actions_state.of_bdb(session, bdb.uid):
+        if action.status in actions_state.OPEN:
+            action.status = "failed"
+            action.error = "The database was deleted while it was being created."
+            action.finished_at = datetime.now(UTC)
+            action.lease_token = None
+            action.lease_until = None
+
+
+def _copy(bdb: Bdb) -> Bdb:
+    return Bdb(**{column.key: getattr(bdb, column.key) for column in inspect(Bdb).column_attrs})
+
+
+def _apply(bdb: Bdb, changed: Mapping[str, Any]) -> None:
+    for name in changed.keys() & set(bdb_fields.COLUMNS):
+        setattr(bdb, name, changed[name])
+    bdb.config = {**bdb.config, **{name: changed[name] for name in changed.keys() - set(bdb_fields.COLUMNS)}}
+    bdb.changed_at = datetime.now(UTC)
+
+
+def _deadline(shard_count: int) -> timedelta:
+    return BASE_DEADLINE + DEADLINE_PER_SHARD * shard_count
+
+
+def _tell_created(session: AsyncSession, draft: Draft, principal: Principal) -> None:
+    bdb = draft.bdb
+    shape = f"{bdb.shards_count} {'primary' if bdb.shards_count == 1 else 'primaries'}"
+    if bdb.replication:
+        shape += f", {bdb.shards_count} {'replica' if bdb.shards_count == 1 else 'replicas'}"
+    sentence = f"The creation of database {bdb.name} was ordered: {shape}, port {bdb.port}."
+    _tell(session, bdb, "bdb_created", sentence, principal)
+    for warning in draft.warnings:
+        _tell(session, bdb, "bdb_config_warning", warning, principal, severity="WARNING")
+
+
+def _tell(
+    session: AsyncSession, bdb: Bdb, type_: str, sentence: str, principal: Principal, *, severity: str = "INFO"
+) -> None:
+    events.record(
+        session,
+        type_,
+        sentence,
+        source="bdb",
+        severity=severity,
+        originator=principal.username,
+        bdb_uid=bdb.uid,
+        action_uid=bdb.action_uid,
+        details={"bdb_name": bdb.name},
+    )

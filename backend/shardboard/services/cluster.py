@@ -1,0 +1,66 @@
+"""The cluster as a whole: its settings, its policy, and its creation."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.errors import Conflict, NotAcceptable
+from shardboard.schemas.bootstrap import is_host_name
+from shardboard.services import events, users
+from shardboard.services.users import Principal
+from shardboard.state import cluster as state
+from shardboard.state.cluster import Cluster
+
+
+async def update(
+    session: AsyncSession, changes: Mapping[str, Any], principal: Principal, *, dry_run: bool = False
+) -> Cluster:
+    """Change settings of the cluster."""
+    cluster = await state.load_for_update(session)
+    if changes and not dry_run:
+        cluster.config = {**cluster.config, **changes}
+        _tell(session, "cluster_updated", f"Settings of the cluster were changed: {_list(changes)}.", principal)
+    return cluster
+
+
+async def update_policy(session: AsyncSession, changes: Mapping[str, Any], principal: Principal) -> Cluster:
+    """Change the policy of the cluster."""
+    cluster = await state.load_for_update(session)
+    if changes:
+        cluster.policy = {**cluster.policy, **changes}
+        _tell(session, "cluster_policy_updated", f"The policy of the cluster was changed: {_list(changes)}.", principal)
+    return cluster
+
+
+async def create(session: AsyncSession, name: str, username: str, password: str, originator: str) -> Cluster:
+    """Name the cluster and set its administrator's credentials. Possible once, before the first node joins."""
+    cluster = await state.load_for_update(session)
+    if cluster.bootstrap_state != "idle":
+        raise Conflict("cluster_exists", f"The cluster {cluster.name} was created already.")
+    if not is_host_name(name):
+        sentence = (
+            "The cluster's name must be a host name (letters, digits, hyphens and dots) of at most 64 characters."
+        )
+        raise NotAcceptable("config_error", sentence, field="cluster.name")
+    await users.set_admin(session, username, password, originator=originator)
+    cluster.name = name
+    cluster.bootstrap_state = "completed"
+    events.record(
+        session, "cluster_created", f"The cluster {name} was created.", source="cluster", originator=originator
+    )
+    await session.flush()
+    return cluster
+
+
+def receive_license(session: AsyncSession, principal: Principal) -> None:
+    """Tell that a licence key was sent in vain."""
+    _tell(session, "license_updated", "A licence key was sent; none is needed, and it was not kept.", principal)
+
+
+def _list(changes: Mapping[str, Any]) -> str:
+    return ", ".join(sorted(changes))
+
+
+def _tell(session: AsyncSession, type_: str, sentence: str, principal: Principal) -> None:
+    events.record(session, type_, sentence, source="cluster", originator=principal.username)
