@@ -123,6 +123,7 @@ fmt: tools ## Format everything
 
 .PHONY: openapi
 openapi: tools ## Write docs/openapi.json and the client generated from it
+	@mkdir -p docs
 	@$(bin)/shardboard openapi > docs/openapi.json.new
 	@mv docs/openapi.json.new docs/openapi.json
 	@npm run openapi --silent --workspace frontend
