@@ -38,7 +38,7 @@ class ReplyHeaders:
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                headers["cluster-state-id"] = str(self._console.state_id)
+                headers["cluster-state-id"] = str(self._console.store.state_id)
                 for name, value in HEADERS.items():
                     if not (name == "Content-Security-Policy" and scope["path"].startswith(DOCS)):
                         headers.setdefault(name, value)

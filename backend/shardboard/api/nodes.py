@@ -11,7 +11,7 @@ from shardboard.api.bdbs import Fields, names_of
 from shardboard.api.deps import Reader, TheConsole, Viewer
 from shardboard.api.paths import Uid
 from shardboard.api.replies import errors
-from shardboard.api.samples import Samples
+from shardboard.console import Console
 from shardboard.domain.bdb_rules import shard_memory
 from shardboard.errors import NotFound
 from shardboard.schemas import nodes as schema
@@ -26,7 +26,7 @@ router = APIRouter(tags=["nodes"])
 @router.get("/nodes", response_model=list[schema.Node], responses=errors())
 async def list_nodes(_viewer: Viewer, session: Reader, console: TheConsole, fields: Fields = "") -> JSONResponse:
     """All nodes."""
-    shown = await represent(session, await nodes.every(session), console.live)
+    shown = await represent(session, await nodes.every(session), console)
     return JSONResponse([project(node, names_of(fields)) for node in shown])
 
 
@@ -34,7 +34,7 @@ async def list_nodes(_viewer: Viewer, session: Reader, console: TheConsole, fiel
 async def list_node_statuses(_viewer: Viewer, session: Reader, console: TheConsole) -> JSONResponse:
     """Memory and shards of every node, by node uid."""
     machines = await nodes.every(session)
-    return JSONResponse({str(node.uid): await _status(session, node, machines, console.live) for node in machines})
+    return JSONResponse({str(node.uid): await _status(session, node, machines, console) for node in machines})
 
 
 @router.get("/nodes/{uid}", response_model=schema.Node, responses=errors(404))
@@ -42,7 +42,7 @@ async def get_node(
     _viewer: Viewer, session: Reader, console: TheConsole, uid: Uid, fields: Fields = ""
 ) -> JSONResponse:
     """One node."""
-    shown = await represent(session, [await _find(session, uid)], console.live)
+    shown = await represent(session, [await _find(session, uid)], console)
     return JSONResponse(project(shown[0], names_of(fields)))
 
 
@@ -50,17 +50,17 @@ async def get_node(
 async def get_node_status(_viewer: Viewer, session: Reader, console: TheConsole, uid: Uid) -> JSONResponse:
     """Memory and shards of one node."""
     node = await _find(session, uid)
-    return JSONResponse(await _status(session, node, await nodes.every(session), console.live))
+    return JSONResponse(await _status(session, node, await nodes.every(session), console))
 
 
-async def represent(session: Reader, rows: Sequence[Node], live: Samples) -> list[dict[str, Any]]:
+async def represent(session: Reader, rows: Sequence[Node], console: Console) -> list[dict[str, Any]]:
     """Nodes as the API and the stream show them."""
     everything = await shards.every(session)
     now = datetime.now(UTC)
-    return [schema.render(node, _of(node, everything), live.latest("nodes", str(node.uid)), now) for node in rows]
+    return [schema.render(node, _of(node, everything), console.live.latest("nodes", str(node.uid)), now) for node in rows]
 
 
-async def _status(session: Reader, node: Node, machines: Sequence[Node], live: Samples) -> dict[str, Any]:
+async def _status(session: Reader, node: Node, machines: Sequence[Node], console: Console) -> dict[str, Any]:
     promises = {
         bdb.uid: shard_memory(bdb.memory_size, bdb.shards_count, bdb.replication) for bdb in await bdbs.every(session)
     }
@@ -68,7 +68,7 @@ async def _status(session: Reader, node: Node, machines: Sequence[Node], live: S
     return schema.render_status(
         node,
         [shard for shard in own if shard.desired == "running"],
-        live.latest("nodes", str(node.uid)),
+        console.live.latest("nodes", str(node.uid)),
         promised=sum(promises.get(shard.bdb_uid, 0) for shard in own),
         leader=node.uid == min(machine.uid for machine in machines),
     )

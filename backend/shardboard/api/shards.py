@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse
 from shardboard.api.deps import Reader, TheConsole, Viewer
 from shardboard.api.paths import Uid
 from shardboard.api.replies import errors
-from shardboard.api.samples import Samples
+from shardboard.console import Console
 from shardboard.errors import NotFound
 from shardboard.schemas import shards as schema
 from shardboard.state import bdbs, nodes, shards
@@ -21,7 +21,7 @@ router = APIRouter(tags=["shards"])
 @router.get("/shards", response_model=list[schema.Shard], responses=errors())
 async def list_shards(_viewer: Viewer, session: Reader, console: TheConsole) -> JSONResponse:
     """The shards of all databases."""
-    return JSONResponse(await represent(session, await shards.every(session), console.live))
+    return JSONResponse(await represent(session, await shards.every(session), console))
 
 
 @router.get("/shards/{uid}", response_model=schema.Shard, responses=errors(404))
@@ -30,7 +30,7 @@ async def get_shard(_viewer: Viewer, session: Reader, console: TheConsole, uid: 
     shard = await shards.by_uid(session, uid)
     if shard is None:
         raise NotFound("shard_not_exist", f"There is no shard {uid}.")
-    return JSONResponse((await represent(session, [shard], console.live))[0])
+    return JSONResponse((await represent(session, [shard], console))[0])
 
 
 @router.get("/bdbs/{uid}/shards", response_model=list[schema.Shard], responses=errors(404))
@@ -38,13 +38,13 @@ async def list_bdb_shards(_viewer: Viewer, session: Reader, console: TheConsole,
     """The shards of one database."""
     if await bdbs.by_uid(session, uid) is None:
         raise NotFound("db_not_found", f"There is no database {uid}.")
-    return JSONResponse(await represent(session, await shards.of_bdb(session, uid), console.live))
+    return JSONResponse(await represent(session, await shards.of_bdb(session, uid), console))
 
 
-async def represent(session: Reader, rows: Sequence[Shard], live: Samples) -> list[dict[str, Any]]:
+async def represent(session: Reader, rows: Sequence[Shard], console: Console) -> list[dict[str, Any]]:
     """Shards as the API and the stream show them."""
     addresses = {node.uid: node.addr for node in await nodes.every(session)}
     return [
-        schema.render(shard, addresses.get(shard.node_uid, ""), live.latest(f"shards:{shard.bdb_uid}", str(shard.uid)))
+        schema.render(shard, addresses.get(shard.node_uid, ""), console.live.latest(f"shards:{shard.bdb_uid}", str(shard.uid)))
         for shard in rows
     ]
