@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
@@ -60,9 +61,9 @@ def create_app(console: Console) -> FastAPI:
         app.include_router(module.router, prefix="/v1")
     app.include_router(actions.router_v2, prefix="/v2")
     options.install(app)
+    mount_page(app, console.settings.page_dir)
     errors.install(app)
     install_middleware(app, console)
-    mount_page(app, console.settings.page_dir)
     return app
 
 
@@ -79,8 +80,8 @@ async def opened(settings: Settings) -> AsyncIterator[tuple[Console, str | None]
         async with store.begin() as opening:
             password = await first_start(opening, settings)
         async with store.read() as reading:
-            state_id = await events.newest_uid(reading)
-        yield Console(settings, store, bus, Live(bus), agents, authority, state_id), password
+            store.state_id = await events.newest_uid(reading)
+        yield Console(settings, store, bus, Live(bus), agents, authority), password
     finally:
         await agents.close()
         await store.close()
@@ -123,7 +124,8 @@ async def serve(settings: Settings) -> None:
         servers = [_Server(config) for config in _server_configs(app, console)]
         serving = [asyncio.create_task(server.serve()) for server in servers]
         stopping = asyncio.create_task(stop.wait())
-        await asyncio.wait([*serving, stopping, failed], return_when=asyncio.FIRST_COMPLETED)
+        endings: list[asyncio.Future[Any]] = [*serving, stopping, failed]
+        await asyncio.wait(endings, return_when=asyncio.FIRST_COMPLETED)
         stopping.cancel()
         console.bus.publish("closing")
         for server in servers:

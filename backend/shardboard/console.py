@@ -20,5 +20,3 @@ class Console:
     live: Live
     agents: Agents
     authority: Authority
-    state_id: int = 0
-    """Uid of the newest event: the `cluster-state-id` of every reply."""

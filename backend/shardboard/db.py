@@ -59,6 +59,8 @@ class Store:
         self.bus = bus
         self.engine = _engine(url)
         self._sessions = async_sessionmaker(self.engine, expire_on_commit=False)
+        self.state_id = 0
+        """Uid of the newest committed event: the `cluster-state-id`."""
 
     @asynccontextmanager
     async def begin(self) -> AsyncIterator[AsyncSession]:
@@ -70,6 +72,7 @@ class Store:
                 # SQLite: take the write lock at once; upgrading a read transaction later fails instead of waiting.
                 await session.connection(execution_options={"write": True})
                 yield session
+        self.state_id = max([self.state_id, *(uid for kind, uid in changed if kind == "event")])
         for kind, uid in sorted(changed, key=str):
             self.bus.publish("change", (kind, uid))
 

@@ -23,7 +23,8 @@ MIX = (("GET", 66), ("SET", 22), ("INCR", 5), ("DEL", 2), ("EXISTS", 3), ("PING"
 
 
 def _pack(command: tuple[str, ...]) -> bytes:
-    return hiredis.pack_command(command)  # type: ignore[arg-type]  # its stub knows one-element tuples only
+    packed: bytes = hiredis.pack_command(command)  # type: ignore[arg-type]  # its stub knows one-element tuples only
+    return packed
 
 
 class Primary:

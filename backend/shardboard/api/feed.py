@@ -1,0 +1,81 @@
+"""Turns committed changes into `change` frames: loads what changed, once for all readers, and renders it as REST would."""
+
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.api import bdbs as bdbs_api
+from shardboard.api import cluster as cluster_api
+from shardboard.api import nodes as nodes_api
+from shardboard.api import shards as shards_api
+from shardboard.console import Console
+from shardboard.schemas import actions as action_schema
+from shardboard.schemas import logs as event_schema
+from shardboard.state import actions, bdbs, cluster, events, nodes, shards
+
+log = logging.getLogger(__name__)
+
+GATHER_SECONDS = 0.05
+"""Changes that come together, as of hundreds of shards being born, are told together, each object once."""
+
+
+class Feed:
+    """Listens on the bus topic "change", publishes rendered objects on "object"."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        with self._console.bus.listen("change") as changes:
+            while True:
+                first = await changes.get()
+                await asyncio.sleep(GATHER_SECONDS)
+                messages = [first, *changes.drain()]
+                keys = {message[1] for message in messages if message is not None}
+                try:
+                    await self._tell(keys)
+                except Exception:  # the page asks again by itself; the feed must live on
+                    log.exception("changes could not be told: %s", keys)
+
+    async def _tell(self, keys: Iterable[tuple[str, Any]]) -> None:
+        wanted: dict[str, set[Any]] = defaultdict(set)
+        for kind, uid in keys:
+            wanted[kind].add(uid)
+        async with self._console.store.read() as session:
+            # A database counts its shards in sync and shows its action's progress: it changes with them.
+            wanted["bdb"] |= {row.bdb_uid for row in await shards.every(session) if row.uid in wanted["shard"]}
+            open_actions = [await actions.by_uid(session, uid) for uid in wanted["action"]]
+            wanted["bdb"] |= {row.object_uid for row in open_actions if row is not None and row.object_type == "bdb"}
+            found = await self._load(session, wanted)
+        for kind, uids in wanted.items():
+            for uid in sorted(uids, key=str):
+                self._console.bus.publish("object", {"kind": kind, "uid": uid, "object": found.get((kind, uid))})
+
+    async def _load(self, session: AsyncSession, wanted: Mapping[str, set[Any]]) -> dict[tuple[str, Any], Any]:
+        """What still exists, in its REST form, by kind and uid. What a stream reader may not see is not shown to any."""
+        console = self._console
+        found: dict[tuple[str, Any], Any] = {}
+        rows = [row for row in await bdbs.every(session) if row.uid in wanted["bdb"]] if wanted["bdb"] else []
+        shown = await bdbs_api.represent(session, rows) if rows else []
+        found |= {("bdb", row.uid): item for row, item in zip(rows, shown, strict=True)}
+        machines = [row for row in await nodes.every(session) if row.uid in wanted["node"]] if wanted["node"] else []
+        shown = await nodes_api.represent(session, machines, console) if machines else []
+        found |= {("node", row.uid): item for row, item in zip(machines, shown, strict=True)}
+        parts = [row for row in await shards.every(session) if row.uid in wanted["shard"]] if wanted["shard"] else []
+        shown = await shards_api.represent(session, parts, console) if parts else []
+        found |= {("shard", row.uid): item for row, item in zip(parts, shown, strict=True)}
+        for uid in wanted["action"]:
+            if (action := await actions.by_uid(session, uid)) is not None:
+                found["action", uid] = action_schema.render_v2(action)
+        for uid in sorted(wanted["event"]):
+            if (event := await events.by_uid(session, uid)) is not None:
+                found["event", uid] = event_schema.render(event)
+        if wanted["cluster"]:
+            row = await cluster.load(session)
+            found["cluster", row.uid] = cluster_api.represent(row, console.settings)
+        return found

@@ -1,0 +1,217 @@
+"""A whole cluster on one machine: a console and agents as processes of their own, joined by the ordinary ways.
+
+The demo is one, and so are those that scenario tests and benchmarks run against.
+"""
+
+import json
+import os
+import ssl
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+
+
+class LocalError(Exception):
+    """A sentence on what did not come up."""
+
+
+class LocalCluster:
+    """Children are sessions of their own, so that Ctrl-C reaches only their owner, which stops them in order."""
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        user: str,
+        password: str,
+        https_port: int,
+        http_port: int,
+        addresses: Sequence[str],
+        environment: Mapping[str, str] | None = None,
+        memory: int | None = None,
+        park: bool = False,
+    ) -> None:
+        """`directory` holds the console's state; agents keep theirs in `agents/<address>`, logs go to `logs`."""
+        self.directory = directory
+        self.addresses = addresses
+        self.url = f"https://localhost:{https_port}"
+        self.children: dict[str, subprocess.Popen[bytes]] = {}
+        self._login = (user, password)
+        self._park = park
+        self._memory = memory
+        self._environment = {
+            **{name: value for name, value in os.environ.items() if name != "SHARDBOARD_ADMIN_PASSWORD"},
+            "SHARDBOARD_STATE_DIR": str(directory),
+            "SHARDBOARD_HTTPS_PORT": str(https_port),
+            "SHARDBOARD_HTTP_PORT": str(http_port),
+            "SHARDBOARD_ADMIN_USER": user,
+            **(environment or {}),
+        }
+        self._api: httpx.Client | None = None
+
+    @property
+    def api(self) -> httpx.Client:
+        """Logged in as the administrator."""
+        if self._api is None:
+            context = ssl.create_default_context(cafile=str(self.directory / "tls" / "ca.pem"))
+            self._api = httpx.Client(base_url=self.url, auth=self._login, verify=context, trust_env=False, timeout=30)
+        return self._api
+
+    def start_console(self) -> None:
+        """Start the console and wait until it answers."""
+        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._stop_leftovers()
+        self.spawn("console", ["console"], environment={"SHARDBOARD_ADMIN_PASSWORD": self._login[1]})
+        self.until((self.directory / "tls" / "ca.pem").is_file, "the console makes no certificate")
+        self.until(self._answers, "the console does not answer")
+
+    def start_agents(self) -> None:
+        """Start one agent per address, joining those that are new, and wait until all are connected."""
+        for address in self.addresses:
+            self.start_agent(address)
+        expected = set(self.addresses)
+        self.until(lambda: self._connected() >= expected, "not all agents are connected")
+
+    def start_agent(self, address: str) -> None:
+        """Start one agent; a new one has joined when this returns, so that nodes are numbered in the order of addresses."""
+        state = self.directory / "agents" / address
+        arguments = ["agent", "--join", self.url, "--address", address, "--state-dir", str(state)]
+        arguments += ["--memory", str(self._memory)] if self._memory else []
+        arguments += ["--park"] if self._park else []
+        new = not (state / "agent.json").is_file()
+        token = ok(self.api.post("/v1/join_tokens", json={}))["token"] if new else ""
+        self.spawn(address, arguments, environment={"SHARDBOARD_JOIN_TOKEN": token} if new else {})
+        if new:
+            self.until(lambda: address in self._connected(), f"the agent of {address} does not join")
+
+    def stop(self) -> None:
+        """What was added first (traffic), then agents, which may save and stop their shards, the console last."""
+        agents = [name for name in self.addresses if name in self.children]
+        others = [name for name in self.children if name not in (*agents, "console")]
+        for group in (others, agents, ["console"]):
+            for name in group:
+                if name in self.children:
+                    self.children[name].terminate()
+            for name in group:
+                self._await_end(name)
+        self._pids.unlink(missing_ok=True)
+
+    def spawn(
+        self,
+        name: str,
+        arguments: Sequence[str],
+        *,
+        module: str = "shardboard",
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """Start `python -m module arguments` as the child `name`."""
+        (self.directory / "logs").mkdir(mode=0o700, parents=True, exist_ok=True)
+        log = os.open(self.log_of(name), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            self.children[name] = subprocess.Popen(
+                [sys.executable, "-m", module, *arguments],
+                env={**self._environment, **(environment or {})},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        finally:
+            os.close(log)
+        living = [psutil.Process(child.pid) for child in self.children.values() if child.poll() is None]
+        self._pids.write_text(json.dumps([(process.pid, process.create_time()) for process in living]))
+
+    def log_of(self, name: str) -> Path:
+        return self.directory / "logs" / f"{name}.log"
+
+    def until(self, condition: Callable[[], bool], complaint: str, seconds: float = 60) -> None:
+        """Wait for `condition`. Raises LocalError when it takes too long or a child ends meanwhile."""
+        deadline = time.monotonic() + seconds
+        while not condition():
+            self.check()
+            if time.monotonic() > deadline:
+                raise LocalError(f"{complaint} after {seconds:.0f} s; the logs are in {self.directory / 'logs'}")
+            time.sleep(0.05)
+
+    def check(self) -> None:
+        """Raises LocalError when a child has ended by itself."""
+        for name, child in self.children.items():
+            if child.poll() is not None:
+                lines = self.log_of(name).read_text(errors="replace").strip().splitlines() or ["it said nothing"]
+                raise LocalError(f"{name} ended: {lines[-1]} (log: {self.log_of(name)})")
+
+    def kill_shards(self) -> None:
+        """End every shard that lives under this directory; their data is lost."""
+        for process in psutil.process_iter(["name"]):
+            try:
+                if process.info["name"] == "valkey-server" and Path(process.cwd()).is_relative_to(
+                    self.directory.resolve()
+                ):
+                    process.kill()
+                    process.wait(10)
+            except psutil.Error:
+                continue  # it ended, or is not ours to look at
+
+    @property
+    def _pids(self) -> Path:
+        return self.directory / "processes.json"
+
+    def _stop_leftovers(self) -> None:
+        """An owner that was killed leaves its children; only those with the recorded pid and start time are ended."""
+        try:
+            recorded = json.loads(self._pids.read_text())
+        except (OSError, ValueError):
+            return
+        leftovers = []
+        for pid, started in recorded:
+            try:
+                process = psutil.Process(pid)
+                if process.create_time() == started:
+                    process.terminate()
+                    leftovers.append(process)
+            except psutil.NoSuchProcess:
+                continue
+        _, stubborn = psutil.wait_procs(leftovers, timeout=30)
+        for process in stubborn:
+            process.kill()
+        self._pids.unlink(missing_ok=True)
+
+    def clean(self) -> bool:
+        """Stop what is left of an earlier run and delete its state; False when there is none."""
+        self._stop_leftovers()
+        if not (self.directory / "agents").is_dir() and not (self.directory / "console.db").exists():
+            return False
+        self.kill_shards()
+        return True
+
+    def _connected(self) -> set[str]:
+        return {node["addr"] for node in ok(self.api.get("/v1/nodes")) if node["agent_status"] == "connected"}
+
+    def _answers(self) -> bool:
+        try:
+            return self.api.get("/v1/cluster").status_code == 200
+        except httpx.TransportError:
+            return False
+
+    def _await_end(self, name: str) -> None:
+        child = self.children.pop(name, None)
+        if child is None:
+            return
+        try:
+            child.wait(60)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait()
+
+
+def ok(reply: httpx.Response) -> Any:
+    """The JSON of a reply with status 200. Raises LocalError with what the console said otherwise."""
+    if reply.status_code != 200:
+        raise LocalError(f"the console answered {reply.status_code}: {reply.json().get('description', reply.text)}")
+    return reply.json()

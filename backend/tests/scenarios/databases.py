@@ -1,0 +1,64 @@
+"""What scenarios do with databases over REST, and how they look at what is really there."""
+
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from shardboard.local import LocalCluster, ok
+
+STANDARD = [{"regex": ".*\\{(?<tag>.*)\\}.*"}, {"regex": "(?<tag>.*)"}]
+
+
+def body(shards: int, *, replication: bool = False, **more: Any) -> dict[str, Any]:
+    """The JSON to create a database with."""
+    return {
+        "name": f"db-{shards}",
+        "memory_size": 300_000_000,
+        "sharding": shards > 1,
+        "shards_count": shards,
+        "replication": replication,
+        "shards_placement": "sparse",
+        **({"oss_cluster": True, "proxy_policy": "all-master-shards", "shard_key_regex": STANDARD} if shards > 1 else {}),
+        **more,
+    }
+
+
+def create(cluster: LocalCluster, wanted: dict[str, Any]) -> int:
+    """Uid of the new database, which is not active yet."""
+    uid: int = ok(cluster.api.post("/v1/bdbs", json=wanted))["uid"]
+    return uid
+
+
+def settled(cluster: LocalCluster, uid: int, seconds: float = 60) -> dict[str, Any]:
+    """The database once its creation has ended, well or not."""
+    found: dict[str, Any] = {}
+
+    def ended() -> bool:
+        found.update(ok(cluster.api.get(f"/v1/bdbs/{uid}")))
+        return found["status"] in ("active", "creation-failed")
+
+    cluster.until(ended, f"database {uid} is still {found.get('status')}", seconds)
+    return found
+
+
+def delete(cluster: LocalCluster, uid: int) -> None:
+    """Delete and wait until it is gone."""
+    ok(cluster.api.delete(f"/v1/bdbs/{uid}"))
+    cluster.until(lambda: cluster.api.get(f"/v1/bdbs/{uid}").status_code == 404, f"database {uid} is not deleted")
+
+
+def engines(cluster: LocalCluster) -> list[psutil.Process]:
+    """The valkey-server processes of this cluster."""
+    found = []
+    for process in psutil.process_iter(["name"]):
+        try:
+            if process.info["name"] == "valkey-server" and Path(process.cwd()).is_relative_to(cluster.directory.resolve()):
+                found.append(process)
+        except psutil.Error:
+            continue
+    return found
+
+
+def shard_directories(cluster: LocalCluster) -> list[Path]:
+    return sorted(cluster.directory.glob("agents/*/shards/*"))
