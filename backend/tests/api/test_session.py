@@ -1,0 +1,284 @@
+"""Logging in and out, as a browser does it, and what is done against guessing."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+
+import httpx
+import jwt
+import pytest
+
+from shardboard.api import credentials
+from shardboard.app import create_app
+from shardboard.console import Console
+from shardboard.services import logins
+from shardboard.services.users import set_admin
+from shardboard.state import cluster, events, users
+from shardboard.state.events import Event
+from shardboard.state.users import User
+
+pytestmark = pytest.mark.store
+
+PAGE = {"X-Requested-With": "shardboard"}
+
+
+@pytest.fixture
+async def browser(console: Console) -> AsyncIterator[httpx.AsyncClient]:
+    """Nobody yet; keeps cookies."""
+    transport = httpx.ASGITransport(create_app(console), client=("192.0.2.9", 40000))
+    async with httpx.AsyncClient(transport=transport, base_url="https://console") as opened:
+        yield opened
+
+
+@pytest.fixture
+def right(console: Console) -> dict[str, str]:
+    password = console.settings.admin_password
+    assert password is not None
+    return {"username": console.settings.admin_user, "password": password.get_secret_value()}
+
+
+async def log_in(browser: httpx.AsyncClient, form: dict[str, str]) -> httpx.Response:
+    return await browser.post("/v1/session", json=form, headers=PAGE)
+
+
+async def events_of(console: Console, type_: str) -> list[Event]:
+    async with console.store.read() as session:
+        return [event for event in await events.page(session, newest_first=False) if event.type == type_]
+
+
+async def admin_row(console: Console) -> User:
+    async with console.store.read() as session:
+        user = await users.by_email(session, console.settings.admin_user)
+    assert user is not None
+    return user
+
+
+async def test_a_session_from_login_to_logout(
+    browser: httpx.AsyncClient, console: Console, right: dict[str, str]
+) -> None:
+    assert (await browser.get("/v1/session", headers=PAGE)).status_code == 401
+    reply = await log_in(browser, right)
+    assert reply.status_code == 200
+    info = reply.json()
+    assert (info["username"], info["role"], info["cluster_name"]) == (right["username"], "admin", "shardboard.local")
+    assert (await browser.get("/v1/session")).json() == info
+    stolen = browser.cookies[credentials.COOKIE]
+    assert (await browser.delete("/v1/session", headers=PAGE)).status_code == 200
+    assert credentials.COOKIE not in browser.cookies
+    browser.cookies.set(credentials.COOKIE, stolen)
+    assert (await browser.get("/v1/session")).status_code == 401
+    assert [e.originator for e in await events_of(console, "login")] == [right["username"]]
+    assert [e.originator for e in await events_of(console, "logout")] == [right["username"]]
+
+
+async def test_a_restart_revives_no_session(
+    browser: httpx.AsyncClient, console: Console, right: dict[str, str]
+) -> None:
+    await log_in(browser, right)
+    ended = browser.cookies[credentials.COOKIE]
+    await browser.delete("/v1/session", headers=PAGE)
+    await log_in(browser, right)
+    del credentials._gates[console.store]
+    assert (await browser.get("/v1/session")).status_code == 200, "other sessions of the user go on"
+    browser.cookies.set(credentials.COOKIE, ended)
+    assert (await browser.get("/v1/session")).status_code == 401
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+async def test_no_script_and_no_other_site_gets_the_cookie(
+    browser: httpx.AsyncClient, right: dict[str, str], scheme: str
+) -> None:
+    reply = await browser.post(f"{scheme}://console/v1/session", json=right)
+    cookie = reply.headers["set-cookie"]
+    attributes = {part.strip().lower() for part in cookie.split(";")[1:]}
+    assert {"httponly", "samesite=strict", "max-age=43200", "path=/"} <= attributes
+    assert ("secure" in attributes) == (scheme == "https")
+
+
+async def test_changes_by_cookie_need_the_header_of_the_page(browser: httpx.AsyncClient, right: dict[str, str]) -> None:
+    await log_in(browser, right)
+    reply = await browser.post("/v1/join_tokens")
+    assert (reply.status_code, reply.json()["error_code"]) == (403, "missing_header")
+    assert (await browser.delete("/v1/session")).status_code == 403
+    assert (await browser.post("/v1/join_tokens", headers=PAGE)).status_code == 200
+
+
+async def test_a_session_expires(browser: httpx.AsyncClient, console: Console, right: dict[str, str]) -> None:
+    await log_in(browser, right)
+    async with console.store.read() as session:
+        secret = (await cluster.load(session)).jwt_secret
+    payload = jwt.decode(browser.cookies[credentials.COOKIE], secret, ["HS256"])
+    assert payload["exp"] - payload["iat"] == 12 * 3600
+    payload["exp"] = datetime.now(UTC) - timedelta(seconds=1)
+    browser.cookies.clear()
+    browser.cookies.set(credentials.COOKIE, jwt.encode(payload, secret, "HS256"))
+    reply = await browser.get("/v1/session")
+    assert (reply.status_code, reply.json()["error_code"]) == (401, "token_expired")
+
+
+async def test_a_new_password_ends_every_session(
+    browser: httpx.AsyncClient, console: Console, right: dict[str, str]
+) -> None:
+    await log_in(browser, right)
+    async with console.store.begin() as session:
+        await set_admin(session, right["username"], "another good password")
+    assert (await browser.get("/v1/session")).status_code == 401
+    assert (await log_in(browser, right)).status_code == 401
+
+
+async def test_a_session_is_not_a_token(browser: httpx.AsyncClient, right: dict[str, str]) -> None:
+    await log_in(browser, right)
+    cookie = browser.cookies[credentials.COOKIE]
+    browser.cookies.clear()
+    reply = await browser.get("/v1/session", headers={"Authorization": f"Bearer {cookie}"})
+    assert (reply.status_code, reply.json()["error_code"]) == (401, "invalid_token")
+
+
+@pytest.mark.parametrize(
+    "authorization",
+    [
+        "",
+        "Basic",
+        "Basic !!!",
+        "Basic YQ==",
+        "Basic /////w==",
+        "Basic Og==",
+        "Digest a",
+        "JWT",
+        "Bearer a.b.c",
+        "Bearer " + "x" * 9000,
+    ],
+)
+async def test_unreadable_credentials_are_401(browser: httpx.AsyncClient, authorization: str) -> None:
+    reply = await browser.get("/v1/session", headers={"Authorization": authorization})
+    assert reply.status_code == 401
+    assert {"error_code", "description", "message"} <= reply.json().keys()
+
+
+async def test_an_unsigned_token_is_refused(browser: httpx.AsyncClient, right: dict[str, str]) -> None:
+    payload = {"sub": right["username"], "use": "api", "jti": "1", "pwd": "1", "exp": 4e9}
+    forged = jwt.encode(payload, "", "none")
+    assert (await browser.get("/v1/session", headers={"Authorization": f"JWT {forged}"})).status_code == 401
+
+
+async def test_only_scripts_are_challenged(browser: httpx.AsyncClient) -> None:
+    assert (await browser.get("/v1/session")).headers["www-authenticate"] == 'Basic realm="shardboard"'
+    for headers in (PAGE, {"Sec-Fetch-Mode": "cors"}):
+        assert "www-authenticate" not in (await browser.get("/v1/session", headers=headers)).headers
+
+
+@pytest.mark.parametrize(
+    "form", [{}, {"username": "a"}, {"username": 1, "password": "b"}, {"username": "a", "password": ""}, [], None, "x"]
+)
+async def test_a_bad_form_is_400(browser: httpx.AsyncClient, form: object) -> None:
+    assert (await browser.post("/v1/session", json=form)).status_code == 400
+
+
+@pytest.mark.parametrize("name", ["nobody@example.org", "nul\x00", "' OR 1=1 --", "new\nline", "x" * 254])
+async def test_unknown_users_get_the_same_answer(browser: httpx.AsyncClient, right: dict[str, str], name: str) -> None:
+    unknown = await log_in(browser, {"username": name, "password": right["password"]})
+    wrong = await log_in(browser, {**right, "password": "wrong password"})
+    assert (unknown.status_code, unknown.json()) == (wrong.status_code, wrong.json())
+    assert unknown.status_code == 401
+
+
+async def test_five_failures_lock_the_user(
+    browser: httpx.AsyncClient, console: Console, right: dict[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    await log_in(browser, right)
+    for _ in range(5):
+        reply = await log_in(browser, {**right, "password": "wrong password"})
+        assert reply.json()["error_code"] == "invalid_credentials"
+    for _ in range(2):
+        reply = await log_in(browser, right)
+        assert (reply.status_code, reply.json()["error_code"]) == (401, "login_locked")
+    assert (await browser.get("/v1/session")).status_code == 200, "who is logged in stays so"
+    user = await admin_row(console)
+    assert user.locked_until is not None
+    assert timedelta(seconds=1790) < user.locked_until - datetime.now(UTC) <= timedelta(seconds=1800)
+    failures = await events_of(console, "authentication_err")
+    assert [event.severity for event in failures] == ["WARNING"] * 5
+    assert failures[-1].description.endswith("The user was locked.")
+    assert "192.0.2.9" in failures[0].description
+    for text in (caplog.text, *(event.description for event in failures)):
+        assert "wrong password" not in text.replace("wrong user name or password", "")
+        assert right["password"] not in text
+
+
+async def test_a_lock_ends_by_itself(browser: httpx.AsyncClient, console: Console, right: dict[str, str]) -> None:
+    user = await admin_row(console)
+    async with console.store.begin() as session:
+        user = await session.merge(user)
+        user.locked_until = datetime.now(UTC) - timedelta(seconds=1)
+    assert (await log_in(browser, right)).status_code == 200
+    user = await admin_row(console)
+    assert (user.locked_until, user.failed_logins) == (None, 0)
+
+
+async def test_old_failures_do_not_count(browser: httpx.AsyncClient, console: Console, right: dict[str, str]) -> None:
+    user = await admin_row(console)
+    async with console.store.begin() as session:
+        user = await session.merge(user)
+        user.failed_logins = 4
+        user.last_failed_at = datetime.now(UTC) - timedelta(seconds=901)
+    await log_in(browser, {**right, "password": "wrong password"})
+    user = await admin_row(console)
+    assert (user.failed_logins, user.locked_until) == (1, None)
+
+
+async def test_the_policy_rules_the_lockout(
+    browser: httpx.AsyncClient, console: Console, right: dict[str, str]
+) -> None:
+    async with console.store.begin() as session:
+        (await cluster.load(session)).policy = {"login_lockout_threshold": 1, "login_lockout_duration": 0}
+    await log_in(browser, {**right, "password": "wrong password"})
+    user = await admin_row(console)
+    assert user.locked_until is not None
+    assert user.locked_until.year == 9999
+
+
+async def test_guessing_at_once_gains_little(
+    browser: httpx.AsyncClient, console: Console, right: dict[str, str]
+) -> None:
+    wrong = {**right, "password": "wrong password"}
+    replies = await asyncio.gather(*(log_in(browser, wrong) for _ in range(40)))
+    codes = [reply.json()["error_code"] for reply in replies]
+    assert codes.count("invalid_credentials") <= 6
+    assert set(codes) <= {"invalid_credentials", "login_locked", "busy"}
+    assert (await admin_row(console)).locked_until is not None
+
+
+async def test_a_flood_does_not_fill_the_log(
+    browser: httpx.AsyncClient, console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def wrong(*_: object) -> bool:
+        return False
+
+    monkeypatch.setattr("shardboard.services.passwords.matches", wrong)
+    for n in range(60):
+        await log_in(browser, {"username": f"user{n}", "password": "wrong password"})
+    assert len(await events_of(console, "authentication_err")) == 20
+    credentials.gate(console.store).audit._at -= 30
+    await log_in(browser, {"username": "last\x1b[31m", "password": "wrong password"})
+    last = (await events_of(console, "authentication_err"))[-1]
+    assert "40 more failures" in last.description
+    assert last.description.isprintable()
+
+
+async def test_a_role_of_none_may_do_nothing(
+    browser: httpx.AsyncClient, console: Console, right: dict[str, str]
+) -> None:
+    await log_in(browser, right)
+    async with console.store.begin() as session:
+        user = await users.by_email(session, right["username"])
+        assert user is not None
+        user.role = "none"
+    reply = await browser.get("/v1/session")
+    assert (reply.status_code, reply.json()["error_code"]) == (403, "unauthorized_action")
+
+
+def test_a_threshold_of_nothing_turns_the_lockout_off() -> None:
+    assert logins.lockout({}) == logins.Lockout(5, 1800, 900)
+    assert logins.lockout({"login_lockout_threshold": 0}).threshold == 0

@@ -1,0 +1,150 @@
+"""Join tokens and admission: once, in time, and nothing half-done."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from sqlalchemy import func, select, update
+
+from shardboard.bus import Bus
+from shardboard.console import Console
+from shardboard.errors import ApiError, NotAcceptable, Unauthorized
+from shardboard.services.join import Admission, Applicant, admit, create_token
+from shardboard.state import cluster, events, nodes
+from shardboard.state.join_tokens import JoinToken
+
+pytestmark = pytest.mark.store
+
+FACTS = {"hostname": "one"}
+
+
+def csr() -> str:
+    key = ec.generate_private_key(ec.SECP256R1())
+    request = x509.CertificateSigningRequestBuilder().subject_name(x509.Name([])).sign(key, hashes.SHA256())
+    return request.public_bytes(serialization.Encoding.PEM).decode()
+
+
+async def token_of(console: Console) -> str:
+    async with console.store.begin() as session:
+        return (await create_token(session, console.authority, originator="admin"))[0]
+
+
+async def join(console: Console, token: str, addr: str = "127.0.0.1", request: str | None = None) -> Admission:
+    applicant = Applicant(token, csr() if request is None else request, addr, 9700, FACTS)
+    async with console.store.begin() as session:
+        return await admit(session, console.authority, applicant)
+
+
+async def tokens_left(console: Console) -> int:
+    async with console.store.read() as session:
+        return (await session.execute(select(func.count()).select_from(JoinToken))).scalar_one()
+
+
+async def test_the_token_carries_the_fingerprint_and_is_stored_as_a_hash(console: Console) -> None:
+    token = await token_of(console)
+    prefix, secret, fingerprint = token.split(".")
+    assert (prefix, fingerprint) == ("sb1", console.authority.ca_fingerprint())
+    async with console.store.read() as session:
+        (row,) = (await session.execute(select(JoinToken))).scalars().all()
+    assert secret not in row.token_hash
+
+
+async def test_joining_makes_a_node_and_completes_the_bootstrap(console: Console, bus: Bus) -> None:
+    token = await token_of(console)
+    with bus.listen("change") as changes:
+        admission = await join(console, token, "127.0.0.2")
+    assert ("change", ("node", 1)) in changes.drain()
+    assert (admission.node_uid, admission.ca) == (1, console.authority.ca_pem)
+    async with console.store.read() as session:
+        node = await nodes.by_uid(session, 1)
+        here = await cluster.load(session)
+        (event,) = [e for e in await events.page(session, newest_first=False) if e.type == "node_joined"]
+    assert node is not None
+    assert (node.addr, node.agent_port, node.agent_status, node.facts) == ("127.0.0.2", 9700, "connected", FACTS)
+    assert (here.bootstrap_state, here.name) == ("completed", admission.cluster_name)
+    assert (event.node_uid, event.description) == (1, "Node 1 (127.0.0.2) joined the cluster.")
+
+
+async def test_a_token_works_once(console: Console) -> None:
+    token = await token_of(console)
+    await join(console, token)
+    with pytest.raises(Unauthorized, match="used already"):
+        await join(console, token, "127.0.0.2")
+    async with console.store.read() as session:
+        assert [node.addr for node in await nodes.every(session)] == ["127.0.0.1"]
+
+
+async def test_a_token_works_once_under_concurrency(console: Console) -> None:
+    token = await token_of(console)
+    attempts = await asyncio.gather(
+        *(join(console, token, f"127.0.0.{n}") for n in range(1, 9)), return_exceptions=True
+    )
+    assert sum(isinstance(attempt, Admission) for attempt in attempts) == 1
+    assert sum(isinstance(attempt, Unauthorized) for attempt in attempts) == 7
+
+
+async def test_agents_that_join_at_once_get_different_uids(console: Console) -> None:
+    tokens = [await token_of(console) for _ in range(6)]
+    admissions = await asyncio.gather(*(join(console, token, f"127.0.0.{n}") for n, token in enumerate(tokens, 1)))
+    assert sorted(admission.node_uid for admission in admissions) == [1, 2, 3, 4, 5, 6]
+
+
+async def test_a_token_expires(console: Console) -> None:
+    token = await token_of(console)
+    async with console.store.begin() as session:
+        await session.execute(update(JoinToken).values(expires_at=datetime.now(UTC) - timedelta(seconds=1)))
+    with pytest.raises(Unauthorized, match="expired"):
+        await join(console, token)
+    await token_of(console)
+    assert await tokens_left(console) == 1, "making a token clears expired ones away"
+
+
+@pytest.mark.parametrize("token", ["", "sb1", "sb1..", "sb1.guess.00", "sb2.{secret}.{print}", "\x00"])
+async def test_other_tokens_are_refused(console: Console, token: str) -> None:
+    _, secret, fingerprint = (await token_of(console)).split(".")
+    with pytest.raises(Unauthorized):
+        await join(console, token.format(secret=secret, print=fingerprint))
+
+
+async def test_the_same_address_is_the_same_node(console: Console) -> None:
+    first = await join(console, await token_of(console))
+    again = await join(console, await token_of(console))
+    assert again.node_uid == first.node_uid
+    assert again.certificate != first.certificate
+    assert (await join(console, await token_of(console), "127.0.0.2")).node_uid == 2
+
+
+@pytest.mark.parametrize(
+    "addr",
+    ["", " ", "0.0.0.0", "::", "224.0.0.1", "fe80::1%eth0", "127.0.0.256", "1.2.3", "a..b", "-a", "a-", "a b", "a/b",  # noqa: S104
+     "http://a", "a:9700", "x" * 64, ".".join(["x" * 60] * 5), "münchen", "[::1]"],
+)  # fmt: skip
+async def test_bad_addresses_leave_the_token_unused(console: Console, addr: str) -> None:
+    token = await token_of(console)
+    with pytest.raises(NotAcceptable) as refusal:
+        await join(console, token, addr)
+    assert refusal.value.field == "addr"
+    assert (await join(console, token)).node_uid == 1
+
+
+@pytest.mark.parametrize(
+    ("addr", "stored"), [("::1", "::1"), ("0:0::1", "::1"), ("Node-1.Example.ORG", "node-1.example.org")]
+)
+async def test_addresses_have_one_spelling(console: Console, addr: str, stored: str) -> None:
+    await join(console, await token_of(console), addr)
+    async with console.store.read() as session:
+        assert [node.addr for node in await nodes.every(session)] == [stored]
+
+
+async def test_a_bad_request_leaves_nothing_behind(console: Console) -> None:
+    token = await token_of(console)
+    with pytest.raises(ApiError) as refusal:
+        await join(console, token, request="garbage")
+    assert refusal.value.code == "invalid_certificate"
+    async with console.store.read() as session:
+        assert await nodes.every(session) == []
+        assert (await cluster.load(session)).bootstrap_state == "idle"
+    assert await tokens_left(console) == 1

@@ -1,0 +1,91 @@
+"""The first administrator."""
+
+import logging
+
+import pytest
+from pydantic import SecretStr
+
+from shardboard.db import Store
+from shardboard.errors import NotAcceptable
+from shardboard.services import passwords
+from shardboard.services.users import every, first_start, set_admin
+from shardboard.settings import Settings
+from shardboard.state import cluster, events, users
+
+pytestmark = pytest.mark.store
+
+GIVEN = "correct horse battery"
+
+
+def with_password(settings: Settings, password: str | None) -> Settings:
+    return settings.model_copy(update={"admin_password": SecretStr(password) if password else None})
+
+
+async def start(store: Store, settings: Settings) -> str | None:
+    async with store.begin() as session:
+        return await first_start(session, settings)
+
+
+async def test_a_password_is_generated_once(store: Store, settings: Settings) -> None:
+    settings = with_password(settings, None)
+    generated = await start(store, settings)
+    assert generated is not None
+    assert len(generated) >= 20
+    assert await start(store, settings) is None
+    async with store.read() as session:
+        (admin,) = await every(session)
+        here = await cluster.load(session)
+    assert (admin.email, admin.role) == (settings.admin_user, "admin")
+    assert await passwords.matches(generated, admin.password_hash)
+    assert generated not in admin.password_hash
+    assert (here.name, here.bootstrap_state) == ("shardboard.local", "idle")
+    assert len(here.jwt_secret) >= 64
+
+
+async def test_a_given_password_is_used_and_not_told(store: Store, settings: Settings) -> None:
+    assert await start(store, with_password(settings, GIVEN)) is None
+    async with store.read() as session:
+        (admin,) = await every(session)
+    assert await passwords.matches(GIVEN, admin.password_hash)
+
+
+async def test_another_password_later_changes_nothing_and_is_mentioned(
+    store: Store, settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    await start(store, with_password(settings, GIVEN))
+    with caplog.at_level(logging.WARNING):
+        assert await start(store, with_password(settings, GIVEN)) is None
+        assert caplog.text == ""
+        assert await start(store, with_password(settings, "another password")) is None
+    assert "first start only" in caplog.text
+    assert "another password" not in caplog.text
+    async with store.read() as session:
+        (admin,) = await every(session)
+    assert await passwords.matches(GIVEN, admin.password_hash)
+
+
+@pytest.mark.parametrize("password", ["short", "x" * 257])
+async def test_a_password_has_a_length(store: Store, settings: Settings, password: str) -> None:
+    with pytest.raises(NotAcceptable) as refusal:
+        await start(store, with_password(settings, password))
+    assert refusal.value.code == "password_not_complex"
+    async with store.read() as session:
+        assert await users.count(session) == 0
+
+
+async def test_set_admin_changes_an_existing_user(store: Store, settings: Settings) -> None:
+    await start(store, with_password(settings, GIVEN))
+    async with store.begin() as session:
+        user = await set_admin(session, settings.admin_user, "a new password")
+    assert await passwords.matches("a new password", user.password_hash)
+    async with store.read() as session:
+        assert await users.count(session) == 1
+        types = [event.type for event in await events.page(session, newest_first=False)]
+    assert types == ["user_created", "user_updated"]
+
+
+@pytest.mark.parametrize("name", ["", "a\nb", "nul\x00", "x" * 255])
+async def test_a_user_name_is_printable(store: Store, name: str) -> None:
+    async with store.begin() as session:
+        with pytest.raises(NotAcceptable):
+            await set_admin(session, name, GIVEN)
