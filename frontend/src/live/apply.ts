@@ -1,6 +1,6 @@
 /** Puts stream changes into the query cache, many at a time. */
 import type { QueryClient } from '@tanstack/react-query';
-import { foldList, RULES } from './fold';
+import { foldList, RULES, type Rules } from './fold';
 import type { Change, ChangeKind } from './frames';
 
 type ListKind = Exclude<ChangeKind, 'cluster'>;
@@ -23,9 +23,11 @@ export function applyChanges(client: QueryClient, changes: readonly Change[]): v
 
 function fold(client: QueryClient, kind: ListKind, group: readonly Change[]): void {
   const queryKey = KEYS[kind];
-  const entries = group.map(({ uid, object }) => ({ id: String(uid), object: object as never }));
-  client.setQueryData<readonly never[]>(queryKey, (list) =>
-    list ? foldList(list, entries, RULES[kind], kind === 'event' ? 'prepend' : 'append') : list,
+  const entries = group.map(({ uid, object }) => ({ id: String(uid), object }));
+  // Which rules fit which objects is known by `kind`, which the type system cannot follow here.
+  const rules = RULES[kind] as unknown as Rules<unknown>;
+  client.setQueryData<readonly unknown[]>(queryKey, (list) =>
+    list ? foldList(list, entries, rules, kind === 'event' ? 'prepend' : 'append') : list,
   );
   // A reply on its way was computed before this change and would undo it: ask once more.
   if (client.getQueryState(queryKey)?.fetchStatus === 'fetching') {

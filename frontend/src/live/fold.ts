@@ -10,7 +10,7 @@ export interface Entry<T> {
   object: T | null;
 }
 
-interface Rules<T> {
+export interface Rules<T> {
   id: (item: T) => string;
   /** True when `next` is older than what is known and has to be ignored. */
   stale: (known: T, next: T) => boolean;

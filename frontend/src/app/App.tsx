@@ -1,0 +1,39 @@
+/** Providers around the router. */
+import { MantineProvider } from '@mantine/core';
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { RouterProvider } from '@tanstack/react-router';
+import { ApiError, whenSignedOut } from '@/api/http';
+import { createAppRouter } from './router';
+import { cssVariables, theme } from './theme';
+
+const client = new QueryClient({
+  defaultOptions: {
+    queries: {
+      // The stream tells what changed; polling would only repeat it.
+      staleTime: Number.POSITIVE_INFINITY,
+      gcTime: Number.POSITIVE_INFINITY,
+      refetchOnWindowFocus: false,
+      retry: (count, error) => count < 2 && !(error instanceof ApiError && error.status < 500),
+    },
+  },
+});
+
+const router = createAppRouter(client);
+
+whenSignedOut(() => {
+  client.clear();
+  const next = router.state.location.href;
+  if (router.state.location.pathname !== '/login') {
+    void router.navigate({ to: '/login', search: { next } });
+  }
+});
+
+export function App() {
+  return (
+    <MantineProvider theme={theme} cssVariablesResolver={cssVariables} defaultColorScheme="auto">
+      <QueryClientProvider client={client}>
+        <RouterProvider router={router} />
+      </QueryClientProvider>
+    </MantineProvider>
+  );
+}

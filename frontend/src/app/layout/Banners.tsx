@@ -1,0 +1,61 @@
+/** Only what needs a look now: the stream is lost, a node is lost, shards are down. */
+import { Button } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { bdbsQuery } from '@/api/bdbs';
+import { nodesQuery } from '@/api/nodes';
+import { shardsQuery } from '@/api/shards';
+import { troubles } from '@/features/overview/health';
+import { duration } from '@/lib/time';
+import { useLive, useStreamState } from '@/live/LiveProvider';
+import { Elapsed, useNow } from '@/ui/Ago';
+import { StatusIcon } from '@/ui/Status';
+import classes from './Frame.module.css';
+
+export function Banners() {
+  const stream = useStreamState();
+  const nodes = useQuery(nodesQuery).data;
+  const shards = useQuery(shardsQuery).data;
+  const bdbs = useQuery(bdbsQuery).data;
+  return (
+    <div role="status">
+      {stream.phase === 'lost' && <StreamLost {...stream} />}
+      {troubles(nodes, shards, bdbs)
+        .filter((trouble) => trouble.banner)
+        .map((trouble) => (
+          <div key={trouble.text} className={classes.banner} data-tone={trouble.tone}>
+            <StatusIcon tone={trouble.tone} />
+            <span>
+              {trouble.text}
+              {trouble.since !== undefined && (
+                <>
+                  {' '}
+                  for <Elapsed since={trouble.since} />
+                </>
+              )}
+            </span>
+            <Link {...trouble.link}>Look</Link>
+          </div>
+        ))}
+    </div>
+  );
+}
+
+function StreamLost({ since, attempt, retryAt }: { since: number; attempt: number; retryAt: number }) {
+  const live = useLive();
+  const now = useNow();
+  const seconds = Math.max(0, Math.ceil((retryAt - now) / 1000));
+  return (
+    <div className={classes.banner} data-tone="attention">
+      <StatusIcon tone="attention" />
+      <span>
+        Connection to the console lost {duration((Math.max(now, since) - since) / 1000)} ago. Charts
+        wait; nothing measured is lost for 15 min. Attempt {attempt + 1}{' '}
+        {seconds ? `in ${seconds} s` : 'now'}.
+      </span>
+      <Button size="compact-xs" variant="default" onClick={() => live.retryNow()}>
+        Retry now
+      </Button>
+    </div>
+  );
+}

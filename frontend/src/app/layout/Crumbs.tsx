@@ -1,0 +1,43 @@
+/** Where you are, from the address; numbers are replaced by names. */
+import { useQuery } from '@tanstack/react-query';
+import { Link, useLocation } from '@tanstack/react-router';
+import { useEffect } from 'react';
+import { bdbsQuery } from '@/api/bdbs';
+import classes from './Frame.module.css';
+
+const WORDS: Record<string, string> = {
+  databases: 'Databases',
+  nodes: 'Nodes',
+  events: 'Events',
+  new: 'New database',
+};
+
+export function Crumbs() {
+  const { pathname } = useLocation();
+  const { data: bdbs } = useQuery(bdbsQuery);
+  const parts = pathname.split('/').filter(Boolean).slice(0, 2);
+  const labels = parts.map((part, index) => {
+    if (index === 0 || part === 'new') return WORDS[part] ?? part;
+    if (parts[0] === 'nodes') return `Node ${part}`;
+    return bdbs?.find((bdb) => String(bdb.uid) === part)?.name ?? `Database ${part}`;
+  });
+  const title = labels.at(-1) ?? 'Overview';
+  useEffect(() => {
+    document.title = `${title} · Shardboard`;
+  }, [title]);
+
+  return (
+    <ol className={classes.crumbs} aria-label="Breadcrumb">
+      {labels.length === 0 && <li aria-current="page">Overview</li>}
+      {labels.map((label, index) => (
+        <li key={label}>
+          {index < labels.length - 1 ? (
+            <Link to={`/${parts[0]}` as '/databases'}>{label}</Link>
+          ) : (
+            <span aria-current="page">{label}</span>
+          )}
+        </li>
+      ))}
+    </ol>
+  );
+}

@@ -1,0 +1,55 @@
+/** The left navigation; folds to icons. */
+import { Link } from '@tanstack/react-router';
+import {
+  IconDatabase,
+  IconLayoutDashboard,
+  IconLayoutSidebarLeftCollapse,
+  IconLayoutSidebarLeftExpand,
+  IconListDetails,
+  IconServer2,
+} from '@tabler/icons-react';
+import { useState } from 'react';
+import classes from './Frame.module.css';
+
+const LINKS = [
+  { to: '/', label: 'Overview', Icon: IconLayoutDashboard },
+  { to: '/databases', label: 'Databases', Icon: IconDatabase },
+  { to: '/nodes', label: 'Nodes', Icon: IconServer2 },
+  { to: '/events', label: 'Events', Icon: IconListDetails },
+] as const;
+
+const KEY = 'shardboard.nav';
+
+export function Nav() {
+  const [collapsed, setCollapsed] = useState(() => localStorage.getItem(KEY) === 'collapsed');
+  const toggle = () => {
+    localStorage.setItem(KEY, collapsed ? 'open' : 'collapsed');
+    setCollapsed(!collapsed);
+  };
+  const Fold = collapsed ? IconLayoutSidebarLeftExpand : IconLayoutSidebarLeftCollapse;
+  return (
+    <nav className={classes.nav} data-collapsed={collapsed || undefined} aria-label="Main">
+      <Link to="/" className={classes.brand} aria-label="Shardboard">
+        <img src="/favicon.svg" width={22} height={22} alt="" />
+        <span className={classes.label}>Shardboard</span>
+      </Link>
+      {LINKS.map(({ to, label, Icon }) => (
+        <Link
+          key={to}
+          to={to}
+          className={classes.link}
+          activeOptions={{ exact: to === '/', includeSearch: false }}
+          aria-label={label}
+          title={label}
+        >
+          <Icon size={18} stroke={1.6} aria-hidden />
+          <span className={classes.label}>{label}</span>
+        </Link>
+      ))}
+      <button type="button" className={`${classes.link} ${classes.collapse}`} onClick={toggle} aria-label={collapsed ? 'Expand navigation' : 'Collapse navigation'}>
+        <Fold size={18} stroke={1.6} aria-hidden />
+        <span className={classes.label}>Collapse</span>
+      </button>
+    </nav>
+  );
+}

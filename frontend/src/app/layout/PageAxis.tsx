@@ -1,0 +1,32 @@
+/** Builds the page's time axis and keeps it in step with the address. */
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import { createContext, type ReactNode, useContext, useEffect, useState } from 'react';
+import { useLive } from '@/live/LiveProvider';
+import { TimeAxisProvider } from '@/ui/chart/TimeAxisContext';
+import { PageTimeAxis } from '../timeAxis';
+
+const PageAxisContext = createContext<PageTimeAxis | null>(null);
+
+export function PageAxis({ children }: { children: ReactNode }) {
+  const live = useLive();
+  const navigate = useNavigate();
+  const { range, from, to } = useSearch({ strict: false });
+  const [axis] = useState(
+    () =>
+      new PageTimeAxis(live, (zoom) => {
+        void navigate({ to: '.', search: (now) => ({ ...now, ...zoom }), replace: true });
+      }),
+  );
+  useEffect(() => axis.follow({ range, from, to }), [axis, range, from, to]);
+  return (
+    <PageAxisContext.Provider value={axis}>
+      <TimeAxisProvider value={axis}>{children}</TimeAxisProvider>
+    </PageAxisContext.Provider>
+  );
+}
+
+export function usePageAxis(): PageTimeAxis {
+  const axis = useContext(PageAxisContext);
+  if (!axis) throw new Error('usePageAxis needs a PageAxis above it');
+  return axis;
+}

@@ -1,0 +1,83 @@
+/** Jump to a database, a node or a shard by typing a part of its name. */
+import { Modal, TextInput } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { IconDatabase, IconSearch, IconServer2, IconStack2 } from '@tabler/icons-react';
+import { type KeyboardEvent, useMemo, useState } from 'react';
+import { bdbsQuery } from '@/api/bdbs';
+import { nodesQuery } from '@/api/nodes';
+import { shardsQuery } from '@/api/shards';
+import classes from './Frame.module.css';
+import { findHits, type Hit } from './searchHits';
+
+const ICONS = { database: IconDatabase, node: IconServer2, shard: IconStack2 } as const;
+
+export function Search({ onClose }: { onClose: () => void }) {
+  const navigate = useNavigate();
+  const { data: bdbs } = useQuery(bdbsQuery);
+  const { data: nodes } = useQuery(nodesQuery);
+  const { data: shards } = useQuery(shardsQuery);
+  const [text, setText] = useState('');
+  const [active, setActive] = useState(0);
+  const hits = useMemo(
+    () => findHits(text, bdbs ?? [], nodes ?? [], shards ?? []),
+    [text, bdbs, nodes, shards],
+  );
+
+  const open = (hit: Hit | undefined) => {
+    if (!hit) return;
+    onClose();
+    void navigate(hit.link);
+  };
+  const onKey = (event: KeyboardEvent) => {
+    if (event.key === 'Enter') open(hits[active]);
+    else if (event.key === 'ArrowDown') setActive(Math.min(active + 1, hits.length - 1));
+    else if (event.key === 'ArrowUp') setActive(Math.max(active - 1, 0));
+    else return;
+    event.preventDefault();
+  };
+
+  return (
+    <Modal opened onClose={onClose} withCloseButton={false} yOffset="12vh" aria-label="Search">
+      <TextInput
+        data-autofocus
+        role="combobox"
+        aria-label="Search databases, nodes and shards"
+        aria-expanded
+        aria-controls="search-results"
+        aria-activedescendant={hits[active] ? `hit-${active}` : undefined}
+        placeholder="Database, node or shard"
+        leftSection={<IconSearch size={15} />}
+        value={text}
+        onChange={(event) => {
+          setText(event.currentTarget.value);
+          setActive(0);
+        }}
+        onKeyDown={onKey}
+      />
+      <div id="search-results" role="listbox" aria-label="Results" className={classes.results}>
+        {hits.map((hit, index) => {
+          const Icon = ICONS[hit.kind];
+          return (
+            // biome-ignore lint/a11y/useKeyWithClickEvents: the input above handles the keys
+            // biome-ignore lint/a11y/useFocusableInteractive: focus stays in the input
+            <div
+              key={hit.id}
+              id={`hit-${index}`}
+              role="option"
+              aria-selected={index === active}
+              className={classes.result}
+              onMouseEnter={() => setActive(index)}
+              onClick={() => open(hit)}
+            >
+              <Icon size={16} aria-hidden />
+              <span>{hit.name}</span>
+              <span>{hit.detail}</span>
+            </div>
+          );
+        })}
+      </div>
+      {hits.length === 0 && <p className="dim">Nothing is called like that.</p>}
+    </Modal>
+  );
+}

@@ -1,0 +1,41 @@
+/** The list behind `?`. */
+import { Modal } from '@mantine/core';
+import { Fragment } from 'react';
+import classes from './Frame.module.css';
+
+const KEYS = [
+  [['/'], 'Search databases, nodes, shards'],
+  [['g', 'o'], 'Go to overview'],
+  [['g', 'd'], 'Go to databases'],
+  [['g', 'n'], 'Go to nodes'],
+  [['g', 'e'], 'Go to events'],
+  [['l'], 'Live or paused'],
+  [['←', '→'], 'Shift the time range'],
+  [['?'], 'This list'],
+  [['Esc'], 'Close'],
+] as const;
+
+export function ShortcutsHelp({ onClose }: { onClose: () => void }) {
+  return (
+    <Modal opened onClose={onClose} title="Keyboard shortcuts" centered size="sm">
+      <dl className={classes.keys}>
+        {KEYS.map(([keys, what]) => (
+          <Fragment key={what}>
+            <dt>
+              {keys.map((key) => (
+                <Fragment key={key}>
+                  <kbd>{key}</kbd>{' '}
+                </Fragment>
+              ))}
+            </dt>
+            <dd>{what}</dd>
+          </Fragment>
+        ))}
+      </dl>
+      <p className="dim small">
+        On charts: drag to zoom, double-click to reset, click a legend entry to show it alone,
+        shift-click to add or remove it.
+      </p>
+    </Modal>
+  );
+}

@@ -1,0 +1,57 @@
+/** Who is signed in, the time zone, and the way out. */
+import { ActionIcon, Menu } from '@mantine/core';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { IconCheck, IconClock, IconLogout, IconUser } from '@tabler/icons-react';
+import { sessionQuery, signOut } from '@/api/session';
+import { setZone } from '@/lib/time';
+import { useZone } from '@/ui/zone';
+
+const ZONES = [
+  { value: 'local', label: 'Local time' },
+  { value: 'utc', label: 'UTC' },
+] as const;
+
+export function UserMenu() {
+  const { data: session } = useQuery(sessionQuery);
+  const client = useQueryClient();
+  const navigate = useNavigate();
+  const zone = useZone();
+
+  const leave = async () => {
+    await signOut().catch(() => undefined);
+    await navigate({ to: '/login' });
+    client.clear();
+  };
+
+  return (
+    <Menu position="bottom-end">
+      <Menu.Target>
+        <ActionIcon variant="subtle" color="gray" aria-label="User menu">
+          <IconUser size={18} stroke={1.6} />
+        </ActionIcon>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <Menu.Label>
+          {session?.username} · {session?.role}
+        </Menu.Label>
+        <Menu.Label>Shardboard {session?.version}</Menu.Label>
+        <Menu.Divider />
+        {ZONES.map(({ value, label }) => (
+          <Menu.Item
+            key={value}
+            leftSection={<IconClock size={15} />}
+            rightSection={zone === value && <IconCheck size={14} />}
+            onClick={() => setZone(value)}
+          >
+            {label}
+          </Menu.Item>
+        ))}
+        <Menu.Divider />
+        <Menu.Item leftSection={<IconLogout size={15} />} onClick={leave}>
+          Sign out
+        </Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
+  );
+}

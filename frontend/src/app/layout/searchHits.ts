@@ -1,0 +1,60 @@
+/** What a search text finds, best first. Pure. */
+import type { Bdb, Node, Shard } from '@/api/types';
+
+export interface Hit {
+  id: string;
+  kind: 'database' | 'node' | 'shard';
+  name: string;
+  detail: string;
+  link: { to: string; params?: Record<string, string>; search?: Record<string, string> };
+}
+
+const LIMIT = 30;
+
+export function findHits(
+  text: string,
+  bdbs: readonly Bdb[],
+  nodes: readonly Node[],
+  shards: readonly Shard[],
+): Hit[] {
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  const matches = (hit: Hit) => {
+    const haystack = `${hit.name} ${hit.detail}`.toLowerCase();
+    return words.every((word) => haystack.includes(word));
+  };
+  const databases = bdbs.map(
+    (bdb): Hit => ({
+      id: `database-${bdb.uid}`,
+      kind: 'database',
+      name: bdb.name,
+      detail: `database ${bdb.uid}`,
+      link: { to: '/databases/$uid/metrics', params: { uid: String(bdb.uid) } },
+    }),
+  );
+  const machines = nodes.map(
+    (node): Hit => ({
+      id: `node-${node.uid}`,
+      kind: 'node',
+      name: `node ${node.uid}`,
+      detail: [node.addr, node.hostname].filter(Boolean).join(' · '),
+      link: { to: '/nodes/$uid', params: { uid: String(node.uid) } },
+    }),
+  );
+  const names = new Map(bdbs.map((bdb) => [bdb.uid, bdb.name]));
+  // Hundreds of shards would drown the rest: they appear once something is typed.
+  const found = words.length ? shards : [];
+  const parts = found.map(
+    (shard): Hit => ({
+      id: `shard-${shard.uid}`,
+      kind: 'shard',
+      name: `redis:${shard.uid}`,
+      detail: `shard ${shard.uid} · ${names.get(shard.bdb_uid) ?? ''} · node ${shard.node_uid}`,
+      link: {
+        to: '/databases/$uid/shards',
+        params: { uid: String(shard.bdb_uid) },
+        search: { shard: shard.uid },
+      },
+    }),
+  );
+  return [...databases, ...machines, ...parts].filter(matches).slice(0, LIMIT);
+}

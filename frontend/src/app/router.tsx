@@ -1,0 +1,157 @@
+/** All addresses of the page. Heavy pages are loaded when they are first opened. */
+import type { QueryClient } from '@tanstack/react-query';
+import {
+  createRootRouteWithContext,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  redirect,
+  retainSearchParams,
+} from '@tanstack/react-router';
+import { ApiError } from '@/api/http';
+import { sessionQuery } from '@/api/session';
+import { Frame } from './layout/Frame';
+import { LoginPage } from './routes/login';
+import { NotFoundPage, RouteError } from './routes/fallback';
+import { OverviewPage } from './routes/overview';
+import { eventSearch, frameSearch, loginSearch, metricsSearch, shardsSearch } from './search';
+
+const root = createRootRouteWithContext<{ client: QueryClient }>()({
+  validateSearch: frameSearch,
+  search: { middlewares: [retainSearchParams(['range'])] },
+  notFoundComponent: NotFoundPage,
+  errorComponent: RouteError,
+});
+
+const login = createRoute({
+  getParentRoute: () => root,
+  path: 'login',
+  validateSearch: loginSearch,
+  component: LoginPage,
+});
+
+const shell = createRoute({
+  getParentRoute: () => root,
+  id: 'shell',
+  component: Frame,
+  beforeLoad: async ({ context, location }) => {
+    try {
+      await context.client.ensureQueryData(sessionQuery);
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.status !== 401) throw error;
+      throw redirect({ to: '/login', search: { next: location.href } });
+    }
+  },
+});
+
+const overview = createRoute({ getParentRoute: () => shell, path: '/', component: OverviewPage });
+
+const databases = createRoute({
+  getParentRoute: () => shell,
+  path: 'databases',
+  component: lazyRouteComponent(() => import('./routes/databases'), 'DatabasesPage'),
+});
+
+const databaseNew = createRoute({
+  getParentRoute: () => shell,
+  path: 'databases/new',
+  component: lazyRouteComponent(() => import('./routes/database-new'), 'DatabaseNewPage'),
+});
+
+const database = createRoute({
+  getParentRoute: () => shell,
+  path: 'databases/$uid',
+  component: lazyRouteComponent(() => import('./routes/database'), 'DatabasePage'),
+});
+
+const databaseIndex = createRoute({
+  getParentRoute: () => database,
+  path: '/',
+  beforeLoad: ({ params }) => {
+    throw redirect({ to: '/databases/$uid/metrics', params, replace: true });
+  },
+});
+
+const databaseMetrics = createRoute({
+  getParentRoute: () => database,
+  path: 'metrics',
+  validateSearch: metricsSearch,
+  component: lazyRouteComponent(() => import('./routes/database-metrics'), 'DatabaseMetricsTab'),
+});
+
+const databaseShards = createRoute({
+  getParentRoute: () => database,
+  path: 'shards',
+  validateSearch: shardsSearch,
+  component: lazyRouteComponent(() => import('./routes/database-shards'), 'DatabaseShardsTab'),
+});
+
+const databaseConfiguration = createRoute({
+  getParentRoute: () => database,
+  path: 'configuration',
+  component: lazyRouteComponent(
+    () => import('./routes/database-configuration'),
+    'DatabaseConfigurationTab',
+  ),
+});
+
+const databaseEvents = createRoute({
+  getParentRoute: () => database,
+  path: 'events',
+  validateSearch: eventSearch,
+  component: lazyRouteComponent(() => import('./routes/database-events'), 'DatabaseEventsTab'),
+});
+
+const nodes = createRoute({
+  getParentRoute: () => shell,
+  path: 'nodes',
+  component: lazyRouteComponent(() => import('./routes/nodes'), 'NodesPage'),
+});
+
+const node = createRoute({
+  getParentRoute: () => shell,
+  path: 'nodes/$uid',
+  component: lazyRouteComponent(() => import('./routes/node'), 'NodePage'),
+});
+
+const events = createRoute({
+  getParentRoute: () => shell,
+  path: 'events',
+  validateSearch: eventSearch,
+  component: lazyRouteComponent(() => import('./routes/events'), 'EventsPage'),
+});
+
+const tree = root.addChildren([
+  login,
+  shell.addChildren([
+    overview,
+    databases,
+    databaseNew,
+    database.addChildren([
+      databaseIndex,
+      databaseMetrics,
+      databaseShards,
+      databaseConfiguration,
+      databaseEvents,
+    ]),
+    nodes,
+    node,
+    events,
+  ]),
+]);
+
+export function createAppRouter(client: QueryClient) {
+  return createRouter({
+    routeTree: tree,
+    context: { client },
+    defaultPreload: 'intent',
+    defaultPendingMs: 400,
+    scrollRestoration: true,
+  });
+}
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: ReturnType<typeof createAppRouter>;
+  }
+}

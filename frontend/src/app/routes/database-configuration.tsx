@@ -1,0 +1,8 @@
+/** Configuration tab. */
+import { Configuration } from '@/features/databases/Configuration';
+import { useTabBdb } from './database';
+
+export function DatabaseConfigurationTab() {
+  const bdb = useTabBdb();
+  return bdb && <Configuration bdb={bdb} />;
+}

@@ -1,0 +1,51 @@
+/** Metrics tab: the database as a whole, or shard by shard. */
+import { SegmentedControl } from '@mantine/core';
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useBdbShards } from '@/api/shards';
+import { DatabaseCharts } from '@/features/metrics/DatabaseCharts';
+import { ShardCharts } from '@/features/metrics/ShardCharts';
+import type { MetricsSearch } from '../search';
+import { useTabBdb } from './database';
+import classes from './pages.module.css';
+
+const FROM = '/shell/databases/$uid/metrics';
+
+export function DatabaseMetricsTab() {
+  const bdb = useTabBdb();
+  const search = useSearch({ from: FROM });
+  const navigate = useNavigate({ from: '/databases/$uid/metrics' });
+  const { data: shards } = useBdbShards(bdb?.uid ?? 0);
+  if (!bdb) return null;
+  const change = (part: MetricsSearch) =>
+    navigate({ search: (now) => ({ ...now, ...part }), replace: true });
+  return (
+    <>
+      <SegmentedControl
+        className={classes.switch}
+        aria-label="Level"
+        value={search.by ?? 'database'}
+        onChange={(value) => change({ by: value === 'shards' ? 'shards' : undefined })}
+        data={[
+          { value: 'database', label: 'Database' },
+          { value: 'shards', label: 'Shards' },
+        ]}
+      />
+      {search.by === 'shards' ? (
+        <ShardCharts
+          bdbUid={bdb.uid}
+          shards={shards ?? []}
+          metric={search.metric}
+          view={search.view ?? 'tiles'}
+          onChange={change}
+        />
+      ) : (
+        <DatabaseCharts
+          bdb={bdb}
+          left={search.left}
+          right={search.right}
+          onPin={(side, id) => change({ [side]: id })}
+        />
+      )}
+    </>
+  );
+}

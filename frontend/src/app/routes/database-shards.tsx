@@ -1,0 +1,39 @@
+/** Shards tab: where every shard sits, and one of them in detail. */
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import { nodesQuery } from '@/api/nodes';
+import { useBdbShards } from '@/api/shards';
+import { ShardPanelCharts } from '@/features/metrics/ShardPanelCharts';
+import { Placement } from '@/features/placement/Placement';
+import { ShardPanel } from '@/features/placement/ShardPanel';
+import { useTabBdb } from './database';
+
+export function DatabaseShardsTab() {
+  const bdb = useTabBdb();
+  const search = useSearch({ from: '/shell/databases/$uid/shards' });
+  const navigate = useNavigate({ from: '/databases/$uid/shards' });
+  const { data: nodes } = useQuery(nodesQuery);
+  const { data: shards } = useBdbShards(bdb?.uid ?? 0);
+  if (!bdb || !nodes || !shards) return null;
+  const open = (shard: string | undefined) =>
+    navigate({ search: (now) => ({ ...now, shard }), replace: true });
+  const chosen = shards.find(({ uid }) => uid === search.shard);
+  const limit = shards.length && bdb.memory_size ? bdb.memory_size / shards.length : undefined;
+  return (
+    <>
+      <Placement
+        bdb={bdb}
+        nodes={nodes}
+        shards={shards}
+        colour={search.colour}
+        onColour={(colour) => navigate({ search: (now) => ({ ...now, colour }), replace: true })}
+        onOpen={open}
+      />
+      {chosen && (
+        <ShardPanel shard={chosen} onClose={() => open(undefined)}>
+          <ShardPanelCharts shard={chosen} memoryLimit={limit} />
+        </ShardPanel>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,49 @@
+/** One database: header and tabs. */
+import { Link, Outlet, useNavigate, useParams } from '@tanstack/react-router';
+import { useBdb } from '@/api/bdbs';
+import { messageOf } from '@/api/http';
+import { DatabaseHeader } from '@/features/databases/DatabaseHeader';
+import { EmptyState } from '@/ui/EmptyState';
+import classes from './pages.module.css';
+
+const TABS = [
+  { to: '/databases/$uid/metrics', label: 'Metrics' },
+  { to: '/databases/$uid/shards', label: 'Shards' },
+  { to: '/databases/$uid/configuration', label: 'Configuration' },
+  { to: '/databases/$uid/events', label: 'Events' },
+] as const;
+
+export function DatabasePage() {
+  const { uid } = useParams({ from: '/shell/databases/$uid' });
+  const navigate = useNavigate();
+  const { data: bdb, error } = useBdb(Number(uid));
+  if (error) return <EmptyState title="The database could not be read">{messageOf(error)}</EmptyState>;
+  if (bdb === undefined) return null;
+  if (bdb === null) {
+    return (
+      <EmptyState title={`There is no database ${uid}`}>
+        <span>It may have been deleted.</span>
+        <Link to="/databases">All databases</Link>
+      </EmptyState>
+    );
+  }
+  return (
+    <>
+      <DatabaseHeader bdb={bdb} onDeleted={() => navigate({ to: '/databases' })} />
+      <nav className={classes.tabs} aria-label="Database">
+        {TABS.map(({ to, label }) => (
+          <Link key={to} to={to} params={{ uid }} activeOptions={{ includeSearch: false }}>
+            {label}
+          </Link>
+        ))}
+      </nav>
+      <Outlet />
+    </>
+  );
+}
+
+/** The database of the current address; tabs are shown only when it exists. */
+export function useTabBdb() {
+  const { uid } = useParams({ from: '/shell/databases/$uid' });
+  return useBdb(Number(uid)).data ?? null;
+}

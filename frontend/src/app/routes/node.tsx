@@ -1,0 +1,50 @@
+/** One machine: charts, shards, facts. */
+import { useQuery } from '@tanstack/react-query';
+import { Link, useParams } from '@tanstack/react-router';
+import { bdbsQuery } from '@/api/bdbs';
+import { messageOf } from '@/api/http';
+import { useNode } from '@/api/nodes';
+import { NodeCharts } from '@/features/metrics/NodeCharts';
+import { NodeFacts } from '@/features/nodes/NodeFacts';
+import { NodeShards } from '@/features/nodes/NodeShards';
+import { nodeState } from '@/features/nodes/status';
+import { Card } from '@/ui/Card';
+import { EmptyState } from '@/ui/EmptyState';
+import { Status } from '@/ui/Status';
+import classes from './pages.module.css';
+
+export function NodePage() {
+  const { uid } = useParams({ from: '/shell/nodes/$uid' });
+  const { data: node, error } = useNode(Number(uid));
+  const { data: bdbs } = useQuery(bdbsQuery);
+  if (error) return <EmptyState title="The node could not be read">{messageOf(error)}</EmptyState>;
+  if (node === undefined) return null;
+  if (node === null) {
+    return (
+      <EmptyState title={`There is no node ${uid}`}>
+        <Link to="/nodes">All nodes</Link>
+      </EmptyState>
+    );
+  }
+  const { tone, text } = nodeState(node);
+  return (
+    <div className={classes.page}>
+      <div className={classes.head}>
+        <h1>Node {node.uid}</h1>
+        <Status chip tone={tone}>
+          {text}
+        </Status>
+        <span className="dim">
+          {[node.addr, node.hostname, node.agent_version && `agent ${node.agent_version}`]
+            .filter(Boolean)
+            .join(' · ')}
+        </span>
+      </div>
+      <NodeCharts node={node} />
+      <Card title="Shards" flush>
+        <NodeShards nodeUid={node.uid} bdbs={bdbs ?? []} />
+      </Card>
+      <NodeFacts node={node} />
+    </div>
+  );
+}

@@ -1,0 +1,55 @@
+/** The cluster at a glance. */
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { bdbsQuery } from '@/api/bdbs';
+import { DatabaseTable } from '@/features/databases/DatabaseTable';
+import { FirstSteps } from '@/features/databases/FirstSteps';
+import { LatestEvents } from '@/features/events/LatestEvents';
+import { CLUSTER_THROUGHPUT } from '@/features/metrics/dashboards';
+import { MetricChart } from '@/features/metrics/MetricChart';
+import { useMarks } from '@/features/metrics/marks';
+import { AddNodeButton } from '@/features/nodes/AddNode';
+import { NodeStrip } from '@/features/nodes/NodeStrip';
+import { Health } from '@/features/overview/Health';
+import { Totals } from '@/features/overview/Totals';
+import { Card } from '@/ui/Card';
+import classes from './pages.module.css';
+
+export function OverviewPage() {
+  const { data: bdbs } = useQuery(bdbsQuery);
+  const marks = useMarks();
+  return (
+    <div className={classes.page}>
+      <Health />
+      {bdbs?.length === 0 ? (
+        <Card flush>
+          <FirstSteps addNode={<AddNodeButton variant="default" />} />
+        </Card>
+      ) : (
+        <Totals />
+      )}
+      <div className={classes.split}>
+        <div className={classes.column}>
+          {bdbs?.length !== 0 && (
+            <MetricChart
+              declaration={CLUSTER_THROUGHPUT}
+              topic="cluster"
+              uid="cluster"
+              marks={marks}
+              height={200}
+            />
+          )}
+          <NodeStrip />
+          {bdbs?.length !== 0 && (
+            <Card title="Databases" flush aside={<Link to="/databases">All databases</Link>}>
+              <DatabaseTable compact />
+            </Card>
+          )}
+        </div>
+        <Card title="Latest events" flush aside={<Link to="/events">All events</Link>}>
+          <LatestEvents />
+        </Card>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,77 @@
+/** What the address bar may hold; anything else is dropped. */
+
+export const RANGES = [60, 300, 900] as const;
+export type Range = (typeof RANGES)[number];
+export const DEFAULT_RANGE: Range = 300;
+
+type Raw = Record<string, unknown>;
+
+const text = (value: unknown): string | undefined =>
+  typeof value === 'string' || typeof value === 'number' ? String(value) : undefined;
+
+const oneOf = <T extends string>(value: unknown, choices: readonly T[]): T | undefined =>
+  choices.find((choice) => choice === value);
+
+export interface FrameSearch {
+  /** Seconds; absent means the default. */
+  range?: Range | undefined;
+  /** A zoomed window, epoch seconds. */
+  from?: number | undefined;
+  to?: number | undefined;
+}
+
+export function frameSearch(raw: Raw): FrameSearch {
+  const range = RANGES.find((seconds) => seconds === Number(raw.range));
+  const from = Number(raw.from);
+  const to = Number(raw.to);
+  const zoomed = Number.isInteger(from) && Number.isInteger(to) && from < to;
+  return {
+    range: range === DEFAULT_RANGE ? undefined : range,
+    from: zoomed ? from : undefined,
+    to: zoomed ? to : undefined,
+  };
+}
+
+export const loginSearch = (raw: Raw): { next?: string | undefined } => {
+  const next = text(raw.next);
+  // Only a path of this page: never send anybody to another site after signing in.
+  return { next: next?.startsWith('/') && !next.startsWith('//') ? next : undefined };
+};
+
+export interface MetricsSearch {
+  by?: 'shards' | undefined;
+  view?: 'top' | undefined;
+  metric?: string | undefined;
+  left?: string | undefined;
+  right?: string | undefined;
+}
+
+export const metricsSearch = (raw: Raw): MetricsSearch => ({
+  by: oneOf(raw.by, ['shards']),
+  view: oneOf(raw.view, ['top']),
+  metric: text(raw.metric),
+  left: text(raw.left),
+  right: text(raw.right),
+});
+
+export interface ShardsSearch {
+  shard?: string | undefined;
+  colour?: string | undefined;
+}
+
+export const shardsSearch = (raw: Raw): ShardsSearch => ({
+  shard: text(raw.shard),
+  colour: text(raw.colour),
+});
+
+export interface EventSearch {
+  severity?: string | undefined;
+  source?: string | undefined;
+  text?: string | undefined;
+}
+
+export const eventSearch = (raw: Raw): EventSearch => ({
+  severity: text(raw.severity),
+  source: text(raw.source),
+  text: text(raw.text),
+});

@@ -1,0 +1,42 @@
+/** Which actions are worth showing: those that run, and for a while those seen to finish. */
+import { useEffect, useRef, useState } from 'react';
+import type { Action } from '@/api/types';
+import type { Tone } from '@/ui/Status';
+
+const KEEP_DONE_MS = 8_000;
+const KEEP_FAILED_MS = 60_000;
+
+export const isRunning = (action: Action): boolean =>
+  action.status === 'queued' || action.status === 'running';
+
+export const actionTitle = (action: Action): string =>
+  action.additional_info?.description || action.name;
+
+export function actionTone(action: Action): Tone {
+  if (action.status === 'failed') return 'broken';
+  if (action.status === 'completed') return 'ok';
+  return 'progress';
+}
+
+/** An action finished before the page was opened is history, not news. */
+export function useRecent(actions: readonly Action[] | undefined): Action[] {
+  const [finished, setFinished] = useState<ReadonlyMap<string, Action>>(new Map());
+  const running = useRef(new Set<string>());
+
+  useEffect(() => {
+    for (const action of actions ?? []) {
+      const { action_uid: uid } = action;
+      if (isRunning(action)) running.current.add(uid);
+      else if (running.current.delete(uid)) {
+        setFinished((now) => new Map(now).set(uid, action));
+        const keep = action.status === 'failed' ? KEEP_FAILED_MS : KEEP_DONE_MS;
+        setTimeout(() => {
+          setFinished((now) => new Map([...now].filter(([key]) => key !== uid)));
+        }, keep);
+      }
+    }
+  }, [actions]);
+
+  const active = (actions ?? []).filter(isRunning);
+  return [...active, ...finished.values()].sort((a, b) => b.creation_time - a.creation_time);
+}

@@ -1,0 +1,58 @@
+/** All settings of a database in groups; four of them can be edited; the raw object below. */
+import { Button, Switch } from '@mantine/core';
+import { IconPencil } from '@tabler/icons-react';
+import { useState } from 'react';
+import type { Bdb } from '@/api/types';
+import { Card } from '@/ui/Card';
+import { CopyButton } from '@/ui/Copy';
+import { Facts } from '@/ui/Facts';
+import classes from './databases.module.css';
+import { EditForm } from './EditForm';
+import { settingGroups, withoutSecrets } from './settings';
+
+export function Configuration({ bdb }: { bdb: Bdb }) {
+  const [editing, setEditing] = useState(false);
+  const [raw, setRaw] = useState(false);
+  const json = JSON.stringify(withoutSecrets(bdb), null, 2);
+  return (
+    <div className={classes.sections}>
+      <div className={classes.buttons}>
+        {!editing && (
+          <Button
+            variant="default"
+            leftSection={<IconPencil size={14} />}
+            disabled={bdb.status !== 'active'}
+            title={bdb.status === 'active' ? undefined : 'Only an active database can be changed'}
+            onClick={() => setEditing(true)}
+          >
+            Edit
+          </Button>
+        )}
+        <Switch
+          size="xs"
+          label="As JSON"
+          checked={raw}
+          onChange={(event) => setRaw(event.currentTarget.checked)}
+        />
+      </div>
+      {editing && <EditForm bdb={bdb} onClose={() => setEditing(false)} />}
+      {raw ? (
+        <Card
+          title={`GET /v1/bdbs/${bdb.uid}`}
+          aside={<CopyButton text={json} label="Copy JSON" />}
+          className={classes.json}
+        >
+          <pre>{json}</pre>
+        </Card>
+      ) : (
+        <div className={classes.groups}>
+          {settingGroups(bdb).map(({ title, facts }) => (
+            <Card key={title} title={title}>
+              <Facts items={facts} />
+            </Card>
+          ))}
+        </div>
+      )}
+    </div>
+  );
+}

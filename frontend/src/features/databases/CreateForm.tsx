@@ -1,0 +1,99 @@
+/** The create form: sections on the left, what will happen and the same as curl on the right. */
+import { Alert, Button } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { type FormEvent, useState } from 'react';
+import { bdbsQuery, createBdb } from '@/api/bdbs';
+import { ApiError, messageOf } from '@/api/http';
+import { nodesQuery } from '@/api/nodes';
+import type { Bdb } from '@/api/types';
+import { Card } from '@/ui/Card';
+import { CopyBlock } from '@/ui/Copy';
+import { Sections } from './CreateSections';
+import classes from './databases.module.css';
+import { type CreateDraft, change, EMPTY_DRAFT, toCurl, toRequest } from './draft';
+import { planWords } from './plan';
+import { endpointOf } from './status';
+import { type FieldErrors, validate } from './validate';
+
+export function CreateForm({ onCreated }: { onCreated: (bdb: Bdb) => void }) {
+  const nodes = (useQuery(nodesQuery).data ?? []).filter(
+    (node) => node.status === 'active' && node.accept_servers !== false,
+  );
+  const ports = (useQuery(bdbsQuery).data ?? []).flatMap((bdb) => endpointOf(bdb)?.port ?? []);
+  const [draft, setDraft] = useState<CreateDraft>(EMPTY_DRAFT);
+  const [touched, setTouched] = useState<ReadonlySet<string>>(new Set());
+  const [refused, setRefused] = useState<{ field?: string | undefined; text: string } | null>(null);
+  const [busy, setBusy] = useState(false);
+
+  const found = validate(draft, { nodes: nodes.length, ports });
+  const shown: FieldErrors = Object.fromEntries(
+    Object.entries(found).filter(([field]) => touched.has(field) || touched.has('*')),
+  );
+  if (refused?.field) shown[refused.field] = refused.text;
+  const placed = refused?.field !== undefined && refused.field in toRequest(draft);
+
+  const update = (part: Partial<CreateDraft>, field: string) => {
+    setDraft((now) => change(now, part));
+    setTouched((now) => new Set(now).add(field));
+    setRefused(null);
+  };
+
+  const submit = async (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    setTouched(new Set(['*']));
+    if (Object.keys(found).length) {
+      focusFirstError(event.currentTarget);
+      return;
+    }
+    setBusy(true);
+    try {
+      onCreated(await createBdb(toRequest(draft)));
+    } catch (error) {
+      const field = error instanceof ApiError ? error.field : undefined;
+      setRefused({ field, text: messageOf(error) });
+      setBusy(false);
+    }
+  };
+
+  return (
+    <form className={classes.layout} onSubmit={submit} noValidate>
+      <div className={classes.sections}>
+        <Sections draft={draft} errors={shown} update={update} />
+        {refused && !placed && (
+          <Alert color="red" title="The console refused this database" role="alert">
+            {refused.text}
+          </Alert>
+        )}
+        <div className={classes.buttons}>
+          <Button type="submit" size="sm" loading={busy}>
+            Create database
+          </Button>
+          <Button component={Link} to="/databases" variant="subtle" color="gray" size="sm">
+            Cancel
+          </Button>
+          {Object.keys(shown).length > 0 && (
+            <span style={{ color: 'var(--broken)' }}>Please look at the marked fields.</span>
+          )}
+        </div>
+      </div>
+      <div className={classes.aside}>
+        <Card title="What will be made">
+          <ul className={classes.plan}>
+            {planWords(draft, nodes).map((line) => (
+              <li key={line}>{line}</li>
+            ))}
+          </ul>
+        </Card>
+        <Card title="The same with curl">
+          <CopyBlock text={toCurl(draft, location.origin)} label="Copy curl command" />
+        </Card>
+      </div>
+    </form>
+  );
+}
+
+function focusFirstError(form: HTMLFormElement): void {
+  // After React has marked the fields.
+  requestAnimationFrame(() => form.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus());
+}

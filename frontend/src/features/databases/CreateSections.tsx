@@ -1,0 +1,193 @@
+/** The sections of the create form; every field says in one line what it does. */
+import { NativeSelect, NumberInput, PasswordInput, Switch, TextInput } from '@mantine/core';
+import { Card } from '@/ui/Card';
+import classes from './databases.module.css';
+import { type CreateDraft, DURABILITY, EVICTION_POLICIES, PROXY_POLICIES } from './draft';
+import { MemoryInput } from './MemoryInput';
+import { TagsInput } from './TagsInput';
+import { type FieldErrors, SHARDS_MAX } from './validate';
+
+export interface SectionProps {
+  draft: CreateDraft;
+  errors: FieldErrors;
+  update: (part: Partial<CreateDraft>, field: string) => void;
+}
+
+export function Sections(props: SectionProps) {
+  return (
+    <>
+      <General {...props} />
+      <Capacity {...props} />
+      <HighAvailability {...props} />
+      <Clustering {...props} />
+      <DurabilityAndAccess {...props} />
+    </>
+  );
+}
+
+function General({ draft, errors, update }: SectionProps) {
+  return (
+    <Card title="General">
+      <div className={classes.fields}>
+        <TextInput
+          label="Name"
+          description="Letters, digits and hyphens, at most 63."
+          value={draft.name}
+          error={errors.name}
+          onChange={(event) => update({ name: event.currentTarget.value }, 'name')}
+          autoComplete="off"
+          spellCheck={false}
+          data-autofocus
+        />
+        <TextInput
+          label="Port"
+          description="10000 to 19999; leave it empty for a free one. Cannot be changed later."
+          placeholder="automatic"
+          inputMode="numeric"
+          value={draft.port}
+          error={errors.port}
+          onChange={(event) => update({ port: event.currentTarget.value }, 'port')}
+          autoComplete="off"
+        />
+        <div className={classes.wide}>
+          <TagsInput
+            tags={draft.tags}
+            error={errors.tags}
+            onChange={(tags) => update({ tags }, 'tags')}
+          />
+        </div>
+      </div>
+    </Card>
+  );
+}
+
+function Capacity({ draft, errors, update }: SectionProps) {
+  return (
+    <Card title="Capacity">
+      <div className={classes.fields}>
+        <MemoryInput
+          description="For the whole database, replicas included."
+          memory={draft.memory}
+          unit={draft.memory_unit}
+          error={errors.memory_size}
+          onChange={(part) => update(part, 'memory_size')}
+        />
+        <NativeSelect
+          label="Eviction policy"
+          description="What goes when memory is full; volatile: only keys with an expiry."
+          value={draft.eviction_policy}
+          error={errors.eviction_policy}
+          onChange={(event) =>
+            update({ eviction_policy: event.currentTarget.value }, 'eviction_policy')
+          }
+          data={[...EVICTION_POLICIES]}
+        />
+      </div>
+    </Card>
+  );
+}
+
+function HighAvailability({ draft, errors, update }: SectionProps) {
+  return (
+    <Card title="High availability">
+      <Switch
+        label="Replication"
+        description="One replica per primary on another node takes over when a node is lost. Doubles memory and shards."
+        checked={draft.replication}
+        error={errors.replication}
+        onChange={(event) => update({ replication: event.currentTarget.checked }, 'replication')}
+      />
+    </Card>
+  );
+}
+
+function Clustering({ draft, errors, update }: SectionProps) {
+  return (
+    <Card title="Clustering">
+      <div className={classes.fields}>
+        <Switch
+          label="Sharding"
+          description="Spreads the keys over several shards by hash slot."
+          checked={draft.sharding}
+          onChange={(event) => update({ sharding: event.currentTarget.checked }, 'sharding')}
+        />
+        <Switch
+          label="OSS Cluster API"
+          description="Cluster-aware clients go straight to the right shard. Sets sparse placement and all primary shards."
+          checked={draft.oss_cluster}
+          error={errors.oss_cluster}
+          onChange={(event) => update({ oss_cluster: event.currentTarget.checked }, 'oss_cluster')}
+        />
+        <NumberInput
+          label="Number of shards"
+          description={`Primaries, 1 to ${SHARDS_MAX}; replicas come on top.`}
+          disabled={!draft.sharding}
+          value={draft.shards_count}
+          error={errors.shards_count}
+          onChange={(value) => update({ shards_count: value }, 'shards_count')}
+        />
+        <NativeSelect
+          label="Shards placement"
+          description="Dense: as few nodes as possible. Sparse: as many as possible."
+          value={draft.shards_placement}
+          onChange={(event) =>
+            update(
+              { shards_placement: event.currentTarget.value as CreateDraft['shards_placement'] },
+              'shards_placement',
+            )
+          }
+          data={[
+            { value: 'dense', label: 'Dense' },
+            { value: 'sparse', label: 'Sparse' },
+          ]}
+        />
+        <NativeSelect
+          label="Database proxy"
+          description="Where the endpoint listens. The cluster API needs more than one."
+          value={draft.proxy_policy}
+          error={errors.proxy_policy}
+          onChange={(event) => update({ proxy_policy: event.currentTarget.value }, 'proxy_policy')}
+          data={PROXY_POLICIES.filter(({ value }) => !draft.oss_cluster || value !== 'single')}
+        />
+      </div>
+    </Card>
+  );
+}
+
+function DurabilityAndAccess({ draft, errors, update }: SectionProps) {
+  return (
+    <>
+      <Card title="Durability">
+        <div className={classes.fields}>
+          <NativeSelect
+            label="Persistence"
+            description="What a shard can be restarted from when it has no replica."
+            value={draft.durability}
+            error={errors.data_persistence}
+            onChange={(event) =>
+              update(
+                { durability: event.currentTarget.value as CreateDraft['durability'] },
+                'data_persistence',
+              )
+            }
+            data={[...DURABILITY]}
+          />
+        </div>
+      </Card>
+      <Card title="Access">
+        <div className={classes.fields}>
+          <PasswordInput
+            label="Password of the default user"
+            description="Clients send it with AUTH. Empty: whoever reaches the port may use the database."
+            value={draft.password}
+            error={errors.authentication_redis_pass}
+            onChange={(event) =>
+              update({ password: event.currentTarget.value }, 'authentication_redis_pass')
+            }
+            autoComplete="new-password"
+          />
+        </div>
+      </Card>
+    </>
+  );
+}

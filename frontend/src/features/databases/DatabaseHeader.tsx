@@ -1,0 +1,105 @@
+/** Name, state, how to connect, and what can be done to the database. */
+import { ActionIcon, Alert, Menu } from '@mantine/core';
+import { IconDotsVertical, IconEraser, IconTrash } from '@tabler/icons-react';
+import { useState } from 'react';
+import { deleteBdb, flushBdb } from '@/api/bdbs';
+import type { Bdb } from '@/api/types';
+import { ConfirmByTyping } from '@/ui/ConfirmByTyping';
+import { CopyInline } from '@/ui/Copy';
+import { Status } from '@/ui/Status';
+import classes from './databases.module.css';
+import { bdbState, endpointOf } from './status';
+
+interface Props {
+  bdb: Bdb;
+  onDeleted: () => void;
+}
+
+export function DatabaseHeader({ bdb, onDeleted }: Props) {
+  const { tone, text, title } = bdbState(bdb);
+  const [asking, setAsking] = useState<'flush' | 'delete' | null>(null);
+  const close = () => setAsking(null);
+  return (
+    <>
+      <div className={classes.head}>
+        <h1>{bdb.name}</h1>
+        <Status chip tone={tone} title={title}>
+          {text}
+        </Status>
+        <Connect bdb={bdb} />
+        <Menu position="bottom-end">
+          <Menu.Target>
+            <ActionIcon variant="default" aria-label="Database actions">
+              <IconDotsVertical size={16} />
+            </ActionIcon>
+          </Menu.Target>
+          <Menu.Dropdown>
+            <Menu.Item
+              leftSection={<IconEraser size={15} />}
+              disabled={bdb.status !== 'active'}
+              onClick={() => setAsking('flush')}
+            >
+              Flush…
+            </Menu.Item>
+            <Menu.Item
+              color="var(--broken)"
+              leftSection={<IconTrash size={15} />}
+              disabled={bdb.status === 'delete-pending'}
+              onClick={() => setAsking('delete')}
+            >
+              Delete…
+            </Menu.Item>
+          </Menu.Dropdown>
+        </Menu>
+      </div>
+      {bdb.status === 'creation-failed' && <CreationFailed bdb={bdb} />}
+      {asking === 'flush' && (
+        <ConfirmByTyping
+          title={`Flush ${bdb.name}?`}
+          warning="All keys of all shards are removed. The database itself stays. This cannot be undone."
+          name={bdb.name}
+          action="Flush database"
+          onConfirm={() => flushBdb(bdb.uid)}
+          onClose={close}
+        />
+      )}
+      {asking === 'delete' && (
+        <ConfirmByTyping
+          title={`Delete ${bdb.name}?`}
+          warning="All its shards are stopped and all its data is removed. This cannot be undone."
+          name={bdb.name}
+          action="Delete database"
+          onConfirm={async () => {
+            await deleteBdb(bdb.uid);
+            onDeleted();
+          }}
+          onClose={close}
+        />
+      )}
+    </>
+  );
+}
+
+function Connect({ bdb }: { bdb: Bdb }) {
+  const endpoint = endpointOf(bdb);
+  if (!endpoint) return null;
+  const { host, port } = endpoint;
+  const cluster = bdb.oss_cluster || bdb.shards_count > 1 ? '-c ' : '';
+  return (
+    <span className={classes.connect}>
+      <CopyInline text={`${host}:${port}`} label="Copy endpoint" />
+      <CopyInline text={`valkey-cli ${cluster}-h ${host} -p ${port}`} label="Copy valkey-cli line" />
+      <CopyInline text={`redis-cli ${cluster}-h ${host} -p ${port}`} label="Copy redis-cli line" />
+    </span>
+  );
+}
+
+function CreationFailed({ bdb }: { bdb: Bdb }) {
+  return (
+    <Alert className={classes.failed} color="red" title="This database could not be created" role="alert">
+      <p style={{ margin: '0 0 6px' }}>{bdb.status_detail || 'The console gave no reason.'}</p>
+      What it had started was stopped again. See the Events tab for the steps, mend the cause, then
+      delete this entry and create the database again.
+    </Alert>
+  );
+}

@@ -1,0 +1,111 @@
+/** Name, memory, eviction and tags, saved together in one request. */
+import { Alert, Button, NativeSelect, TextInput } from '@mantine/core';
+import { useQueryClient } from '@tanstack/react-query';
+import { type FormEvent, useState } from 'react';
+import { type BdbUpdate, bdbsQuery, updateBdb } from '@/api/bdbs';
+import { ApiError, messageOf } from '@/api/http';
+import type { Bdb } from '@/api/types';
+import { Card } from '@/ui/Card';
+import classes from './databases.module.css';
+import { EVICTION_POLICIES, memoryBytes, splitMemory } from './draft';
+import { MemoryInput } from './MemoryInput';
+import { TagsInput } from './TagsInput';
+import { type FieldErrors, memoryError, nameError, tagsError } from './validate';
+
+export function EditForm({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) {
+  const client = useQueryClient();
+  const [draft, setDraft] = useState(() => ({
+    name: bdb.name,
+    ...splitMemory(bdb.memory_size),
+    eviction_policy: bdb.eviction_policy,
+    tags: bdb.tags ?? [],
+  }));
+  const [memoryTouched, setMemoryTouched] = useState(false);
+  const [refused, setRefused] = useState<{ field?: string | undefined; text: string } | null>(null);
+  const [busy, setBusy] = useState(false);
+
+  // An untouched limit is sent back to the byte, not as its rounded picture.
+  const bytes = memoryTouched ? memoryBytes(draft) : bdb.memory_size;
+  const errors: FieldErrors = {
+    name: nameError(draft.name),
+    memory_size: memoryTouched ? memoryError(bytes) : undefined,
+    tags: tagsError(draft.tags),
+  };
+  const invalid = Object.values(errors).some(Boolean);
+  if (refused?.field) errors[refused.field] = refused.text;
+
+  const update = (part: Partial<typeof draft>) => {
+    setDraft((now) => ({ ...now, ...part }));
+    setRefused(null);
+  };
+
+  const body: BdbUpdate = {};
+  if (draft.name !== bdb.name) body.name = draft.name;
+  if (bytes !== bdb.memory_size) body.memory_size = bytes;
+  if (draft.eviction_policy !== bdb.eviction_policy) body.eviction_policy = draft.eviction_policy;
+  if (JSON.stringify(draft.tags) !== JSON.stringify(bdb.tags ?? [])) body.tags = draft.tags;
+  const changed = Object.keys(body).length > 0;
+
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    if (invalid || !changed) return;
+    setBusy(true);
+    try {
+      const saved = await updateBdb(bdb.uid, body);
+      client.setQueryData(bdbsQuery.queryKey, (list) =>
+        list?.map((item) => (item.uid === saved.uid ? saved : item)),
+      );
+      onClose();
+    } catch (error) {
+      const field = error instanceof ApiError ? error.field : undefined;
+      setRefused({ field, text: messageOf(error) });
+      setBusy(false);
+    }
+  };
+
+  return (
+    <Card title="Edit" className={classes.editForm}>
+      <form className={classes.fields} onSubmit={submit} noValidate>
+        <TextInput
+          label="Name"
+          description="Letters, digits and hyphens, at most 63."
+          value={draft.name}
+          error={errors.name}
+          onChange={(event) => update({ name: event.currentTarget.value })}
+        />
+        <MemoryInput
+          description="For the whole database, replicas included; takes effect without a restart."
+          memory={draft.memory}
+          unit={draft.memory_unit}
+          error={errors.memory_size}
+          onChange={(part) => {
+            setMemoryTouched(true);
+            update(part);
+          }}
+        />
+        <NativeSelect
+          label="Eviction policy"
+          description="What goes when memory is full."
+          value={draft.eviction_policy}
+          error={errors.eviction_policy}
+          onChange={(event) => update({ eviction_policy: event.currentTarget.value })}
+          data={[...new Set([...EVICTION_POLICIES, bdb.eviction_policy])]}
+        />
+        <TagsInput tags={draft.tags} error={errors.tags} onChange={(tags) => update({ tags })} />
+        {refused && !['name', 'memory_size', 'eviction_policy', 'tags'].includes(refused.field ?? '') && (
+          <Alert color="red" className={classes.wide} role="alert">
+            {refused.text}
+          </Alert>
+        )}
+        <div className={`${classes.buttons} ${classes.wide}`}>
+          <Button type="submit" loading={busy} disabled={invalid || !changed}>
+            Save
+          </Button>
+          <Button variant="subtle" color="gray" onClick={onClose}>
+            Cancel
+          </Button>
+        </div>
+      </form>
+    </Card>
+  );
+}

@@ -1,0 +1,45 @@
+/** What to do in an empty cluster: three steps, one button each. */
+import { Button } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { nodesQuery } from '@/api/nodes';
+import { plural } from '@/lib/format';
+import { EmptyState } from '@/ui/EmptyState';
+import classes from './databases.module.css';
+
+export function FirstSteps({ addNode }: { addNode: ReactNode }) {
+  const { data: nodes } = useQuery(nodesQuery);
+  const count = nodes?.length ?? 0;
+  return (
+    <EmptyState title="No database yet">
+      <ol className={classes.steps}>
+        <li data-done={count > 0 || undefined}>
+          <span>
+            <strong>Add nodes</strong>
+            {count
+              ? `${plural(count, 'node')} joined. Replication needs at least two.`
+              : 'A node is a machine with an agent; it runs the shards.'}
+          </span>
+          {addNode}
+        </li>
+        <li>
+          <span>
+            <strong>Create a database</strong>A Valkey cluster of 1 to 512 shards, placed on your
+            nodes.
+          </span>
+          <Button component={Link} to="/databases/new" disabled={!count}>
+            Create database
+          </Button>
+        </li>
+        <li>
+          <span>
+            <strong>Connect and watch</strong>
+            Point any Redis or Valkey client at its endpoint; throughput, memory and placement
+            update every second.
+          </span>
+        </li>
+      </ol>
+    </EmptyState>
+  );
+}

@@ -1,0 +1,140 @@
+/** The create form as data: defaults, the request it becomes, and the same as curl. Pure. */
+import type { CreateBdb, Tag } from '@/api/types';
+
+export const MEMORY_UNITS = { MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40 } as const;
+export type MemoryUnit = keyof typeof MEMORY_UNITS;
+
+export interface CreateDraft {
+  name: string;
+  /** As typed; empty means automatic. */
+  port: string;
+  memory: number | string;
+  memory_unit: MemoryUnit;
+  eviction_policy: string;
+  replication: boolean;
+  sharding: boolean;
+  shards_count: number | string;
+  oss_cluster: boolean;
+  shards_placement: 'dense' | 'sparse';
+  proxy_policy: string;
+  durability: Durability;
+  password: string;
+  tags: Tag[];
+}
+
+export type Durability = 'none' | 'aof-always' | 'aof-second' | 'snap-1' | 'snap-6' | 'snap-12';
+
+export const DURABILITY: readonly { value: Durability; label: string }[] = [
+  { value: 'none', label: 'None' },
+  { value: 'aof-second', label: 'Append-only file, written every second' },
+  { value: 'aof-always', label: 'Append-only file, every write' },
+  { value: 'snap-1', label: 'Snapshot every hour' },
+  { value: 'snap-6', label: 'Snapshot every 6 hours' },
+  { value: 'snap-12', label: 'Snapshot every 12 hours' },
+];
+
+export const EVICTION_POLICIES = [
+  'volatile-lru',
+  'volatile-ttl',
+  'volatile-random',
+  'volatile-lfu',
+  'allkeys-lru',
+  'allkeys-random',
+  'allkeys-lfu',
+  'noeviction',
+] as const;
+
+export const PROXY_POLICIES = [
+  { value: 'single', label: 'One proxy' },
+  { value: 'all-master-shards', label: 'One on every node with primaries' },
+  { value: 'all-nodes', label: 'One on every node' },
+] as const;
+
+/** The standard hash-tag policy: what stands between braces, else the whole key. */
+export const STANDARD_HASHING = [{ regex: '.*\\{(?<tag>.*)\\}.*' }, { regex: '(?<tag>.*)' }];
+
+export const EMPTY_DRAFT: CreateDraft = {
+  name: '',
+  port: '',
+  memory: 1,
+  memory_unit: 'GiB',
+  eviction_policy: 'volatile-lru',
+  replication: false,
+  sharding: false,
+  shards_count: 1,
+  oss_cluster: false,
+  shards_placement: 'dense',
+  proxy_policy: 'single',
+  durability: 'none',
+  password: '',
+  tags: [],
+};
+
+export const memoryBytes = (draft: Pick<CreateDraft, 'memory' | 'memory_unit'>): number =>
+  draft.memory === '' ? Number.NaN : Math.round(Number(draft.memory) * MEMORY_UNITS[draft.memory_unit]);
+
+/** The largest unit in which the number is still short. */
+export function splitMemory(bytes: number): Pick<CreateDraft, 'memory' | 'memory_unit'> {
+  const unit = (['TiB', 'GiB'] as const).find((name) => bytes >= MEMORY_UNITS[name]) ?? 'MiB';
+  return { memory: Number((bytes / MEMORY_UNITS[unit]).toFixed(4)), memory_unit: unit };
+}
+
+/** Switches that pull others along, as in the reference's interface. */
+export function change(draft: CreateDraft, part: Partial<CreateDraft>): CreateDraft {
+  const next = { ...draft, ...part };
+  if (part.oss_cluster) {
+    next.sharding = true;
+    next.shards_placement = 'sparse';
+    next.proxy_policy = 'all-master-shards';
+  }
+  if (part.sharding === false) {
+    next.oss_cluster = false;
+    next.shards_count = 1;
+  }
+  if (next.oss_cluster && next.proxy_policy === 'single') next.proxy_policy = 'all-master-shards';
+  if (part.sharding && Number(draft.shards_count) === 1) next.shards_count = 3;
+  return next;
+}
+
+function durabilityFields(choice: Durability): Partial<CreateBdb> & { data_persistence: string } {
+  if (choice === 'none') return { data_persistence: 'disabled' };
+  if (choice === 'aof-always') {
+    return { data_persistence: 'aof', aof_policy: 'appendfsync-always' };
+  }
+  if (choice === 'aof-second') {
+    return { data_persistence: 'aof', aof_policy: 'appendfsync-every-sec' };
+  }
+  const hours = Number(choice.split('-')[1]);
+  return { data_persistence: 'snapshot', snapshot_policy: [{ secs: hours * 3600, writes: 1 }] };
+}
+
+export function toRequest(draft: CreateDraft): CreateBdb {
+  return {
+    name: draft.name,
+    ...(draft.port.trim() ? { port: Number(draft.port) } : {}),
+    memory_size: memoryBytes(draft),
+    eviction_policy: draft.eviction_policy,
+    replication: draft.replication,
+    sharding: draft.sharding,
+    shards_count: draft.sharding ? Number(draft.shards_count) : 1,
+    ...(draft.sharding ? { shard_key_regex: STANDARD_HASHING } : {}),
+    shards_placement: draft.shards_placement,
+    oss_cluster: draft.oss_cluster,
+    proxy_policy: draft.proxy_policy,
+    ...durabilityFields(draft.durability),
+    ...(draft.password ? { authentication_redis_pass: draft.password } : {}),
+    ...(draft.tags.length ? { tags: draft.tags } : {}),
+  };
+}
+
+/** The same request for a terminal. Passwords are placeholders, always. */
+export function toCurl(draft: CreateDraft, origin: string): string {
+  const body = toRequest(draft);
+  if (body.authentication_redis_pass) body.authentication_redis_pass = '<database password>';
+  const json = JSON.stringify(body, null, 2).replaceAll("'", "'\\''");
+  return [
+    'curl -k -X POST -u "<user>:<password>" \\',
+    '  -H "Content-Type: application/json" \\',
+    `  ${origin}/v1/bdbs -d '${json}'`,
+  ].join('\n');
+}

@@ -1,0 +1,100 @@
+/** The settings of a database as readable groups. */
+import type { ReactNode } from 'react';
+import type { Bdb } from '@/api/types';
+import { exact, format } from '@/lib/format';
+import { duration } from '@/lib/time';
+import { Stamp } from '@/ui/Ago';
+import type { Fact } from '@/ui/Facts';
+import { PROXY_POLICIES } from './draft';
+import { endpointOf, shardsText } from './status';
+
+export interface SettingGroup {
+  title: string;
+  facts: Fact[];
+}
+
+const yes = (value: unknown): string => (value ? 'On' : 'Off');
+
+export function settingGroups(bdb: Bdb): SettingGroup[] {
+  const endpoint = endpointOf(bdb);
+  return [
+    {
+      title: 'General',
+      facts: [
+        ['Name', bdb.name],
+        ['ID', bdb.uid],
+        ['Endpoint', endpoint ? `${endpoint.host}:${endpoint.port}` : ''],
+        ['Version', bdb.version || bdb.redis_version],
+        ['Tags', (bdb.tags ?? []).map(({ key, value }) => `${key}: ${value}`).join(', ')],
+        ['Created', <Stamp key="created" time={bdb.created_time} />],
+        ['Last changed', <Stamp key="changed" time={bdb.last_changed_time} />],
+      ],
+    },
+    {
+      title: 'Capacity',
+      facts: [
+        ['Memory limit', memory(bdb.memory_size)],
+        ['Eviction policy', bdb.eviction_policy],
+        ['Client connections', Number(bdb.max_connections) || 'No limit'],
+      ],
+    },
+    {
+      title: 'High availability',
+      facts: [
+        ['Replication', yes(bdb.replication)],
+        ['Replica HA', yes(bdb.slave_ha)],
+        ['Rack awareness', yes(bdb.rack_aware)],
+      ],
+    },
+    {
+      title: 'Clustering',
+      facts: [
+        ['Sharding', yes(bdb.sharding)],
+        ['Shards', shardsText(bdb)],
+        ['Shards placement', bdb.shards_placement],
+        ['OSS Cluster API', yes(bdb.oss_cluster)],
+        ['Database proxy', proxy(bdb.proxy_policy)],
+        ['Hash slots', String(bdb.hash_slots_policy ?? '16k')],
+      ],
+    },
+    { title: 'Durability', facts: [['Persistence', persistence(bdb)], ['Backup', yes(bdb.backup)]] },
+    {
+      title: 'Access',
+      facts: [
+        ['Password', bdb.authentication_redis_pass ? 'Set' : 'None: open to whoever reaches the port'],
+        ['Default user', yes(bdb.default_user ?? true)],
+        ['TLS', String(bdb.tls_mode ?? 'disabled')],
+      ],
+    },
+  ];
+}
+
+function memory(bytes: number): ReactNode {
+  if (!bytes) return 'No limit';
+  return <span title={exact('bytes', bytes)}>{format('bytes', bytes)}</span>;
+}
+
+function proxy(policy: string): string {
+  return PROXY_POLICIES.find(({ value }) => value === policy)?.label ?? policy;
+}
+
+function persistence(bdb: Bdb): string {
+  if (bdb.data_persistence === 'aof') {
+    const always = bdb.aof_policy === 'appendfsync-always';
+    return `Append-only file, ${always ? 'every write' : 'written every second'}`;
+  }
+  if (bdb.data_persistence === 'snapshot') {
+    const rules = (bdb.snapshot_policy ?? []).map(({ secs }) => `every ${duration(secs)}`);
+    return `Snapshot ${rules.join(', ')}`.trim();
+  }
+  return 'None: data lives in memory only';
+}
+
+/** Nobody should read a password over a shoulder. */
+export function withoutSecrets(bdb: Bdb): Record<string, unknown> {
+  const hidden = (key: string, value: unknown) =>
+    /pass|secret|client_key/.test(key) && typeof value === 'string' && value !== '';
+  return Object.fromEntries(
+    Object.entries(bdb).map(([key, value]) => [key, hidden(key, value) ? '•••' : value]),
+  );
+}

@@ -1,0 +1,48 @@
+/** The life of a database in words. */
+import type { Bdb } from '@/api/types';
+import type { Tone } from '@/ui/Status';
+
+const WORDS: Record<string, { tone: Tone; text: string }> = {
+  pending: { tone: 'progress', text: 'Creating' },
+  active: { tone: 'ok', text: 'Active' },
+  'active-change-pending': { tone: 'progress', text: 'Changing' },
+  'delete-pending': { tone: 'progress', text: 'Deleting' },
+  'import-pending': { tone: 'progress', text: 'Importing' },
+  'creation-failed': { tone: 'broken', text: 'Creation failed' },
+  recovery: { tone: 'attention', text: 'Recovering' },
+};
+
+export interface BdbState {
+  tone: Tone;
+  text: string;
+  title: string;
+}
+
+export function bdbState(bdb: Bdb): BdbState {
+  const { tone, text } = WORDS[bdb.status] ?? { tone: 'unknown', text: bdb.status };
+  const title = bdb.status_detail ?? '';
+  const { shards_in_sync: synced, shards_total: total } = bdb;
+  if (bdb.status === 'pending' && bdb.progress !== undefined) {
+    return { tone, title, text: `${text} ${Math.round(bdb.progress)} %` };
+  }
+  if (bdb.status === 'active' && synced !== undefined && total !== undefined && synced < total) {
+    return { tone: 'attention', title, text: `Active, ${synced} of ${total} shards in sync` };
+  }
+  return { tone, text, title };
+}
+
+export interface EndpointAddress {
+  host: string;
+  port: number;
+}
+
+export function endpointOf(bdb: Bdb): EndpointAddress | null {
+  const endpoint = bdb.endpoints?.[0];
+  const port = endpoint?.port || bdb.port;
+  const host = endpoint?.addr?.[0] || endpoint?.dns_name;
+  return host && port ? { host, port } : null;
+}
+
+/** Primaries and, in brackets, replicas. */
+export const shardsText = (bdb: Bdb): string =>
+  bdb.replication ? `${bdb.shards_count} (+${bdb.shards_count})` : String(bdb.shards_count);

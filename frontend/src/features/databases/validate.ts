@@ -1,0 +1,77 @@
+/** The rules of the console for a new database, so that mistakes show before it is asked. Pure. */
+import type { CreateDraft } from './draft';
+import { memoryBytes } from './draft';
+
+export interface Surroundings {
+  /** Nodes that can take shards. */
+  nodes: number;
+  /** Ports other databases use. */
+  ports: readonly number[];
+}
+
+export type FieldErrors = Partial<Record<string, string>>;
+
+export const PORT_MIN = 10_000;
+export const PORT_MAX = 19_999;
+export const PORT_RESERVED = 10_050;
+export const SHARDS_MAX = 512;
+export const TAGS_MAX = 30;
+
+export function nameError(name: string): string | undefined {
+  if (!name) return 'Give it a name.';
+  if (name.length > 63) return `At most 63 characters; this has ${name.length}.`;
+  if (!/^[A-Za-z0-9-]+$/.test(name)) return 'Only letters, digits and hyphens.';
+  if (/^-|-$/.test(name)) return 'Begins and ends with a letter or a digit.';
+  return undefined;
+}
+
+export function memoryError(bytes: number): string | undefined {
+  if (!Number.isFinite(bytes) || bytes <= 0) return 'A number greater than zero.';
+  return undefined;
+}
+
+export function tagsError(tags: readonly { key: string; value: string }[]): string | undefined {
+  if (tags.length > TAGS_MAX) return `At most ${TAGS_MAX} tags.`;
+  if (tags.some(({ key }) => !key)) return 'Every tag needs a key.';
+  if (tags.some(({ key }) => key.length > 64)) return 'A key has at most 64 characters.';
+  if (tags.some(({ value }) => value.length > 128)) return 'A value has at most 128 characters.';
+  if (new Set(tags.map(({ key }) => key)).size < tags.length) return 'Every key only once.';
+  return undefined;
+}
+
+function portError(text: string, taken: readonly number[]): string | undefined {
+  if (!text.trim()) return undefined;
+  const port = Number(text);
+  if (!Number.isInteger(port) || port < PORT_MIN || port > PORT_MAX) {
+    return `A number from ${PORT_MIN} to ${PORT_MAX}, or nothing.`;
+  }
+  if (port === PORT_RESERVED) return `${PORT_RESERVED} is reserved.`;
+  if (taken.includes(port)) return `Port ${port} belongs to another database.`;
+  return undefined;
+}
+
+function shardsError(draft: CreateDraft): string | undefined {
+  if (!draft.sharding) return undefined;
+  const count = draft.shards_count;
+  if (typeof count !== 'number' || !Number.isInteger(count) || count < 1 || count > SHARDS_MAX) {
+    return `A whole number from 1 to ${SHARDS_MAX}.`;
+  }
+  return undefined;
+}
+
+/** Errors by the field names of the REST API. */
+export function validate(draft: CreateDraft, around: Surroundings): FieldErrors {
+  const replication =
+    draft.replication && around.nodes < 2
+      ? `A replica must live on another node than its primary; there ${around.nodes === 1 ? 'is 1 node' : 'is no node'}.`
+      : undefined;
+  const found: FieldErrors = {
+    name: nameError(draft.name),
+    port: portError(draft.port, around.ports),
+    memory_size: memoryError(memoryBytes(draft)),
+    shards_count: shardsError(draft),
+    tags: tagsError(draft.tags),
+    replication,
+  };
+  return Object.fromEntries(Object.entries(found).filter(([, error]) => error));
+}

@@ -1,0 +1,30 @@
+/** The newest events, short. */
+import { useQuery } from '@tanstack/react-query';
+import { eventsQuery } from '@/api/events';
+import { Ago } from '@/ui/Ago';
+import { StatusIcon } from '@/ui/Status';
+import classes from './events.module.css';
+import { describe } from './filter';
+
+const SHOWN = 12;
+
+export function LatestEvents() {
+  const { data } = useQuery(eventsQuery);
+  if (data?.length === 0) return <p className={classes.none}>Nothing has happened yet.</p>;
+  return (
+    <ol className={classes.latest}>
+      {data?.slice(0, SHOWN).map((event) => (
+        <li key={event.uid}>
+          <span className={classes.icon}>
+            {event.severity === 'ERROR' && <StatusIcon tone="broken" />}
+            {event.severity === 'WARNING' && <StatusIcon tone="attention" />}
+          </span>
+          <span>{describe(event)}</span>
+          <span className="dim">
+            <Ago time={event.time} />
+          </span>
+        </li>
+      ))}
+    </ol>
+  );
+}

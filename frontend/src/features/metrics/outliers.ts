@@ -1,0 +1,41 @@
+/** Which shards stand out: distance from the median, in units of the usual distance. Pure. */
+
+export interface Scored {
+  uid: string;
+  mean: number;
+  score: number;
+}
+
+function median(sorted: readonly number[]): number {
+  const middle = Math.floor(sorted.length / 2);
+  if (!sorted.length) return Number.NaN;
+  if (sorted.length % 2) return sorted[middle] ?? Number.NaN;
+  return ((sorted[middle - 1] ?? 0) + (sorted[middle] ?? 0)) / 2;
+}
+
+function mean(values: Float64Array): number {
+  let sum = 0;
+  let count = 0;
+  for (const value of values) {
+    if (Number.isNaN(value)) continue;
+    sum += value;
+    count += 1;
+  }
+  return count ? sum / count : Number.NaN;
+}
+
+/** Largest deviation first; shards without samples come first of all, they are the oddest. */
+export function byOutlier(series: readonly { uid: string; values: Float64Array }[]): Scored[] {
+  const means = series.map(({ uid, values }) => ({ uid, mean: mean(values) }));
+  const known = means.flatMap((entry) => (Number.isNaN(entry.mean) ? [] : [entry.mean]));
+  const center = median(known.sort((a, b) => a - b));
+  const spread = median(known.map((value) => Math.abs(value - center)).sort((a, b) => a - b)) || 1;
+  return means
+    .map((entry) => ({
+      ...entry,
+      score: Number.isNaN(entry.mean)
+        ? Number.POSITIVE_INFINITY
+        : Math.abs(entry.mean - center) / spread,
+    }))
+    .sort((a, b) => b.score - a.score || Number(a.uid) - Number(b.uid));
+}

@@ -1,0 +1,84 @@
+/** How to bring a machine in: one command to run there; the dialog sees it arrive. */
+import { Alert, Button, type ButtonProps, Loader, Modal } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useEffect, useState } from 'react';
+import { messageOf } from '@/api/http';
+import { createJoinToken, nodesQuery } from '@/api/nodes';
+import type { JoinToken } from '@/api/types';
+import { duration } from '@/lib/time';
+import { useNow } from '@/ui/Ago';
+import { CopyBlock } from '@/ui/Copy';
+import { Status } from '@/ui/Status';
+import classes from './nodes.module.css';
+
+export function AddNodeButton(props: ButtonProps) {
+  const [open, setOpen] = useState(false);
+  return (
+    <>
+      <Button {...props} onClick={() => setOpen(true)}>
+        Add node
+      </Button>
+      {open && <AddNodeDialog onClose={() => setOpen(false)} />}
+    </>
+  );
+}
+
+function AddNodeDialog({ onClose }: { onClose: () => void }) {
+  const { data: nodes } = useQuery(nodesQuery);
+  const [before] = useState(() => new Set(nodes?.map(({ uid }) => uid)));
+  const [token, setToken] = useState<JoinToken | null>(null);
+  const [error, setError] = useState<string | null>(null);
+  const arrived = nodes?.filter(({ uid }) => !before.has(uid)) ?? [];
+
+  useEffect(() => {
+    let open = true;
+    createJoinToken()
+      .then((made) => open && setToken(made))
+      .catch((failure) => open && setError(messageOf(failure)));
+    return () => {
+      open = false;
+    };
+  }, []);
+
+  return (
+    <Modal opened onClose={onClose} title="Add node" size="lg" centered>
+      <div className={classes.dialog}>
+        <span>
+          Run this on the new machine, where Shardboard and <code>valkey-server</code> are
+          installed. The token works once{token && <Expiry at={token.expires_at} />}.
+        </span>
+        {error && (
+          <Alert color="red" role="alert">
+            {error}
+          </Alert>
+        )}
+        {token ? (
+          <CopyBlock text={token.command} label="Copy command" />
+        ) : (
+          !error && <Loader size="sm" />
+        )}
+        <div className={classes.arrivals} role="status">
+          {arrived.length ? (
+            arrived.map((node) => (
+              <Status key={node.uid} tone="ok">{`Node ${node.uid} (${node.addr}) joined`}</Status>
+            ))
+          ) : (
+            <Status tone="progress">Waiting for the node to join</Status>
+          )}
+        </div>
+        <div className={classes.buttons}>
+          <Button variant={arrived.length ? 'filled' : 'default'} onClick={onClose}>
+            {arrived.length ? 'Done' : 'Close'}
+          </Button>
+        </div>
+      </div>
+    </Modal>
+  );
+}
+
+function Expiry({ at }: { at: string }) {
+  const now = useNow();
+  const left = (Date.parse(at) - now) / 1000;
+  if (Number.isNaN(left)) return null;
+  return left > 0 ? ` and expires in ${duration(left)}` : ' and has expired: open this again';
+}

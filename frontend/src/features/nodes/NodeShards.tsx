@@ -1,0 +1,90 @@
+/** The shards on one node. */
+import { Link } from '@tanstack/react-router';
+import { useNodeShards } from '@/api/shards';
+import type { Bdb, Shard } from '@/api/types';
+import { format } from '@/lib/format';
+import { parseSlots, showSlots } from '@/lib/slots';
+import { type Column, DataTable } from '@/ui/DataTable';
+import { EmptyState } from '@/ui/EmptyState';
+import { Status } from '@/ui/Status';
+
+interface Props {
+  nodeUid: number;
+  bdbs: readonly Bdb[];
+}
+
+export function NodeShards({ nodeUid, bdbs }: Props) {
+  const { data } = useNodeShards(nodeUid);
+  return (
+    <DataTable
+      label="Shards on this node"
+      columns={columns(bdbs)}
+      rows={data}
+      rowKey={(shard) => shard.uid}
+      initialSort={{ id: 'shard' }}
+      empty={<EmptyState title="No shards here">The next database may place some.</EmptyState>}
+    />
+  );
+}
+
+function columns(bdbs: readonly Bdb[]): Column<Shard>[] {
+  const name = (shard: Shard) =>
+    bdbs.find(({ uid }) => uid === shard.bdb_uid)?.name ?? `database ${shard.bdb_uid}`;
+  return [
+    {
+      id: 'status',
+      header: 'Status',
+      sort: (shard) => shard.detailed_status,
+      cell: (shard) => {
+        const down = shard.status === 'inactive' || shard.detailed_status === 'down';
+        const tone = down ? 'broken' : shard.detailed_status === 'ok' ? 'ok' : 'attention';
+        return (
+          <Status tone={tone} title={shard.detail ?? ''}>
+            {down ? 'Down' : shard.detailed_status === 'ok' ? 'Ok' : shard.detailed_status}
+          </Status>
+        );
+      },
+    },
+    {
+      id: 'shard',
+      header: 'Shard',
+      sort: (shard) => Number(shard.uid),
+      cell: (shard) => (
+        <Link
+          to="/databases/$uid/shards"
+          params={{ uid: String(shard.bdb_uid) }}
+          search={{ shard: shard.uid }}
+        >
+          redis:{shard.uid}
+        </Link>
+      ),
+    },
+    { id: 'database', header: 'Database', sort: name, cell: name },
+    {
+      id: 'role',
+      header: 'Role',
+      sort: (shard) => shard.role,
+      cell: (shard) => (shard.role === 'master' ? 'Primary' : 'Replica'),
+    },
+    {
+      id: 'slots',
+      header: 'Slots',
+      sort: (shard) => parseSlots(shard.assigned_slots)[0]?.from ?? 0,
+      cell: (shard) => <span className="num">{showSlots(parseSlots(shard.assigned_slots))}</span>,
+    },
+    {
+      id: 'port',
+      header: 'Port',
+      align: 'right',
+      sort: (shard) => shard.port ?? 0,
+      cell: (shard) => <span className="num">{shard.port ?? '–'}</span>,
+    },
+    {
+      id: 'memory',
+      header: 'Memory',
+      align: 'right',
+      sort: (shard) => shard.used_memory ?? 0,
+      cell: (shard) => <span className="num">{format('bytes', shard.used_memory)}</span>,
+    },
+  ];
+}

@@ -1,0 +1,51 @@
+/** One tile per node: state, CPU, memory, shards. */
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { nodesQuery } from '@/api/nodes';
+import type { Node } from '@/api/types';
+import { format, plural } from '@/lib/format';
+import { LiveText } from '@/live/LiveText';
+import { StatusIcon } from '@/ui/Status';
+import classes from './nodes.module.css';
+import { nodeState } from './status';
+
+export function NodeStrip() {
+  const { data } = useQuery(nodesQuery);
+  return (
+    <ul className={classes.strip} aria-label="Nodes">
+      {data?.map((node) => (
+        <li key={node.uid}>
+          <NodeTile node={node} />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function NodeTile({ node }: { node: Node }) {
+  const { tone, text } = nodeState(node);
+  return (
+    <Link to="/nodes/$uid" params={{ uid: String(node.uid) }} className={classes.tile}>
+      <span className={classes.tileHead}>
+        <StatusIcon tone={tone} />
+        <strong>node {node.uid}</strong>
+        <span className="dim">{node.addr}</span>
+      </span>
+      {tone === 'ok' ? (
+        <span className={classes.tileFacts}>
+          <span>
+            CPU{' '}
+            <LiveText topic="nodes" uid={node.uid} metric={['cpu_user', 'cpu_system']} unit="ratio" />
+          </span>
+          <span>
+            <LiveText topic="nodes" uid={node.uid} metric="used_memory" unit="bytes" /> of{' '}
+            {format('bytes', node.total_memory)}
+          </span>
+          <span>{plural(node.shard_count ?? 0, 'shard')}</span>
+        </span>
+      ) : (
+        <span className={classes.tileFacts}>{text}</span>
+      )}
+    </Link>
+  );
+}

@@ -1,0 +1,89 @@
+/** All nodes with live load. */
+import { useQuery } from '@tanstack/react-query';
+import { Link, useNavigate } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { nodesQuery } from '@/api/nodes';
+import type { Node } from '@/api/types';
+import { format } from '@/lib/format';
+import { LiveText } from '@/live/LiveText';
+import { Ago } from '@/ui/Ago';
+import { type Column, DataTable } from '@/ui/DataTable';
+import { Status } from '@/ui/Status';
+import { nodeState } from './status';
+
+const COLUMNS: readonly Column<Node>[] = [
+  {
+    id: 'status',
+    header: 'Status',
+    sort: (node) => nodeState(node).text,
+    cell: (node) => <Status tone={nodeState(node).tone}>{nodeState(node).text}</Status>,
+  },
+  {
+    id: 'node',
+    header: 'Node',
+    sort: (node) => node.uid,
+    cell: (node) => (
+      <Link to="/nodes/$uid" params={{ uid: String(node.uid) }}>
+        node {node.uid}
+      </Link>
+    ),
+  },
+  { id: 'addr', header: 'Address', sort: (node) => node.addr, cell: (node) => <code>{node.addr}</code> },
+  { id: 'host', header: 'Host', optional: true, cell: (node) => node.hostname ?? '–' },
+  {
+    id: 'shards',
+    header: 'Shards',
+    align: 'right',
+    sort: (node) => node.shard_count ?? 0,
+    cell: (node) => <span className="num">{node.shard_count ?? '–'}</span>,
+  },
+  {
+    id: 'cpu',
+    header: 'CPU',
+    align: 'right',
+    width: 90,
+    cell: (node) => (
+      <LiveText topic="nodes" uid={node.uid} metric={['cpu_user', 'cpu_system']} unit="ratio" />
+    ),
+  },
+  {
+    id: 'memory',
+    header: 'Used by shards',
+    align: 'right',
+    width: 130,
+    cell: (node) => <LiveText topic="nodes" uid={node.uid} metric="used_memory" unit="bytes" />,
+  },
+  {
+    id: 'total',
+    header: 'Memory',
+    align: 'right',
+    sort: (node) => node.total_memory ?? 0,
+    cell: (node) => <span className="num">{format('bytes', node.total_memory)}</span>,
+  },
+  {
+    id: 'ops',
+    header: 'Throughput',
+    align: 'right',
+    width: 120,
+    cell: (node) => <LiveText topic="nodes" uid={node.uid} metric="total_req" unit="ops" />,
+  },
+  { id: 'engine', header: 'Engine', optional: true, cell: (node) => node.engine_version ?? '–' },
+  { id: 'agent', header: 'Agent', optional: true, cell: (node) => node.agent_version ?? '–' },
+  { id: 'seen', header: 'Last seen', optional: true, cell: (node) => <Ago time={node.last_seen} /> },
+];
+
+export function NodeTable({ empty }: { empty: ReactNode }) {
+  const { data } = useQuery(nodesQuery);
+  const navigate = useNavigate();
+  return (
+    <DataTable
+      label="Nodes"
+      columns={COLUMNS}
+      rows={data}
+      rowKey={(node) => node.uid}
+      initialSort={{ id: 'node' }}
+      onOpen={(node) => navigate({ to: '/nodes/$uid', params: { uid: String(node.uid) } })}
+      empty={empty}
+    />
+  );
+}

@@ -1,0 +1,89 @@
+/** The state of the cluster in words. Pure. */
+import type { Bdb, Node, Shard } from '@/api/types';
+import { plural } from '@/lib/format';
+import type { Tone } from '@/ui/Status';
+
+export interface Trouble {
+  tone: Extract<Tone, 'attention' | 'broken'>;
+  text: string;
+  /** Epoch milliseconds, when known. */
+  since?: number;
+  /** Worth a banner on every page. */
+  banner: boolean;
+  link:
+    | { to: '/nodes/$uid'; params: { uid: string } }
+    | { to: '/databases/$uid/shards'; params: { uid: string } }
+    | { to: '/databases/$uid/configuration'; params: { uid: string } };
+}
+
+export const isNodeLost = (node: Node): boolean =>
+  node.status === 'down' || node.agent_status === 'lost';
+
+export const isShardDown = (shard: Shard): boolean =>
+  shard.status === 'inactive' || shard.detailed_status === 'down';
+
+export const isOutOfSync = (shard: Shard): boolean =>
+  shard.role === 'slave' && shard.sync !== undefined && shard.sync.status !== 'idle';
+
+export function troubles(
+  nodes: readonly Node[] = [],
+  shards: readonly Shard[] = [],
+  bdbs: readonly Bdb[] = [],
+): Trouble[] {
+  // A shard of a database that is being made or removed is expected not to run.
+  const settled = new Set(
+    bdbs.filter((b) => !['pending', 'delete-pending', 'creation-failed'].includes(b.status)).map((b) => b.uid),
+  );
+  const expected = shards.filter((shard) => settled.has(shard.bdb_uid));
+  return [...lostNodes(nodes), ...shardTroubles(expected, bdbs), ...failedBdbs(bdbs)];
+}
+
+function lostNodes(nodes: readonly Node[]): Trouble[] {
+  return nodes.filter(isNodeLost).map((node) => {
+    const seen = Date.parse(node.last_seen ?? '');
+    return {
+      tone: 'broken',
+      text: node.status === 'down' ? `Node ${node.uid} is down` : `Node ${node.uid} does not answer`,
+      ...(Number.isNaN(seen) ? {} : { since: seen }),
+      banner: true,
+      link: { to: '/nodes/$uid', params: { uid: String(node.uid) } },
+    };
+  });
+}
+
+function shardTroubles(shards: readonly Shard[], bdbs: readonly Bdb[]): Trouble[] {
+  return bdbs.flatMap((bdb) => {
+    const own = shards.filter((shard) => shard.bdb_uid === bdb.uid);
+    const link = { to: '/databases/$uid/shards', params: { uid: String(bdb.uid) } } as const;
+    const down = own.filter(isShardDown).length;
+    const behind = own.filter((shard) => !isShardDown(shard) && isOutOfSync(shard)).length;
+    const found: Trouble[] = [];
+    if (down) {
+      const text = `${plural(down, 'shard')} of ${bdb.name} ${down === 1 ? 'is' : 'are'} down`;
+      found.push({ tone: 'broken', text, banner: true, link });
+    }
+    if (behind) {
+      const text = `${plural(behind, 'replica')} of ${bdb.name} ${behind === 1 ? 'is' : 'are'} not in sync`;
+      found.push({ tone: 'attention', text, banner: false, link });
+    }
+    return found;
+  });
+}
+
+function failedBdbs(bdbs: readonly Bdb[]): Trouble[] {
+  return bdbs
+    .filter((bdb) => bdb.status === 'creation-failed')
+    .map((bdb) => ({
+      tone: 'attention',
+      text: `${bdb.name} could not be created`,
+      banner: false,
+      link: { to: '/databases/$uid/configuration', params: { uid: String(bdb.uid) } },
+    }));
+}
+
+export function wellSentence(nodes: readonly Node[], shards: readonly Shard[]): string {
+  if (!nodes.length) return 'No node has joined yet';
+  const all = nodes.length === 1 ? 'The node' : `All ${plural(nodes.length, 'node')}`;
+  if (!shards.length) return nodes.length === 1 ? `${all} is well` : `${all} are well`;
+  return `${all} and ${plural(shards.length, 'shard')} are well`;
+}

@@ -1,0 +1,85 @@
+/** Hundreds of shards on one screen: a block of small cells per node. */
+import { memo, useLayoutEffect, useRef, useState } from 'react';
+import type { Cell, Pair, Placement } from './model';
+import { NodeHead } from './NodeHead';
+import classes from './placement.module.css';
+
+const LARGEST = 24;
+const SMALLEST = 10;
+const HEIGHT_BUDGET = 440;
+
+/** The largest cell with which every node's block stays within the height. */
+export function cellSize(width: number, most: number, height = HEIGHT_BUDGET): number {
+  for (let size = LARGEST; size > SMALLEST; size -= 1) {
+    const perRow = Math.max(1, Math.floor(width / size));
+    if (Math.ceil(most / perRow) * size <= height) return size;
+  }
+  return SMALLEST;
+}
+
+export const Heatmap = memo(function Heatmap({ model }: { model: Placement }) {
+  const root = useRef<HTMLDivElement>(null);
+  const [size, setSize] = useState(18);
+  const blocks = model.nodes.map((node) => ({ node, cells: cellsOf(model, node.uid) }));
+  const most = Math.max(...blocks.map(({ cells }) => cells.length));
+  const first = blocks.find(({ cells }) => cells.length)?.cells[0];
+
+  useLayoutEffect(() => {
+    const element = root.current;
+    if (!element) return;
+    const measure = () => {
+      const block = element.querySelector<HTMLElement>('[data-block]');
+      const rows = Math.ceil(
+        blocks.length / Math.max(1, Math.round(element.clientWidth / (block?.clientWidth || 1))),
+      );
+      setSize(cellSize(block?.clientWidth ?? 300, most, HEIGHT_BUDGET / rows));
+    };
+    measure();
+    const observer = new ResizeObserver(measure);
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, [most, blocks.length]);
+
+  return (
+    <div
+      ref={root}
+      className={classes.blocks}
+      style={{ '--cell': `${size}px` } as React.CSSProperties}
+    >
+      {blocks.map(({ node, cells }) => (
+        <div key={node.uid} className={classes.block}>
+          <NodeHead node={node} shards={cells.length} />
+          <div className={classes.tiles} data-block>
+            {cells.map(({ cell, pair }) => (
+              <Tile key={cell.shard.uid} cell={cell} pair={pair} tabStop={cell === first?.cell} />
+            ))}
+          </div>
+        </div>
+      ))}
+    </div>
+  );
+});
+
+function cellsOf(model: Placement, node: number): { cell: Cell; pair: Pair }[] {
+  return model.pairs.flatMap((pair) =>
+    pair.cells.filter((cell) => cell.node === node).map((cell) => ({ cell, pair })),
+  );
+}
+
+function Tile({ cell, pair, tabStop }: { cell: Cell; pair: Pair; tabStop: boolean }) {
+  const { shard, role, warnings, severity } = cell;
+  const label = [`redis:${shard.uid}, ${role} of slots ${pair.label}`, ...warnings].join('\n');
+  return (
+    <button
+      type="button"
+      className={classes.tile}
+      data-shard={shard.uid}
+      data-pair={pair.id}
+      data-role={role}
+      data-severity={severity}
+      tabIndex={tabStop ? 0 : -1}
+      title={label}
+      aria-label={label}
+    />
+  );
+}

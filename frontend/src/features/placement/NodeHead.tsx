@@ -1,0 +1,37 @@
+/** The head of a node's column. */
+import { Link } from '@tanstack/react-router';
+import type { Node } from '@/api/types';
+import { format } from '@/lib/format';
+import { LiveText } from '@/live/LiveText';
+import { StatusIcon } from '@/ui/Status';
+import classes from './placement.module.css';
+
+export function NodeHead({ node, shards }: { node: Node; shards: number }) {
+  const lost = node.status === 'down' || node.agent_status === 'lost';
+  return (
+    <div className={classes.nodeHead}>
+      <span className={classes.nodeName}>
+        <StatusIcon tone={lost ? 'broken' : 'ok'} />
+        <Link to="/nodes/$uid" params={{ uid: String(node.uid) }}>
+          node {node.uid}
+        </Link>
+        <span className="dim">{node.addr}</span>
+      </span>
+      <span className={classes.nodeFacts}>
+        {lost ? (
+          'does not answer'
+        ) : (
+          <>
+            CPU{' '}
+            <LiveText topic="nodes" uid={node.uid} metric={['cpu_user', 'cpu_system']} unit="ratio" />
+            {' · '}
+            <LiveText topic="nodes" uid={node.uid} metric="used_memory" unit="bytes" /> of{' '}
+            {format('bytes', node.total_memory)}
+          </>
+        )}
+        {' · '}
+        {shards} here
+      </span>
+    </div>
+  );
+}

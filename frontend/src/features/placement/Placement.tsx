@@ -1,0 +1,90 @@
+/** The placement of one database: grid or heat map, slot bar, colour scale. */
+import { NativeSelect } from '@mantine/core';
+import { useMemo, useRef } from 'react';
+import type { Bdb, Node, Shard } from '@/api/types';
+import { useTopic } from '@/live/LiveProvider';
+import { EmptyState } from '@/ui/EmptyState';
+import { StatusIcon } from '@/ui/Status';
+import { COLOUR_METRICS, colourMetric } from './colours';
+import { Heatmap } from './Heatmap';
+import { placement } from './model';
+import { PlacementGrid } from './PlacementGrid';
+import classes from './placement.module.css';
+import { SlotBar } from './SlotBar';
+import { useArrows } from './useArrows';
+import { useHover } from './useHover';
+import { usePainter } from './usePainter';
+
+/** More shards than this are shown as a heat map. */
+export const GRID_MAX = 60;
+
+interface Props {
+  bdb: Bdb;
+  nodes: readonly Node[];
+  shards: readonly Shard[];
+  colour: string | undefined;
+  onColour: (metric: string) => void;
+  onOpen: (shard: string) => void;
+}
+
+export function Placement({ bdb, nodes, shards, colour, onColour, onOpen }: Props) {
+  const topic = `shards:${bdb.uid}`;
+  useTopic(topic);
+  const root = useRef<HTMLDivElement>(null);
+  const metric = colourMetric(colour);
+  const model = useMemo(() => placement(nodes, shards), [nodes, shards]);
+  const shardLimit = shards.length && bdb.memory_size > 0 ? bdb.memory_size / shards.length : 0;
+  usePainter({ root, topic, metric, shardLimit, version: model });
+  useHover(root);
+  const onKeyDown = useArrows();
+  const dense = shards.length > GRID_MAX;
+
+  if (!shards.length) {
+    return (
+      <EmptyState title="No shards yet">
+        <span>They appear here as soon as they are placed on nodes.</span>
+      </EmptyState>
+    );
+  }
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: arrow keys move between the buttons inside
+    <div
+      ref={root}
+      className={classes.root}
+      onKeyDown={onKeyDown}
+      onClick={(event) => {
+        const cell = event.target instanceof Element && event.target.closest<HTMLElement>('[data-shard]');
+        if (cell && cell.dataset.shard) onOpen(cell.dataset.shard);
+      }}
+    >
+      {model.warnings.map((text) => (
+        <p key={text} className={classes.warning}>
+          <StatusIcon tone="attention" /> {text}
+        </p>
+      ))}
+      <div className={classes.bar}>
+        <label className={classes.choice}>
+          Colour by
+          <NativeSelect
+            size="xs"
+            value={metric.metric}
+            onChange={(event) => onColour(event.currentTarget.value)}
+            data={COLOUR_METRICS.map(({ metric: value, label }) => ({ value, label }))}
+          />
+        </label>
+        <span className={classes.scale}>
+          <span className="num">0</span>
+          <span className={classes.ramp} aria-hidden />
+          <span className="num" data-scale-top>
+            –
+          </span>
+        </span>
+        <span className={classes.key}>
+          <b>P</b> primary <b>r</b> replica
+        </span>
+      </div>
+      <SlotBar slots={model.slots} />
+      {dense ? <Heatmap model={model} /> : <PlacementGrid model={model} />}
+    </div>
+  );
+}

@@ -1,0 +1,99 @@
+/** Up to some dozens of shards: a row per pair, a cell per shard, a line from primary to replica. */
+import { memo } from 'react';
+import { StatusIcon } from '@/ui/Status';
+import type { Cell, Pair, Placement } from './model';
+import { NodeHead } from './NodeHead';
+import classes from './placement.module.css';
+
+export const PlacementGrid = memo(function PlacementGrid({ model }: { model: Placement }) {
+  const { nodes, pairs } = model;
+  const template = `112px repeat(${nodes.length}, minmax(150px, 1fr))`;
+  const count = (uid: number) =>
+    pairs.reduce((sum, { cells }) => sum + cells.filter(({ node }) => node === uid).length, 0);
+  return (
+    <div className={classes.scroll}>
+      <div className={classes.grid} style={{ gridTemplateColumns: template }}>
+        <div className={classes.slotHead}>Slots</div>
+        {nodes.map((node) => (
+          <NodeHead key={node.uid} node={node} shards={count(node.uid)} />
+        ))}
+        {pairs.map((pair, index) => (
+          <PairRow key={pair.id} pair={pair} row={index + 2} model={model} first={index === 0} />
+        ))}
+      </div>
+    </div>
+  );
+});
+
+interface RowProps {
+  pair: Pair;
+  row: number;
+  model: Placement;
+  first: boolean;
+}
+
+function PairRow({ pair, row, model, first }: RowProps) {
+  return (
+    <>
+      <div className={classes.slotLabel} style={{ gridRow: row }} data-pair={pair.id}>
+        {pair.label}
+      </div>
+      {pair.first < pair.last && (
+        <div
+          className={classes.joint}
+          style={{ gridRow: row, gridColumn: `${pair.first + 2} / ${pair.last + 3}` }}
+          data-pair={pair.id}
+          aria-hidden
+        />
+      )}
+      {model.nodes.map((node, column) => (
+        <div key={node.uid} className={classes.place} style={{ gridRow: row, gridColumn: column + 2 }}>
+          {pair.cells
+            .filter((cell) => cell.node === node.uid)
+            .map((cell) => (
+              <ShardCell
+                key={cell.shard.uid}
+                cell={cell}
+                pair={pair}
+                tabStop={first && cell === pair.cells[0]}
+              />
+            ))}
+        </div>
+      ))}
+    </>
+  );
+}
+
+interface CellProps {
+  cell: Cell;
+  pair: Pair;
+  tabStop: boolean;
+}
+
+function ShardCell({ cell, pair, tabStop }: CellProps) {
+  const { shard, role, warnings, severity } = cell;
+  return (
+    <button
+      type="button"
+      className={classes.cell}
+      data-shard={shard.uid}
+      data-pair={pair.id}
+      data-severity={severity}
+      tabIndex={tabStop ? 0 : -1}
+      title={warnings.join('\n') || undefined}
+      aria-label={`Shard ${shard.uid}, ${role} of slots ${pair.label}, node ${shard.node_uid}${warnings.length ? `. ${warnings.join('. ')}` : ''}`}
+    >
+      <span className={classes.cellTop}>
+        <b>{role === 'primary' ? 'P' : 'r'}</b>
+        <span>redis:{shard.uid}</span>
+        {severity !== 'ok' && <StatusIcon tone={severity} size={13} />}
+        <span data-value className={`num ${classes.value}`}>
+          –
+        </span>
+      </span>
+      <span className={classes.memory}>
+        <span data-meter />
+      </span>
+    </button>
+  );
+}

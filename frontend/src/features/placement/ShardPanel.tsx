@@ -1,0 +1,84 @@
+/** Facts of one shard; its charts are put below by the page. */
+import { Drawer } from '@mantine/core';
+import type { ReactNode } from 'react';
+import type { Shard } from '@/api/types';
+import { parseSlots, showSlots } from '@/lib/slots';
+import { duration } from '@/lib/time';
+import { LiveText } from '@/live/LiveText';
+import { Ago, useNow } from '@/ui/Ago';
+import { Facts } from '@/ui/Facts';
+import { Status, type Tone } from '@/ui/Status';
+import classes from './placement.module.css';
+
+interface Props {
+  shard: Shard;
+  onClose: () => void;
+  children: ReactNode;
+}
+
+export function ShardPanel({ shard, onClose, children }: Props) {
+  const topic = `shards:${shard.bdb_uid}`;
+  const [tone, text] = stateOf(shard);
+  return (
+    <Drawer
+      opened
+      onClose={onClose}
+      position="right"
+      size={480}
+      title={`redis:${shard.uid}`}
+      overlayProps={{ backgroundOpacity: 0.1 }}
+      transitionProps={{ duration: 120 }}
+    >
+      <div className={classes.panel}>
+        <Facts
+          items={[
+            [
+              'State',
+              <Status key="state" tone={tone}>
+                {text}
+              </Status>,
+            ],
+            ['Role', shard.role === 'master' ? 'Primary' : 'Replica'],
+            ['Node', `${shard.node_uid}${shard.address ? ` (${shard.address})` : ''}`],
+            ['Port', shard.port],
+            ['Slots', showSlots(parseSlots(shard.assigned_slots))],
+            ...syncFacts(shard),
+            ['Process', shard.pid],
+            ['Running for', <Uptime key="up" since={shard.started_at} />],
+            ['Keys', <LiveText key="keys" topic={topic} uid={shard.uid} metric="no_of_keys" unit="count" />],
+            ['Resident memory', <LiveText key="rss" topic={topic} uid={shard.uid} metric="used_memory_rss" unit="bytes" />],
+            ['Responsiveness', <LiveText key="ping" topic={topic} uid={shard.uid} metric="responsiveness" unit="ms" />],
+            ['Looked at', <Ago key="seen" time={shard.report_timestamp} />],
+          ]}
+        />
+        {children}
+      </div>
+    </Drawer>
+  );
+}
+
+function stateOf(shard: Shard): readonly [Tone, string] {
+  if (shard.status === 'inactive' || shard.detailed_status === 'down') {
+    return ['broken', shard.detail || 'Down'];
+  }
+  if (shard.detailed_status === 'ok') return ['ok', 'Ok'];
+  if (shard.detailed_status === 'loading') return ['progress', 'Loading its data'];
+  return ['unknown', shard.detail || 'Unknown'];
+}
+
+function syncFacts(shard: Shard): [string, string][] {
+  if (shard.role !== 'slave') return [];
+  const words: Record<string, string> = {
+    idle: 'In sync with its primary',
+    in_progress: 'Copying from its primary',
+    link_down: 'Link to its primary is down',
+  };
+  const status = shard.sync?.status ?? '';
+  return [['Replication', words[status] ?? '']];
+}
+
+function Uptime({ since }: { since: string | undefined }) {
+  const now = useNow();
+  const start = Date.parse(since ?? '');
+  return Number.isNaN(start) ? '–' : duration((now - start) / 1000);
+}

@@ -1,0 +1,43 @@
+/** The 16,384 hash slots in order, each range in the colour of its primary. */
+import { memo } from 'react';
+import { SLOT_COUNT } from '@/lib/slots';
+import type { Placement } from './model';
+import classes from './placement.module.css';
+
+export const SlotBar = memo(function SlotBar({ slots }: Pick<Placement, 'slots'>) {
+  return (
+    <div className={classes.slotBar}>
+      <span className="num dim">0</span>
+      <div className={classes.slots} role="img" aria-label={describe(slots)}>
+        {slots.map(({ from, to, owner }) => {
+          const size = to - from + 1;
+          const label = `${from}–${to}`;
+          return owner ? (
+            <div
+              key={from}
+              className={classes.slot}
+              style={{ flexGrow: size }}
+              data-shard={owner.cell.shard.uid}
+              data-pair={owner.pair.id}
+              title={`Slots ${label}: redis:${owner.cell.shard.uid}`}
+            />
+          ) : (
+            <div
+              key={from}
+              className={classes.hole}
+              style={{ flexGrow: size }}
+              title={`Slots ${label}: nobody serves them`}
+            />
+          );
+        })}
+      </div>
+      <span className="num dim">{SLOT_COUNT - 1}</span>
+    </div>
+  );
+});
+
+function describe(slots: Placement['slots']): string {
+  const holes = slots.filter(({ owner }) => !owner).length;
+  const text = `${SLOT_COUNT} hash slots in ${slots.length} ranges`;
+  return holes ? `${text}, ${holes} of them without a primary` : text;
+}

@@ -1,0 +1,139 @@
+/** Which shard sits where: nodes as columns, primary and replica as pairs, and what is wrong. Pure. */
+import type { Node, Shard } from '@/api/types';
+import { parseSlots, type Segment, type SlotRange, segments, showSlots } from '@/lib/slots';
+
+export interface Cell {
+  shard: Shard;
+  role: 'primary' | 'replica';
+  node: number;
+  /** Sentences; an empty list means all is well. */
+  warnings: string[];
+  severity: 'ok' | 'attention' | 'broken';
+}
+
+export interface Pair {
+  id: number;
+  slots: SlotRange[];
+  label: string;
+  cells: Cell[];
+  /** Column indexes of the outermost cells; equal when there is nothing to join. */
+  first: number;
+  last: number;
+}
+
+export interface Placement {
+  nodes: Node[];
+  pairs: Pair[];
+  slots: Segment<{ pair: Pair; cell: Cell }>[];
+  warnings: string[];
+}
+
+function roleOf(shard: Shard): Cell['role'] {
+  const actual = shard.actual_role;
+  const role = actual === 'master' || actual === 'slave' ? actual : shard.role;
+  return role === 'master' ? 'primary' : 'replica';
+}
+
+/** Nodes that hold a shard, and those that could. */
+function columns(nodes: readonly Node[], shards: readonly Shard[]): Node[] {
+  const known = new Map(nodes.map((node) => [node.uid, node]));
+  for (const { node_uid } of shards) {
+    const uid = Number(node_uid);
+    if (!known.has(uid)) known.set(uid, { uid, addr: '', status: 'unknown' });
+  }
+  return [...known.values()].sort((a, b) => a.uid - b.uid);
+}
+
+export function placement(nodes: readonly Node[], shards: readonly Shard[]): Placement {
+  const shownNodes = columns(nodes, shards);
+  const column = new Map(shownNodes.map((node, index) => [node.uid, index]));
+  const groups = new Map<string, Shard[]>();
+  for (const shard of shards) {
+    const key = String(shard.pair ?? shard.assigned_slots);
+    groups.set(key, [...(groups.get(key) ?? []), shard]);
+  }
+  const pairs = [...groups.values()]
+    .map((group, index) => makePair(group, index, column, shownNodes))
+    .sort((a, b) => (a.slots[0]?.from ?? 0) - (b.slots[0]?.from ?? 0) || a.id - b.id);
+  const owners = pairs.flatMap((pair) => {
+    const cell = pair.cells.find(({ role }) => role === 'primary');
+    return cell ? [{ owner: { pair, cell }, ranges: pair.slots }] : [];
+  });
+  return {
+    nodes: shownNodes,
+    pairs,
+    slots: segments(owners),
+    warnings: summarise(pairs),
+  };
+}
+
+function makePair(
+  group: readonly Shard[],
+  index: number,
+  column: ReadonlyMap<number, number>,
+  nodes: readonly Node[],
+): Pair {
+  const primary = group.find((shard) => roleOf(shard) === 'primary');
+  const slots = parseSlots((primary ?? group[0])?.assigned_slots);
+  const cells = group
+    .map((shard) => makeCell(shard, group, nodes))
+    .sort((a, b) => a.role.localeCompare(b.role) || Number(a.shard.uid) - Number(b.shard.uid));
+  const places = cells.map((cell) => column.get(cell.node) ?? 0);
+  return {
+    id: group[0]?.pair ?? index,
+    slots,
+    label: showSlots(slots),
+    cells,
+    first: Math.min(...places),
+    last: Math.max(...places),
+  };
+}
+
+function makeCell(shard: Shard, group: readonly Shard[], nodes: readonly Node[]): Cell {
+  const role = roleOf(shard);
+  const broken: string[] = [];
+  const attention: string[] = [];
+  const node = nodes.find(({ uid }) => uid === Number(shard.node_uid));
+  if (shard.status === 'inactive' || shard.detailed_status === 'down') {
+    broken.push(shard.detail || 'Down');
+  } else if (node && (node.status === 'down' || node.agent_status === 'lost')) {
+    attention.push(`Node ${node.uid} does not answer, so this is the last known state`);
+  } else if (shard.detailed_status === 'loading') attention.push('Loading its data');
+  else if (shard.detailed_status !== 'ok') attention.push(shard.detail || `State ${shard.detailed_status}`);
+  if (role === 'replica' && shard.sync?.status === 'link_down') {
+    attention.push('Link to its primary is down');
+  }
+  if (role === 'replica' && shard.sync?.status === 'in_progress') {
+    attention.push('Copying from its primary');
+  }
+  const twin = group.find(
+    (other) => other !== shard && other.node_uid === shard.node_uid && roleOf(other) !== role,
+  );
+  if (twin) attention.push(`Primary and replica are both on node ${shard.node_uid}`);
+  return {
+    shard,
+    role,
+    node: Number(shard.node_uid),
+    warnings: [...broken, ...attention],
+    severity: broken.length ? 'broken' : attention.length ? 'attention' : 'ok',
+  };
+}
+
+function summarise(pairs: readonly Pair[]): string[] {
+  const together = pairs.filter(({ cells }) =>
+    cells.some((cell) => cell.warnings.some((text) => text.startsWith('Primary and replica'))),
+  ).length;
+  const down = pairs.flatMap(({ cells }) => cells.filter(({ severity }) => severity === 'broken'));
+  const orphans = pairs.filter(({ cells }) => !cells.some(({ role }) => role === 'primary')).length;
+  const say = (count: number, one: string, many: string) =>
+    count ? [count === 1 ? one : many.replace('#', String(count))] : [];
+  return [
+    ...say(down.length, 'One shard is down.', '# shards are down.'),
+    ...say(
+      together,
+      'One primary shares its node with its replica: losing that node loses both.',
+      '# primaries share their node with their replica: losing it loses both.',
+    ),
+    ...say(orphans, 'One slot range has no primary.', '# slot ranges have no primary.'),
+  ];
+}

@@ -1,0 +1,38 @@
+/** Pointing at a shard shows its pair and dims the rest; done by attributes, not by rendering. */
+import { type RefObject, useEffect } from 'react';
+
+export function useHover(root: RefObject<HTMLElement | null>): void {
+  useEffect(() => {
+    const container = root.current;
+    if (!container) return;
+    let current: string | undefined;
+    const point = (target: EventTarget | null) => {
+      const pair =
+        target instanceof Element
+          ? target.closest<HTMLElement>('[data-pair]')?.dataset.pair
+          : undefined;
+      if (pair === current) return;
+      current = pair;
+      for (const element of container.querySelectorAll('[data-hot]')) {
+        element.removeAttribute('data-hot');
+      }
+      container.toggleAttribute('data-pointing', pair !== undefined);
+      if (pair === undefined) return;
+      for (const element of container.querySelectorAll(`[data-pair="${pair}"]`)) {
+        element.setAttribute('data-hot', '');
+      }
+    };
+    const over = (event: Event) => point(event.target);
+    const out = () => point(null);
+    container.addEventListener('pointerover', over);
+    container.addEventListener('pointerleave', out);
+    container.addEventListener('focusin', over);
+    container.addEventListener('focusout', out);
+    return () => {
+      container.removeEventListener('pointerover', over);
+      container.removeEventListener('pointerleave', out);
+      container.removeEventListener('focusin', over);
+      container.removeEventListener('focusout', out);
+    };
+  }, [root]);
+}

@@ -1,0 +1,87 @@
+/**
+ * Live values of hundreds of cells without React: every second each element with a data-shard
+ * attribute gets its colour, and its text and meter if it has them. Only what changed is touched.
+ */
+import { type RefObject, useCallback, useEffect, useRef } from 'react';
+import { exact, format } from '@/lib/format';
+import { useLive } from '@/live/LiveProvider';
+import { type ColourMetric, heat } from './colours';
+
+interface Painted {
+  shard: string;
+  element: HTMLElement;
+  value: HTMLElement | null;
+  meter: HTMLElement | null;
+  percent: number | null;
+}
+
+interface Options {
+  root: RefObject<HTMLElement | null>;
+  topic: string;
+  metric: ColourMetric;
+  /** Bytes one shard may use; 0 when unlimited. */
+  shardLimit: number;
+  /** Anything whose change means other elements. */
+  version: unknown;
+}
+
+export function usePainter({ root, topic, metric, shardLimit, version }: Options): void {
+  const live = useLive();
+  const cells = useRef<Painted[]>([]);
+  const top = useRef<HTMLElement | null>(null);
+
+  const paint = useCallback(() => {
+    const ring = live.ring(topic);
+    const edge = live.edge();
+    const values = new Map<string, number>();
+    let max = 0;
+    for (const { shard } of cells.current) {
+      if (values.has(shard)) continue;
+      const value = ring.latest(shard, metric.metric, edge);
+      values.set(shard, value);
+      if (value > max) max = value;
+    }
+    for (const cell of cells.current) {
+      const value = values.get(cell.shard) ?? Number.NaN;
+      colour(cell, heat(value, max));
+      if (cell.value) write(cell.value, format(metric.unit, value));
+      if (cell.meter) {
+        const used = ring.latest(cell.shard, 'used_memory', edge);
+        fill(cell.meter, used, shardLimit);
+      }
+    }
+    if (top.current) write(top.current, max ? format(metric.unit, max) : '–');
+  }, [live, topic, metric, shardLimit]);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: version stands for the rendered elements
+  useEffect(() => {
+    const elements = root.current?.querySelectorAll<HTMLElement>('[data-shard]') ?? [];
+    cells.current = [...elements].map((element) => ({
+      shard: element.dataset.shard ?? '',
+      element,
+      value: element.querySelector<HTMLElement>('[data-value]'),
+      meter: element.querySelector<HTMLElement>('[data-meter]'),
+      percent: -1,
+    }));
+    top.current = root.current?.querySelector<HTMLElement>('[data-scale-top]') ?? null;
+    paint();
+    return live.onTick(paint);
+  }, [live, root, paint, version]);
+}
+
+function colour(cell: Painted, percent: number | null): void {
+  if (cell.percent === percent) return;
+  cell.percent = percent;
+  cell.element.style.setProperty('--heat', percent === null ? '0%' : `${percent}%`);
+  cell.element.toggleAttribute('data-unknown', percent === null);
+}
+
+function write(element: HTMLElement, text: string): void {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+function fill(meter: HTMLElement, used: number, limit: number): void {
+  const part = limit > 0 && !Number.isNaN(used) ? Math.min(1, used / limit) : 0;
+  meter.style.width = `${(part * 100).toFixed(1)}%`;
+  meter.parentElement?.setAttribute('title', `Memory ${exact('bytes', used)}`);
+}
