@@ -93,11 +93,15 @@ class _Console:
     """The few calls of a joining agent, without a client library that would stay in memory."""
 
     def __init__(self, url: str, fingerprint: str) -> None:
-        parts = urlsplit(url)
-        if parts.scheme != "https" or not parts.hostname:
+        try:
+            parts = urlsplit(url)
+            host, port = parts.hostname, parts.port or 443
+        except ValueError:
+            host = None
+        if not host or parts.scheme != "https":
             raise EnrolError(f"The console's URL must look like https://console:9443, not {url}.")
         self.url = f"https://{parts.netloc.rpartition('@')[2]}"
-        self._host, self._port = parts.hostname, parts.port or 443
+        self._host, self._port = host, port
         self._fingerprint = fingerprint
         self._context: ssl.SSLContext | None = None
 
@@ -167,6 +171,8 @@ def _der(pem: bytes) -> bytes:
 
 def _check_local(addr: str) -> None:
     """The console will call this address: it has to be one of this machine's."""
+    if not addr:
+        raise EnrolError("An agent needs the address that the console reaches it by (--address).")
     try:
         found = socket.getaddrinfo(addr, 0, type=socket.SOCK_STREAM)
         for family, kind, protocol, _, place in found:

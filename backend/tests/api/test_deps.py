@@ -1,0 +1,130 @@
+"""One request is one transaction, and it ends before the reply leaves."""
+
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+from fastapi import FastAPI, Request
+from fastapi.responses import JSONResponse
+from sqlalchemy import event
+
+from shardboard.api.deps import Admin, Editor, Tx, Viewer
+from shardboard.console import Console
+from shardboard.errors import ApiError, NotAcceptable
+from shardboard.services import events as services
+from shardboard.services.users import Principal
+from shardboard.state import cluster, events, users
+
+pytestmark = pytest.mark.store
+
+
+@pytest.fixture
+async def probe(console: Console) -> AsyncIterator[httpx.AsyncClient]:
+    """An application of a few handlers, called as the administrator."""
+    app = FastAPI()
+    app.state.console = console
+
+    @app.exception_handler(ApiError)
+    async def render(_: Request, error: ApiError) -> JSONResponse:
+        return JSONResponse({"error_code": error.code}, error.status)
+
+    @app.post("/write")
+    async def write(session: Tx, _: Admin, fail: bool = False) -> dict[str, str]:
+        services.record(session, "probe", "Something was written.", source="cluster")
+        await session.flush()
+        if fail:
+            raise NotAcceptable("no", "No.")
+        return {}
+
+    @app.get("/viewer")
+    async def viewer(principal: Viewer) -> Principal:
+        return principal
+
+    @app.get("/editor")
+    async def editor(principal: Editor) -> Principal:
+        return principal
+
+    @app.get("/admin")
+    async def admin(principal: Admin) -> Principal:
+        return principal
+
+    password = console.settings.admin_password
+    assert password is not None
+    transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+    auth = (console.settings.admin_user, password.get_secret_value())
+    async with httpx.AsyncClient(transport=transport, base_url="https://console", auth=auth) as opened:
+        yield opened
+
+
+async def written(console: Console) -> int:
+    async with console.store.read() as session:
+        return sum(row.type == "probe" for row in await events.page(session, newest_first=False))
+
+
+async def test_a_change_is_committed_before_the_reply(probe: httpx.AsyncClient, console: Console) -> None:
+    assert (await probe.post("/write")).status_code == 200
+    assert await written(console) == 1
+
+
+async def test_a_refusal_rolls_back(probe: httpx.AsyncClient, console: Console) -> None:
+    assert (await probe.post("/write", params={"fail": True})).status_code == 406
+    assert await written(console) == 0
+
+
+async def test_a_failed_commit_is_not_reported_as_success(probe: httpx.AsyncClient, console: Console) -> None:
+    await probe.get("/viewer")
+
+    def refuse(_: object) -> None:
+        raise RuntimeError("the disk is full")
+
+    event.listen(console.store.engine.sync_engine, "commit", refuse)
+    try:
+        assert (await probe.post("/write")).status_code == 500
+    finally:
+        event.remove(console.store.engine.sync_engine, "commit", refuse)
+    assert await written(console) == 0
+
+
+async def test_a_wrong_password_in_a_writing_request_does_not_wait_for_itself(
+    probe: httpx.AsyncClient, console: Console
+) -> None:
+    """The failure is counted in a transaction of its own; inside the request's it would wait for SQLite's write lock."""
+    reply = await probe.post("/write", auth=(console.settings.admin_user, "wrong password"), timeout=5)
+    assert (reply.status_code, reply.json()["error_code"]) == (401, "invalid_credentials")
+    async with console.store.read() as session:
+        admin = await users.by_email(session, console.settings.admin_user)
+    assert admin is not None
+    assert admin.failed_logins == 1
+    assert await written(console) == 0
+
+
+@pytest.mark.parametrize(
+    ("role", "allowed"),
+    [
+        ("admin", {"viewer", "editor", "admin"}),
+        ("cluster_member", {"viewer", "editor"}),
+        ("db_member", {"viewer", "editor"}),
+        ("cluster_viewer", {"viewer"}),
+        ("db_viewer", {"viewer"}),
+        ("user_manager", {"viewer"}),
+        ("none", set()),
+        ("made up", set()),
+    ],
+)
+async def test_roles(probe: httpx.AsyncClient, console: Console, role: str, allowed: set[str]) -> None:
+    async with console.store.begin() as session:
+        admin = await users.by_email(session, console.settings.admin_user)
+        assert admin is not None
+        admin.role = role
+    statuses = {name: (await probe.get(f"/{name}")).status_code for name in ("viewer", "editor", "admin")}
+    assert statuses == {name: 200 if name in allowed else 403 for name in statuses}
+
+
+async def test_a_threshold_of_0_turns_the_lockout_off_and_nothing_else(
+    probe: httpx.AsyncClient, console: Console
+) -> None:
+    async with console.store.begin() as session:
+        (await cluster.load(session)).policy = {"login_lockout_threshold": 0}
+    for _ in range(7):
+        assert (await probe.get("/viewer", auth=(console.settings.admin_user, "wrong password"))).status_code == 401
+    assert (await probe.get("/viewer")).status_code == 200

@@ -1,0 +1,138 @@
+"""Joining over HTTP."""
+
+import logging
+import shlex
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from shardboard.app import create_app
+from shardboard.bus import Bus
+from shardboard.console import Console
+from shardboard.driver.fake import FACTS
+from shardboard.state import nodes, users
+
+pytestmark = pytest.mark.store
+
+
+@pytest.fixture
+async def agent(console: Console) -> AsyncIterator[httpx.AsyncClient]:
+    """Without credentials."""
+    async with httpx.AsyncClient(
+        transport=httpx.ASGITransport(create_app(console)), base_url="https://console"
+    ) as opened:
+        yield opened
+
+
+def body(token: str) -> dict[str, Any]:
+    key = ec.generate_private_key(ec.SECP256R1())
+    request = x509.CertificateSigningRequestBuilder().subject_name(x509.Name([])).sign(key, hashes.SHA256())
+    csr = request.public_bytes(serialization.Encoding.PEM).decode()
+    return {
+        "token": token,
+        "csr": csr,
+        "addr": "127.0.0.1",
+        "agent_port": 9700,
+        "facts": FACTS.model_dump(),
+    }
+
+
+async def token_of(client: httpx.AsyncClient) -> str:
+    return str((await client.post("/v1/join_tokens")).json()["token"])
+
+
+async def test_from_token_to_node(
+    client: httpx.AsyncClient, agent: httpx.AsyncClient, console: Console, bus: Bus, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    token = await token_of(client)
+    with bus.listen("nodes") as joined:
+        reply = await agent.post("/v1/bootstrap/join", json=body(token))
+    assert reply.status_code == 200
+    assert joined.drain() == [("nodes", 1)]
+    assert reply.json().keys() == {"node_uid", "certificate", "ca", "cluster_name"}
+    assert (reply.json()["node_uid"], reply.json()["cluster_name"]) == (1, "shardboard.local")
+    async with console.store.read() as session:
+        (node,) = await nodes.every(session)
+    assert (node.addr, node.facts) == ("127.0.0.1", FACTS.model_dump())
+    assert token.split(".")[1] not in caplog.text
+
+
+async def test_the_ca_is_public(agent: httpx.AsyncClient, console: Console) -> None:
+    reply = await agent.get("/v1/ca")
+    assert (reply.status_code, reply.text) == (200, console.authority.ca_pem)
+    assert reply.headers["content-type"].startswith("text/plain")
+
+
+@pytest.mark.parametrize(
+    ("asked", "url"),
+    [
+        ("localhost", "https://localhost:9443"),
+        ("127.0.0.1:8080", "https://127.0.0.1:9443"),
+        ("[::1]", "https://[::1]:9443"),
+    ],
+)
+async def test_the_command_can_be_pasted(client: httpx.AsyncClient, asked: str, url: str) -> None:
+    reply = await client.post(f"http://{asked}/v1/join_tokens", json={"ttl": 60, "address": "10.0.0.7; rm -rf"})
+    command = shlex.split(reply.json()["command"])
+    token = reply.json()["token"]
+    assert command == ["shardboard", "agent", "--join", url, "--token", token, "--address", "10.0.0.7; rm -rf"]
+
+
+async def test_the_command_names_a_host_that_the_certificate_holds_for(
+    client: httpx.AsyncClient, console: Console
+) -> None:
+    command = (await client.post("http://elsewhere.example/v1/join_tokens")).json()["command"]
+    assert shlex.split(command)[3].split("/")[2].split(":")[0] in console.authority.names
+
+
+@pytest.mark.parametrize("ttl", [59, 3601, "600", 1.5])
+async def test_bad_ttl(client: httpx.AsyncClient, ttl: object) -> None:
+    assert (await client.post("/v1/join_tokens", json={"ttl": ttl})).status_code == 400
+
+
+async def test_only_an_administrator_makes_tokens(
+    client: httpx.AsyncClient, agent: httpx.AsyncClient, console: Console
+) -> None:
+    assert (await agent.post("/v1/join_tokens")).status_code == 401
+    async with console.store.begin() as session:
+        admin = await users.by_email(session, console.settings.admin_user)
+        assert admin is not None
+        admin.role = "cluster_member"
+    assert (await client.post("/v1/join_tokens")).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("changes", "status", "code"),
+    [
+        ({"token": "sb1.wrong.00"}, 401, "access_denied"),
+        ({"token": 5}, 400, "bad_request"),
+        ({"csr": "garbage"}, 406, "invalid_certificate"),
+        ({"csr": "x" * 20000}, 400, "bad_request"),
+        ({"addr": "0.0.0.0"}, 406, "config_error"),  # noqa: S104
+        ({"agent_port": 80}, 400, "bad_request"),
+        ({"agent_port": 70000}, 400, "bad_request"),
+        ({"facts": {}}, 400, "bad_request"),
+        ({"facts": {**FACTS.model_dump(), "stranger": 1}}, 400, "bad_request"),
+    ],
+)
+async def test_bad_bodies(
+    client: httpx.AsyncClient,
+    agent: httpx.AsyncClient,
+    console: Console,
+    changes: dict[str, object],
+    status: int,
+    code: str,
+) -> None:
+    token = await token_of(client)
+    reply = await agent.post("/v1/bootstrap/join", json={**body(token), **changes})
+    assert (reply.status_code, reply.json()["error_code"]) == (status, code)
+    assert token.split(".")[1] not in reply.text
+    async with console.store.read() as session:
+        assert await nodes.every(session) == []
+    assert (await agent.post("/v1/bootstrap/join", json=body(token))).status_code == 200, "the token is still good"

@@ -1,0 +1,148 @@
+"""Tokens for scripts, and the list of users."""
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+
+import httpx
+import jwt
+import pytest
+
+from shardboard.app import create_app
+from shardboard.console import Console
+from shardboard.services import passwords
+from shardboard.state import cluster, events, users
+from shardboard.state.users import User
+
+pytestmark = pytest.mark.store
+
+VIEWER = ("viewer@example.org", "a viewer's password")
+
+
+@pytest.fixture
+async def anonymous(console: Console) -> AsyncIterator[httpx.AsyncClient]:
+    async with httpx.AsyncClient(
+        transport=httpx.ASGITransport(create_app(console)), base_url="https://console"
+    ) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def viewer(console: Console) -> tuple[str, str]:
+    async with console.store.begin() as session:
+        session.add(
+            User(
+                email=VIEWER[0],
+                name="Viewer",
+                password_hash=await passwords.hashed(VIEWER[1]),
+                role="cluster_viewer",
+                created_at=datetime.now(UTC),
+            )
+        )
+    return VIEWER
+
+
+async def lifetime(console: Console, token: str) -> int:
+    async with console.store.read() as session:
+        payload = jwt.decode(token, (await cluster.load(session)).jwt_secret, ["HS256"])
+    return int(payload["exp"] - payload["iat"])
+
+
+@pytest.mark.parametrize("scheme", ["JWT", "Bearer", "jwt", "bearer"])
+async def test_a_token_in_place_of_the_password(
+    client: httpx.AsyncClient, anonymous: httpx.AsyncClient, console: Console, scheme: str
+) -> None:
+    token = (await client.post("/v1/users/authorize")).json()["access_token"]
+    assert await lifetime(console, token) == 300
+    header = {"Authorization": f"{scheme} {token}"}
+    assert (await anonymous.get("/v1/users", headers=header)).status_code == 200
+    renewed = (await anonymous.post("/v1/users/refresh_jwt", headers=header, json={"ttl": 900})).json()["access_token"]
+    assert renewed != token
+    assert await lifetime(console, renewed) == 900
+
+
+async def test_making_a_token_is_audited(client: httpx.AsyncClient, console: Console) -> None:
+    await client.post("/v1/users/authorize")
+    async with console.store.read() as session:
+        (event,) = [e for e in await events.page(session, newest_first=False) if e.type == "login"]
+        admin = await users.by_email(session, console.settings.admin_user)
+    assert (event.source, event.originator) == ("cluster", console.settings.admin_user)
+    assert admin is not None
+    assert admin.last_login is not None
+
+
+@pytest.mark.parametrize("ttl", [1, 86400])
+async def test_ttl(client: httpx.AsyncClient, console: Console, ttl: int) -> None:
+    reply = await client.post("/v1/users/authorize", json={"ttl": ttl})
+    assert await lifetime(console, reply.json()["access_token"]) == ttl
+
+
+@pytest.mark.parametrize("ttl", [0, -1, 86401, "300", 1.5, None, True])
+async def test_bad_ttl(client: httpx.AsyncClient, ttl: object) -> None:
+    reply = await client.post("/v1/users/authorize", json={"ttl": ttl})
+    assert (reply.status_code, reply.json().get("field")) == (400, "ttl")
+
+
+async def test_tokens_make_no_tokens_and_passwords_renew_none(
+    client: httpx.AsyncClient, anonymous: httpx.AsyncClient
+) -> None:
+    token = (await client.post("/v1/users/authorize")).json()["access_token"]
+    reply = await anonymous.post("/v1/users/authorize", headers={"Authorization": f"JWT {token}"})
+    assert reply.status_code == 401
+    assert (await client.post("/v1/users/refresh_jwt")).status_code == 401
+    assert (await anonymous.post("/v1/users/authorize")).status_code == 401
+
+
+async def test_the_list_holds_no_secrets(client: httpx.AsyncClient, console: Console) -> None:
+    reply = await client.get("/v1/users")
+    (user,) = reply.json()
+    assert user["email"] == console.settings.admin_user
+    assert (user["uid"], user["role"], user["role_uids"], user["status"]) == (1, "admin", [1], "active")
+    assert "argon2" not in reply.text
+    assert (await client.get("/v1/users/1")).json() == user
+
+
+@pytest.mark.parametrize("uid", ["2", "0", "-1", "99999999999999999999"])
+async def test_unknown_users_are_404(client: httpx.AsyncClient, uid: str) -> None:
+    reply = await client.get(f"/v1/users/{uid}")
+    assert (reply.status_code, reply.json()["error_code"]) == (404, "user_not_exist")
+
+
+async def test_only_administrators_see_users(anonymous: httpx.AsyncClient, viewer: tuple[str, str]) -> None:
+    reply = await anonymous.get("/v1/users", auth=viewer)
+    assert (reply.status_code, reply.json()["error_code"]) == (403, "unauthorized_action")
+    assert (await anonymous.get("/v1/users")).status_code == 401
+    assert (await anonymous.get("/v1/session", auth=viewer)).json()["role"] == "cluster_viewer"
+
+
+async def test_a_password_is_verified_once_a_minute_until_it_changes(
+    client: httpx.AsyncClient, console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    verified = []
+    real = passwords.matches
+
+    async def counting(password: str, password_hash: str | None) -> bool:
+        verified.append(password_hash)
+        return await real(password, password_hash)
+
+    monkeypatch.setattr(passwords, "matches", counting)
+    for _ in range(3):
+        assert (await client.get("/v1/users")).status_code == 200
+    assert len(verified) == 1
+    async with console.store.begin() as session:
+        admin = await users.by_email(session, console.settings.admin_user)
+        assert admin is not None
+        admin.password_hash = await passwords.hashed("changed meanwhile")
+    assert (await client.get("/v1/users")).status_code == 401
+    assert len(verified) == 2
+
+
+def test_a_remembered_password_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: clock[0])
+    verifier = passwords.Verifier()
+    verifier.remember("a", "b", "hash")
+    assert verifier.remembers("a", "b", "hash")
+    assert not verifier.remembers("ab", "", "hash"), "parts cannot be shifted into each other"
+    assert not verifier.remembers("a", "b", "other hash")
+    clock[0] = 61.0
+    assert not verifier.remembers("a", "b", "hash")

@@ -1,0 +1,224 @@
+"""The command line: what is typed reaches the right place, and what goes wrong is said in a sentence."""
+
+import argparse
+import asyncio
+import json
+import logging
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from shardboard import cli
+from shardboard.agent.enrol import EnrolError
+from shardboard.agent.settings import AgentSettings
+from shardboard.bus import Bus
+from shardboard.db import Store
+from shardboard.services.join import Applicant, admit
+from shardboard.services.users import first_start
+from shardboard.settings import Settings
+from shardboard.tls import Authority
+
+
+@pytest.fixture(autouse=True)
+def state_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Nothing of the environment that the tests run in counts."""
+    for name in list(os.environ):
+        if name.startswith("SHARDBOARD_"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("SHARDBOARD_STATE_DIR", str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[AgentSettings]:
+    """What agents were started with, instead of starting them."""
+    calls: list[AgentSettings] = []
+
+    def run_agent(settings: AgentSettings) -> int:
+        calls.append(settings)
+        return 0
+
+    monkeypatch.setattr("shardboard.agent.app.run_agent", run_agent)
+    return calls
+
+
+@pytest.fixture
+def console_state(state_dir: Path) -> Settings:
+    """A console that has been started once."""
+    settings = Settings()
+
+    async def start() -> None:
+        store = Store(settings.store_url, Bus())
+        await store.migrate()
+        async with store.begin() as session:
+            await first_start(session, settings)
+        await store.close()
+
+    asyncio.run(start())
+    Authority.load(settings)
+    return settings
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("1", 1), ("8GiB", 8 * 2**30), ("8 gib", 8 * 2**30), ("500MB", 500_000_000), ("2T", 2 * 10**12), ("3ki", 3072)],
+)
+def test_sizes(text: str, size: int) -> None:
+    assert cli.byte_size(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "0", "-1", "8Gi B", "1.5GiB", "i", "8iB", "GiB", "1e9"])
+def test_sizes_that_are_none(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match="such as 8GiB"):
+        cli.byte_size(text)
+
+
+def test_an_agent_gets_what_was_typed(started: list[AgentSettings], tmp_path: Path) -> None:
+    arguments = "agent --join https://c:9443 --token T --address 127.0.0.2 --port 9701 --memory 1GiB --park --state-dir"
+    assert cli.main([*arguments.split(), str(tmp_path)]) == 0
+    assert started == [
+        AgentSettings(
+            address="127.0.0.2",
+            join="https://c:9443",
+            token="T",
+            port=9701,
+            state_dir=tmp_path,
+            memory=2**30,
+            park=True,
+        )
+    ]
+
+
+def test_an_agent_takes_its_token_from_a_file_or_the_environment(
+    started: list[AgentSettings], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHARDBOARD_JOIN_TOKEN", "from-environment")
+    cli.main(["agent", "--address", "127.0.0.1"])
+    assert "SHARDBOARD_JOIN_TOKEN" not in os.environ, "the shards must not inherit it"
+    (tmp_path / "token").write_text("from-file\n")
+    cli.main(["agent", "--address", "127.0.0.1", "--token-file", str(tmp_path / "token")])
+    cli.main(["agent", "--address", "127.0.0.1"])
+    assert [settings.token for settings in started] == ["from-environment", "from-file", None]
+
+
+def test_a_token_file_that_is_missing(started: list[AgentSettings], capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["agent", "--address", "127.0.0.1", "--token-file", "/nonexistent"]) == 1
+    assert "cannot be read" in capsys.readouterr().err
+    assert started == []
+
+
+def test_an_agent_that_cannot_join_says_why(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(_: AgentSettings) -> int:
+        raise EnrolError("The join token has expired.")
+
+    monkeypatch.setattr("shardboard.agent.app.run_agent", refuse)
+    assert cli.main(["agent", "--address", "127.0.0.1"]) == 1
+    assert capsys.readouterr().err == "shardboard: The join token has expired.\n"
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "",
+        "agent",
+        "agent --address a --port 80",
+        "agent --address a --port x",
+        "agent --address a --memory lots",
+        "agent --address a --token t --token-file f",
+        "token --count 0",
+        "token --ttl 59",
+        "status --password secret",
+        "nonsense",
+    ],
+)
+def test_mistakes_are_told_by_argparse(typed: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        cli.main(typed.split())
+    assert stop.value.code == 2
+    assert "usage:" in capsys.readouterr().err
+
+
+def test_a_token_that_really_admits(
+    console_state: Settings, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    assert cli.main(["token"]) == 0
+    token = capsys.readouterr().out.strip()
+    assert token.split(".")[1] not in caplog.text
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    request = x509.CertificateSigningRequestBuilder().subject_name(x509.Name([])).sign(key, hashes.SHA256())
+    csr = request.public_bytes(serialization.Encoding.PEM).decode()
+
+    async def join() -> int:
+        authority = Authority.existing(console_state)
+        store = Store(console_state.store_url, Bus())
+        async with store.begin() as session:
+            admission = await admit(session, authority, Applicant(token, csr, "127.0.0.1", 9700, {}))
+        await store.close()
+        return admission.node_uid
+
+    assert asyncio.run(join()) == 1
+
+
+def test_tokens_in_files(console_state: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    directory = tmp_path / "tokens"
+    assert cli.main(["token", "--count", "3", "--out-dir", str(directory)]) == 0
+    assert capsys.readouterr().out == ""
+    files = sorted(directory.iterdir())
+    assert [file.name for file in files] == ["token-1", "token-2", "token-3"]
+    assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
+    assert len({file.read_text() for file in files}) == 3
+
+
+def test_tokens_need_a_console(state_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["token"]) == 1
+    assert "start it first" in capsys.readouterr().err
+    assert list(state_dir.iterdir()) == []
+
+
+def test_status_needs_a_password_from_the_environment(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["status"]) == 1
+    assert "SHARDBOARD_ADMIN_PASSWORD" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("url", ["https://127.0.0.1:1", "nonsense", "https://no-such-host.invalid"])
+def test_status_of_an_unreachable_console(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], url: str
+) -> None:
+    monkeypatch.setenv("SHARDBOARD_ADMIN_PASSWORD", "a secret password")
+    assert cli.main(["status", "--url", url]) == 1
+    said = capsys.readouterr().err
+    assert "cannot be reached" in said
+    assert "secret" not in said
+
+
+def test_a_console_with_a_short_password_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SHARDBOARD_ADMIN_PASSWORD", "short")
+    assert cli.main(["console"]) == 1
+    assert "8 to 256 characters" in capsys.readouterr().err
+
+
+def test_openapi(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["openapi", str(tmp_path / "openapi.json")]) == 0
+    assert cli.main(["openapi"]) == 0
+    text = (tmp_path / "openapi.json").read_text()
+    assert capsys.readouterr().out == text
+    assert {"/v1/session", "/v1/join_tokens", "/v1/users/authorize"} <= json.loads(text)["paths"].keys()
+
+
+def test_the_commands_start_quickly() -> None:
+    """Heavy imports wait until a command needs them."""
+    code = "import sys, shardboard.cli; sys.exit(bool({'fastapi', 'sqlalchemy', 'cryptography'} & set(sys.modules)))"
+    subprocess.run([sys.executable, "-c", code], check=True)
