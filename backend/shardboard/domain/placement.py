@@ -78,8 +78,9 @@ class _Plan:
         return min(
             self._open(avoid),
             key=lambda room: (
-                self._by_role[room.node_uid, role],
+                # Before the number of replicas: counting those first put all replicas of some node on one other.
                 self._partners[avoid, room.node_uid] if avoid is not None else 0,
+                self._by_role[room.node_uid, role],
                 room.shards + self._placed[room.node_uid],
                 room.node_uid,
             ),
