@@ -28,6 +28,8 @@ log = logging.getLogger(__name__)
 
 READY_SECONDS = 30
 """How long a new process may take until its socket answers."""
+ANSWER_SECONDS = 2
+"""How long a living process may take to say who it is."""
 STOP_SECONDS = 20
 
 
@@ -86,7 +88,7 @@ class Supervisor:
         """Find the shards of an earlier run of this agent; start those that were parked."""
         self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
         alive = _engines_by_directory()
-        parked = []
+        living, parked = [], []
         for directory in sorted(self._root.iterdir()):
             record = ShardRecord.load(directory)
             if record is None:
@@ -99,11 +101,12 @@ class Supervisor:
             self.shards[record.spec.uid] = shard
             process = alive.get(directory.resolve())
             if process is not None:
-                await self._settle(shard, process)
+                living.append(self._settle(shard, process))
             elif record.parked or not (directory / render.LOG).exists():
                 parked.append(shard)
             else:
                 self._mark_died(shard, "its process ended while the agent was away")
+        await asyncio.gather(*living)
         await self._run(parked)
 
     async def start(self, request: StartShards) -> list[ShardOutcome]:
@@ -178,6 +181,9 @@ class Supervisor:
             log.info("shard %s answered its shutdown with: %s", shard.record.spec.uid, error)
         await _gone(shard)
         if _alive(shard):
+            # Nothing was saved: should it end later, it must not be started again from whatever is on the disk.
+            shard.record = shard.record.model_copy(update={"parked": False})
+            shard.record.save(shard.directory)
             log.error("shard %s did not stop; it stays running", shard.record.spec.uid)
 
     async def _run(self, shards: list[Shard]) -> None:
@@ -217,11 +223,12 @@ class Supervisor:
     async def _settle(self, shard: Shard, process: psutil.Process) -> bool:
         """Take a living process into care; False while it does not answer yet."""
         try:
-            info = await (await shard.connect()).execute("INFO", "server")
-        except EngineError:
-            if shard.record.pid is None:
+            async with asyncio.timeout(ANSWER_SECONDS):
+                info = await (await shard.connect()).execute("INFO", "server")
+        except (EngineError, TimeoutError):
+            if shard.popen is not None:
                 return False
-            info = ""  # known from before, busy now: the sampler will reach it later
+            info = ""  # started by an earlier agent, busy now: the sampler will reach it later
         run_id = next((line[7:] for line in info.splitlines() if line.startswith("run_id:")), shard.record.run_id)
         started_at = process.create_time()
         before = (shard.record.pid, shard.record.started_at, shard.record.run_id)
@@ -270,11 +277,14 @@ class Supervisor:
 
 
 def _engines_by_directory() -> dict[Path, psutil.Process]:
-    found = {}
+    """The oldest engine process in each directory: younger ones are its children, which save or copy and then end."""
+    found: dict[Path, psutil.Process] = {}
     for process in psutil.process_iter(["name"]):
         if process.info["name"] in ("valkey-server", "redis-server"):
             try:
-                found[Path(process.cwd())] = process
+                other = found.setdefault(Path(process.cwd()), process)
+                if process.create_time() < other.create_time():
+                    found[Path(process.cwd())] = process
             except psutil.Error:
                 continue  # it ended, or is not ours to look at
     return found

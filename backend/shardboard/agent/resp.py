@@ -56,7 +56,7 @@ class Connection(asyncio.Protocol):
             os.close(directory)
         try:
             await connection.execute("AUTH", user, password)
-        except EngineError:
+        except BaseException:  # who waits no longer must not leave a connection behind
             connection.close()
             raise
         return connection
