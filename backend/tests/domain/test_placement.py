@@ -1,0 +1,136 @@
+"""Placement: what must hold for every plan, whatever the nodes look like."""
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shardboard.domain.placement import NoRoom, Placed, Room, place
+
+GIB = 2**30
+
+rooms = st.lists(
+    st.builds(Room, st.just(0), st.integers(-GIB, 20 * GIB), st.integers(0, 8), st.integers(0, 12)), max_size=7
+).map(lambda drawn: [Room(uid, room.free_memory, room.shards, room.max_shards) for uid, room in enumerate(drawn, 1)])
+policies = st.sampled_from(["sparse", "dense"])
+
+
+def equal_rooms(count: int, *, free: int = 100 * GIB, most: int = 512) -> list[Room]:
+    return [Room(uid, free, 0, most) for uid in range(1, count + 1)]
+
+
+def plan(
+    nodes: list[Room],
+    pairs: int,
+    *,
+    replication: bool = True,
+    policy: str = "sparse",
+    memory: int = 0,
+    overbooking: bool = False,
+) -> list[Placed]:
+    return place(
+        nodes, pairs=pairs, replication=replication, policy=policy, shard_memory=memory, overbooking=overbooking
+    )
+
+
+@given(rooms, st.integers(1, 12), st.booleans(), policies, st.integers(0, 4 * GIB), st.booleans())
+def test_every_plan_is_whole_and_keeps_the_limits(
+    nodes: list[Room], pairs: int, replication: bool, policy: str, memory: int, overbooking: bool
+) -> None:
+    try:
+        placed = plan(nodes, pairs, replication=replication, policy=policy, memory=memory, overbooking=overbooking)
+    except NoRoom as refusal:
+        assert str(refusal).endswith(".")
+        return
+    primary = {shard.pair: shard.node_uid for shard in placed if shard.role == "master"}
+    replica = {shard.pair: shard.node_uid for shard in placed if shard.role == "slave"}
+    assert sorted(primary) == list(range(pairs))
+    assert sorted(replica) == (list(range(pairs)) if replication else [])
+    assert all(replica[pair] != primary[pair] for pair in replica)
+    for room in nodes:
+        held = sum(shard.node_uid == room.node_uid for shard in placed)
+        assert room.shards + held <= room.max_shards or held == 0
+        assert overbooking or memory == 0 or held * memory <= room.free_memory or held == 0
+
+
+@given(rooms, st.integers(1, 8), st.booleans(), policies, st.randoms(use_true_random=False))
+def test_the_order_of_the_nodes_changes_nothing(
+    nodes: list[Room], pairs: int, replication: bool, policy: str, random: object
+) -> None:
+    shuffled = list(nodes)
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    outcomes = []
+    for order in (nodes, shuffled):
+        try:
+            outcomes.append(plan(order, pairs, replication=replication, policy=policy, memory=GIB))
+        except NoRoom as refusal:
+            outcomes.append(str(refusal))
+    assert outcomes[0] == outcomes[1]
+
+
+@given(st.integers(1, 9), st.integers(1, 40), st.booleans())
+def test_sparse_spreads_primaries_evenly_over_equal_nodes(count: int, pairs: int, replication: bool) -> None:
+    nodes = equal_rooms(count + 1)
+    placed = plan(nodes, pairs, replication=replication)
+    for role in ("master", "slave") if replication else ("master",):
+        held = Counter(shard.node_uid for shard in placed if shard.role == role)
+        numbers = [held[room.node_uid] for room in nodes]
+        assert max(numbers) - min(numbers) <= (1 if role == "master" else 2)
+
+
+@given(st.integers(3, 8), st.integers(1, 60))
+def test_the_load_of_a_lost_node_is_shared_by_all_others(count: int, pairs: int) -> None:
+    placed = plan(equal_rooms(count), pairs)
+    primary = {shard.pair: shard.node_uid for shard in placed if shard.role == "master"}
+    heirs = {uid: Counter({other: 0 for other in range(1, count + 1) if other != uid}) for uid in range(1, count + 1)}
+    for shard in placed:
+        if shard.role == "slave":
+            heirs[primary[shard.pair]][shard.node_uid] += 1
+    for shares in heirs.values():
+        assert max(shares.values()) - min(shares.values()) <= 1
+
+
+@given(st.integers(2, 6), st.integers(1, 6), st.integers(1, 30))
+def test_dense_uses_as_few_nodes_as_can_be(count: int, fit: int, pairs: int) -> None:
+    nodes = equal_rooms(count, free=fit * GIB)
+    if pairs > count * fit:
+        with pytest.raises(NoRoom):
+            plan(nodes, pairs, replication=False, policy="dense", memory=GIB)
+        return
+    placed = plan(nodes, pairs, replication=False, policy="dense", memory=GIB)
+    assert len({shard.node_uid for shard in placed}) == -(-pairs // fit)
+
+
+def test_dense_with_replicas_uses_two_nodes() -> None:
+    placed = plan(equal_rooms(5), 6, policy="dense")
+    assert len({shard.node_uid for shard in placed if shard.role == "master"}) == 1
+    assert len({shard.node_uid for shard in placed}) == 2
+
+
+def test_dense_prefers_the_roomiest_node() -> None:
+    nodes = [Room(1, 4 * GIB, 0, 512), Room(2, 9 * GIB, 0, 512)]
+    assert {shard.node_uid for shard in plan(nodes, 3, replication=False, policy="dense", memory=GIB)} == {2}
+
+
+def test_memory_is_not_counted_when_overbooking_is_allowed() -> None:
+    nodes = equal_rooms(2, free=GIB)
+    with pytest.raises(NoRoom):
+        plan(nodes, 2, memory=GIB)
+    assert len(plan(nodes, 2, memory=GIB, overbooking=True)) == 4
+
+
+@pytest.mark.parametrize(
+    ("nodes", "memory", "sentence"),
+    [
+        ([], 0, "There is no node that accepts shards; add a node first."),
+        (equal_rooms(1), 0, "Replication needs at least two nodes"),
+        (equal_rooms(2, most=1), 0, "node 1 has 100.0 GiB to give and runs 0 of at most 1 shards"),
+        (equal_rooms(2, free=3 * GIB), 2 * GIB, "no room left after 2 shards: node 1 has 3.0 GiB to give"),
+        ([Room(1, -GIB, 3, 9), Room(2, -GIB, 3, 9)], GIB, "node 1 has 0.0 GiB to give"),
+    ],
+)
+def test_a_refusal_says_why(nodes: list[Room], memory: int, sentence: str) -> None:
+    with pytest.raises(NoRoom) as refusal:
+        plan(nodes, 2, memory=memory)
+    assert sentence in str(refusal.value)

@@ -1,0 +1,34 @@
+"""Slot ranges: complete, disjoint, balanced."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shardboard.domain import slots
+
+
+@given(st.integers(1, slots.SLOTS))
+def test_ranges_are_contiguous_complete_and_balanced(count: int) -> None:
+    ranges = slots.split(count)
+    assert len(ranges) == count
+    assert ranges[0][0] == 0
+    assert ranges[-1][1] == slots.SLOTS - 1
+    assert all(after[0] == before[1] + 1 for before, after in zip(ranges, ranges[1:], strict=False))
+    sizes = {last - first + 1 for first, last in ranges}
+    assert min(sizes) >= 1
+    assert max(sizes) - min(sizes) <= 1
+
+
+def test_three_ranges_are_those_that_valkey_cli_makes() -> None:
+    assert slots.split(3) == [(0, 5460), (5461, 10922), (10923, 16383)]
+
+
+@pytest.mark.parametrize("count", [0, -1, slots.SLOTS + 1])
+def test_impossible_counts_are_refused(count: int) -> None:
+    with pytest.raises(ValueError, match=f"into {count} ranges"):
+        slots.split(count)
+
+
+@pytest.mark.parametrize(("first", "last", "text"), [(0, 8191, "0-8191"), (7, 7, "7")])
+def test_rendering(first: int, last: int, text: str) -> None:
+    assert slots.render(first, last) == text

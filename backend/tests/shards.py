@@ -1,0 +1,208 @@
+"""Real shards for tests: nodes on loopback addresses of this test's own, each a Supervisor with valkey-server processes."""
+
+import asyncio
+import inspect
+import os
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from shardboard.agent.contract import (
+    BdbSpec,
+    CommandResult,
+    ShardCommand,
+    ShardOutcome,
+    ShardReport,
+    ShardSpec,
+    StartShards,
+)
+from shardboard.agent.processes import Shard, Supervisor
+from shardboard.agent.settings import AgentSettings
+from shardboard.domain import slots
+from shardboard.domain.creation import Wanted, next_step
+from shardboard.driver import cluster
+from shardboard.driver.cluster import Engine, ShardRef
+from shardboard.driver.ports import NodeRef
+
+FIRST_PORT = 20000
+BUS_OFFSET = 5000
+PASSWORD = "test-admin-password"
+
+_numbers = count(1)
+
+ENGINE = Engine(
+    uid=1,
+    cluster=True,
+    admin_password=PASSWORD,
+    client_password="",
+    default_user=True,
+    maxmemory=0,
+    eviction_policy="noeviction",
+    appendonly=False,
+    appendfsync_always=False,
+    save=[],
+    maxclients=1000,
+)
+
+
+class Farm:
+    """Some nodes and their supervisors. Implements what `driver.cluster` needs of `ports.Agents`, without HTTP between."""
+
+    def __init__(self, root: Path, size: int) -> None:
+        # 127/8 is all loopback: with addresses of its own a test meets no port of another run.
+        block = os.getpid() % 250 + 1
+        self.settings = {
+            uid: AgentSettings(address=f"127.7.{block}.{next(_numbers) % 254 + 1}", state_dir=root / f"node{uid}")
+            for uid in range(1, size + 1)
+        }
+        self.nodes = [NodeRef(uid, settings.address, 9700) for uid, settings in self.settings.items()]
+        self.supervisors = {uid: Supervisor(settings) for uid, settings in self.settings.items()}
+        self.root = root
+
+    def __getitem__(self, uid: int) -> Supervisor:
+        return self.supervisors[uid]
+
+    async def restart_agent(self, uid: int = 1, **changes: Any) -> Supervisor:
+        """What a new agent process on the same state directory finds; the old one does nothing more."""
+        for shard in self.supervisors[uid].shards.values():
+            shard.disconnect()
+        self.supervisors[uid] = Supervisor(replace(self.settings[uid], **changes))
+        await self.supervisors[uid].adopt()
+        return self.supervisors[uid]
+
+    async def shards(self, node: NodeRef) -> list[ShardReport]:
+        self[node.uid].check()
+        return [shard.report() for shard in self[node.uid].shards.values()]
+
+    async def start(self, node: NodeRef, request: StartShards) -> list[ShardOutcome]:
+        return await self[node.uid].start(request)
+
+    async def remove(self, node: NodeRef, uids: Sequence[int]) -> list[ShardOutcome]:
+        return await self[node.uid].remove(list(uids))
+
+    async def command(self, node: NodeRef, commands: Sequence[ShardCommand]) -> list[CommandResult]:
+        return [
+            CommandResult(uid=asked.uid, ok=True, reply=str(await ask(self[node.uid].shards[asked.uid], *asked.argv)))
+            for asked in commands
+        ]
+
+    def engines(self) -> list[psutil.Process]:
+        """Every engine process that runs anywhere below this farm's directory, whoever keeps track of it."""
+        return engines_below(self.root)
+
+
+@asynccontextmanager
+async def farm(root: Path, size: int = 1) -> AsyncIterator[Farm]:
+    """`size` empty nodes, numbered from 1. Whatever they started is gone afterwards."""
+    opened = Farm(root, size)
+    try:
+        for supervisor in opened.supervisors.values():
+            await supervisor.adopt()
+        yield opened
+    finally:
+        for supervisor in opened.supervisors.values():
+            await supervisor.remove(list(supervisor.shards))
+        for process in opened.engines():
+            process.kill()
+
+
+def engines_below(root: Path) -> list[psutil.Process]:
+    found = []
+    for process in psutil.process_iter(["name"]):
+        try:
+            if process.info["name"] == "valkey-server" and Path(process.cwd()).is_relative_to(root.resolve()):
+                found.append(process)
+        except psutil.Error:
+            continue
+    return found
+
+
+def lone(uid: int = 1, **changes: Any) -> ShardSpec:
+    """A shard outside cluster mode."""
+    port = FIRST_PORT + uid
+    fields: dict[str, Any] = {
+        "uid": uid,
+        "bdb_uid": 1,
+        "engine_id": f"{uid:040x}",
+        "port": port,
+        "bus_port": port + BUS_OFFSET,
+        "role": "master",
+    }
+    return ShardSpec(**fields | changes)
+
+
+def request(*shards: ShardSpec, **changes: Any) -> StartShards:
+    """Start these shards outside cluster mode; `changes` are those of the database."""
+    fields: dict[str, Any] = {
+        "uid": 1,
+        "cluster": False,
+        "peers": [],
+        "admin_password": PASSWORD,
+        "client_password": "",
+        "maxmemory": 0,
+        "eviction_policy": "noeviction",
+        "appendonly": False,
+        "appendfsync": "everysec",
+        "save": [],
+        "node_timeout_ms": 5000,
+        "hz": 10,
+        "maxclients": 1000,
+    }
+    return StartShards(bdb=BdbSpec(**fields | changes), shards=list(shards))
+
+
+def layout(nodes: Sequence[NodeRef], pairs: int, *, replication: bool, first_uid: int = 1) -> list[ShardRef]:
+    """Primaries on the nodes in turn, each replica one node further."""
+    ranges = slots.split(pairs)
+    roles = ("master", "slave") if replication else ("master",)
+    return [
+        ShardRef(
+            uid=first_uid + pair + pairs * step,
+            node=nodes[(pair + step) % len(nodes)],
+            pair=pair,
+            role=role,
+            slots=ranges[pair],
+            port=FIRST_PORT + first_uid + pair + pairs * step,
+            bus_port=FIRST_PORT + first_uid + pair + pairs * step + BUS_OFFSET,
+            engine_id=f"{0xABC000 + first_uid + pair + pairs * step:040x}",
+        )
+        for step, role in enumerate(roles)
+        for pair in range(pairs)
+    ]
+
+
+async def bring_up(agents: Farm, engine: Engine, shards: Sequence[ShardRef], seconds: float = 20) -> None:
+    """As the creation loop does it."""
+    wanted = [Wanted(shard.uid, shard.node.uid, shard.role, shard.pair) for shard in shards]
+    async with asyncio.timeout(seconds):
+        while True:
+            step = next_step(wanted, await cluster.look(agents, shards, cluster=engine.cluster))
+            assert not step.failed, step.failed
+            if step.done:
+                return
+            refused = await cluster.start(agents, engine, shards, step.start)
+            assert not refused, refused
+            await cluster.take_over(agents, [shard for shard in shards if shard.uid in step.promote])
+            await asyncio.sleep(0.02)
+
+
+async def ask(shard: Shard, *argv: str) -> Any:
+    """One command as the admin user."""
+    return await (await shard.connect()).execute(*argv)
+
+
+async def until(condition: Callable[[], Any], seconds: float = 10) -> Any:
+    """Wait until `condition` (a plain or a coroutine function) gives something true, and return that."""
+    async with asyncio.timeout(seconds):
+        while True:
+            found = condition()
+            if inspect.isawaitable(found):
+                found = await found
+            if found:
+                return found
+            await asyncio.sleep(0.01)
