@@ -1,10 +1,16 @@
-"""Databases over HTTP: create, read, change, delete, and what is refused."""
+"""Databases over HTTP: create, read, change, flush, delete."""
 
-from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
+from shardboard.console import Console
+from shardboard.state import actions, bdbs, shards
+from shardboard.state.bdbs import Bdb
+from shardboard.state.users import User
+
+GOOD: dict[str, Any] = {"name": "db", "memory_size": 100_000_000}
 PAPER = {
     "name": "api-benchmark",
     "replication": False,
@@ -20,11 +26,231 @@ PAPER = {
     "shard_key_regex": [{"regex": ".*\\{(?!<tag>.*\\}\\}\\}.*"}, {"regex": "(?!<tag>.*)"}],
 }
 
+pytestmark = pytest.mark.usefixtures("nodes")
 
-async def test_create(client: httpx.AsyncClient, nodes: Any) -> None:
-    reply = await client.post("/v1/bdbs", json={"name": "db", "memory_size": 100_000_000})
+
+async def created(client: httpx.AsyncClient, **changes: Any) -> dict[str, Any]:
+    reply = await client.post("/v1/bdbs", json={**GOOD, **changes})
     assert reply.status_code == 200, reply.text
-    bdb = reply.json()
-    assert bdb["status"] == "pending"
-    assert (await client.get(f"/v1/bdbs/{bdb['uid']}")).json() == bdb
+    answer: dict[str, Any] = reply.json()
+    return answer
+
+
+async def activate(console: Console, uid: int) -> None:
+    """What the loop does when every shard serves."""
+    async with console.store.begin() as session:
+        bdb = await bdbs.by_uid(session, uid)
+        assert bdb is not None
+        bdb.status, bdb.action_uid = "active", None
+
+
+async def test_create_answers_pending_with_an_action(client: httpx.AsyncClient) -> None:
+    bdb = await created(client)
+    assert (bdb["uid"], bdb["status"], bdb["progress"], bdb["port"]) == (1, "pending", 0, 0)
+    assert bdb["endpoints"][0]["port"] == 12000
+    assert bdb["endpoints"][0]["addr"] == ["10.0.0.1"]
+    assert bdb["shard_list"] == [1]
+    assert (await client.get("/v1/bdbs/1")).json() == bdb
     assert (await client.get("/v1/bdbs")).json() == [bdb]
+    action = (await client.get(f"/v2/actions/{bdb['action_uid']}")).json()
+    assert (action["name"], action["status"]) == ("SMCreateBDB", "queued")
+
+
+@pytest.mark.parametrize("count", [1, 360, 512])
+async def test_the_published_example_works_as_printed(client: httpx.AsyncClient, console: Console, count: int) -> None:
+    bdb = await created(client, **{**PAPER, "shards_count": count})
+    assert {name: bdb[name] for name in PAPER} == {**PAPER, "shards_count": count}
+    assert bdb["endpoints"][0]["port"] == 12345
+    assert len(bdb["endpoints"][0]["addr"]) == min(count, 3)
+    log = (await client.get("/v1/logs?severity=WARNING&bdb_uid=1")).json()
+    assert any("read as the standard policy" in event["description"] for event in log)
+    assert any("version 4.0" in event["description"] and "Valkey 8.0.1" in event["description"] for event in log)
+    assert any("overbooking" in event["description"] for event in log)
+    async with console.store.read() as session:
+        rows = await shards.of_bdb(session, 1)
+    assert sum(row.slot_last - row.slot_first + 1 for row in rows) == 16384
+
+
+async def test_memory_is_counted_when_policy_says_so(client: httpx.AsyncClient) -> None:
+    policy = await client.put("/v1/cluster/policy", json={"shards_overbooking": False})
+    assert policy.json()["shards_overbooking"] is False
+    reply = await client.post("/v1/bdbs", json=PAPER)
+    assert (reply.status_code, reply.json()["error_code"]) == (406, "insufficient_resources")
+    assert "GiB" in reply.json()["description"]
+    await created(client, memory_size=8 * 2**30)
+    assert (await client.post("/v1/bdbs", json={**GOOD, "memory_size": 8 * 2**30 + 1})).status_code == 406
+
+
+async def test_fields_of_the_full_object_are_kept_and_echoed(client: httpx.AsyncClient) -> None:
+    bdb = await created(client, max_pipelined=500, slave_ha=True, metrics_from_the_future=[1, {"a": None}])
+    assert (bdb["max_pipelined"], bdb["slave_ha"]) == (500, True)
+    assert bdb["metrics_from_the_future"] == [1, {"a": None}]
+    (event,) = (await client.get("/v1/logs?severity=WARNING")).json()
+    assert event["description"].endswith("without effect: max_pipelined, metrics_from_the_future, slave_ha.")
+
+
+async def test_a_database_can_be_created_from_the_object_of_another(client: httpx.AsyncClient) -> None:
+    first = await created(client, sharding=True, shards_count=3, replication=True)
+    again = await client.post("/v1/bdbs", json={**first, "uid": 0, "name": "copy"})
+    assert again.status_code == 200, again.text
+    assert again.json()["uid"] == 2
+    assert again.json()["endpoints"][0]["port"] == 12001
+
+
+@pytest.mark.parametrize("flag", ["?dry_run", "?dry_run=true", "?dry_run=1"])
+async def test_dry_run_writes_nothing(client: httpx.AsyncClient, flag: str) -> None:
+    reply = await client.post(f"/v1/bdbs{flag}", json={**GOOD, "replication": True})
+    assert reply.status_code == 200
+    assert (reply.json()["uid"], len(reply.json()["shard_list"])) == (1, 2)
+    assert "action_uid" not in reply.json()
+    assert (await client.get("/v1/bdbs")).json() == []
+    assert (await client.get("/v2/actions")).json() == []
+    assert (await client.post("/v1/bdbs?dry_run=false", json=GOOD)).json()["action_uid"]
+
+
+async def test_fields_projects(client: httpx.AsyncClient) -> None:
+    await created(client)
+    assert (await client.get("/v1/bdbs?fields=uid,name")).json() == [{"uid": 1, "name": "db"}]
+    assert (await client.get("/v1/bdbs/1?fields=uid, status, nothing")).json() == {"uid": 1, "status": "pending"}
+
+
+async def test_explicit_uid(client: httpx.AsyncClient) -> None:
+    assert (await created(client, uid=41))["uid"] == 41
+    assert (await created(client))["uid"] == 42
+
+
+async def test_update(client: httpx.AsyncClient, console: Console) -> None:
+    await created(client, sharding=True, shards_count=3)
+    await activate(console, 1)
+    present = (await client.get("/v1/bdbs/1")).json()
+    changes = {
+        "name": "renamed",
+        "memory_size": 200_000_000,
+        "tags": [{"key": "env", "value": "prod"}],
+        "eviction_policy": "allkeys-lru",
+    }
+    reply = await client.put("/v1/bdbs/1", json={**present, **changes})
+    assert reply.status_code == 200, reply.text
+    assert {name: reply.json()[name] for name in changes} == changes
+    assert reply.json()["status"] == "active-change-pending"
+    action = (await client.get(f"/v2/actions/{reply.json()['action_uid']}")).json()
+    assert action["name"] == "SMUpdateBDB"
+    assert {event["type"] for event in (await client.get("/v1/logs")).json()} >= {"bdb_updated", "bdb_name_updated"}
+    assert (await client.put("/v1/bdbs/1", json={"name": "again"})).json()["error_code"] == "busy"
+
+
+async def test_update_without_a_difference_starts_nothing(client: httpx.AsyncClient, console: Console) -> None:
+    await created(client)
+    await activate(console, 1)
+    present = (await client.get("/v1/bdbs/1")).json()
+    reply = await client.put("/v1/bdbs/1", json={**present, "port": present["endpoints"][0]["port"]})
+    assert (reply.status_code, reply.json()) == (200, present)
+
+
+async def test_update_dry_run(client: httpx.AsyncClient, console: Console) -> None:
+    await created(client)
+    await activate(console, 1)
+    reply = await client.put("/v1/bdbs/1?dry_run", json={"name": "other"})
+    assert reply.json()["name"] == "other"
+    assert (await client.get("/v1/bdbs/1")).json()["name"] == "db"
+
+
+@pytest.mark.parametrize(
+    ("changes", "status", "code"),
+    [
+        ({"port": 13000}, 406, "not_supported"),
+        ({"sharding": True, "shards_count": 2}, 406, "not_supported"),
+        ({"shards_count": 513}, 406, "invalid_sharding"),
+        ({"replication": True}, 406, "not_supported"),
+        ({"data_persistence": "aof"}, 406, "not_supported"),
+        ({"authentication_redis_pass": "new"}, 406, "not_supported"),
+        ({"uid": 9}, 406, "not_supported"),
+        ({"bigstore": True}, 406, "not_supported"),
+        ({"name": "a b"}, 406, "name_violation"),
+        ({"name": ""}, 406, "missing_db_name"),
+        ({"memory_size": -1}, 400, "bad_request"),
+        ({"memory_size": 1}, 406, "replication_size_violation"),
+        ({"eviction_policy": "x"}, 406, "eviction_policy_violation"),
+        ({"tags": "x"}, 400, "bad_request"),
+    ],
+)
+async def test_update_refused(
+    client: httpx.AsyncClient, console: Console, changes: dict[str, Any], status: int, code: str
+) -> None:
+    await created(client)
+    await activate(console, 1)
+    before = (await client.get("/v1/bdbs/1")).json()
+    reply = await client.put("/v1/bdbs/1", json=changes)
+    assert (reply.status_code, reply.json()["error_code"]) == (status, code)
+    assert (await client.get("/v1/bdbs/1")).json() == before
+
+
+@pytest.mark.parametrize("body", [None, b"null", b"{}"])
+async def test_flush(client: httpx.AsyncClient, console: Console, body: bytes | None) -> None:
+    await created(client)
+    assert (await client.put("/v1/bdbs/1/flush")).status_code == 409
+    await activate(console, 1)
+    headers = {"Content-Type": "application/json"} if body else {}
+    reply = await client.put("/v1/bdbs/1/flush", content=body, headers=headers)
+    assert reply.status_code == 200, reply.text
+    assert reply.json()["status"] == "active-change-pending"
+    assert (await client.get(f"/v2/actions/{reply.json()['action_uid']}")).json()["name"] == "SMFlushBDB"
+    assert (await client.put("/v1/bdbs/1/explode")).status_code == 404
+
+
+async def test_delete(client: httpx.AsyncClient, console: Console) -> None:
+    await created(client)
+    await activate(console, 1)
+    reply = await client.delete("/v1/bdbs/1")
+    assert (reply.status_code, reply.json()["status"]) == (200, "delete-pending")
+    assert reply.json()["shard_list"] == []
+    assert (await client.delete("/v1/bdbs/1")).json()["error_code"] == "busy"
+    async with console.store.read() as session:
+        assert [shard.desired for shard in await shards.occupying(session)] == ["absent"]
+    # What is still being removed keeps its port and its uid.
+    assert (await created(client))["endpoints"][0]["port"] == 12001
+
+
+async def test_delete_while_pending_ends_the_creation(client: httpx.AsyncClient, console: Console) -> None:
+    bdb = await created(client)
+    assert (await client.delete("/v1/bdbs/1")).status_code == 200
+    async with console.store.read() as session:
+        action = await actions.by_uid(session, bdb["action_uid"])
+    assert action is not None
+    assert action.status == "failed"
+    assert "deleted while it was being created" in action.error
+
+
+async def test_delete_after_failures(client: httpx.AsyncClient, console: Console) -> None:
+    await created(client)
+    async with console.store.begin() as session:
+        bdb = await session.get_one(Bdb, 1)
+        bdb.status, bdb.action_uid = "creation-failed", None
+    assert (await client.delete("/v1/bdbs/1")).status_code == 200
+    async with console.store.begin() as session:
+        (await session.get_one(Bdb, 1)).action_uid = None
+    assert (await client.delete("/v1/bdbs/1")).status_code == 200
+
+
+@pytest.mark.parametrize("uid", ["2", "0", "-1", "x", "9" * 40])
+async def test_unknown_uid(client: httpx.AsyncClient, uid: str) -> None:
+    for method, path in (("GET", ""), ("PUT", ""), ("DELETE", ""), ("PUT", "/flush"), ("GET", "/shards")):
+        reply = await client.request(method, f"/v1/bdbs/{uid}{path}", json={} if method == "PUT" else None)
+        assert reply.status_code == 404, (method, path)
+        assert reply.json()["error_code"] in ("db_not_found", "not_found")
+
+
+@pytest.mark.parametrize(("role", "may_edit"), [("db_viewer", False), ("db_member", True), ("none", None)])
+async def test_roles(client: httpx.AsyncClient, console: Console, role: str, may_edit: bool | None) -> None:
+    await created(client, authentication_redis_pass="s3cret")
+    async with console.store.begin() as session:
+        user = await session.get_one(User, 1)
+        user.role = role
+    shown = await client.get("/v1/bdbs/1")
+    if may_edit is None:
+        assert shown.status_code == 403
+        return
+    assert shown.json()["authentication_redis_pass"] == ("s3cret" if may_edit else "")
+    assert (await client.post("/v1/bdbs?dry_run", json=GOOD)).status_code == (200 if may_edit else 403)
+    assert (await client.get("/v1/logs")).status_code == (200 if may_edit else 403)
+    assert (await client.put("/v1/cluster", json={})).status_code == 403

@@ -1,0 +1,187 @@
+"""What makes a wanted database valid."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shardboard.domain import bdb_rules
+from shardboard.domain.bdb_rules import Surroundings
+from shardboard.schemas.cluster import POLICY_DEFAULTS
+from shardboard.services.bdb_drafts import complete
+
+GIB = 2**30
+
+
+def wanted(**given: Any) -> dict[str, Any]:
+    return complete({"name": "db", "memory_size": GIB, **given}, POLICY_DEFAULTS)
+
+
+def around(**changes: Any) -> Surroundings:
+    empty: dict[str, Any] = {
+        "taken_uids": (),
+        "taken_ports": (),
+        "reserved_ports": (10050,),
+        "eligible_nodes": (1, 2, 3),
+        "known_nodes": (1, 2, 3),
+    }
+    return Surroundings(**{**empty, **changes})
+
+
+def code_of(**given: Any) -> str | None:
+    fault = bdb_rules.of_itself(wanted(**given))
+    return fault.code if fault else None
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"name": "a"},
+        {"name": "a" * 63},
+        {"name": "A-9"},
+        {"port": 10000},
+        {"port": 19999},
+        {"memory_size": 0},
+        {"memory_size": bdb_rules.MIN_SHARD_MEMORY},
+        {"sharding": True, "shards_count": 1},
+        {"sharding": True, "shards_count": 512, "memory_size": 512 * bdb_rules.MIN_SHARD_MEMORY},
+        {"sharding": True, "oss_cluster": True, "shards_count": 6, "replication": True},
+        {"data_persistence": "snapshot", "snapshot_policy": [{"secs": 3600, "writes": 1}]},
+        {"data_persistence": "aof", "aof_policy": "appendfsync-always"},
+        {"version": "4.0"},
+        {"redis_version": "7.4"},
+        {"version": "7.2.4", "redis_version": "7.2"},
+        {"tags": [{"key": str(number), "value": ""} for number in range(30)]},
+        {"backup_interval": 3600},
+    ],
+)
+def test_valid(given: dict[str, Any]) -> None:
+    assert bdb_rules.of_itself(wanted(**given)) is None
+
+
+@pytest.mark.parametrize(
+    ("given", "code"),
+    [
+        ({"name": ""}, "missing_db_name"),
+        ({"name": "a" * 64}, "name_violation"),
+        ({"name": "a b"}, "name_violation"),
+        ({"name": "-a"}, "name_violation"),
+        ({"name": "a-"}, "name_violation"),
+        ({"name": "ä"}, "name_violation"),
+        ({"name": "a\n"}, "name_violation"),
+        ({"port": 9999}, "port_unavailable"),
+        ({"port": 20000}, "port_unavailable"),
+        ({"port": -1}, "port_unavailable"),
+        ({"port": 10050}, "port_unavailable"),
+        ({"memory_size": -1}, "bad_request"),
+        ({"memory_size": 2**63}, "bad_request"),
+        ({"memory_size": 1}, "replication_size_violation"),
+        ({"memory_size": bdb_rules.MIN_SHARD_MEMORY, "replication": True}, "replication_size_violation"),
+        ({"sharding": True, "shards_count": 0}, "invalid_sharding"),
+        ({"sharding": True, "shards_count": 513}, "invalid_sharding"),
+        ({"shards_count": 2}, "invalid_sharding"),
+        ({"sharding": True, "shard_key_regex": [{"regex": "x"}]}, "invalid_sharding"),
+        ({"sharding": True, "hash_slots_policy": "legacy"}, "invalid_sharding"),
+        ({"oss_cluster": True}, "invalid_oss_cluster_configuration"),
+        ({"oss_cluster": True, "sharding": True, "proxy_policy": "single"}, "invalid_oss_cluster_configuration"),
+        ({"oss_cluster": True, "sharding": True, "hash_slots_policy": "legacy"}, "invalid_oss_cluster_configuration"),
+        (
+            {"oss_cluster": True, "sharding": True, "shard_key_regex": [{"regex": "x"}]},
+            "invalid_oss_cluster_configuration",
+        ),
+        ({"proxy_policy": "some"}, "invalid_proxy_policy"),
+        ({"shards_placement": "here"}, "bad_request"),
+        ({"eviction_policy": "never"}, "eviction_policy_violation"),
+        ({"data_persistence": "often"}, "invalid_data_persistence"),
+        ({"aof_policy": "appendfsync-no"}, "invalid_data_persistence"),
+        ({"data_persistence": "snapshot"}, "invalid_data_persistence"),
+        (
+            {"data_persistence": "snapshot", "snapshot_policy": [{"secs": 0, "writes": 1}]},
+            "invalid_data_persistence",
+        ),
+        ({"tags": [{"key": "a", "value": "1"}, {"key": "a", "value": "2"}]}, "invalid_bdb_tags"),
+        ({"tags": [{"key": "", "value": ""}]}, "invalid_bdb_tags"),
+        ({"tags": [{"key": "k" * 65, "value": ""}]}, "invalid_bdb_tags"),
+        ({"tags": [{"key": "k", "value": "v" * 129}]}, "invalid_bdb_tags"),
+        ({"tags": [{"key": str(number), "value": ""} for number in range(31)]}, "invalid_bdb_tags"),
+        ({"version": "latest"}, "invalid_version"),
+        ({"version": "99.9"}, "invalid_version"),
+        ({"version": "7.2.4", "redis_version": "7.4"}, "invalid_version"),
+        ({"backup": True}, "missing_backup_interval"),
+        ({"backup": True, "backup_interval": 3600}, "not_supported"),
+        ({"type": "memcached"}, "not_supported"),
+        ({"bigstore": True}, "not_supported"),
+        ({"crdt": True}, "not_supported"),
+        ({"tls_mode": "enabled"}, "not_supported"),
+        ({"ssl": True}, "not_supported"),
+        ({"module_list": [{"module_name": "search"}]}, "missing_module"),
+        ({"rack_aware": True}, "not_rack_aware"),
+        ({"replica_sources": [{"uri": "redis://x"}]}, "not_supported"),
+        ({"roles_permissions": [{"role_uid": 1, "redis_acl_uid": 1}]}, "redis_acl_unsupported"),
+        ({"shards_blueprint": [{"nodes": []}]}, "bad_shards_blueprint"),
+        ({"authentication_redis_pass": "with space"}, "bad_request"),
+        ({"authentication_redis_pass": "x" * 513}, "bad_request"),
+        ({"maxclients": 0}, "bad_request"),
+        ({"max_connections": -1}, "bad_request"),
+        ({"uid": -1}, "bad_request"),
+    ],
+)
+def test_invalid(given: dict[str, Any], code: str) -> None:
+    assert code_of(**given) == code
+
+
+def test_among_others() -> None:
+    def code(around: Surroundings, **given: Any) -> str | None:
+        fault = bdb_rules.among_others(wanted(**given), around)
+        return fault.code if fault else None
+
+    assert code(around()) is None
+    assert code(around(taken_uids=(7,)), uid=7) == "uid_exists"
+    assert code(around(taken_ports=(12000,)), port=12000) == "port_unavailable"
+    assert code(around(reserved_ports=(12000,)), port=12000) == "port_unavailable"
+    assert code(around(eligible_nodes=(1,)), replication=True) == "replication_node_violation"
+    assert code(around(eligible_nodes=(1,))) is None
+    assert code(around(), use_nodes=["9"]) == "bad_request"
+
+
+@given(st.sets(st.integers(bdb_rules.PORT_FIRST, bdb_rules.PORT_LAST), max_size=50))
+def test_assigned_port_is_free_and_in_range(taken: set[int]) -> None:
+    port = bdb_rules.first_free_port(taken)
+    assert port is not None
+    assert port not in taken
+    assert port != bdb_rules.PORT_RESERVED
+    assert bdb_rules.PORT_FIRST <= port <= bdb_rules.PORT_LAST
+
+
+def test_ports_run_out() -> None:
+    assert bdb_rules.first_free_port(range(12000, 20000)) == 10000
+    assert bdb_rules.first_free_port(range(10000, 20000)) is None
+
+
+@given(
+    st.fixed_dictionaries(
+        {
+            "name": st.text(max_size=70),
+            "memory_size": st.integers(),
+            "port": st.integers(),
+            "shards_count": st.integers(-5, 600),
+            "sharding": st.booleans(),
+            "replication": st.booleans(),
+            "oss_cluster": st.booleans(),
+            "version": st.text(max_size=8) | st.sampled_from(["4.0", "7.2", "8.0.1"]),
+            "eviction_policy": st.text(max_size=12) | st.sampled_from(bdb_rules.EVICTION_POLICIES),
+            "tags": st.lists(st.fixed_dictionaries({"key": st.text(max_size=70), "value": st.text(max_size=140)})),
+        }
+    )
+)
+def test_every_fault_is_a_sentence_with_a_code_and_a_field(given: dict[str, Any]) -> None:
+    fault = bdb_rules.of_itself(wanted(**given))
+    if fault is None:
+        assert 1 <= given["shards_count"] <= 512
+        assert given["memory_size"] >= 0
+    else:
+        assert fault.code.replace("_", "").isalpha()
+        assert fault.sentence.endswith(".")
+        assert fault.field

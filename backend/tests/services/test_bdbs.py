@@ -1,0 +1,84 @@
+"""Ports, nodes and uids that a new database gets."""
+
+from typing import Any
+
+import pytest
+
+from shardboard.console import Console
+from shardboard.services import bdbs as service
+from shardboard.services import cluster
+from shardboard.services.users import Principal
+from shardboard.state import shards
+from shardboard.state.bdbs import Bdb
+from shardboard.state.nodes import Node
+from shardboard.state.shards import Shard
+
+WHO = Principal("admin@example.org", "admin")
+
+pytestmark = pytest.mark.usefixtures("nodes")
+
+
+async def create(console: Console, **given: Any) -> tuple[Bdb, list[Shard]]:
+    async with console.store.begin() as session:
+        bdb, rows = await service.create(session, {"name": "db", "memory_size": 2**30, **given}, WHO)
+        return bdb, list(rows)
+
+
+async def test_one_seed_per_node_serves_the_endpoint(console: Console) -> None:
+    bdb, rows = await create(console, sharding=True, shards_count=6, replication=True, shards_placement="sparse")
+    seeds = [row for row in rows if row.port == bdb.port]
+    assert sorted(seed.node_uid for seed in seeds) == [1, 2, 3]
+    assert all(seed.role == "master" for seed in seeds)
+    for node_uid in (1, 2, 3):
+        held = [row for row in rows if row.node_uid == node_uid]
+        assert sorted(row.bus_port for row in held) == [25000, 25001, 25002, 25003]
+        assert all(row.port in (row.bus_port - 5000, bdb.port) for row in held)
+
+
+async def test_replicas_share_slots_with_their_primary_but_not_the_node(console: Console) -> None:
+    _, rows = await create(console, sharding=True, shards_count=6, replication=True)
+    for pair in range(6):
+        primary, replica = [row for row in rows if row.pair == pair]
+        assert (primary.role, replica.role) == ("master", "slave")
+        assert (primary.slot_first, primary.slot_last) == (replica.slot_first, replica.slot_last)
+        assert primary.node_uid != replica.node_uid
+    assert len({row.engine_id for row in rows}) == 12
+
+
+async def test_ports_of_databases_being_removed_stay_taken(console: Console) -> None:
+    first, rows = await create(console)
+    async with console.store.begin() as session:
+        await service.delete(session, first.uid, WHO)
+    second, more = await create(console, use_nodes=[str(rows[0].node_uid)])
+    assert second.port == first.port + 1
+    assert more[0].bus_port == rows[0].bus_port + 1
+
+
+async def test_reserved_port_of_the_cluster_is_skipped(console: Console) -> None:
+    async with console.store.begin() as session:
+        await cluster.update(session, {"reserved_ports": [12000, 12001]}, WHO)
+    bdb, _ = await create(console)
+    assert bdb.port == 12002
+
+
+@pytest.mark.parametrize("given", [{"avoid_nodes": ["1", "3"]}, {"use_nodes": ["2"]}])
+async def test_chosen_nodes(console: Console, given: dict[str, Any]) -> None:
+    _, rows = await create(console, sharding=True, shards_count=3, **given)
+    assert {row.node_uid for row in rows} == {2}
+
+
+async def test_lost_and_closed_nodes_get_no_shards(console: Console) -> None:
+    async with console.store.begin() as session:
+        (await session.get_one(Node, 1)).agent_status = "lost"
+        (await session.get_one(Node, 3)).accept_servers = False
+    _, rows = await create(console, sharding=True, shards_count=3)
+    assert {row.node_uid for row in rows} == {2}
+
+
+async def test_dry_run_leaves_the_counters(console: Console) -> None:
+    async with console.store.begin() as session:
+        bdb, _ = await service.create(session, {"name": "db", "memory_size": 2**30}, WHO, dry_run=True)
+    assert bdb.uid == 1
+    async with console.store.read() as session:
+        assert await shards.occupying(session) == []
+    assert (await create(console))[0].uid == 1
