@@ -14,9 +14,7 @@ export function useBdb(uid: number) {
 
 export const createBdb = (body: CreateBdb) => request<Bdb>('POST', '/v1/bdbs', body);
 
-export type BdbUpdate = Partial<
-  Pick<Bdb, 'name' | 'memory_size' | 'tags' | 'eviction_policy'>
->;
+export type BdbUpdate = Partial<Pick<Bdb, 'name' | 'memory_size' | 'tags' | 'eviction_policy'>>;
 
 export const updateBdb = (uid: number, body: BdbUpdate) =>
   request<Bdb>('PUT', `/v1/bdbs/${uid}`, body);

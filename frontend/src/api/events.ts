@@ -9,10 +9,7 @@ const page = (offset: number) =>
   request<LogEvent[]>('GET', `/v1/logs?order=desc&limit=${EVENT_PAGE}&offset=${offset}`);
 
 /** Newest first, each event once. */
-export function mergeEvents(
-  known: readonly LogEvent[],
-  more: readonly LogEvent[],
-): LogEvent[] {
+export function mergeEvents(known: readonly LogEvent[], more: readonly LogEvent[]): LogEvent[] {
   const byUid = new Map(known.map((event) => [event.uid, event]));
   for (const event of more) byUid.set(event.uid, event);
   return [...byUid.values()].sort((a, b) => b.uid - a.uid);

@@ -11,8 +11,8 @@ import {
 import { ApiError } from '@/api/http';
 import { sessionQuery } from '@/api/session';
 import { Frame } from './layout/Frame';
-import { LoginPage } from './routes/login';
 import { NotFoundPage, RouteError } from './routes/fallback';
+import { LoginPage } from './routes/login';
 import { OverviewPage } from './routes/overview';
 import { eventSearch, frameSearch, loginSearch, metricsSearch, shardsSearch } from './search';
 

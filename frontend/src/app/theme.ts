@@ -14,10 +14,32 @@ const accent: MantineColorsTuple = [
   '#12316e',
 ];
 
+const dark: MantineColorsTuple = [
+  '#e5e9ef',
+  '#c3cad4',
+  '#9ca7b6',
+  '#6b7686',
+  '#4a5464',
+  '#2b323c',
+  '#1f242c',
+  '#171b21',
+  '#101318',
+  '#0b0d11',
+];
+
+/** Input first, help below: fields in a row stay aligned whatever the length of their help. */
+const field = {
+  defaultProps: {
+    size: 'sm',
+    inputWrapperOrder: ['label', 'input', 'error', 'description'] as const,
+  },
+};
+const closable = { closeButtonProps: { 'aria-label': 'Close' } };
+
 export const theme = createTheme({
   fontFamily: "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif",
   fontFamilyMonospace: 'var(--mono)',
-  colors: { accent },
+  colors: { accent, dark },
   primaryColor: 'accent',
   primaryShade: { light: 6, dark: 6 },
   defaultRadius: 'sm',
@@ -25,13 +47,16 @@ export const theme = createTheme({
   respectReducedMotion: true,
   components: {
     Button: { defaultProps: { size: 'xs' } },
-    TextInput: { defaultProps: { size: 'sm' } },
-    NumberInput: { defaultProps: { size: 'sm' } },
-    NativeSelect: { defaultProps: { size: 'sm' } },
+    TextInput: field,
+    PasswordInput: field,
+    NumberInput: field,
+    NativeSelect: field,
+    InputWrapper: { defaultProps: { inputWrapperOrder: field.defaultProps.inputWrapperOrder } },
+    Drawer: { defaultProps: closable },
     SegmentedControl: { defaultProps: { size: 'xs' } },
     Tooltip: { defaultProps: { openDelay: 300, multiline: true, maw: 320, withArrow: true } },
     Menu: { defaultProps: { shadow: 'sm', transitionProps: { duration: 80 } } },
-    Modal: { defaultProps: { transitionProps: { duration: 100 }, overlayProps: { opacity: 0.5 } } },
+    Modal: { defaultProps: { ...closable, transitionProps: { duration: 100 } } },
   },
 });
 

@@ -77,6 +77,21 @@ export function format(unit: Unit, value: number | null | undefined): string {
   return withUnit(significant(value / divisor), prefix, unit);
 }
 
+/** As `format`, without the unit a heading already says: "94.2 k", "1.8 MiB", "97 %". */
+export function brief(unit: Unit, value: number | null | undefined): string {
+  if (unit === 'ops' || unit === 'perSecond') return format('count', value);
+  if (unit === 'bytesPerSecond') return format('bytes', value);
+  if (unit === 'cores') return format('plain', value);
+  return format(unit, value);
+}
+
+/** What `brief` leaves out. */
+export function unitWord(unit: Unit): string {
+  if (unit === 'bytesPerSecond') return 'per second';
+  if (unit === 'perSecond') return 'per second';
+  return unit === 'ops' || unit === 'cores' ? SUFFIX[unit] : '';
+}
+
 /** The whole number behind a shortened one, for tooltips. */
 export function exact(unit: Unit, value: number | null | undefined): string {
   if (!isKnown(value)) return UNKNOWN;

@@ -48,14 +48,22 @@ export function DataTable<T>(props: Props<T>) {
                 style={{ width: column.width, textAlign: column.align }}
                 data-optional={column.optional || undefined}
                 aria-sort={
-                  sort?.id === column.id ? (sort.descending ? 'descending' : 'ascending') : undefined
+                  sort?.id === column.id
+                    ? sort.descending
+                      ? 'descending'
+                      : 'ascending'
+                    : undefined
                 }
               >
                 {column.sort ? (
                   <button type="button" onClick={() => sortBy(column.id)}>
                     {column.header}
                     {sort?.id === column.id &&
-                      (sort.descending ? <IconChevronDown size={12} /> : <IconChevronUp size={12} />)}
+                      (sort.descending ? (
+                        <IconChevronDown size={12} />
+                      ) : (
+                        <IconChevronUp size={12} />
+                      ))}
                   </button>
                 ) : (
                   column.header

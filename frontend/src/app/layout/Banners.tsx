@@ -1,7 +1,7 @@
 /** Only what needs a look now: the stream is lost, a node is lost, shards are down. */
 import { Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
+import { Link, useLocation } from '@tanstack/react-router';
 import { bdbsQuery } from '@/api/bdbs';
 import { nodesQuery } from '@/api/nodes';
 import { shardsQuery } from '@/api/shards';
@@ -14,6 +14,7 @@ import classes from './Frame.module.css';
 
 export function Banners() {
   const stream = useStreamState();
+  const { pathname } = useLocation();
   const nodes = useQuery(nodesQuery).data;
   const shards = useQuery(shardsQuery).data;
   const bdbs = useQuery(bdbsQuery).data;
@@ -21,7 +22,8 @@ export function Banners() {
     <div role="status">
       {stream.phase === 'lost' && <StreamLost {...stream} />}
       {troubles(nodes, shards, bdbs)
-        .filter((trouble) => trouble.banner)
+        // The overview itself begins with them.
+        .filter((trouble) => trouble.banner && pathname !== '/')
         .map((trouble) => (
           <div key={trouble.text} className={classes.banner} data-tone={trouble.tone}>
             <StatusIcon tone={trouble.tone} />
@@ -41,7 +43,15 @@ export function Banners() {
   );
 }
 
-function StreamLost({ since, attempt, retryAt }: { since: number; attempt: number; retryAt: number }) {
+function StreamLost({
+  since,
+  attempt,
+  retryAt,
+}: {
+  since: number;
+  attempt: number;
+  retryAt: number;
+}) {
   const live = useLive();
   const now = useNow();
   const seconds = Math.max(0, Math.ceil((retryAt - now) / 1000));

@@ -1,7 +1,7 @@
 /** Breadcrumb, time range, live switch, search, theme and user. */
 import { ActionIcon, NativeSelect, Tooltip } from '@mantine/core';
-import { useNavigate, useSearch } from '@tanstack/react-router';
 import { IconHelp, IconSearch, IconZoomReset } from '@tabler/icons-react';
+import { useNavigate, useSearch } from '@tanstack/react-router';
 import { duration } from '@/lib/time';
 import { DEFAULT_RANGE, RANGES, type Range } from '../search';
 import { Crumbs } from './Crumbs';
@@ -44,13 +44,18 @@ function RangePicker() {
   const axis = usePageAxis();
   const choose = (seconds: Range) => {
     const next = { range: seconds === DEFAULT_RANGE ? undefined : seconds };
-    void navigate({ to: '.', search: (now) => ({ ...now, ...next, from: undefined, to: undefined }) });
+    void navigate({
+      to: '.',
+      search: (now) => ({ ...now, ...next, from: undefined, to: undefined }),
+    });
   };
   const zoomed = from !== undefined && to !== undefined;
   return (
     <>
       {zoomed && (
-        <Tooltip label={`Zoomed to ${duration(to - from)}: back to the range (double-click a chart)`}>
+        <Tooltip
+          label={`Zoomed to ${duration(to - from)}: back to the range (double-click a chart)`}
+        >
           <ActionIcon variant="light" aria-label="Reset zoom" onClick={() => axis.reset()}>
             <IconZoomReset size={16} />
           </ActionIcon>

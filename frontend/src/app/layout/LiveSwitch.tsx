@@ -25,7 +25,9 @@ export function LiveSwitch() {
 
   const describe = () => {
     const { last, p99 } = live.delay();
-    setHint(`Newest sample reached this page ${format('ms', last)} after it was taken (P99 ${format('ms', p99)})`);
+    setHint(
+      `Newest sample reached this page ${format('ms', last)} after it was taken (P99 ${format('ms', p99)})`,
+    );
   };
 
   return (

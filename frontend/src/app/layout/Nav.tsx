@@ -1,5 +1,5 @@
 /** The left navigation; folds to icons. */
-import { Link } from '@tanstack/react-router';
+
 import {
   IconDatabase,
   IconLayoutDashboard,
@@ -8,6 +8,7 @@ import {
   IconListDetails,
   IconServer2,
 } from '@tabler/icons-react';
+import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import classes from './Frame.module.css';
 
@@ -46,7 +47,12 @@ export function Nav() {
           <span className={classes.label}>{label}</span>
         </Link>
       ))}
-      <button type="button" className={`${classes.link} ${classes.collapse}`} onClick={toggle} aria-label={collapsed ? 'Expand navigation' : 'Collapse navigation'}>
+      <button
+        type="button"
+        className={`${classes.link} ${classes.collapse}`}
+        onClick={toggle}
+        aria-label={collapsed ? 'Expand navigation' : 'Collapse navigation'}
+      >
         <Fold size={18} stroke={1.6} aria-hidden />
         <span className={classes.label}>Collapse</span>
       </button>

@@ -1,8 +1,8 @@
 /** Jump to a database, a node or a shard by typing a part of its name. */
 import { Modal, TextInput } from '@mantine/core';
+import { IconDatabase, IconSearch, IconServer2, IconStack2 } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import { IconDatabase, IconSearch, IconServer2, IconStack2 } from '@tabler/icons-react';
 import { type KeyboardEvent, useMemo, useState } from 'react';
 import { bdbsQuery } from '@/api/bdbs';
 import { nodesQuery } from '@/api/nodes';

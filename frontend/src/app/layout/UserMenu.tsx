@@ -1,8 +1,8 @@
 /** Who is signed in, the time zone, and the way out. */
 import { ActionIcon, Menu } from '@mantine/core';
+import { IconCheck, IconClock, IconLogout, IconUser } from '@tabler/icons-react';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import { IconCheck, IconClock, IconLogout, IconUser } from '@tabler/icons-react';
 import { sessionQuery, signOut } from '@/api/session';
 import { setZone } from '@/lib/time';
 import { useZone } from '@/ui/zone';

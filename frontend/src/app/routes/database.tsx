@@ -17,7 +17,8 @@ export function DatabasePage() {
   const { uid } = useParams({ from: '/shell/databases/$uid' });
   const navigate = useNavigate();
   const { data: bdb, error } = useBdb(Number(uid));
-  if (error) return <EmptyState title="The database could not be read">{messageOf(error)}</EmptyState>;
+  if (error)
+    return <EmptyState title="The database could not be read">{messageOf(error)}</EmptyState>;
   if (bdb === undefined) return null;
   if (bdb === null) {
     return (

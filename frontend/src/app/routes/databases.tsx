@@ -1,7 +1,7 @@
 /** All databases. */
 import { Button } from '@mantine/core';
-import { Link } from '@tanstack/react-router';
 import { IconPlus } from '@tabler/icons-react';
+import { Link } from '@tanstack/react-router';
 import { DatabaseTable } from '@/features/databases/DatabaseTable';
 import { FirstSteps } from '@/features/databases/FirstSteps';
 import { AddNodeButton } from '@/features/nodes/AddNode';

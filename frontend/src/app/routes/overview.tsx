@@ -17,39 +17,55 @@ import classes from './pages.module.css';
 
 export function OverviewPage() {
   const { data: bdbs } = useQuery(bdbsQuery);
-  const marks = useMarks();
   return (
     <div className={classes.page}>
       <Health />
-      {bdbs?.length === 0 ? (
-        <Card flush>
-          <FirstSteps addNode={<AddNodeButton variant="default" />} />
-        </Card>
-      ) : (
-        <Totals />
-      )}
+      {bdbs?.length === 0 ? <Beginning /> : <Running />}
+    </div>
+  );
+}
+
+function Beginning() {
+  return (
+    <>
+      <Card flush>
+        <FirstSteps addNode={<AddNodeButton variant="default" />} />
+      </Card>
+      <NodeStrip />
+      <Events />
+    </>
+  );
+}
+
+function Running() {
+  const marks = useMarks();
+  return (
+    <>
+      <Totals />
       <div className={classes.split}>
         <div className={classes.column}>
-          {bdbs?.length !== 0 && (
-            <MetricChart
-              declaration={CLUSTER_THROUGHPUT}
-              topic="cluster"
-              uid="cluster"
-              marks={marks}
-              height={200}
-            />
-          )}
+          <MetricChart
+            declaration={CLUSTER_THROUGHPUT}
+            topic="cluster"
+            uid="cluster"
+            marks={marks}
+            height={200}
+          />
           <NodeStrip />
-          {bdbs?.length !== 0 && (
-            <Card title="Databases" flush aside={<Link to="/databases">All databases</Link>}>
-              <DatabaseTable compact />
-            </Card>
-          )}
+          <Card title="Databases" flush aside={<Link to="/databases">All databases</Link>}>
+            <DatabaseTable compact />
+          </Card>
         </div>
-        <Card title="Latest events" flush aside={<Link to="/events">All events</Link>}>
-          <LatestEvents />
-        </Card>
+        <Events />
       </div>
-    </div>
+    </>
+  );
+}
+
+function Events() {
+  return (
+    <Card title="Latest events" flush aside={<Link to="/events">All events</Link>}>
+      <LatestEvents />
+    </Card>
   );
 }

@@ -1,6 +1,7 @@
 /** Running actions with progress, at the bottom of every page; gone when there is nothing to tell. */
-import { useQuery } from '@tanstack/react-query';
+
 import { IconChevronDown, IconChevronUp } from '@tabler/icons-react';
+import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { actionsQuery } from '@/api/actions';
 import type { Action } from '@/api/types';

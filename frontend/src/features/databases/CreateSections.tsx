@@ -41,7 +41,7 @@ function General({ draft, errors, update }: SectionProps) {
         />
         <TextInput
           label="Port"
-          description="10000 to 19999; leave it empty for a free one. Cannot be changed later."
+          description="10000 to 19999; empty takes a free one. Fixed later."
           placeholder="automatic"
           inputMode="numeric"
           value={draft.port}
@@ -74,7 +74,7 @@ function Capacity({ draft, errors, update }: SectionProps) {
         />
         <NativeSelect
           label="Eviction policy"
-          description="What goes when memory is full; volatile: only keys with an expiry."
+          description="What goes when memory is full. Volatile: keys with an expiry."
           value={draft.eviction_policy}
           error={errors.eviction_policy}
           onChange={(event) =>

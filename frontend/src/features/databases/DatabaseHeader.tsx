@@ -88,7 +88,10 @@ function Connect({ bdb }: { bdb: Bdb }) {
   return (
     <span className={classes.connect}>
       <CopyInline text={`${host}:${port}`} label="Copy endpoint" />
-      <CopyInline text={`valkey-cli ${cluster}-h ${host} -p ${port}`} label="Copy valkey-cli line" />
+      <CopyInline
+        text={`valkey-cli ${cluster}-h ${host} -p ${port}`}
+        label="Copy valkey-cli line"
+      />
       <CopyInline text={`redis-cli ${cluster}-h ${host} -p ${port}`} label="Copy redis-cli line" />
     </span>
   );
@@ -96,7 +99,12 @@ function Connect({ bdb }: { bdb: Bdb }) {
 
 function CreationFailed({ bdb }: { bdb: Bdb }) {
   return (
-    <Alert className={classes.failed} color="red" title="This database could not be created" role="alert">
+    <Alert
+      className={classes.failed}
+      color="red"
+      title="This database could not be created"
+      role="alert"
+    >
       <p style={{ margin: '0 0 6px' }}>{bdb.status_detail || 'The console gave no reason.'}</p>
       What it had started was stopped again. See the Events tab for the steps, mend the cause, then
       delete this entry and create the database again.

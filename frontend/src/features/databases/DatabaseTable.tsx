@@ -67,7 +67,7 @@ const OPS: Column<Bdb> = {
 
 const SPARK: Column<Bdb> = {
   id: 'spark',
-  header: '',
+  header: 'Trend',
   width: 140,
   cell: (bdb) => <LiveSpark uid={bdb.uid} label={`Throughput of ${bdb.name}`} />,
 };

@@ -92,11 +92,12 @@ export function EditForm({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) {
           data={[...new Set([...EVICTION_POLICIES, bdb.eviction_policy])]}
         />
         <TagsInput tags={draft.tags} error={errors.tags} onChange={(tags) => update({ tags })} />
-        {refused && !['name', 'memory_size', 'eviction_policy', 'tags'].includes(refused.field ?? '') && (
-          <Alert color="red" className={classes.wide} role="alert">
-            {refused.text}
-          </Alert>
-        )}
+        {refused &&
+          !['name', 'memory_size', 'eviction_policy', 'tags'].includes(refused.field ?? '') && (
+            <Alert color="red" className={classes.wide} role="alert">
+              {refused.text}
+            </Alert>
+          )}
         <div className={`${classes.buttons} ${classes.wide}`}>
           <Button type="submit" loading={busy} disabled={invalid || !changed}>
             Save

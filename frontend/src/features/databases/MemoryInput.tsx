@@ -1,5 +1,6 @@
 /** An amount of memory with its unit. */
 import { NativeSelect, NumberInput } from '@mantine/core';
+import classes from './databases.module.css';
 import { MEMORY_UNITS, type MemoryUnit } from './draft';
 
 interface Props {
@@ -12,24 +13,21 @@ interface Props {
 
 export function MemoryInput({ description, memory, unit, error, onChange }: Props) {
   return (
-    <NumberInput
-      label="Memory limit"
-      description={description}
-      value={memory}
-      error={error}
-      hideControls
-      onChange={(value) => onChange({ memory: value })}
-      rightSectionWidth={86}
-      rightSection={
-        <NativeSelect
-          variant="unstyled"
-          size="sm"
-          aria-label="Memory unit"
-          value={unit}
-          onChange={(event) => onChange({ memory_unit: event.currentTarget.value as MemoryUnit })}
-          data={Object.keys(MEMORY_UNITS)}
-        />
-      }
-    />
+    <div className={classes.memory}>
+      <NumberInput
+        label="Memory limit"
+        description={description}
+        value={memory}
+        error={error}
+        hideControls
+        onChange={(value) => onChange({ memory: value })}
+      />
+      <NativeSelect
+        aria-label="Memory unit"
+        value={unit}
+        onChange={(event) => onChange({ memory_unit: event.currentTarget.value as MemoryUnit })}
+        data={Object.keys(MEMORY_UNITS)}
+      />
+    </div>
   );
 }

@@ -71,7 +71,9 @@ export const EMPTY_DRAFT: CreateDraft = {
 };
 
 export const memoryBytes = (draft: Pick<CreateDraft, 'memory' | 'memory_unit'>): number =>
-  draft.memory === '' ? Number.NaN : Math.round(Number(draft.memory) * MEMORY_UNITS[draft.memory_unit]);
+  draft.memory === ''
+    ? Number.NaN
+    : Math.round(Number(draft.memory) * MEMORY_UNITS[draft.memory_unit]);
 
 /** The largest unit in which the number is still short. */
 export function splitMemory(bytes: number): Pick<CreateDraft, 'memory' | 'memory_unit'> {

@@ -57,11 +57,20 @@ export function settingGroups(bdb: Bdb): SettingGroup[] {
         ['Hash slots', String(bdb.hash_slots_policy ?? '16k')],
       ],
     },
-    { title: 'Durability', facts: [['Persistence', persistence(bdb)], ['Backup', yes(bdb.backup)]] },
+    {
+      title: 'Durability',
+      facts: [
+        ['Persistence', persistence(bdb)],
+        ['Backup', yes(bdb.backup)],
+      ],
+    },
     {
       title: 'Access',
       facts: [
-        ['Password', bdb.authentication_redis_pass ? 'Set' : 'None: open to whoever reaches the port'],
+        [
+          'Password',
+          bdb.authentication_redis_pass ? 'Set' : 'None: open to whoever reaches the port',
+        ],
         ['Default user', yes(bdb.default_user ?? true)],
         ['TLS', String(bdb.tls_mode ?? 'disabled')],
       ],

@@ -1,7 +1,7 @@
 /** The log as a table: filters, live, older ones on demand. */
 import { Button, NativeSelect, TextInput } from '@mantine/core';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { IconSearch } from '@tabler/icons-react';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useMemo, useState } from 'react';
 import { EVENT_PAGE, eventsQuery, loadOlderEvents } from '@/api/events';
 import { messageOf } from '@/api/http';
@@ -12,12 +12,25 @@ import { type Column, DataTable } from '@/ui/DataTable';
 import { EmptyState } from '@/ui/EmptyState';
 import { EventLinks } from './EventLinks';
 import classes from './events.module.css';
-import { describe, type EventFilter, filterEvents, SEVERITIES, SOURCE_WORDS, SOURCES } from './filter';
+import {
+  describe,
+  type EventFilter,
+  filterEvents,
+  SEVERITIES,
+  SOURCE_WORDS,
+  SOURCES,
+} from './filter';
 import { SeverityMark } from './SeverityMark';
 
 const COLUMNS: readonly Column<LogEvent>[] = [
   { id: 'time', header: 'Time', width: 180, cell: (event) => <Stamp time={event.time} /> },
-  { id: 'ago', header: '', width: 90, optional: true, cell: (event) => <Ago time={event.time} /> },
+  {
+    id: 'ago',
+    header: 'Age',
+    width: 90,
+    optional: true,
+    cell: (event) => <Ago time={event.time} />,
+  },
   {
     id: 'severity',
     header: 'Severity',

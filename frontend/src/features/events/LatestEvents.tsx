@@ -10,10 +10,12 @@ const SHOWN = 12;
 
 export function LatestEvents() {
   const { data } = useQuery(eventsQuery);
-  if (data?.length === 0) return <p className={classes.none}>Nothing has happened yet.</p>;
+  // Who signed in is in the log; here it would push out what happened to the cluster.
+  const shown = data?.filter(({ source }) => source !== 'user').slice(0, SHOWN);
+  if (shown?.length === 0) return <p className={classes.none}>Nothing has happened yet.</p>;
   return (
     <ol className={classes.latest}>
-      {data?.slice(0, SHOWN).map((event) => (
+      {shown?.map((event) => (
         <li key={event.uid}>
           <span className={classes.icon}>
             {event.severity === 'ERROR' && <StatusIcon tone="broken" />}

@@ -5,7 +5,7 @@ import classes from './metrics.module.css';
 export function LatencyCard() {
   return (
     <section className={classes.latency} aria-label="Latency">
-      <h3>Latency</h3>
+      <h2>Latency</h2>
       <div className={classes.latencyBody}>
         <IconClockPause size={28} stroke={1.4} aria-hidden />
         <strong>Awaits the endpoint proxy</strong>

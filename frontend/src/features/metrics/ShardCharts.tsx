@@ -4,6 +4,7 @@ import { useEffect, useMemo, useState } from 'react';
 import type { Shard } from '@/api/types';
 import { plural } from '@/lib/format';
 import { useLive, useTopic } from '@/live/LiveProvider';
+import { useTimeAxis } from '@/ui/chart/TimeAxisContext';
 import { SHARD_METRICS, type ShardMetric } from './dashboards';
 import classes from './metrics.module.css';
 import { byOutlier } from './outliers';
@@ -85,24 +86,37 @@ interface TilesProps {
 function Tiles({ topic, metric, uids, shards }: TilesProps) {
   const live = useLive();
   const byUid = new Map(shards.map((shard) => [shard.uid, shard]));
-  // One scale for all tiles, or they could not be compared.
-  const max = useMemo(
-    () => () =>
-      uids.reduce((top, uid) => {
+  const axis = useTimeAxis();
+  // One scale for all tiles, or they could not be compared; looked up once per redraw.
+  const max = useMemo(() => {
+    let of = '';
+    let top = 0;
+    return () => {
+      const { from, to } = axis.window();
+      if (of !== `${from}-${to}`) {
+        of = `${from}-${to}`;
         const ring = live.ring(topic);
-        const values = ring.read(uid, metric.metric, live.edge() - 60, live.edge());
-        return values.reduce((high, value) => (value > high ? value : high), top);
-      }, 0),
-    [live, topic, metric, uids],
-  );
+        top = largest(uids.map((uid) => ring.read(uid, metric.metric, from, to)));
+      }
+      return top;
+    };
+  }, [live, axis, topic, metric, uids]);
   return (
     <div className={classes.tiles}>
       {uids.map((uid) => {
         const shard = byUid.get(uid);
-        return shard && <ShardTile key={uid} topic={topic} metric={metric} shard={shard} max={max} />;
+        return (
+          shard && <ShardTile key={uid} topic={topic} metric={metric} shard={shard} max={max} />
+        );
       })}
     </div>
   );
+}
+
+function largest(rows: readonly Float64Array[]): number {
+  let top = 0;
+  for (const row of rows) for (const value of row) if (value > top) top = value;
+  return top;
 }
 
 /** Ranks now and then, not with every sample: tiles that swap places cannot be read. */

@@ -22,13 +22,12 @@ export function ShardTile({ topic, metric, shard, max }: Props) {
     () => ringSource(live, topic, [{ uid: shard.uid, metric: metric.metric }]),
     [live, topic, shard.uid, metric.metric],
   );
-  const role = shard.role === 'master' ? 'primary' : 'replica';
   return (
     <div className={classes.tile}>
       <div className={classes.tileHead}>
         <span>redis:{shard.uid}</span>
         <span className="dim small">
-          {role}, node {shard.node_uid}
+          {shard.role === 'slave' && 'replica, '}node {shard.node_uid}
         </span>
         <LiveText topic={topic} uid={shard.uid} metric={metric.metric} unit={metric.unit} />
       </div>

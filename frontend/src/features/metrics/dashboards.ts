@@ -124,7 +124,10 @@ export const DATABASE_CHARTS: readonly ChartDeclaration[] = [
   RESPONSIVENESS,
 ];
 
-export const CLUSTER_THROUGHPUT: ChartDeclaration = { ...THROUGHPUT, title: 'Throughput of all databases' };
+export const CLUSTER_THROUGHPUT: ChartDeclaration = {
+  ...THROUGHPUT,
+  title: 'Throughput of all databases',
+};
 
 export const NODE_CHARTS: readonly ChartDeclaration[] = [
   {

@@ -15,7 +15,9 @@ export interface Concern {
 /** Without a concern: everything that happened. */
 export function marksOf(events: readonly LogEvent[], concern: Concern = {}): ChartMark[] {
   return events
-    .filter((event) => concern.bdb === undefined || event.bdb_uid === concern.bdb || isNodeEvent(event))
+    .filter(
+      (event) => concern.bdb === undefined || event.bdb_uid === concern.bdb || isNodeEvent(event),
+    )
     .filter((event) => concern.node === undefined || event.node_uid === concern.node)
     .slice(0, KEPT)
     .flatMap((event) => {

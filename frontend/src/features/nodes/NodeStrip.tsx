@@ -35,7 +35,12 @@ function NodeTile({ node }: { node: Node }) {
         <span className={classes.tileFacts}>
           <span>
             CPU{' '}
-            <LiveText topic="nodes" uid={node.uid} metric={['cpu_user', 'cpu_system']} unit="ratio" />
+            <LiveText
+              topic="nodes"
+              uid={node.uid}
+              metric={['cpu_user', 'cpu_system']}
+              unit="ratio"
+            />
           </span>
           <span>
             <LiveText topic="nodes" uid={node.uid} metric="used_memory" unit="bytes" /> of{' '}

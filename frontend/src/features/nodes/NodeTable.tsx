@@ -28,7 +28,12 @@ const COLUMNS: readonly Column<Node>[] = [
       </Link>
     ),
   },
-  { id: 'addr', header: 'Address', sort: (node) => node.addr, cell: (node) => <code>{node.addr}</code> },
+  {
+    id: 'addr',
+    header: 'Address',
+    sort: (node) => node.addr,
+    cell: (node) => <code>{node.addr}</code>,
+  },
   { id: 'host', header: 'Host', optional: true, cell: (node) => node.hostname ?? '–' },
   {
     id: 'shards',
@@ -69,7 +74,12 @@ const COLUMNS: readonly Column<Node>[] = [
   },
   { id: 'engine', header: 'Engine', optional: true, cell: (node) => node.engine_version ?? '–' },
   { id: 'agent', header: 'Agent', optional: true, cell: (node) => node.agent_version ?? '–' },
-  { id: 'seen', header: 'Last seen', optional: true, cell: (node) => <Ago time={node.last_seen} /> },
+  {
+    id: 'seen',
+    header: 'Last seen',
+    optional: true,
+    cell: (node) => <Ago time={node.last_seen} />,
+  },
 ];
 
 export function NodeTable({ empty }: { empty: ReactNode }) {

@@ -20,7 +20,10 @@ export function Totals() {
       </Total>
       <section className={classes.total} aria-label="Latency">
         <h2>Latency</h2>
-        <p className={classes.figure} title="Latency is measured at the endpoint proxy, which is not there yet">
+        <p
+          className={classes.figure}
+          title="Latency is measured at the endpoint proxy, which is not there yet"
+        >
           –
         </p>
         <p className={classes.note}>Average and P99 await the endpoint proxy</p>

@@ -32,7 +32,9 @@ export function troubles(
 ): Trouble[] {
   // A shard of a database that is being made or removed is expected not to run.
   const settled = new Set(
-    bdbs.filter((b) => !['pending', 'delete-pending', 'creation-failed'].includes(b.status)).map((b) => b.uid),
+    bdbs
+      .filter((b) => !['pending', 'delete-pending', 'creation-failed'].includes(b.status))
+      .map((b) => b.uid),
   );
   const expected = shards.filter((shard) => settled.has(shard.bdb_uid));
   return [...lostNodes(nodes), ...shardTroubles(expected, bdbs), ...failedBdbs(bdbs)];
@@ -43,7 +45,8 @@ function lostNodes(nodes: readonly Node[]): Trouble[] {
     const seen = Date.parse(node.last_seen ?? '');
     return {
       tone: 'broken',
-      text: node.status === 'down' ? `Node ${node.uid} is down` : `Node ${node.uid} does not answer`,
+      text:
+        node.status === 'down' ? `Node ${node.uid} is down` : `Node ${node.uid} has not answered`,
       ...(Number.isNaN(seen) ? {} : { since: seen }),
       banner: true,
       link: { to: '/nodes/$uid', params: { uid: String(node.uid) } },

@@ -23,7 +23,12 @@ export function NodeHead({ node, shards }: { node: Node; shards: number }) {
         ) : (
           <>
             CPU{' '}
-            <LiveText topic="nodes" uid={node.uid} metric={['cpu_user', 'cpu_system']} unit="ratio" />
+            <LiveText
+              topic="nodes"
+              uid={node.uid}
+              metric={['cpu_user', 'cpu_system']}
+              unit="ratio"
+            />
             {' · '}
             <LiveText topic="nodes" uid={node.uid} metric="used_memory" unit="bytes" /> of{' '}
             {format('bytes', node.total_memory)}

@@ -53,8 +53,9 @@ export function Placement({ bdb, nodes, shards, colour, onColour, onOpen }: Prop
       className={classes.root}
       onKeyDown={onKeyDown}
       onClick={(event) => {
-        const cell = event.target instanceof Element && event.target.closest<HTMLElement>('[data-shard]');
-        if (cell && cell.dataset.shard) onOpen(cell.dataset.shard);
+        const target = event.target as Element;
+        const shard = target.closest<HTMLElement>('[data-shard]')?.dataset.shard;
+        if (shard) onOpen(shard);
       }}
     >
       {model.warnings.map((text) => (
@@ -63,9 +64,10 @@ export function Placement({ bdb, nodes, shards, colour, onColour, onOpen }: Prop
         </p>
       ))}
       <div className={classes.bar}>
-        <label className={classes.choice}>
+        <label className={classes.choice} htmlFor="placement-colour">
           Colour by
           <NativeSelect
+            id="placement-colour"
             size="xs"
             value={metric.metric}
             onChange={(event) => onColour(event.currentTarget.value)}
@@ -80,7 +82,15 @@ export function Placement({ bdb, nodes, shards, colour, onColour, onOpen }: Prop
           </span>
         </span>
         <span className={classes.key}>
-          <b>P</b> primary <b>r</b> replica
+          {dense ? (
+            <>
+              <i data-role="primary" /> primary <i data-role="replica" /> replica
+            </>
+          ) : (
+            <>
+              <b>P</b> primary <b>r</b> replica
+            </>
+          )}
         </span>
       </div>
       <SlotBar slots={model.slots} />

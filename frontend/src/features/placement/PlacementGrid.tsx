@@ -47,7 +47,11 @@ function PairRow({ pair, row, model, first }: RowProps) {
         />
       )}
       {model.nodes.map((node, column) => (
-        <div key={node.uid} className={classes.place} style={{ gridRow: row, gridColumn: column + 2 }}>
+        <div
+          key={node.uid}
+          className={classes.place}
+          style={{ gridRow: row, gridColumn: column + 2 }}
+        >
           {pair.cells
             .filter((cell) => cell.node === node.uid)
             .map((cell) => (
@@ -81,11 +85,13 @@ function ShardCell({ cell, pair, tabStop }: CellProps) {
       data-severity={severity}
       tabIndex={tabStop ? 0 : -1}
       title={warnings.join('\n') || undefined}
-      aria-label={`Shard ${shard.uid}, ${role} of slots ${pair.label}, node ${shard.node_uid}${warnings.length ? `. ${warnings.join('. ')}` : ''}`}
     >
       <span className={classes.cellTop}>
-        <b>{role === 'primary' ? 'P' : 'r'}</b>
+        <b aria-hidden>{role === 'primary' ? 'P' : 'r'}</b>
         <span>redis:{shard.uid}</span>
+        <span className="sr-only">
+          {[`, ${role} of slots ${pair.label} on node ${shard.node_uid}`, ...warnings].join('. ')}
+        </span>
         {severity !== 'ok' && <StatusIcon tone={severity} size={13} />}
         <span data-value className={`num ${classes.value}`}>
           –

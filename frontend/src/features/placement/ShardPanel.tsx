@@ -45,9 +45,36 @@ export function ShardPanel({ shard, onClose, children }: Props) {
             ...syncFacts(shard),
             ['Process', shard.pid],
             ['Running for', <Uptime key="up" since={shard.started_at} />],
-            ['Keys', <LiveText key="keys" topic={topic} uid={shard.uid} metric="no_of_keys" unit="count" />],
-            ['Resident memory', <LiveText key="rss" topic={topic} uid={shard.uid} metric="used_memory_rss" unit="bytes" />],
-            ['Responsiveness', <LiveText key="ping" topic={topic} uid={shard.uid} metric="responsiveness" unit="ms" />],
+            [
+              'Keys',
+              <LiveText
+                key="keys"
+                topic={topic}
+                uid={shard.uid}
+                metric="no_of_keys"
+                unit="count"
+              />,
+            ],
+            [
+              'Resident memory',
+              <LiveText
+                key="rss"
+                topic={topic}
+                uid={shard.uid}
+                metric="used_memory_rss"
+                unit="bytes"
+              />,
+            ],
+            [
+              'Responsiveness',
+              <LiveText
+                key="ping"
+                topic={topic}
+                uid={shard.uid}
+                metric="responsiveness"
+                unit="ms"
+              />,
+            ],
             ['Looked at', <Ago key="seen" time={shard.report_timestamp} />],
           ]}
         />

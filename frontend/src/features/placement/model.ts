@@ -99,7 +99,8 @@ function makeCell(shard: Shard, group: readonly Shard[], nodes: readonly Node[])
   } else if (node && (node.status === 'down' || node.agent_status === 'lost')) {
     attention.push(`Node ${node.uid} does not answer, so this is the last known state`);
   } else if (shard.detailed_status === 'loading') attention.push('Loading its data');
-  else if (shard.detailed_status !== 'ok') attention.push(shard.detail || `State ${shard.detailed_status}`);
+  else if (shard.detailed_status !== 'ok')
+    attention.push(shard.detail || `State ${shard.detailed_status}`);
   if (role === 'replica' && shard.sync?.status === 'link_down') {
     attention.push('Link to its primary is down');
   }

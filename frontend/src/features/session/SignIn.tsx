@@ -69,7 +69,8 @@ export function SignIn({ onDone }: { onDone: () => Promise<void> }) {
         </Stack>
         <p className={classes.hint}>
           The first start of the console prints a user and a password in its terminal, unless they
-          were set with <code>SHARDBOARD_ADMIN_USER</code> and <code>SHARDBOARD_ADMIN_PASSWORD</code>.
+          were set with <code>SHARDBOARD_ADMIN_USER</code> and{' '}
+          <code>SHARDBOARD_ADMIN_PASSWORD</code>.
         </p>
       </form>
     </main>

@@ -48,7 +48,9 @@ export function Chart({ spec, height = 150, marks = NO_MARKS, menu, actions }: P
       marks: () => marksNow.current,
       visible: () => visibleNow.current,
       onData: (data) => {
-        const any = data.raw.some((row, i) => !spec.series[i]?.limit && row.some((v) => v === v));
+        const any = data.raw.some(
+          (row, i) => !spec.series[i]?.limit && row.some((value) => !Number.isNaN(value)),
+        );
         if (empty.current) empty.current.hidden = any;
       },
       onCursor: (index) => {
@@ -93,7 +95,7 @@ export function Chart({ spec, height = 150, marks = NO_MARKS, menu, actions }: P
   return (
     <section className={classes.card} aria-label={spec.title}>
       <header className={classes.header}>
-        <h3 className={classes.title}>{spec.title}</h3>
+        <h2 className={classes.title}>{spec.title}</h2>
         {actions}
         <ChartMenu spec={spec} plot={() => plot.current} extra={menu} />
       </header>

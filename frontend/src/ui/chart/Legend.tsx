@@ -1,6 +1,6 @@
 /** Legend rows: min, avg, max, last. Figures are written into the cells, not rendered. */
 import { type Ref, useImperativeHandle, useRef, useState } from 'react';
-import { exact, format, type Unit } from '@/lib/format';
+import { brief, exact, type Unit, unitWord } from '@/lib/format';
 import classes from './Chart.module.css';
 import { figures, type Prepared } from './prepare';
 import type { ChartSeries } from './types';
@@ -40,7 +40,7 @@ export function Legend({ ref, series, unit, visible, onToggle }: Props) {
         if (cursor !== null) result.last = values[cursor] ?? Number.NaN;
         for (const cell of row.querySelectorAll<HTMLElement>('td[data-column]')) {
           const value = result[cell.dataset.column as Column];
-          if (write(cell, format(unit, value))) cell.title = exact(unit, value);
+          if (write(cell, brief(unit, value))) cell.title = exact(unit, value);
         }
       }
     },
@@ -61,11 +61,13 @@ export function Legend({ ref, series, unit, visible, onToggle }: Props) {
     <table ref={table} className={classes.legend}>
       <thead>
         <tr>
-          <th scope="col">
-            <span className="sr-only">Series</span>
-          </th>
+          <th scope="col">{unitWord(unit) || <span className="sr-only">Series</span>}</th>
           {COLUMNS.map((column) => (
-            <th key={column} scope="col" aria-sort={order?.by === column ? 'descending' : undefined}>
+            <th
+              key={column}
+              scope="col"
+              aria-sort={order?.by === column ? 'descending' : undefined}
+            >
               {sortable ? (
                 <button type="button" data-head={column} onClick={() => sortBy(column)}>
                   {column}
@@ -79,7 +81,11 @@ export function Legend({ ref, series, unit, visible, onToggle }: Props) {
       </thead>
       <tbody>
         {rows.map((index) => (
-          <tr key={series[index]?.label} data-row={index} data-off={visible[index] === false || undefined}>
+          <tr
+            key={series[index]?.label}
+            data-row={index}
+            data-off={visible[index] === false || undefined}
+          >
             <th scope="row">
               <button
                 type="button"

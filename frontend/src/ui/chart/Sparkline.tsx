@@ -42,7 +42,12 @@ export function Sparkline({ source, color, label, height = 28, max }: Props) {
   }, [source, color, height, axis, scheme, max]);
 
   return (
-    <canvas ref={ref} role="img" aria-label={label} style={{ width: '100%', height, display: 'block' }} />
+    <canvas
+      ref={ref}
+      role="img"
+      aria-label={label}
+      style={{ width: '100%', height, display: 'block' }}
+    />
   );
 }
 

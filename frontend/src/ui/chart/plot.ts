@@ -1,13 +1,13 @@
 /** One uPlot, built once and fed in place: axes, gaps, crosshair, zoom, marks, values at the edge. */
 import uPlot from 'uplot';
-import { axisLabels, format } from '@/lib/format';
+import { axisLabels, format, type Unit } from '@/lib/format';
 import { clock, type Zone } from '@/lib/time';
 import { resolveColor } from './palette';
 import { niceCeiling, type Prepared, prepare } from './prepare';
 import type { ChartMark, ChartSpec, TimeAxis } from './types';
 
 const SYNC_KEY = 'page';
-const EDGE_WIDTH = 74;
+const EDGE_WIDTH = 70;
 const LABEL_HEIGHT = 13;
 const FONT = '11px system-ui, sans-serif';
 const X_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900];
@@ -69,7 +69,8 @@ export class ChartPlot {
 
   private ceiling(drawn: (number | null)[][]): number {
     let max = 0;
-    for (const row of drawn) for (const value of row) if (value !== null && value > max) max = value;
+    for (const row of drawn)
+      for (const value of row) if (value !== null && value > max) max = value;
     const { unit } = this.options.spec;
     return niceCeiling(max * 1.06, unit === 'bytes' || unit === 'bytesPerSecond');
   }
@@ -84,13 +85,20 @@ export class ChartPlot {
       height,
       padding: [8, EDGE_WIDTH, 0, 0],
       legend: { show: false },
-      ...(zone === 'utc' ? { tzDate: (ts: number) => uPlot.tzDate(new Date(ts * 1e3), 'Etc/UTC') } : {}),
+      ...(zone === 'utc'
+        ? { tzDate: (ts: number) => uPlot.tzDate(new Date(ts * 1e3), 'Etc/UTC') }
+        : {}),
       cursor: {
         y: false,
         points: { size: 5 },
         drag: { x: true, y: false, setScale: false },
         sync: { key: SYNC_KEY, setSeries: false },
-        bind: { dblclick: () => () => (axis.reset(), null) },
+        bind: {
+          dblclick: () => () => {
+            axis.reset();
+            return null;
+          },
+        },
       },
       scales: {
         x: { time: true, range: () => this.range() },
@@ -181,7 +189,10 @@ export class ChartPlot {
       .sort((a, b) => Math.abs(a.x - left) - Math.abs(b.x - left))[0];
     // Only the chart under the pointer speaks; the synced ones would repeat it.
     const own = plot.over.matches(':hover');
-    this.options.onMark(own && near ? near.mark : null, (near?.x ?? 0) + plot.bbox.left / uPlot.pxRatio);
+    this.options.onMark(
+      own && near ? near.mark : null,
+      (near?.x ?? 0) + plot.bbox.left / uPlot.pxRatio,
+    );
   }
 
   private decorate(plot: uPlot): void {
@@ -220,7 +231,7 @@ export class ChartPlot {
         const series = spec.series[spec.kind === 'stacked' ? spec.series.length - 1 : index];
         if (value === null || value === undefined || !series || series.limit) return [];
         const color = spec.kind === 'stacked' ? 'var(--text)' : series.color;
-        return [{ y: plot.valToPos(value, 'y', true), text: format(spec.unit, value), color }];
+        return [{ y: plot.valToPos(value, 'y', true), text: edgeText(spec.unit, value), color }];
       })
       .sort((a, b) => a.y - b.y);
     if (labels.length > 4) return;
@@ -246,11 +257,17 @@ export class ChartPlot {
   }
 }
 
+/** The axis has said what is counted; only the number is needed at the edge. */
+function edgeText(unit: Unit, value: number): string {
+  return format(unit === 'ops' || unit === 'perSecond' ? 'count' : unit, value);
+}
+
 /** A lone sample between two gaps has no line; show it as a point. */
 function isAlone(values: ArrayLike<number | null | undefined> | undefined): boolean {
   if (!values) return false;
   for (let index = 0; index < values.length; index += 1) {
-    if (values[index] != null && values[index - 1] == null && values[index + 1] == null) return true;
+    if (values[index] != null && values[index - 1] == null && values[index + 1] == null)
+      return true;
   }
   return false;
 }

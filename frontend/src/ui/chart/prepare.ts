@@ -61,7 +61,11 @@ export function figures(values: Float64Array): Figures {
   return { min, avg: sum / count, max, last };
 }
 
-export function toCsv(x: readonly number[], labels: readonly string[], raw: Float64Array[]): string {
+export function toCsv(
+  x: readonly number[],
+  labels: readonly string[],
+  raw: Float64Array[],
+): string {
   const quote = (text: string) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
   const head = ['time', ...labels].map(quote).join(',');
   const rows = x.map((second, index) => {
