@@ -19,6 +19,8 @@ MAX_MEMORY = 2**50
 MIN_SHARD_MEMORY = 3 * 2**20
 """An empty shard that serves every slot uses 2.8 MB itself; below this it could not hold one key."""
 MAX_UID = 10**9
+MAX_INT = 2**31 - 1
+"""What the engine can read."""
 
 EVICTION_POLICIES = (
     "volatile-lru",
@@ -219,8 +221,11 @@ def _persistence(wanted: Wanted) -> Fault | None:
     if wanted["data_persistence"] == "snapshot" and not wanted["snapshot_policy"]:
         sentence = 'data_persistence snapshot needs snapshot_policy, for example [{"secs": 3600, "writes": 1}].'
         return _invalid(code, sentence, "snapshot_policy")
-    if any(point["secs"] < 1 or point["writes"] < 1 for point in wanted["snapshot_policy"]):
-        return _invalid(code, "secs and writes of snapshot_policy must be 1 or more.", "snapshot_policy")
+    if any(
+        not 1 <= value <= MAX_INT for point in wanted["snapshot_policy"] for value in (point["secs"], point["writes"])
+    ):
+        sentence = f"secs and writes of snapshot_policy must be between 1 and {MAX_INT}."
+        return _invalid(code, sentence, "snapshot_policy")
     return None
 
 

@@ -3,7 +3,7 @@
 import re
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 from pydantic_core import PydanticCustomError
 
 from shardboard.domain import bdb_rules
@@ -15,6 +15,14 @@ MAX_UNKNOWN_FIELDS = 64
 
 def _choice(values: tuple[str, ...], description: str) -> Any:
     return Field(description=description, json_schema_extra={"enum": list(values)})
+
+
+# Limits are documented here and enforced by domain/bdb_rules.py, which knows the code and the sentence for each.
+_NAME: dict[str, JsonValue] = {"minLength": 1, "maxLength": 63, "pattern": "^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?$"}
+_MEMORY: dict[str, JsonValue] = {"minimum": 0, "maximum": bdb_rules.MAX_MEMORY}
+_UID: dict[str, JsonValue] = {"minimum": 0, "maximum": bdb_rules.MAX_UID}
+_PORT: dict[str, JsonValue] = {"minimum": 0, "maximum": bdb_rules.PORT_LAST}
+_SHARDS: dict[str, JsonValue] = {"minimum": 1, "maximum": bdb_rules.MAX_SHARDS}
 
 
 class Wire(BaseModel):
@@ -47,13 +55,23 @@ AofPolicy = Annotated[str, _choice(bdb_rules.AOF_POLICIES, "When the append-only
 class BdbUpdate(Wire):
     """Fields to change. Those of the REST reference that have no effect yet are kept and sent back."""
 
-    name: str = Field(default="", description="1-63 letters, digits and hyphens; begins and ends alphanumeric.")
-    memory_size: int = Field(default=0, description="Bytes for the whole database, replicas included; 0 = no limit.")
-    uid: int = Field(default=0, description="Only when creating; 0 = chosen by the console.")
+    name: str = Field(
+        default="",
+        description="1-63 letters, digits and hyphens; begins and ends alphanumeric.",
+        json_schema_extra=_NAME,
+    )
+    memory_size: int = Field(
+        default=0,
+        description="Bytes for the whole database, replicas included; 0 = no limit.",
+        json_schema_extra=_MEMORY,
+    )
+    uid: int = Field(default=0, description="Only when creating; 0 = chosen by the console.", json_schema_extra=_UID)
     type: str = "redis"
-    port: int = Field(default=0, description="10000-19999 without 10050; 0 = assigned by the console.")
+    port: int = Field(
+        default=0, description="10000-19999 without 10050; 0 = assigned by the console.", json_schema_extra=_PORT
+    )
     sharding: bool = Field(default=False, description="Spread the keys over several shards.")
-    shards_count: int = Field(default=1, description="Primaries, 1-512.")
+    shards_count: int = Field(default=1, description="Primaries.", json_schema_extra=_SHARDS)
     shard_key_regex: list[RegexRule] = Field(
         default=[], max_length=32, description="Hashing policy; the standard one (hash tags in braces) when left out."
     )
@@ -91,7 +109,7 @@ class BdbUpdate(Wire):
             raise _fault(unknown[-1], f"is one of more than {MAX_UNKNOWN_FIELDS} fields that no database has")
         for name in unknown:
             if not _FIELD_NAME.fullmatch(name):
-                raise _fault(name[:64], "is not the name of a field")
+                raise _fault(name[:64] or "An empty text", "is not the name of a field")
         return self
 
     def given(self) -> dict[str, Any]:
@@ -108,8 +126,12 @@ class BdbUpdate(Wire):
 class BdbCreate(BdbUpdate):
     """A new database. Only name and memory_size are needed."""
 
-    name: str = Field(description="1-63 letters, digits and hyphens; begins and ends alphanumeric.")
-    memory_size: int = Field(description="Bytes for the whole database, replicas included; 0 = no limit.")
+    name: str = Field(
+        description="1-63 letters, digits and hyphens; begins and ends alphanumeric.", json_schema_extra=_NAME
+    )
+    memory_size: int = Field(
+        description="Bytes for the whole database, replicas included; 0 = no limit.", json_schema_extra=_MEMORY
+    )
 
 
 _TYPE_NAMES: dict[type, str] = {

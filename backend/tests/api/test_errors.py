@@ -1,0 +1,81 @@
+"""Every failure has the same body, says what is wrong, and keeps the usual headers."""
+
+from typing import Any
+
+import httpx
+import pytest
+
+from shardboard.app import create_app
+from shardboard.console import Console
+from shardboard.state import bdbs
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "code"),
+    [
+        ("GET", "/v1/nothing", 404, "not_found"),
+        ("POST", "/v1/nothing", 404, "not_found"),
+        ("DELETE", "/v3/bdbs", 404, "not_found"),
+        ("GET", "/v1/endpoints", 404, "not_found"),
+        ("DELETE", "/v1/nodes/1", 405, "method_not_allowed"),
+        ("PATCH", "/v1/bdbs", 405, "method_not_allowed"),
+        ("GET", "/v1/bdbs/1", 404, "db_not_found"),
+    ],
+)
+async def test_routes(client: httpx.AsyncClient, method: str, path: str, status: int, code: str) -> None:
+    reply = await client.request(method, path)
+    assert (reply.status_code, reply.json()["error_code"]) == (status, code)
+    assert reply.json()["description"] == reply.json()["message"]
+    assert reply.headers["cluster-state-id"].isdigit()
+
+
+async def test_unexpected_failure_tells_nothing_of_the_inside(
+    console: Console, client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def explode(_session: Any) -> None:
+        raise RuntimeError("the secret inside")
+
+    monkeypatch.setattr(bdbs, "every", explode)
+    reply = await client.get("/v1/bdbs")
+    assert (reply.status_code, reply.json()["error_code"]) == (500, "internal_error")
+    assert "secret" not in reply.text
+    assert "the secret inside" in caplog.text
+    assert reply.headers["cluster-state-id"]
+
+
+@pytest.mark.parametrize(("version", "status"), [("1", 200), ("2.0", 200), ("3", 505), ("x" * 100, 505)])
+async def test_api_version(client: httpx.AsyncClient, version: str, status: int) -> None:
+    reply = await client.get("/v1/cluster", headers={"x-api-version": version})
+    assert reply.status_code == status
+
+
+async def test_json_needs_its_content_type(client: httpx.AsyncClient) -> None:
+    body = b'{"name": "db", "memory_size": 100000000}'
+    for content_type in ("application/json", "application/json;charset=utf-8"):
+        reply = await client.post("/v1/bdbs?dry_run", content=body, headers={"Content-Type": content_type})
+        assert reply.json()["error_code"] == "insufficient_resources"
+    reply = await client.post("/v1/bdbs?dry_run", content=body, headers={"Content-Type": "text/plain"})
+    assert (reply.status_code, "application/json" in reply.json()["description"]) == (400, True)
+
+
+@pytest.mark.parametrize(
+    ("path", "allow"),
+    [
+        ("/v1/bdbs", "GET, OPTIONS, POST"),
+        ("/v1/bdbs/1", "DELETE, GET, OPTIONS, PUT"),
+        ("/v1/bdbs/1/flush", "OPTIONS, PUT"),
+        ("/v1/nodes/status", "GET, OPTIONS"),
+        ("/v2/actions", "GET, OPTIONS"),
+    ],
+)
+async def test_options(console: Console, path: str, allow: str) -> None:
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(create_app(console)), base_url="https://x") as anyone:
+        reply = await anyone.options(path)
+        assert (reply.status_code, reply.headers["allow"]) == (200, allow)
+
+
+async def test_options_elsewhere(client: httpx.AsyncClient) -> None:
+    for path in ("/v1/endpoints", "/v1/boostrap", "/v1/bdbs/1/2/3", "/somewhere"):
+        assert (await client.options(path)).status_code == 404
+    await client.put("/v1/cluster", json={"options_method_forbidden": True})
+    assert (await client.options("/v1/bdbs")).status_code == 405
