@@ -96,18 +96,17 @@ class Sampler:
             async with asyncio.timeout(TIMEOUT):
                 connection = await shard.connect()
                 classes = await self._classes.of(connection, shard.record.run_id)
-                # INFO does not count its own reply yet: what has been received until here is what it counts as sent.
-                received = shard.own.bytes_received
-                ping = connection.send(("PING",))
-                info = connection.send(("INFO", *SECTIONS))
-                await ping
+                await connection.execute("PING")
                 ping_seconds = connection.last_seconds
+                info = connection.send(("INFO", *SECTIONS))
+                # What INFO counts: all that was sent until here, and all replies but its own. So it is sent alone:
+                # whether a PONG is counted already would depend on how the engine happens to read the two.
+                own = Own(dict(shard.own.commands), shard.own.bytes_sent, shard.own.bytes_received)
                 text = await info
         except TimeoutError:
             return f"it did not answer INFO within {TIMEOUT} s"
         except EngineError as error:
             return str(error)
-        own = Own(shard.own.commands, shard.own.bytes_sent, received)
         return shard_values(parse_info(text), classes, own, ping_seconds, shard.record.started_at or 0.0)
 
 
