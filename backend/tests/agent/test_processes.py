@@ -5,7 +5,6 @@ import os
 import signal
 import socket
 import stat
-import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -153,7 +152,7 @@ async def test_a_frozen_shard_does_not_keep_a_new_agent_from_starting(
 
 async def test_a_pid_that_belongs_to_somebody_else_by_now_is_left_alone(node: Farm) -> None:
     [victim] = await started(node, 1)
-    stranger = subprocess.Popen(["sleep", "60"])
+    stranger = await asyncio.create_subprocess_exec("sleep", "60")
     try:
         shard = node[1].shards[1]
         victim.kill()
@@ -164,11 +163,12 @@ async def test_a_pid_that_belongs_to_somebody_else_by_now_is_left_alone(node: Fa
         assert node[1].shards[1].state == "died"
         [outcome] = await node[1].remove([1])
         assert outcome.ok
-        assert stranger.poll() is None
+        assert stranger.returncode is None
+        assert psutil.pid_exists(stranger.pid)
         assert directories(node) == []
     finally:
         stranger.kill()
-        stranger.wait()
+        await stranger.wait()
 
 
 async def test_removing_ends_the_process_and_deletes_the_files(node: Farm) -> None:

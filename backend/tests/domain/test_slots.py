@@ -1,5 +1,7 @@
 """Slot ranges: complete, disjoint, balanced."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +15,7 @@ def test_ranges_are_contiguous_complete_and_balanced(count: int) -> None:
     assert len(ranges) == count
     assert ranges[0][0] == 0
     assert ranges[-1][1] == slots.SLOTS - 1
-    assert all(after[0] == before[1] + 1 for before, after in zip(ranges, ranges[1:], strict=False))
+    assert all(after[0] == before[1] + 1 for before, after in pairwise(ranges))
     sizes = {last - first + 1 for first, last in ranges}
     assert min(sizes) >= 1
     assert max(sizes) - min(sizes) <= 1

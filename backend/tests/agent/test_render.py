@@ -1,0 +1,100 @@
+"""What the two generated files say; that the engine agrees is in driver/test_cluster.py."""
+
+import hashlib
+from typing import Any
+
+import pytest
+from backend.tests.shards import FIRST_PORT, PASSWORD, lone, request
+
+from shardboard.agent import render
+from shardboard.agent.contract import Peer
+
+A, B, C, D = (letter * 40 for letter in "abcd")
+
+
+def conf(address: str = "10.0.0.1", shard: dict[str, Any] | None = None, **changes: Any) -> list[str]:
+    return render.valkey_conf(request(**changes).bdb, lone(1, **(shard or {})), address).splitlines()
+
+
+def peers() -> list[Peer]:
+    def peer(engine_id: str, pair: str, port: int, epoch: int, **more: Any) -> Peer:
+        return Peer(
+            engine_id=engine_id,
+            pair_id=pair * 40,
+            address="10.0.0.9",
+            port=port,
+            bus_port=port + 5000,
+            epoch=epoch,
+            **more,
+        )
+
+    return [
+        peer(A, "1", 20000, 1, slots=(0, 8191)),
+        peer(B, "2", 20001, 2, slots=(8192, 16383)),
+        peer(C, "1", 20002, 1, primary_engine_id=A),
+        peer(D, "2", 20003, 2, primary_engine_id=B),
+    ]
+
+
+def test_a_plain_file_lists_all_as_they_shall_be() -> None:
+    assert render.nodes_conf(peers(), B) == (
+        f"{A} 10.0.0.9:20000@25000,,tls-port=0,shard-id={'1' * 40} master - 0 0 1 disconnected 0-8191\n"
+        f"{B} 10.0.0.9:20001@25001,,tls-port=0,shard-id={'2' * 40} myself,master - 0 0 2 connected 8192-16383\n"
+        f"{C} 10.0.0.9:20002@25002,,tls-port=0,shard-id={'1' * 40} slave {A} 0 0 1 disconnected\n"
+        f"{D} 10.0.0.9:20003@25003,,tls-port=0,shard-id={'2' * 40} slave {B} 0 0 2 disconnected\n"
+        "vars currentEpoch 2 lastVoteEpoch 0\n"
+    )
+
+
+def test_a_swapped_file_puts_the_heir_in_the_shards_place() -> None:
+    lines = render.nodes_conf(peers(), B, swap_with=D).splitlines()
+    fields = {line.split(" ")[0]: line.split(" ") for line in lines[:-1]}
+    assert (fields[D][2], fields[D][8:]) == ("master", ["8192-16383"])
+    assert (fields[B][2], fields[B][3], fields[B][8:]) == ("myself,slave", D, [])
+    assert (fields[A][2], fields[A][8:]) == ("master", ["0-8191"])
+    assert {line[6] for line in fields.values()} == {"0"}
+    assert lines[-1] == "vars currentEpoch 1 lastVoteEpoch 0"
+
+
+def test_a_single_slot_is_written_as_one_number() -> None:
+    [line, _] = render.nodes_conf([peers()[0].model_copy(update={"slots": (5, 5)})], A).splitlines()
+    assert line.endswith("connected 5")
+
+
+def test_passwords_are_hashed_where_the_engine_allows() -> None:
+    lines = conf(client_password="open sesame")
+    digest = hashlib.sha256(b"open sesame").hexdigest()
+    assert f"user default on #{digest} ~* &* +@all" in lines
+    assert not any("sesame" in line for line in lines)
+    assert [line for line in lines if PASSWORD in line] == [f"masterauth {PASSWORD}"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ({}, "user default on nopass ~* &* +@all"),
+        ({"default_user": False}, "user default off"),
+        ({}, 'save ""'),
+        ({"save": [(60, 100)]}, "save 60 100"),
+        ({"appendonly": True}, "appendonly yes"),
+        ({"appendfsync": "always"}, "appendfsync always"),
+        ({"maxmemory": 5_000_000_000}, "maxmemory 5000000000"),
+        ({"hz": 1}, "hz 1"),
+    ],
+)
+def test_settings(changes: dict[str, Any], line: str) -> None:
+    assert line in conf(**changes)
+
+
+def test_only_a_replica_outside_cluster_mode_is_told_its_primary() -> None:
+    replica = {"role": "slave", "primary": ("10.0.0.2", FIRST_PORT)}
+    assert f"replicaof 10.0.0.2 {FIRST_PORT}" in conf(shard=replica)
+    assert not any(line.startswith("replicaof") for line in conf(shard=replica, cluster=True))
+    assert not any(line.startswith("cluster") for line in conf(shard=replica))
+
+
+def test_the_bus_port_is_always_set_in_cluster_mode() -> None:
+    lines = conf(cluster=True, peers=peers())
+    port = FIRST_PORT + 1
+    for line in (f"cluster-port {port + 5000}", f"cluster-announce-port {port}", "cluster-announce-ip 10.0.0.1"):
+        assert line in lines

@@ -1,0 +1,294 @@
+"""One second of real shards: what is counted, what is not, and what happens when one does not answer."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import hiredis
+import psutil
+import pytest
+from backend.tests.shards import Farm, ask, farm, lone, request, until
+
+from shardboard.agent import sampler as sampling
+from shardboard.agent.contract import NODE_FIELDS, RING_SECONDS, SHARD_FIELDS, Sample
+from shardboard.agent.machine import MachineSampler
+from shardboard.agent.sampler import Sampler
+
+
+class Watched:
+    """Two running shards and a sampler whose seconds are taken when the test says so."""
+
+    def __init__(self, node: Farm) -> None:
+        self.node = node
+        self.sampler = Sampler(node[1], MachineSampler(node.settings[1]))
+
+    async def beat(self) -> Sample:
+        await self.sampler._beat()
+        return self.sampler._ring[-1]
+
+    async def values(self, uid: int = 1) -> dict[str, float | None]:
+        sample = await self.beat()
+        assert uid in sample.shards, sample.missing
+        return dict(zip(SHARD_FIELDS, sample.shards[uid], strict=True))
+
+
+@pytest.fixture
+async def watched(tmp_path: Path) -> AsyncIterator[Watched]:
+    async with farm(tmp_path) as node:
+        assert all(outcome.ok for outcome in await node[1].start(request(lone(1), lone(2))))
+        yield Watched(node)
+
+
+class Client:
+    """Somebody else's connection, whose traffic must be counted to the byte."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+        self.sent = self.received = 0
+
+    @classmethod
+    async def open(cls, watched: Watched) -> "Client":
+        return cls(*await asyncio.open_connection(watched.node.settings[1].address, lone(1).port))
+
+    async def execute(self, *argv: str) -> object:
+        data = hiredis.pack_command(argv)  # type: ignore[arg-type]
+        self._writer.write(data)
+        self.sent += len(data)
+        parser = hiredis.Reader()
+        while (reply := parser.gets()) is False:
+            received = await self._reader.read(65536)
+            self.received += len(received)
+            parser.feed(received)
+        return reply
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+COUNTERS = ("read_cmds", "write_cmds", "other_cmds", "net_in", "net_out")
+
+
+def grown(before: dict[str, float | None], after: dict[str, float | None]) -> dict[str, float]:
+    return {name: (after[name] or 0) - (before[name] or 0) for name in COUNTERS}
+
+
+async def test_an_idle_shard_does_nothing_at_all(watched: Watched) -> None:
+    before = await watched.values()
+    for _ in range(30):
+        after = await watched.values()
+        assert grown(before, after) == dict.fromkeys(COUNTERS, 0)
+        before = after
+
+
+async def test_what_the_console_sends_is_not_traffic(watched: Watched) -> None:
+    before = await watched.values()
+    shard = watched.node[1].shards[1]
+    await ask(shard, "CONFIG", "SET", "maxmemory", "100mb")
+    await ask(shard, "FLUSHALL")
+    await ask(shard, "GET", "key")
+    shard.disconnect()
+    assert grown(before, await watched.values()) == dict.fromkeys(COUNTERS, 0)
+
+
+async def test_what_the_console_sends_during_a_sample_is_not_traffic_either(watched: Watched) -> None:
+    before = await watched.values()
+    shard = watched.node[1].shards[1]
+    for _ in range(20):
+        during, *_ = await asyncio.gather(watched.values(), *(ask(shard, "GET", "key") for _ in range(5)))
+        after = await watched.values()
+        # Replies on their way may be counted a second later, but nothing is ever counted as a client's.
+        assert {name: grown(before, during)[name] for name in COUNTERS[:4]} == dict.fromkeys(COUNTERS[:4], 0)
+        assert grown(before, after) == dict.fromkeys(COUNTERS, 0)
+        before = after
+
+
+COMMANDS = [
+    (("SET", "key", "value"), "write_cmds"),
+    (("GET", "key"), "read_cmds"),
+    (("MGET", "key", "other"), "read_cmds"),
+    (("EXPIRE", "key", "100"), "write_cmds"),
+    (("DEL", "key"), "write_cmds"),
+    (("EXISTS", "key"), "read_cmds"),
+    (("PING",), "other_cmds"),
+    (("DBSIZE",), "other_cmds"),
+    (("CONFIG", "GET", "hz"), "other_cmds"),
+]
+
+
+@pytest.mark.parametrize(("argv", "kind"), COMMANDS, ids=[" ".join(argv[:2]) for argv, _ in COMMANDS])
+async def test_commands_are_counted_by_what_they_do(watched: Watched, argv: tuple[str, ...], kind: str) -> None:
+    client = await Client.open(watched)
+    await client.execute("PING")
+    before, traffic = await watched.values(), (client.sent, client.received)
+    for _ in range(3):
+        assert not isinstance(await client.execute(*argv), hiredis.ReplyError)
+    after = await watched.values()
+    client.close()
+    assert grown(before, after) == {
+        **dict.fromkeys(COUNTERS, 0),
+        kind: 3,
+        "net_in": client.sent - traffic[0],
+        "net_out": client.received - traffic[1],
+    }
+
+
+async def test_a_script_counts_as_itself_and_as_what_it_calls(watched: Watched) -> None:
+    client = await Client.open(watched)
+    before = await watched.values()
+    assert await client.execute(
+        "EVAL", "redis.call('SET', KEYS[1], 'v'); return redis.call('GET', KEYS[1])", "1", "key"
+    )
+    delta = grown(before, await watched.values())
+    client.close()
+    assert (delta["other_cmds"], delta["write_cmds"], delta["read_cmds"]) == (1, 1, 1)
+
+
+async def test_replication_is_not_traffic(tmp_path: Path) -> None:
+    async with farm(tmp_path) as node:
+        replica = lone(2, role="slave", primary=(node.settings[1].address, lone(1).port))
+        assert all(outcome.ok for outcome in await node[1].start(request(lone(1), replica)))
+        watched = Watched(node)
+        before = await watched.values()
+        await until(lambda: linked(watched))
+        after = await watched.values()
+        assert {name: grown(before, after)[name] for name in COUNTERS[:3]} == dict.fromkeys(COUNTERS[:3], 0)
+        assert (after["is_primary"], (await watched.values(2))["is_primary"]) == (1, 0)
+
+
+async def linked(watched: Watched) -> bool:
+    return (await watched.values(2))["link_up"] == 1
+
+
+async def test_gauges_and_keyspace(watched: Watched) -> None:
+    client = await Client.open(watched)
+    await client.execute("MSET", "one", "1", "two", "2", "three", "3")
+    await client.execute("EXPIRE", "one", "1000")
+    await client.execute("MGET", "one", "two", "missing")
+    values = await watched.values()
+    client.close()
+    expected = {"keys": 3, "expires": 1, "hits": 2, "misses": 1, "clients": 1, "loading": 0, "link_up": 1}
+    assert {name: values[name] for name in expected} == expected
+    assert values["started_at"] == watched.node[1].shards[1].record.started_at
+    assert (values["used_memory"] or 0) > 100_000
+    assert 0 < (values["ping_ms"] or 0) < 800
+    assert all(value is not None for value in values.values())
+
+
+async def test_a_frozen_shard_is_missing_and_holds_nobody_up(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sampling, "TIMEOUT", 0.2)
+    await watched.beat()
+    before = await watched.values()
+    frozen = psutil.Process(watched.node[1].shards[1].record.pid)
+    frozen.suspend()
+    try:
+        started = time.monotonic()
+        for _ in range(2):
+            sample = await watched.beat()
+            assert sample.missing == {1: "it did not answer INFO within 0.2 s"}
+            assert list(sample.shards) == [2]
+        assert time.monotonic() - started < 1
+    finally:
+        frozen.resume()
+    assert grown(before, await watched.values()) == dict.fromkeys(COUNTERS, 0)
+
+
+async def test_a_shard_frozen_before_the_agent_met_it_does_not_collect_connections(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sampling, "TIMEOUT", 0.1)
+    watched.node[1].shards[1].disconnect()
+    frozen = psutil.Process(watched.node[1].shards[1].record.pid)
+    frozen.suspend()
+    try:
+        await watched.beat()
+        mine = psutil.Process().num_fds()
+        for _ in range(5):
+            await watched.beat()
+        assert psutil.Process().num_fds() <= mine
+    finally:
+        frozen.resume()
+    assert (await watched.values())["clients"] == 0
+
+
+async def test_a_dead_shard_is_told_with_its_last_words(watched: Watched) -> None:
+    victim = psutil.Process(watched.node[1].shards[1].record.pid)
+    victim.kill()
+    await until(lambda: len(watched.node.engines()) == 1)
+    sample = await watched.beat()
+    assert list(sample.shards) == [2]
+    assert "the engine's last line was" in sample.died[1]
+    assert not sample.missing
+
+
+async def test_samples_come_on_the_second_with_rising_numbers(watched: Watched) -> None:
+    running = asyncio.create_task(watched.sampler.run())
+    try:
+        samples = [sample async for sample in first(2, watched.sampler.follow(0, ""))]
+    finally:
+        running.cancel()
+    assert [sample.seq for sample in samples] == [1, 2]
+    assert samples[1].t == samples[0].t + 1
+    assert all(0 <= sample.at - sample.t < 0.9 for sample in samples)
+    assert all(len(sample.node) == len(NODE_FIELDS) for sample in samples)
+
+
+async def test_one_bad_second_does_not_end_the_watch(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+    attempts = []
+
+    def fail_once() -> list[float]:
+        attempts.append(1)
+        if len(attempts) == 1:
+            raise OSError("no such disk")
+        return [0.0] * len(NODE_FIELDS)
+
+    monkeypatch.setattr(watched.sampler._machine, "sample", fail_once)
+    running = asyncio.create_task(watched.sampler.run())
+    try:
+        async with asyncio.timeout(5):
+            assert [sample.seq async for sample in first(1, watched.sampler.follow(0, ""))] == [1]
+    finally:
+        running.cancel()
+    assert len(attempts) == 2
+
+
+async def first(count: int, samples: AsyncIterator[Sample]) -> AsyncIterator[Sample]:
+    for _ in range(count):
+        yield await anext(samples)
+
+
+@pytest.fixture
+async def full_ring(tmp_path: Path) -> Sampler:
+    """A sampler without shards that has seen more seconds than it keeps."""
+    node = Farm(tmp_path, 1)
+    tmp_path.joinpath("node1").mkdir()
+    sampler = Sampler(node[1], MachineSampler(node.settings[1]))
+    for _ in range(RING_SECONDS + 5):
+        await sampler._beat()
+    return sampler
+
+
+async def numbers(sampler: Sampler, after: int, boot: str, count: int) -> list[int]:
+    return [sample.seq async for sample in first(count, sampler.follow(after, boot))]
+
+
+async def test_who_comes_back_gets_what_was_missed(full_ring: Sampler) -> None:
+    boot = full_ring._boot
+    assert await numbers(full_ring, 120, boot, 5) == [121, 122, 123, 124, 125]
+    oldest = 125 - RING_SECONDS + 1
+    assert await numbers(full_ring, 2, boot, 3) == [oldest, oldest + 1, oldest + 2]
+    assert await numbers(full_ring, 120, "another agent process", 2) == [oldest, oldest + 1]
+    assert await numbers(full_ring, 0, "", RING_SECONDS) == list(range(oldest, 126))
+
+
+async def test_who_is_up_to_date_waits_for_the_next(full_ring: Sampler) -> None:
+    following = full_ring.follow(125, full_ring._boot)
+    waiting = [
+        asyncio.ensure_future(anext(following)),
+        asyncio.ensure_future(numbers(full_ring, 125, full_ring._boot, 1)),
+    ]
+    await asyncio.sleep(0)
+    assert not any(task.done() for task in waiting)
+    await full_ring._beat()
+    assert (await waiting[0]).seq == 126
+    assert await waiting[1] == [126]

@@ -1,0 +1,131 @@
+"""Databases on real engines: born formed, plain and swapped, and what a look tells of them."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from backend.tests.shards import ENGINE, Farm, ask, bring_up, farm, layout, until
+
+from shardboard.domain.creation import Seen
+from shardboard.driver import cluster
+from shardboard.driver.cluster import BIG_CLUSTER, ShardRef
+
+
+@pytest.fixture
+async def nodes(tmp_path: Path) -> AsyncIterator[Farm]:
+    async with farm(tmp_path, 3) as opened:
+        yield opened
+
+
+async def told(nodes: Farm, shard: ShardRef, *argv: str) -> str:
+    return str(await ask(nodes[shard.node.uid].shards[shard.uid], *argv))
+
+
+async def slot_map(nodes: Farm, shard: ShardRef) -> set[tuple[str, str, str, str]]:
+    """What one shard believes: (engine id, role, engine id of its primary, slots) of every shard."""
+    lines = [line.split(" ") for line in (await told(nodes, shard, "CLUSTER", "NODES")).splitlines()]
+    return {(line[0], line[2].removeprefix("myself,"), line[3], " ".join(line[8:])) for line in lines}
+
+
+def wanted_map(shards: list[ShardRef]) -> set[tuple[str, str, str, str]]:
+    primary = {shard.pair: shard.engine_id for shard in shards if shard.role == "master"}
+    return {
+        (shard.engine_id, "master", "-", f"{shard.slots[0]}-{shard.slots[1]}")
+        if shard.role == "master"
+        else (shard.engine_id, "slave", primary[shard.pair], "")
+        for shard in shards
+    }
+
+
+async def test_primaries_born_as_replicas_of_their_replicas_end_as_wanted(nodes: Farm) -> None:
+    shards = layout(nodes.nodes, 3, replication=True)
+    assert (await cluster.look(nodes, shards, cluster=True)) == {}
+    await bring_up(nodes, ENGINE, shards)
+    for shard in shards:
+        await until(lambda shard=shard: agrees(nodes, shard, shards))
+        assert "cluster_slots_ok:16384" in await told(nodes, shard, "CLUSTER", "INFO")
+        assert "connected_slaves:1" in await told(nodes, shard, "INFO", "replication") or shard.role == "slave"
+    epochs = {await told(nodes, shard, "CLUSTER", "MYSHARDID") for shard in shards}
+    assert len(epochs) == 3, "a primary and its replica share their shard id"
+    for shard in shards[:3]:
+        slot_key = await key_of(nodes, shard)
+        assert await told(nodes, shard, "SET", slot_key, "value") == "OK"
+        assert await told(nodes, shard, "WAIT", "1", "2000") == "1"
+
+
+async def agrees(nodes: Farm, shard: ShardRef, shards: list[ShardRef]) -> bool:
+    return await slot_map(nodes, shard) == wanted_map(shards)
+
+
+async def key_of(nodes: Farm, shard: ShardRef) -> str:
+    """A key in one of the shard's slots."""
+    for number in range(1000):
+        if shard.slots[0] <= int(await told(nodes, shard, "CLUSTER", "KEYSLOT", f"key{number}")) <= shard.slots[1]:
+            return f"key{number}"
+    raise AssertionError("no key hashes to this shard")
+
+
+async def test_primaries_without_replicas_are_born_as_such(nodes: Farm) -> None:
+    shards = layout(nodes.nodes, 3, replication=False)
+    await bring_up(nodes, ENGINE, shards)
+    for shard in shards:
+        await until(lambda shard=shard: agrees(nodes, shard, shards))
+    assert await cluster.look(nodes, shards, cluster=True) == {
+        shard.uid: Seen(running=True, serves=True, promoted=True, in_sync=True) for shard in shards
+    }
+
+
+async def test_a_pair_outside_cluster_mode_replicates(nodes: Farm) -> None:
+    shards = layout(nodes.nodes, 1, replication=True)
+    await bring_up(nodes, replace(ENGINE, cluster=False), shards)
+    primary, replica = shards
+    assert await told(nodes, primary, "SET", "key", "value") == "OK"
+    await until(lambda: told(nodes, replica, "GET", "key"))
+
+
+async def test_engine_settings_reach_the_engine(nodes: Farm) -> None:
+    shards = layout(nodes.nodes, 1, replication=False)
+    engine = replace(ENGINE, maxmemory=50_000_000, eviction_policy="allkeys-lru", save=[(60, 7)], client_password="pw")
+    await bring_up(nodes, engine, shards)
+    for name, value in (
+        ("maxmemory", "50000000"),
+        ("maxmemory-policy", "allkeys-lru"),
+        ("save", "60 7"),
+        ("cluster-require-full-coverage", "no"),
+        ("cluster-allow-replica-migration", "no"),
+        ("cluster-node-timeout", "5000"),
+    ):
+        assert await ask(nodes[1].shards[1], "CONFIG", "GET", name) == [name, value]
+    # A rewrite by the engine must keep what the file says: users, passwords, announced addresses.
+    assert await told(nodes, shards[0], "CONFIG", "REWRITE") == "OK"
+
+
+async def test_a_dead_shard_is_seen_with_its_reason(nodes: Farm) -> None:
+    shards = layout(nodes.nodes, 1, replication=False)
+    await bring_up(nodes, ENGINE, shards)
+    nodes.engines()[0].kill()
+    await until(lambda: not nodes.engines())
+    seen = await cluster.look(nodes, shards, cluster=True)
+    assert not seen[1].running
+    assert "the engine's last line was" in seen[1].died
+
+
+async def test_refused_starts_are_told_by_shard(nodes: Farm) -> None:
+    shards = layout(nodes.nodes, 3, replication=False)
+    refused = await cluster.start(
+        nodes, replace(ENGINE, eviction_policy="whatever"), shards, {shard.node.uid: [shard.uid] for shard in shards}
+    )
+    assert sorted(refused) == [1, 2, 3]
+    assert "the engine's last line was" in refused[1]
+    assert not nodes.engines()
+
+
+def test_large_clusters_gossip_less_and_start_plainly(tmp_path: Path) -> None:
+    nodes = Farm(tmp_path, 3).nodes
+    small, big = layout(nodes, 64, replication=True), layout(nodes, 65, replication=True)
+    assert len(small) == BIG_CLUSTER < len(big)
+    for shards, timeout, hz, swapped in ((small, 5000, 10, True), (big, 60000, 1, False)):
+        spec = cluster._bdb_spec(ENGINE, shards)
+        assert (spec.node_timeout_ms, spec.hz) == (timeout, hz)
+        assert (cluster._shard_spec(shards[0], shards, ENGINE).swap_with is not None) == swapped
