@@ -3,6 +3,7 @@
 import ssl
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TypeVar
 
 import httpx
 from pydantic import TypeAdapter, ValidationError
@@ -25,6 +26,9 @@ SLOW = httpx.Timeout(60, connect=2)
 BEAT = httpx.Timeout(3, connect=2)
 """Samples come once a second: three seconds of silence is a broken stream."""
 
+T = TypeVar("T")
+
+_FACTS = TypeAdapter(NodeFacts)
 _REPORTS = TypeAdapter(list[ShardReport])
 _OUTCOMES = TypeAdapter(list[ShardOutcome])
 _COMMANDS = TypeAdapter(list[ShardCommand])
@@ -38,24 +42,21 @@ class HttpAgents:
         self._http = httpx.AsyncClient(verify=tls, limits=httpx.Limits(max_keepalive_connections=200), trust_env=False)
 
     async def facts(self, node: NodeRef) -> NodeFacts:
-        with _translated(node):
-            return NodeFacts.model_validate_json(await self._call(node, "GET", "/facts", QUICK))
+        return await self._call(node, "GET", "/facts", QUICK, _FACTS)
 
     async def shards(self, node: NodeRef) -> list[ShardReport]:
-        return _REPORTS.validate_json(await self._call(node, "GET", "/shards", QUICK))
+        return await self._call(node, "GET", "/shards", QUICK, _REPORTS)
 
     async def start(self, node: NodeRef, request: StartShards) -> list[ShardOutcome]:
-        return _OUTCOMES.validate_json(
-            await self._call(node, "POST", "/shards/start", SLOW, request.model_dump_json().encode())
-        )
+        return await self._call(node, "POST", "/shards/start", SLOW, _OUTCOMES, request.model_dump_json().encode())
 
     async def remove(self, node: NodeRef, uids: Sequence[int]) -> list[ShardOutcome]:
         body = RemoveShards(uids=list(uids)).model_dump_json().encode()
-        return _OUTCOMES.validate_json(await self._call(node, "POST", "/shards/remove", SLOW, body))
+        return await self._call(node, "POST", "/shards/remove", SLOW, _OUTCOMES, body)
 
     async def command(self, node: NodeRef, commands: Sequence[ShardCommand]) -> list[CommandResult]:
         body = _COMMANDS.dump_json(list(commands))
-        return _RESULTS.validate_json(await self._call(node, "POST", "/shards/command", SLOW, body))
+        return await self._call(node, "POST", "/shards/command", SLOW, _RESULTS, body)
 
     async def samples(self, node: NodeRef, after: int, boot: str) -> AsyncIterator[Sample]:
         with _translated(node):
@@ -73,14 +74,20 @@ class HttpAgents:
         await self._http.aclose()
 
     async def _call(
-        self, node: NodeRef, method: str, path: str, timeout: httpx.Timeout, body: bytes | None = None
-    ) -> bytes:
+        self,
+        node: NodeRef,
+        method: str,
+        path: str,
+        timeout: httpx.Timeout,
+        answer: TypeAdapter[T],
+        body: bytes | None = None,
+    ) -> T:
         headers = {"Content-Type": "application/json"} if body is not None else None
         with _translated(node):
             reply = await self._http.request(method, _url(node, path), content=body, headers=headers, timeout=timeout)
-        if reply.status_code != 200:
-            raise AgentRefused(f"the agent of node {node.uid} answered {reply.status_code} to {method} {path}")
-        return reply.content
+            if reply.status_code != 200:
+                raise AgentRefused(f"the agent of node {node.uid} answered {reply.status_code} to {method} {path}")
+            return answer.validate_json(reply.content)
 
 
 def _url(node: NodeRef, path: str) -> str:
