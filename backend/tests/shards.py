@@ -50,15 +50,17 @@ ENGINE = Engine(
 )
 
 
+def own_address() -> str:
+    """127/8 is all loopback: on an address of its own a test meets no port of another test or run."""
+    return f"127.7.{os.getpid() % 250 + 1}.{next(_numbers) % 254 + 1}"
+
+
 class Farm:
     """Some nodes and their supervisors. Implements what `driver.cluster` needs of `ports.Agents`, without HTTP between."""
 
     def __init__(self, root: Path, size: int) -> None:
-        # 127/8 is all loopback: with addresses of its own a test meets no port of another run.
-        block = os.getpid() % 250 + 1
         self.settings = {
-            uid: AgentSettings(address=f"127.7.{block}.{next(_numbers) % 254 + 1}", state_dir=root / f"node{uid}")
-            for uid in range(1, size + 1)
+            uid: AgentSettings(address=own_address(), state_dir=root / f"node{uid}") for uid in range(1, size + 1)
         }
         self.nodes = [NodeRef(uid, settings.address, 9700) for uid, settings in self.settings.items()]
         self.supervisors = {uid: Supervisor(settings) for uid, settings in self.settings.items()}

@@ -1,0 +1,219 @@
+"""The agent as the console meets it: real TLS both ways, real shards, the console's own client."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx
+import psutil
+import pytest
+import uvicorn
+from backend.tests.shards import PASSWORD, engines_below, lone, own_address, request, until
+
+from shardboard.agent import enrol, machine
+from shardboard.agent.app import create_app, tls_options
+from shardboard.agent.contract import ShardCommand
+from shardboard.agent.settings import AgentSettings
+from shardboard.driver.agents import HttpAgents
+from shardboard.driver.ports import NodeRef
+from shardboard.errors import AgentUnreachable
+from shardboard.settings import Settings
+from shardboard.tls import Authority
+
+ADDRESS = own_address()
+
+
+@asynccontextmanager
+async def serving(root: Path, authority: Authority, *, park: bool = False) -> AsyncIterator[NodeRef]:
+    """A running agent with a certificate of this authority; its shards outlive it."""
+    settings = AgentSettings(address=ADDRESS, state_dir=root, park=park)
+    identity = identity_of(root, authority)
+    config = uvicorn.Config(
+        create_app(settings),
+        host=ADDRESS,
+        port=0,
+        log_level="warning",
+        timeout_graceful_shutdown=1,
+        **tls_options(identity),
+    )
+    server = uvicorn.Server(config)
+    task = asyncio.create_task(server.serve())
+    try:
+        await until(lambda: server.started)
+        yield NodeRef(1, ADDRESS, server.servers[0].sockets[0].getsockname()[1])
+    finally:
+        server.should_exit = True
+        await task
+
+
+def identity_of(root: Path, authority: Authority) -> enrol.Identity:
+    root.mkdir(exist_ok=True)
+    key, csr = enrol._key_and_request()
+    files = {"key": key, "certificate": authority.sign_agent(csr, ADDRESS), "ca": authority.ca_pem}
+    for name, text in files.items():
+        (root / f"{name}.pem").write_text(text)
+    paths = {name: root / f"{name}.pem" for name in files}
+    return enrol.Identity(node_uid=1, addr=ADDRESS, port=0, console="", **paths)
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority.load(Settings(state_dir=tmp_path_factory.mktemp("console")))
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> AsyncIterator[Path]:  # type: ignore[misc]
+    yield tmp_path / "agent"
+    for process in engines_below(tmp_path):
+        process.kill()
+
+
+@pytest.fixture
+async def agent(root: Path, authority: Authority) -> AsyncIterator[NodeRef]:
+    async with serving(root, authority) as node:
+        yield node
+
+
+@pytest.fixture
+async def agents(authority: Authority) -> AsyncIterator[HttpAgents]:
+    client = HttpAgents(authority.client_ssl_context())
+    yield client
+    await client.close()
+
+
+async def test_facts_describe_this_machine(agent: NodeRef, agents: HttpAgents) -> None:
+    facts = await agents.facts(agent)
+    assert facts.total_memory == psutil.virtual_memory().total
+    assert facts.cores == psutil.cpu_count()
+    assert facts.engine_version == machine.engine_version("valkey-server")
+    assert facts.engine_version.split(".")[0].isdigit()
+    assert facts.machine_id
+
+
+async def test_a_shards_life_by_the_contract(agent: NodeRef, agents: HttpAgents, root: Path) -> None:
+    assert await agents.shards(agent) == []
+    [outcome] = await agents.start(agent, request(lone(1)))
+    assert outcome.ok
+    [report] = await agents.shards(agent)
+    assert (report.uid, report.state, report.engine_id) == (1, "running", lone(1).engine_id)
+    results = await agents.command(
+        agent,
+        [
+            ShardCommand(uid=1, argv=["SET", "key", "värde"]),
+            ShardCommand(uid=1, argv=["GET", "key"]),
+            ShardCommand(uid=1, argv=["INCR", "key"]),
+            ShardCommand(uid=9, argv=["PING"]),
+        ],
+    )
+    assert [(result.uid, result.ok) for result in results] == [(1, True), (1, True), (1, False), (9, False)]
+    assert results[1].reply == "värde"
+    assert results[2].reply == "ERR value is not an integer or out of range"
+    assert results[3].reply == "shard 9 does not run here"
+    assert all(outcome.ok for outcome in await agents.remove(agent, [1]))
+    assert await agents.shards(agent) == []
+    assert not engines_below(root)
+
+
+async def test_a_shard_that_died_is_seen_at_once(agent: NodeRef, agents: HttpAgents, root: Path) -> None:
+    await agents.start(agent, request(lone(1)))
+    engines_below(root)[0].kill()
+    await until(lambda: not engines_below(root))
+    [report] = await agents.shards(agent)
+    assert (report.state, report.pid) == ("died", None)
+    [result] = await agents.command(agent, [ShardCommand(uid=1, argv=["PING"])])
+    assert not result.ok
+
+
+async def test_samples_arrive_each_second_and_again_from_where_one_was(agent: NodeRef, agents: HttpAgents) -> None:
+    await agents.start(agent, request(lone(1)))
+    stream = agents.samples(agent, 0, "")
+    samples = [await anext(stream) for _ in range(2)]
+    await stream.aclose()  # type: ignore[attr-defined]
+    assert [sample.seq for sample in samples] == [1, 2]
+    assert list(samples[1].shards) == [1]
+    async for sample in agents.samples(agent, samples[0].seq, samples[0].boot):
+        assert sample == samples[1]
+        break
+    async for sample in agents.samples(agent, samples[1].seq, "another boot"):
+        assert sample == samples[0]
+        break
+
+
+async def test_shards_outlive_their_agent(root: Path, authority: Authority, agents: HttpAgents) -> None:
+    async with serving(root, authority) as node:
+        await agents.start(node, request(lone(1)))
+        [before] = await agents.shards(node)
+    assert len(engines_below(root)) == 1
+    async with serving(root, authority) as node:
+        assert await agents.shards(node) == [before]
+
+
+async def test_a_parking_agent_takes_its_shards_along(root: Path, authority: Authority, agents: HttpAgents) -> None:
+    async with serving(root, authority, park=True) as node:
+        await agents.start(node, request(lone(1)))
+        await agents.command(node, [ShardCommand(uid=1, argv=["SET", "key", "value"])])
+    assert not engines_below(root)
+    async with serving(root, authority, park=True) as node:
+        [result] = await agents.command(node, [ShardCommand(uid=1, argv=["GET", "key"])])
+        assert result.reply == "value"
+
+
+async def test_an_open_stream_does_not_keep_the_agent_from_stopping(
+    root: Path, authority: Authority, agents: HttpAgents
+) -> None:
+    async with asyncio.timeout(5):
+        async with serving(root, authority) as node:
+            stream = agents.samples(node, 0, "")
+            await anext(stream)
+        with pytest.raises(AgentUnreachable, match="cannot be reached"):
+            while True:
+                await anext(stream)
+
+
+async def test_only_the_console_gets_in(agent: NodeRef, authority: Authority, root: Path) -> None:
+    url = f"https://{agent.addr}:{agent.port}/shards"
+    nobody = ssl.create_default_context(cafile=str(authority.ca_file))
+    colleague = ssl.create_default_context(cafile=str(authority.ca_file))
+    colleague.load_cert_chain(root / "certificate.pem", root / "key.pem")
+    for context in (nobody, colleague):
+        async with httpx.AsyncClient(verify=context, trust_env=False) as stranger:
+            with pytest.raises(httpx.TransportError):
+                await stranger.get(url)
+    async with httpx.AsyncClient(trust_env=False) as plain:
+        with pytest.raises(httpx.TransportError):
+            await plain.get(url.replace("https", "http"))
+
+
+async def test_another_console_is_a_stranger_both_ways(agent: NodeRef, tmp_path: Path) -> None:
+    other = Authority.load(Settings(state_dir=tmp_path / "other"))
+    context = other.client_ssl_context()
+    agents = HttpAgents(context)
+    with pytest.raises(AgentUnreachable, match=r"the agent of node 1 .* cannot be reached: .*certificate"):
+        await agents.shards(agent)
+    # Even when it believes the agent, the agent does not believe it.
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    trusting = HttpAgents(context)
+    with pytest.raises(AgentUnreachable, match="cannot be reached"):
+        await trusting.shards(agent)
+    for client in (agents, trusting):
+        await client.close()
+
+
+async def test_what_the_contract_does_not_know_is_refused(agent: NodeRef, authority: Authority, root: Path) -> None:
+    base = f"https://{agent.addr}:{agent.port}"
+    body = request(lone(1)).model_dump()
+    async with httpx.AsyncClient(verify=authority.client_ssl_context(), base_url=base, trust_env=False) as console:
+        assert (await console.post("/shards/start", json=body | {"surprise": 1})).status_code == 422
+        body["shards"][0]["engine_id"] = "../../etc"
+        assert (await console.post("/shards/start", json=body)).status_code == 422
+        assert (await console.get("/docs")).status_code == 404
+    assert not engines_below(root)
+
+
+async def test_secrets_of_shards_are_not_reported(agent: NodeRef, agents: HttpAgents) -> None:
+    await agents.start(agent, request(lone(1), client_password="clients-own"))
+    [report] = await agents.shards(agent)
+    assert PASSWORD not in report.model_dump_json()
+    assert "clients-own" not in report.model_dump_json()

@@ -1,0 +1,153 @@
+"""Agents that do not behave: what the console makes of silence, nonsense and refusal."""
+
+import asyncio
+import json
+import socket
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from shardboard.agent import enrol
+from shardboard.agent.contract import NODE_FIELDS, Sample
+from shardboard.driver import agents as driver
+from shardboard.driver.agents import HttpAgents
+from shardboard.driver.ports import NodeRef
+from shardboard.errors import AgentRefused, AgentUnreachable
+from shardboard.settings import Settings
+from shardboard.tls import Authority
+
+ADDRESS = "127.0.0.1"
+SAMPLE = Sample(
+    seq=1, boot="ab" * 16, t=1000, at=1000.1, node=[0.0] * len(NODE_FIELDS), shards={}, missing={}, died={}
+).model_dump_json()
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority.load(Settings(state_dir=tmp_path_factory.mktemp("console")))
+
+
+@pytest.fixture
+async def agents(authority: Authority) -> AsyncIterator[HttpAgents]:
+    client = HttpAgents(authority.client_ssl_context())
+    yield client
+    await client.close()
+
+
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three seconds of silence, in a hurry."""
+    for name in ("QUICK", "SLOW", "BEAT"):
+        monkeypatch.setattr(driver, name, httpx.Timeout(0.2, connect=2))
+
+
+@asynccontextmanager
+async def impostor(tmp_path: Path, authority: Authority, said: bytes, *, holds_on: bool = False, name: str = ADDRESS):  # type: ignore[no-untyped-def]
+    """Says `said` to the first request over proper TLS, then ends the connection, or holds on and says no more."""
+    key, csr = enrol._key_and_request()
+    (tmp_path / "key.pem").write_text(key)
+    (tmp_path / "certificate.pem").write_text(authority.sign_agent(csr, name))
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(tmp_path / "certificate.pem", tmp_path / "key.pem")
+    finished = asyncio.Event()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(said)
+        await writer.drain()
+        if holds_on:
+            await finished.wait()
+        writer.close()
+
+    server = await asyncio.start_server(answer, ADDRESS, 0, ssl=context)
+    try:
+        yield NodeRef(1, ADDRESS, server.sockets[0].getsockname()[1])
+    finally:
+        finished.set()
+        server.close()
+
+
+def http(body: str, status: str = "200 OK", length: int | None = None) -> bytes:
+    size = len(body.encode()) if length is None else length
+    return f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {size}\r\n\r\n{body}".encode()
+
+
+async def test_nobody_listens(agents: HttpAgents) -> None:
+    with socket.socket() as taken:
+        taken.bind((ADDRESS, 0))
+        node = NodeRef(7, ADDRESS, taken.getsockname()[1])
+        with pytest.raises(AgentUnreachable) as failure:
+            await agents.facts(node)
+        assert failure.value.reason.startswith(f"the agent of node 7 ({ADDRESS}:{node.port}) cannot be reached")
+        with pytest.raises(AgentUnreachable):
+            await anext(agents.samples(node, 0, ""))
+
+
+async def test_a_certificate_for_another_address(agents: HttpAgents, authority: Authority, tmp_path: Path) -> None:
+    async with impostor(tmp_path, authority, http("[]"), name="10.9.9.9") as node:
+        with pytest.raises(AgentUnreachable, match="certificate"):
+            await agents.shards(node)
+
+
+@pytest.mark.usefixtures("short")
+async def test_no_answer_in_time(agents: HttpAgents, authority: Authority, tmp_path: Path) -> None:
+    async with impostor(tmp_path, authority, b"", holds_on=True) as node:
+        with pytest.raises(AgentUnreachable, match="does not answer in time"):
+            await agents.shards(node)
+
+
+@pytest.mark.usefixtures("short")
+async def test_silence_ends_a_stream_of_samples(agents: HttpAgents, authority: Authority, tmp_path: Path) -> None:
+    async with impostor(tmp_path, authority, http(SAMPLE + "\n", length=9999), holds_on=True) as node:
+        stream = agents.samples(node, 0, "")
+        assert (await anext(stream)).seq == 1
+        with pytest.raises(AgentUnreachable, match="does not answer in time"):
+            await anext(stream)
+
+
+def test_three_seconds_are_silence() -> None:
+    assert driver.BEAT.read == 3
+
+
+async def test_a_stream_that_breaks_off(agents: HttpAgents, authority: Authority, tmp_path: Path) -> None:
+    async with impostor(tmp_path, authority, http(SAMPLE + "\n", length=9999)) as node:
+        stream = agents.samples(node, 0, "")
+        assert (await anext(stream)).seq == 1
+        with pytest.raises(AgentUnreachable, match="cannot be reached"):
+            await anext(stream)
+
+
+@pytest.mark.parametrize("status", ["422 Unprocessable Content", "500 Internal Server Error", "404 Not Found"])
+async def test_a_refusal_is_permanent(agents: HttpAgents, authority: Authority, tmp_path: Path, status: str) -> None:
+    async with impostor(tmp_path, authority, http("{}", status)) as node:
+        with pytest.raises(AgentRefused) as refusal:
+            await agents.remove(node, [1])
+        assert refusal.value.reason == f"the agent of node 1 answered {status[:3]} to POST /shards/remove"
+    async with impostor(tmp_path, authority, http("{}", status)) as node:
+        with pytest.raises(AgentRefused, match=f"answered {status[:3]} to a request for samples"):
+            await anext(agents.samples(node, 0, ""))
+
+
+@pytest.mark.parametrize("said", ["not json", "{}", json.dumps({"seq": 1}), '[{"uid": 1}]'])
+async def test_another_release_is_refused_with_a_sentence(
+    agents: HttpAgents, authority: Authority, tmp_path: Path, said: str
+) -> None:
+    """Whatever call it is: an unexpected reply must not pass for a crash of the console."""
+    calls = {
+        "facts": lambda node: agents.facts(node),
+        "shards": lambda node: agents.shards(node),
+        "remove": lambda node: agents.remove(node, [1]),
+        "samples": lambda node: anext(agents.samples(node, 0, "")),
+    }
+    for call in calls.values():
+        async with impostor(tmp_path, authority, http(said + "\n")) as node:
+            with pytest.raises(AgentRefused, match="are both the same release"):
+                await call(node)
+
+
+def test_addresses_of_version_6_are_bracketed() -> None:
+    assert driver._url(NodeRef(1, "fd00::1", 9700), "/facts") == "https://[fd00::1]:9700/facts"
