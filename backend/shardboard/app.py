@@ -2,11 +2,15 @@
 
 import asyncio
 import contextlib
+import fcntl
 import logging
+import os
 import signal
 import sys
+import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import uvicorn
@@ -70,7 +74,7 @@ def create_app(console: Console) -> FastAPI:
 @asynccontextmanager
 async def opened(settings: Settings) -> AsyncIterator[tuple[Console, str | None]]:
     """A console with its store migrated and the first administrator made; also the password if one was generated."""
-    settings.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    instance = own_state_dir(settings.state_dir)
     bus = Bus()
     store = Store(settings.store_url, bus)
     authority = Authority.load(settings)
@@ -81,10 +85,29 @@ async def opened(settings: Settings) -> AsyncIterator[tuple[Console, str | None]
             password = await first_start(opening, settings)
         async with store.read() as reading:
             store.state_id = await events.newest_uid(reading)
-        yield Console(settings, store, bus, Live(bus), agents, authority), password
+        yield Console(settings, store, bus, Live(bus), agents, authority, instance), password
     finally:
         await agents.close()
         await store.close()
+
+
+def own_state_dir(directory: Path) -> str:
+    """The name of the console that lives in `directory`, kept across its restarts. Raises ValueError while another process runs it.
+
+    The lock is held until this process ends, however it ends.
+    """
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor = os.open(directory / "instance", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise ValueError(f"Another console is running in {directory}.") from None
+    name = os.read(descriptor, 64).decode()
+    if not name:
+        name = uuid.uuid4().hex
+        os.write(descriptor, name.encode())
+    return name
 
 
 @asynccontextmanager
@@ -93,7 +116,7 @@ async def running_loops(console: Console) -> AsyncIterator[asyncio.Future[None]]
     loops = (
         console.live.run(),
         NodeCollector(console.store, console.bus, console.agents, console.live).run(),
-        ActionLoop(console.store, console.bus, steppers(console.store, console.agents)).run(),
+        ActionLoop(console.store, console.bus, steppers(console.store, console.agents), console.instance).run(),
         RemovalLoop(console.store, console.bus, console.agents).run(),
         Feed(console).run(),
     )

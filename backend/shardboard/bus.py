@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -55,6 +55,18 @@ class Listener:
             return await asyncio.wait_for(self._queue.get(), timeout)
         except TimeoutError:
             return None
+
+    async def until(self, wanted: Callable[[Any], bool], timeout: float) -> None:
+        """Return at the first message that is `wanted`, or after `timeout` seconds, however many others came."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + timeout
+        while (left := deadline - loop.time()) > 0:
+            message = await self.get(timeout=left)
+            if message is None or wanted(message[1]):
+                break
+        if self.overflowed:  # what was lost may have been wanted: the caller looks anyway, and starts afresh
+            self.drain()
+            self.overflowed = False
 
     def drain(self) -> list[tuple[str, Any]]:
         """Everything queued right now, without waiting."""

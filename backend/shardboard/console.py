@@ -20,3 +20,5 @@ class Console:
     live: Live
     agents: Agents
     authority: Authority
+    instance: str
+    """Names this console across its restarts."""

@@ -59,6 +59,7 @@ class Demo:
         """Start everything, then wait until told to stop or until a part ends by itself."""
         try:
             self._remember_login()
+            self._cluster.end_leftovers()
             with _step("starting the console"):
                 self._cluster.start_console()
             with _step("starting three agents"):

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -64,19 +65,20 @@ class LocalCluster:
         return self._api
 
     def start_console(self) -> None:
-        """Start the console and wait until it answers."""
+        """Start the console and wait until it answers. Call `end_leftovers` before, when an earlier owner may have been killed."""
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._stop_leftovers()
         self.spawn("console", ["console"], environment={"SHARDBOARD_ADMIN_PASSWORD": self._login[1]})
         self.until((self.directory / "tls" / "ca.pem").is_file, "the console makes no certificate")
         self.until(self._answers, "the console does not answer")
 
     def start_agents(self) -> None:
-        """Start one agent per address, joining those that are new, and wait until all are connected."""
-        for address in self.addresses:
+        """Start an agent for every address that has none, joining those that are new, and wait until they are connected."""
+        since = datetime.now(UTC).replace(microsecond=0).isoformat().replace("+00:00", "Z")
+        missing = [address for address in self.addresses if address not in self.children]
+        for address in missing:
             self.start_agent(address)
-        expected = set(self.addresses)
-        self.until(lambda: self._connected() >= expected, "not all agents are connected")
+        # What the store says of an earlier run does not count.
+        self.until(lambda: self.connected(since) >= set(missing), "not all agents are connected")
 
     def start_agent(self, address: str) -> None:
         """Start one agent; a new one has joined when this returns, so that nodes are numbered in the order of addresses."""
@@ -88,7 +90,7 @@ class LocalCluster:
         token = ok(self.api.post("/v1/join_tokens", json={}))["token"] if new else ""
         self.spawn(address, arguments, environment={"SHARDBOARD_JOIN_TOKEN": token} if new else {})
         if new:
-            self.until(lambda: address in self._connected(), f"the agent of {address} does not join")
+            self.until(lambda: address in self.connected(), f"the agent of {address} does not join")
 
     def stop(self) -> None:
         """What was added first (traffic), then agents, which may save and stop their shards, the console last."""
@@ -162,7 +164,7 @@ class LocalCluster:
     def _pids(self) -> Path:
         return self.directory / "processes.json"
 
-    def _stop_leftovers(self) -> None:
+    def end_leftovers(self) -> None:
         """An owner that was killed leaves its children; only those with the recorded pid and start time are ended."""
         try:
             recorded = json.loads(self._pids.read_text())
@@ -184,14 +186,16 @@ class LocalCluster:
 
     def clean(self) -> bool:
         """Stop what is left of an earlier run and delete its state; False when there is none."""
-        self._stop_leftovers()
+        self.end_leftovers()
         if not (self.directory / "agents").is_dir() and not (self.directory / "console.db").exists():
             return False
         self.kill_shards()
         return True
 
-    def _connected(self) -> set[str]:
-        return {node["addr"] for node in ok(self.api.get("/v1/nodes")) if node["agent_status"] == "connected"}
+    def connected(self, since: str = "") -> set[str]:
+        """Addresses of the nodes whose agents are connected and were heard at or after `since` (ISO 8601)."""
+        found = ok(self.api.get("/v1/nodes"))
+        return {node["addr"] for node in found if node["agent_status"] == "connected" and node["last_seen"] >= since}
 
     def _answers(self) -> bool:
         try:

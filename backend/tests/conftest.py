@@ -71,7 +71,7 @@ async def console(settings: Settings, store: Store, bus: Bus, agents: FakeAgents
     """Everything but running loops and machines."""
     async with store.begin() as session:
         await first_start(session, settings)
-    return Console(settings, store, bus, Live(bus), agents, Authority.load(settings))
+    return Console(settings, store, bus, Live(bus), agents, Authority.load(settings), "test")
 
 
 @pytest.fixture

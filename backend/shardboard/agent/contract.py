@@ -170,6 +170,7 @@ NODE_FIELDS = (
 storage bytes, agent_cpu seconds since its start, agent_rss bytes."""
 
 SHARD_FIELDS = (
+    "pid",
     "started_at",
     "is_primary",
     "loading",

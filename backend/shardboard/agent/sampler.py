@@ -147,6 +147,7 @@ def shard_values(
         number("connected_clients"),
     )
     values: dict[str, float | None] = {
+        "pid": number("process_id"),
         "started_at": started_at,
         "is_primary": float(primary),
         "loading": number("loading"),

@@ -57,7 +57,9 @@ async def represent(session: Reader, rows: Sequence[Node], console: Console) -> 
     """Nodes as the API and the stream show them."""
     everything = await shards.every(session)
     now = datetime.now(UTC)
-    return [schema.render(node, _of(node, everything), console.live.latest("nodes", str(node.uid)), now) for node in rows]
+    return [
+        schema.render(node, _of(node, everything), console.live.latest("nodes", str(node.uid)), now) for node in rows
+    ]
 
 
 async def _status(session: Reader, node: Node, machines: Sequence[Node], console: Console) -> dict[str, Any]:

@@ -45,6 +45,8 @@ async def represent(session: Reader, rows: Sequence[Shard], console: Console) ->
     """Shards as the API and the stream show them."""
     addresses = {node.uid: node.addr for node in await nodes.every(session)}
     return [
-        schema.render(shard, addresses.get(shard.node_uid, ""), console.live.latest(f"shards:{shard.bdb_uid}", str(shard.uid)))
+        schema.render(
+            shard, addresses.get(shard.node_uid, ""), console.live.latest(f"shards:{shard.bdb_uid}", str(shard.uid))
+        )
         for shard in rows
     ]

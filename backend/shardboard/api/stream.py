@@ -55,7 +55,11 @@ async def stream(
 async def _frames(console: Console, topics: list[str], history: int, after: int) -> AsyncIterator[bytes]:
     live = console.live
     with console.bus.listen("object", "closing", *(f"frame:{topic}" for topic in topics)) as listener:
-        hello = {"server_time": round(time.time() * 1000), "version": __version__, "cluster_state_id": console.store.state_id}
+        hello = {
+            "server_time": round(time.time() * 1000),
+            "version": __version__,
+            "cluster_state_id": console.store.state_id,
+        }
         yield render("hello", {**hello, "retention": RETENTION})
         for topic in topics:
             yield render("history", live.history(topic, history, after), live.newest)

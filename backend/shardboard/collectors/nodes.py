@@ -43,10 +43,7 @@ class NodeCollector:
                 while True:
                     await self._refresh()
                     # Shards and nodes change rarely; a look every few seconds also covers another console on one store.
-                    message = await changes.get(timeout=5)
-                    while message is not None and message[1][0] not in ("node", "shard"):
-                        message = await changes.get(timeout=5)
-                    changes.drain()
+                    await changes.until(lambda change: change[0] in ("node", "shard"), 5)
             finally:
                 for task in self._followers.values():
                     task.cancel()
@@ -58,9 +55,7 @@ class NodeCollector:
         self._members = members(known_shards)
         self._live.set_members(members(known_shards))
         for shard in known_shards:
-            self._known.setdefault(
-                shard.uid, Observed(shard.observed_status, shard.observed_role, shard.observed_link, shard.detail)
-            )
+            self._known.setdefault(shard.uid, observations.recorded(shard))
         for uid in self._known.keys() - self._members.keys():
             del self._known[uid]
         for node in known_nodes:
@@ -118,7 +113,6 @@ class NodeCollector:
         }
         if not changed:
             return
-        started = {uid: row[0] for uid, row in sample.shards.items() if uid in changed}
         async with self._store.begin() as session:
-            await observations.shards_changed(session, changed, started, at)
+            await observations.shards_changed(session, changed, at)
         self._known.update(changed)

@@ -43,9 +43,7 @@ async def agent_lost(session: AsyncSession, node_uid: int, reason: str) -> None:
     record(session, "node_agent_lost", description, source="node", severity="WARNING", node_uid=node_uid)
 
 
-async def shards_changed(
-    session: AsyncSession, changed: Mapping[int, Observed], started: Mapping[int, float | None], at: datetime
-) -> None:
+async def shards_changed(session: AsyncSession, changed: Mapping[int, Observed], at: datetime) -> None:
     """Write new conditions of shards, with an event for those a person wants to know of."""
     for uid, observed in changed.items():
         shard = await shards.by_uid(session, uid)
@@ -59,8 +57,22 @@ async def shards_changed(
         shard.observed_link = observed.link
         shard.detail = observed.detail
         shard.observed_at = at
-        if started.get(uid) is not None:
-            shard.observed_started_at = datetime.fromtimestamp(started[uid] or 0, UTC)
+        shard.observed_pid = observed.pid
+        if observed.started_at is not None:
+            shard.observed_started_at = datetime.fromtimestamp(observed.started_at, UTC)
+
+
+def recorded(shard: Shard) -> Observed:
+    """What the store says of a shard, as a sample would."""
+    started = shard.observed_started_at
+    return Observed(
+        status=shard.observed_status,
+        role=shard.observed_role,
+        link=shard.observed_link,
+        detail=shard.detail,
+        pid=shard.observed_pid,
+        started_at=round(started.timestamp(), 2) if started is not None else None,
+    )
 
 
 def _tell(session: AsyncSession, bdb: Bdb, shard: Shard, observed: Observed) -> None:

@@ -3,6 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+PATIENCE = 1.0
+"""Seconds in which a shard born as replica should have come to serve."""
+
 
 @dataclass(frozen=True)
 class Wanted:
@@ -25,6 +28,8 @@ class Seen:
     """A primary accepts commands for its slots; a replica knows the cluster."""
     promoted: bool = True
     """False for a primary that still has the role of a replica."""
+    age: float = 0.0
+    """Seconds since its process started."""
     in_sync: bool = False
     """A replica whose link to its primary is up; primaries are always."""
 
@@ -52,7 +57,7 @@ def next_step(wanted: Sequence[Wanted], seen: Mapping[int, Seen]) -> Step:
         if shard.uid in seen and seen[shard.uid].died:
             return Step(failed=f"Shard redis:{shard.uid} on node {shard.node_uid} ended: {seen[shard.uid].died}.")
     running = [shard for shard in wanted if shard.uid in seen and seen[shard.uid].running]
-    promote = [shard.uid for shard in running if seen[shard.uid].serves and not seen[shard.uid].promoted]
+    promote = [shard.uid for shard in running if not seen[shard.uid].promoted and _ripe(seen[shard.uid])]
     serving = [shard for shard in running if seen[shard.uid].serves and seen[shard.uid].promoted]
     ready = {shard.pair for shard in running if shard.role == "master" and seen[shard.uid].promoted}
     start: dict[int, list[int]] = {}
@@ -71,3 +76,9 @@ def next_step(wanted: Sequence[Wanted], seen: Mapping[int, Seen]) -> Step:
     else:
         return Step(done=True, progress=100.0)
     return Step(start=start, promote=promote, progress=progress, waiting_for=waiting_for)
+
+
+def _ripe(seen: Seen) -> bool:
+    """Promotion keeps a serving state and does not bring one, so it waits for that; but not for ever: when the console was
+    away, shards born as replicas have told one another so, and none will serve before some are promoted."""
+    return seen.serves or seen.age > PATIENCE

@@ -13,6 +13,9 @@ class Observed:
     role: str | None
     link: str
     detail: str = ""
+    pid: int | None = None
+    started_at: float | None = None
+    """Epoch seconds, in the kernel's hundredths."""
 
 
 def observe(raw: Mapping[str, float | None]) -> Observed:
@@ -20,4 +23,10 @@ def observe(raw: Mapping[str, float | None]) -> Observed:
     primary = raw["is_primary"] == 1.0
     loading = raw["loading"] == 1.0
     link = "" if primary else "idle" if raw["link_up"] == 1.0 else "in_progress" if loading else "link_down"
-    return Observed("loading" if loading else "ok", "master" if primary else "slave", link)
+    return Observed(
+        status="loading" if loading else "ok",
+        role="master" if primary else "slave",
+        link=link,
+        pid=int(raw["pid"]) if raw["pid"] is not None else None,
+        started_at=round(raw["started_at"], 2) if raw["started_at"] is not None else None,
+    )

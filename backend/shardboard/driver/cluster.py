@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -66,6 +67,7 @@ async def look(agents: Agents, shards: Sequence[ShardRef], *, cluster: bool) -> 
     """What agents and engines say of the shards; one that no agent knows is absent."""
     seen: dict[int, Seen] = {}
     running: list[ShardRef] = []
+    started: dict[int, float] = {}
     by_node = _by_node(shards)
     reports = await asyncio.gather(*(agents.shards(node) for node in by_node))
     for members, reported in zip(by_node.values(), reports, strict=True):
@@ -76,6 +78,7 @@ async def look(agents: Agents, shards: Sequence[ShardRef], *, cluster: bool) -> 
                 continue
             if report.state == "running":
                 running.append(shard)
+                started[shard.uid] = report.started_at or 0.0
             seen[shard.uid] = Seen(
                 running=report.state == "running", died=report.detail if report.state == "died" else ""
             )
@@ -85,7 +88,9 @@ async def look(agents: Agents, shards: Sequence[ShardRef], *, cluster: bool) -> 
         serves = not cluster or "cluster_state:ok" in _text(states.get(shard.uid))
         in_sync = shard.role == "master" or "master_link_status:up" in _text(links.get(shard.uid))
         promoted = shard.role == "slave" or "role:master" in _text(links.get(shard.uid))
-        seen[shard.uid] = Seen(running=True, serves=serves, promoted=promoted, in_sync=in_sync)
+        seen[shard.uid] = Seen(
+            running=True, serves=serves, promoted=promoted, in_sync=in_sync, age=time.time() - started[shard.uid]
+        )
     return seen
 
 

@@ -47,7 +47,7 @@ class Outcome:
 
 
 class Stepper(Protocol):
-    """Knows one kind of action. `step` runs without a session; `finish` and `fail` write in the transaction that ends the action."""
+    """Knows one kind of action. `step` runs without a session; `finish` and `fail` write in the transaction that ends it."""
 
     async def step(self, action: Action) -> Outcome: ...
 
@@ -59,7 +59,9 @@ class Stepper(Protocol):
 class ActionLoop:
     """Works on every due action at once, each in a task of its own."""
 
-    def __init__(self, store: Store, bus: Bus, steppers: Mapping[str, Stepper]) -> None:
+    def __init__(self, store: Store, bus: Bus, steppers: Mapping[str, Stepper], instance: str) -> None:
+        """`instance` names this console across its restarts; only one process at a time may go by it."""
+        self._instance = instance
         self._store = store
         self._bus = bus
         self._steppers = steppers
@@ -67,14 +69,13 @@ class ActionLoop:
 
     async def run(self) -> None:
         """Until cancelled; tasks end with it and their leases run out."""
+        await self._release_own()
         with self._bus.listen("change") as changes:
             try:
                 while True:
                     await self._claim()
                     # A wake-up is a hint; due rows are the truth, so look again after a while even without one.
-                    message = await changes.get(timeout=IDLE_SECONDS)
-                    while message is not None and message[1][0] != "action":
-                        message = await changes.get(timeout=IDLE_SECONDS)
+                    await changes.until(lambda change: change[0] == "action", IDLE_SECONDS)
             finally:
                 for task in self._tasks.values():
                     task.cancel()
@@ -86,7 +87,7 @@ class ActionLoop:
         async with self._store.begin() as session:
             claimed = []
             for action in await actions.due(session, datetime.now(UTC)):
-                action.lease_token = uuid.uuid4().hex
+                action.lease_token = f"{self._instance}:{uuid.uuid4().hex}"
                 action.lease_until = datetime.now(UTC) + LEASE
                 action.status = "running"
                 claimed.append(action)
@@ -94,6 +95,12 @@ class ActionLoop:
             task = asyncio.create_task(self._work(action.uid, action.lease_token or ""))
             self._tasks[action.uid] = task
             task.add_done_callback(lambda _, uid=action.uid: self._tasks.pop(uid, None))  # type: ignore[misc]
+
+    async def _release_own(self) -> None:
+        """What an earlier process of this console was working on when it was killed need not wait for its lease to run out."""
+        async with self._store.begin() as session:
+            for action in await actions.leased_by(session, f"{self._instance}:"):
+                action.lease_until = None
 
     async def _work(self, uid: str, token: str) -> None:
         while True:

@@ -29,10 +29,7 @@ class RemovalLoop:
         with self._bus.listen("change") as changes:
             while True:
                 await self._sweep()
-                message = await changes.get(timeout=RETRY_SECONDS)
-                while message is not None and message[1][0] != "shard":
-                    message = await changes.get(timeout=RETRY_SECONDS)
-                changes.drain()
+                await changes.until(lambda change: change[0] == "shard", RETRY_SECONDS)
 
     async def _sweep(self) -> None:
         async with self._store.read() as session:

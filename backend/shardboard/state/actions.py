@@ -59,6 +59,12 @@ async def by_uid(session: AsyncSession, uid: str) -> Action | None:
     return await session.get(Action, uid)
 
 
+async def leased_by(session: AsyncSession, prefix: str) -> Sequence[Action]:
+    """Open actions whose lease token starts with `prefix`."""
+    query = select(Action).where(Action.status.in_(OPEN), Action.lease_token.startswith(prefix, autoescape=True))
+    return (await session.execute(query)).scalars().all()
+
+
 async def due(session: AsyncSession, now: datetime) -> Sequence[Action]:
     """Open actions that nobody holds a valid lease on, oldest first."""
     query = (

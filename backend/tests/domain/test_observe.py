@@ -1,5 +1,7 @@
 """What one sample says of a shard."""
 
+from dataclasses import replace
+
 import pytest
 
 from shardboard.domain.observe import Observed, observe
@@ -17,4 +19,11 @@ from shardboard.domain.observe import Observed, observe
     ],
 )
 def test_condition(is_primary: float, loading: float | None, link_up: float, observed: Observed) -> None:
-    assert observe({"is_primary": is_primary, "loading": loading, "link_up": link_up}) == observed
+    raw = {
+        "is_primary": is_primary,
+        "loading": loading,
+        "link_up": link_up,
+        "pid": 4711.0,
+        "started_at": 1700000000.123,
+    }
+    assert observe(raw) == replace(observed, pid=4711, started_at=1700000000.12)

@@ -24,7 +24,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
         made.kill_shards()
 
 
-def local_cluster(directory: os.PathLike[str], *, nodes: int, environment: dict[str, str] | None = None) -> LocalCluster:
+def local_cluster(
+    directory: os.PathLike[str], *, nodes: int, environment: dict[str, str] | None = None
+) -> LocalCluster:
     """Not started yet. Addresses depend on the process id, so that runs side by side do not meet."""
     from pathlib import Path
 

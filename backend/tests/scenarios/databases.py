@@ -1,5 +1,6 @@
 """What scenarios do with databases over REST, and how they look at what is really there."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,11 @@ def body(shards: int, *, replication: bool = False, **more: Any) -> dict[str, An
         "shards_count": shards,
         "replication": replication,
         "shards_placement": "sparse",
-        **({"oss_cluster": True, "proxy_policy": "all-master-shards", "shard_key_regex": STANDARD} if shards > 1 else {}),
+        **(
+            {"oss_cluster": True, "proxy_policy": "all-master-shards", "shard_key_regex": STANDARD}
+            if shards > 1
+            else {}
+        ),
         **more,
     }
 
@@ -53,7 +58,9 @@ def engines(cluster: LocalCluster) -> list[psutil.Process]:
     found = []
     for process in psutil.process_iter(["name"]):
         try:
-            if process.info["name"] == "valkey-server" and Path(process.cwd()).is_relative_to(cluster.directory.resolve()):
+            if process.info["name"] == "valkey-server" and Path(process.cwd()).is_relative_to(
+                cluster.directory.resolve()
+            ):
                 found.append(process)
         except psutil.Error:
             continue
@@ -62,3 +69,25 @@ def engines(cluster: LocalCluster) -> list[psutil.Process]:
 
 def shard_directories(cluster: LocalCluster) -> list[Path]:
     return sorted(cluster.directory.glob("agents/*/shards/*"))
+
+
+def kill(cluster: LocalCluster, name: str) -> None:
+    """kill -9 of the console or of the agent of an address."""
+    child = cluster.children.pop(name)
+    child.kill()
+    child.wait()
+
+
+def history(cluster: LocalCluster, uid: int, metric: str, seconds: int = 60) -> list[float | None]:
+    """One metric of a database, a value a second from its first known one on, as the stream sends it at first."""
+    with cluster.api.stream("GET", "/v1/stream", params={"topics": "bdbs", "history": seconds}) as reply:
+        event = ""
+        for line in reply.iter_lines():
+            if line.startswith("event: "):
+                event = line[7:]
+            elif line.startswith("data: ") and event == "history":
+                frame = json.loads(line[6:])
+                column = frame["series"].get(str(uid), [[]] * len(frame["metrics"]))[frame["metrics"].index(metric)]
+                known = next((index for index, value in enumerate(column) if value is not None), len(column))
+                return list(column[known:])
+    raise AssertionError("the stream ended without history")

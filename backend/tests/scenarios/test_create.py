@@ -1,12 +1,14 @@
 """Databases come to life on real processes, and go without a trace."""
 
 import random
+import socket
+import time
 
 import pytest
 import valkey
 import valkey.cluster
-
 from backend.tests.scenarios import databases
+
 from shardboard.local import LocalCluster, ok
 
 
@@ -40,16 +42,52 @@ def test_the_console_killed_at_random_moments_of_a_creation(cluster: LocalCluste
     moments = random.Random(20)
     for _ in range(10):
         uid = databases.create(cluster, databases.body(6, replication=True))
-        with pytest.raises(AssertionError):
-            cluster.until(lambda: _fail_after(moments.uniform(0.0, 0.3)), "never")
-        cluster.children["console"].kill()
-        cluster.children.pop("console").wait()
-        cluster.start_console(keep_agents=True)
+        moment = time.monotonic() + moments.uniform(0.0, 0.4)
+        cluster.until(lambda at=moment: time.monotonic() >= at, "never")  # type: ignore[misc]
+        databases.kill(cluster, "console")
+        cluster.start_console()
         bdb = databases.settled(cluster, uid)
         expected = 12 if bdb["status"] == "active" else 0
-        cluster.until(lambda wanted=expected: len(databases.engines(cluster)) == wanted, "processes are left")  # type: ignore[misc]
+        cluster.until(lambda wanted=expected: len(databases.engines(cluster)) == wanted, "wrong number of processes")  # type: ignore[misc]
         databases.delete(cluster, uid)
         assert databases.shard_directories(cluster) == []
+
+
+def test_a_port_in_use_fails_the_creation_and_leaves_nothing(cluster: LocalCluster) -> None:
+    with socket.socket() as stranger:
+        stranger.bind((cluster.addresses[1], 15555))
+        stranger.listen()
+        uid = databases.create(cluster, databases.body(3, replication=True, port=15555))
+        bdb = databases.settled(cluster, uid)
+    assert bdb["status"] == "creation-failed"
+    assert "port 15555 is in use" in bdb["status_detail"]
+    _assert_failure_is_told(cluster, uid, "15555")
+
+
+def test_an_agent_that_dies_fails_the_creation_and_its_shards_go_when_it_is_back(cluster: LocalCluster) -> None:
+    address = cluster.addresses[2]
+    databases.kill(cluster, address)
+    uid = databases.create(cluster, databases.body(3, replication=True))
+    bdb = databases.settled(cluster, uid)
+    assert bdb["status"] == "creation-failed"
+    assert "cannot be reached" in bdb["status_detail"]
+    cluster.start_agents()
+    _assert_failure_is_told(cluster, uid, "cannot be reached")
+
+
+def _assert_failure_is_told(cluster: LocalCluster, uid: int, reason: str) -> None:
+    """In the action and the log, and nothing of the database is left on the nodes; deleting it forgets the rest."""
+    action = next(
+        action for action in ok(cluster.api.get("/v2/actions")) if action["additional_info"]["object_uid"] == uid
+    )
+    assert action["status"] == "failed"
+    assert reason in action["additional_info"]["error"]
+    log = ok(cluster.api.get("/v1/logs", params={"bdb_uid": uid}))
+    assert any(event["type"] == "bdb_creation_failed" and reason in event["description"] for event in log)
+    cluster.until(lambda: databases.engines(cluster) == [], "processes are left")
+    cluster.until(lambda: databases.shard_directories(cluster) == [], "files are left")
+    databases.delete(cluster, uid)
+    assert ok(cluster.api.get("/v1/shards")) == []
 
 
 def _client(host: str, port: int, *, cluster: bool) -> valkey.Valkey:
