@@ -1,5 +1,6 @@
 """Databases over HTTP: create, read, change, flush, delete."""
 
+import asyncio
 from typing import Any
 
 import httpx
@@ -26,7 +27,7 @@ PAPER = {
     "shard_key_regex": [{"regex": ".*\\{(?!<tag>.*\\}\\}\\}.*"}, {"regex": "(?!<tag>.*)"}],
 }
 
-pytestmark = pytest.mark.usefixtures("nodes")
+pytestmark = [pytest.mark.store, pytest.mark.usefixtures("nodes")]
 
 
 async def created(client: httpx.AsyncClient, **changes: Any) -> dict[str, Any]:
@@ -254,3 +255,10 @@ async def test_roles(client: httpx.AsyncClient, console: Console, role: str, may
     assert (await client.post("/v1/bdbs?dry_run", json=GOOD)).status_code == (200 if may_edit else 403)
     assert (await client.get("/v1/logs")).status_code == (200 if may_edit else 403)
     assert (await client.put("/v1/cluster", json={})).status_code == 403
+
+
+async def test_creations_at_once_share_nothing(client: httpx.AsyncClient) -> None:
+    bdbs_created = await asyncio.gather(*(created(client, name=f"db-{number}") for number in range(6)))
+    assert sorted(bdb["uid"] for bdb in bdbs_created) == [1, 2, 3, 4, 5, 6]
+    assert len({bdb["endpoints"][0]["port"] for bdb in bdbs_created}) == 6
+    assert len({uid for bdb in bdbs_created for uid in bdb["shard_list"]}) == 6

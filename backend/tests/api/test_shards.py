@@ -10,6 +10,8 @@ from shardboard.schemas.shards import Shard as ShardShape
 from shardboard.state.nodes import Node
 from shardboard.state.shards import Shard
 
+pytestmark = pytest.mark.store
+
 
 @pytest.fixture(autouse=True)
 async def database(client: httpx.AsyncClient, nodes: list[Node]) -> None:

@@ -15,7 +15,7 @@ from shardboard.state.shards import Shard
 
 WHO = Principal("admin@example.org", "admin")
 
-pytestmark = pytest.mark.usefixtures("nodes")
+pytestmark = [pytest.mark.store, pytest.mark.usefixtures("nodes")]
 
 
 async def create(console: Console, **given: Any) -> tuple[Bdb, list[Shard]]:
