@@ -16,7 +16,7 @@ def mount_page(app: FastAPI, directory: Path) -> None:
     assets = directory / "assets"
     app.mount("/assets", StaticFiles(directory=assets, check_dir=False), name="assets")
 
-    @app.get("/{path:path}", include_in_schema=False)
+    @app.api_route("/{path:path}", methods=["GET", "HEAD"], include_in_schema=False)
     def page(path: str, request: Request) -> Response:
         if request.url.path.startswith(API_PREFIXES):
             raise NotFound("not_found", f"There is nothing at {request.url.path}.")
