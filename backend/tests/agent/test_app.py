@@ -14,7 +14,7 @@ from backend.tests.shards import PASSWORD, engines_below, lone, own_address, req
 
 from shardboard.agent import enrol, machine
 from shardboard.agent.app import create_app, tls_options
-from shardboard.agent.contract import ShardCommand
+from shardboard.agent.contract import Sample, ShardCommand
 from shardboard.agent.settings import AgentSettings
 from shardboard.driver.agents import HttpAgents
 from shardboard.driver.ports import NodeRef
@@ -168,8 +168,12 @@ async def test_an_open_stream_does_not_keep_the_agent_from_stopping(
             stream = agents.samples(node, 0, "")
             await anext(stream)
         with pytest.raises(AgentUnreachable, match="cannot be reached"):
-            while True:
-                await anext(stream)
+            await exhaust(stream)
+
+
+async def exhaust(samples: AsyncIterator[Sample]) -> None:
+    async for _ in samples:
+        pass
 
 
 async def test_only_the_console_gets_in(agent: NodeRef, authority: Authority, root: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardboard.domain.creation import Seen, Step, Wanted, next_step
+from shardboard.domain.creation import PATIENCE, Seen, Step, Wanted, next_step
 
 
 def wanted(pairs: int, *, replication: bool) -> list[Wanted]:
@@ -26,6 +26,7 @@ class World:
     stage: dict[int, int] = field(default_factory=dict)
     promoted: set[int] = field(default_factory=set)
     ever_started: set[int] = field(default_factory=set)
+    looks: dict[int, int] = field(default_factory=dict)
 
     def start(self, step: Step) -> None:
         by_uid = {shard.uid: shard for shard in self.shards}
@@ -38,16 +39,19 @@ class World:
                     assert self.seen()[primaries[by_uid[uid].pair]].promoted, "a replica needs a primary to follow"
                 self.ever_started.add(uid)
                 self.stage[uid] = 0
+                self.looks[uid] = 0
 
     def promote(self, step: Step) -> None:
         for uid in step.promote:
-            assert self.seen()[uid].serves, "a shard that does not know its slots must not take over"
+            seen = self.seen()[uid]
+            assert seen.serves or seen.age > PATIENCE, "a shard that does not know its slots must not take over"
             assert next(shard for shard in self.shards if shard.uid == uid).role == "master"
             if self.random.random() < 0.7:  # it may refuse
                 self.promoted.add(uid)
 
     def go_on(self) -> None:
         for uid, stage in self.stage.items():
+            self.looks[uid] += 1
             if self.random.random() < 0.5:
                 self.stage[uid] = min(stage + 1, 3)
 
@@ -59,6 +63,7 @@ class World:
                 running=stage >= 1,
                 serves=stage >= 2,
                 promoted=roles[uid] == "slave" or not self.born_as_replicas or uid in self.promoted,
+                age=self.looks.get(uid, 0) / 10,
                 in_sync=roles[uid] == "master" or stage >= 3,
             )
             for uid, stage in self.stage.items()
@@ -116,6 +121,21 @@ def test_the_first_step_starts_all_primaries_by_node() -> None:
 
 
 READY, BORN = Seen(running=True, serves=True, in_sync=True), Seen(running=True, serves=True, promoted=False)
+
+
+@pytest.mark.parametrize(
+    ("born", "promote"),
+    [
+        (Seen(running=True, promoted=False), []),
+        (Seen(running=True, promoted=False, serves=True), [1]),
+        # The console was away, and all shards born as replicas wait for one another.
+        (Seen(running=True, promoted=False, age=PATIENCE + 1), [1]),
+        (Seen(running=False, promoted=False, age=PATIENCE + 1), []),
+        (Seen(running=True, promoted=True, serves=True), []),
+    ],
+)
+def test_who_is_promoted(born: Seen, promote: list[int]) -> None:
+    assert next_step(wanted(1, replication=True), {1: born}).promote == promote
 
 
 @pytest.mark.parametrize(

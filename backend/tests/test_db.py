@@ -1,0 +1,182 @@
+"""The store: what is published when, who may write at the same time, and that migrations make what the code declares."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from sqlalchemy import inspect, select, text
+from sqlalchemy.exc import IntegrityError
+
+from shardboard import state  # noqa: F401 - declares every table
+from shardboard.bus import Bus
+from shardboard.db import Base, Store
+from shardboard.driver.fake import FACTS
+from shardboard.state import events, nodes
+from shardboard.state.events import Event, record
+from shardboard.state.nodes import Node
+
+pytestmark = pytest.mark.store
+
+
+def node(uid: int = 1, addr: str = "", seen: datetime | None = None) -> Node:
+    now = seen or datetime.now(UTC)
+    return Node(
+        uid=uid,
+        addr=addr or f"10.0.0.{uid}",
+        agent_port=9700,
+        agent_status="connected",
+        last_seen=now,
+        joined_at=now,
+        facts=FACTS.model_dump(),
+        config={},
+    )
+
+
+async def test_changes_are_told_after_the_commit_only(store: Store, bus: Bus) -> None:
+    with bus.listen("change") as changes:
+        async with store.begin() as session:
+            session.add(node())
+            record(session, "node_joined", "Node 1 joined.", source="node")
+            await session.flush()
+            assert changes.drain() == []
+        told = changes.drain()
+    assert told == [("change", ("event", 1)), ("change", ("node", 1))]
+
+
+async def test_what_is_told_can_be_read(store: Store, bus: Bus) -> None:
+    async def reader() -> str:
+        with bus.listen("change") as changes:
+            listening.set()
+            await changes.get(timeout=10)
+            async with store.read() as session:
+                found = await nodes.by_uid(session, 1)
+        return found.addr if found is not None else "not there yet"
+
+    listening = asyncio.Event()
+    reading = asyncio.create_task(reader())
+    await listening.wait()
+    async with store.begin() as session:
+        session.add(node())
+    assert await reading == "10.0.0.1"
+
+
+async def test_a_rollback_is_never_told(store: Store, bus: Bus) -> None:
+    with bus.listen("change") as changes:
+        with pytest.raises(ZeroDivisionError):
+            async with store.begin() as session:
+                session.add(node())
+                await session.flush()
+                raise ZeroDivisionError
+        assert changes.drain() == []
+    async with store.read() as session:
+        assert await nodes.every(session) == []
+
+
+async def test_a_commit_that_fails_is_never_told(store: Store, bus: Bus) -> None:
+    with bus.listen("change") as changes:
+        with pytest.raises(IntegrityError):
+            async with store.begin() as session:
+                session.add_all([node(1, "10.0.0.1"), node(2, "10.0.0.1")])
+        assert changes.drain() == []
+
+
+async def test_only_what_really_changed_is_told(store: Store, bus: Bus) -> None:
+    async with store.begin() as session:
+        session.add_all([node(1), node(2), node(3)])
+    with bus.listen("change") as changes:
+        async with store.begin() as session:
+            untouched, changed, deleted = await nodes.every(session)
+            untouched.agent_status = "connected"
+            changed.agent_status = "lost"
+            await session.delete(deleted)
+        assert changes.drain() == [("change", ("node", 2)), ("change", ("node", 3))]
+
+
+async def test_a_reader_never_writes(store: Store, bus: Bus) -> None:
+    with bus.listen("change") as changes:
+        async with store.read() as session:
+            session.add(node())
+            await session.flush()
+        assert changes.drain() == []
+    async with store.read() as session:
+        assert await nodes.every(session) == []
+
+
+async def test_many_writers_at_once_all_succeed(store: Store) -> None:
+    async with store.begin() as session:
+        row = node()
+        row.config = {"count": 0}
+        session.add(row)
+
+    async def add_one() -> None:
+        async with store.begin() as session:
+            found = (await session.execute(select(Node).with_for_update())).scalar_one()
+            await asyncio.sleep(0)
+            found.config = {"count": found.config["count"] + 1}
+
+    await asyncio.gather(*(add_one() for _ in range(50)))
+    async with store.read() as session:
+        assert (await nodes.every(session))[0].config == {"count": 50}
+
+
+async def test_readers_are_not_held_up_by_a_writer(store: Store) -> None:
+    async with store.begin() as session:
+        session.add(node())
+        await session.flush()
+        async with asyncio.timeout(2), store.read() as reader:
+            assert await nodes.every(reader) == []
+
+
+async def test_times_keep_their_zone(store: Store) -> None:
+    moment = datetime(2026, 1, 2, 3, 4, 5, 678900, timezone(timedelta(hours=5, minutes=30)))
+    async with store.begin() as session:
+        session.add(node(seen=moment))
+    async with store.read() as session:
+        [found] = await nodes.every(session)
+    assert found.last_seen == moment
+    assert found.last_seen.utcoffset() == timedelta(0)
+
+
+async def test_migrations_make_every_table_and_column(store: Store) -> None:
+    def columns(connection: object) -> dict[str, set[str]]:
+        found = inspect(connection)
+        return {name: {column["name"] for column in found.get_columns(name)} for name in found.get_table_names()}
+
+    async with store.engine.connect() as connection:
+        there = await connection.run_sync(columns)
+    assert there.pop("alembic_version") == {"version_num"}
+    assert there == {table.name: {column.name for column in table.columns} for table in Base.metadata.sorted_tables}
+
+
+async def test_migrating_again_changes_nothing(store: Store) -> None:
+    async with store.begin() as session:
+        session.add(node())
+    await store.migrate()
+    async with store.read() as session:
+        assert len(await nodes.every(session)) == 1
+
+
+async def test_state_id_is_the_newest_event(store: Store) -> None:
+    async with store.read() as session:
+        assert await events.newest_uid(session) == 0
+    async with store.begin() as session:
+        for number in range(3):
+            record(session, "anything", f"Thing {number} happened.", source="cluster")
+    async with store.read() as session:
+        newest = await events.newest_uid(session)
+        assert (await session.get(Event, newest)).description == "Thing 2 happened."  # type: ignore[union-attr]
+    assert store.state_id == newest
+    with pytest.raises(ZeroDivisionError):
+        async with store.begin() as session:
+            record(session, "anything", "Nothing happened.", source="cluster")
+            await session.flush()
+            raise ZeroDivisionError
+    assert store.state_id == newest
+
+
+async def test_sqlite_is_tuned(store: Store) -> None:
+    if not store.url.startswith("sqlite"):
+        pytest.skip("this store is not SQLite")
+    async with store.engine.connect() as connection:
+        for pragma, value in (("journal_mode", "wal"), ("foreign_keys", 1), ("busy_timeout", 10000)):
+            assert (await connection.execute(text(f"PRAGMA {pragma}"))).scalar_one() == value
