@@ -15,9 +15,9 @@ for (const mode of modes.split(',')) for (const size of sizes.split(',')) {
   await page.goto(`${base}/login`);
   for (const [name, path] of Object.entries(pages)) {
     if (name !== 'login') {
-      if (page.url().endsWith('/login')) {
+      if (page.url().includes('/login')) {
         await page.getByLabel('User').fill('admin@shardboard.local');
-        await page.getByLabel('Password', { exact: true }).fill('secret');
+        await page.getByLabel('Password', { exact: true }).fill(process.env.PW || 'secret');
         await page.getByRole('button', { name: 'Sign in' }).click();
         await page.waitForURL((u) => !u.pathname.startsWith('/login'));
       }

@@ -1,7 +1,7 @@
 /** Databases. The list is the one cached copy; a single database is picked out of it. */
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { request } from './http';
-import type { Bdb, CreateBdb } from './types';
+import type { Bdb, CreateBdb, UpdateBdb } from './types';
 
 export const bdbsQuery = queryOptions({
   queryKey: ['bdbs'],
@@ -14,9 +14,7 @@ export function useBdb(uid: number) {
 
 export const createBdb = (body: CreateBdb) => request<Bdb>('POST', '/v1/bdbs', body);
 
-export type BdbUpdate = Partial<Pick<Bdb, 'name' | 'memory_size' | 'tags' | 'eviction_policy'>>;
-
-export const updateBdb = (uid: number, body: BdbUpdate) =>
+export const updateBdb = (uid: number, body: UpdateBdb) =>
   request<Bdb>('PUT', `/v1/bdbs/${uid}`, body);
 
 export const flushBdb = (uid: number) => request<Bdb>('PUT', `/v1/bdbs/${uid}/flush`, {});

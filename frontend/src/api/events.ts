@@ -1,37 +1,48 @@
-/** The log, newest first. New events are folded in by the stream, older ones loaded on demand. */
-import { type QueryClient, queryOptions } from '@tanstack/react-query';
+/** The log, newest first: the latest ones, kept fresh by the stream, and filtered pages of all. */
+import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
 import { request } from './http';
 import type { LogEvent } from './types';
 
 export const EVENT_PAGE = 200;
 
-const page = (offset: number) =>
-  request<LogEvent[]>('GET', `/v1/logs?order=desc&limit=${EVENT_PAGE}&offset=${offset}`);
-
-/** Newest first, each event once. */
-export function mergeEvents(known: readonly LogEvent[], more: readonly LogEvent[]): LogEvent[] {
-  const byUid = new Map(known.map((event) => [event.uid, event]));
-  for (const event of more) byUid.set(event.uid, event);
-  return [...byUid.values()].sort((a, b) => b.uid - a.uid);
+export interface EventFilter {
+  severity?: string | undefined;
+  source?: string | undefined;
+  text?: string | undefined;
+  bdb_uid?: number | undefined;
 }
 
-const queryKey = ['events'] as const;
+const page = (filter: EventFilter, offset: number) => {
+  const query = new URLSearchParams({
+    order: 'desc',
+    limit: String(EVENT_PAGE),
+    offset: String(offset),
+  });
+  for (const [name, value] of Object.entries(filter)) {
+    if (value !== undefined && value !== '') query.set(name, String(value));
+  }
+  return request<LogEvent[]>('GET', `/v1/logs?${query}`);
+};
 
+/** The newest events; the stream folds further ones in. */
 export const eventsQuery = queryOptions({
-  queryKey,
-  queryFn: async ({ client }) => {
-    const fresh = await page(0);
-    const known = client.getQueryData<LogEvent[]>(queryKey) ?? [];
-    const overlaps = known.some((event) => event.uid === fresh.at(-1)?.uid);
-    // Without overlap there is a hole between the two lists: start over from the newest.
-    return overlaps ? mergeEvents(known, fresh) : fresh;
-  },
+  queryKey: ['events'],
+  queryFn: () => page({}, 0),
 });
 
-/** Appends one page of older events to the cached list; tells whether there were any. */
-export async function loadOlderEvents(client: QueryClient): Promise<boolean> {
-  const known = client.getQueryData<LogEvent[]>(queryKey) ?? [];
-  const older = await page(known.length);
-  client.setQueryData<LogEvent[]>(queryKey, (list = []) => mergeEvents(list, older));
-  return older.length === EVENT_PAGE;
+/** Pages of the whole log. What happens while it is shown comes from `eventsQuery`. */
+export const eventLogQuery = (filter: EventFilter) =>
+  infiniteQueryOptions({
+    queryKey: ['log', filter],
+    queryFn: ({ pageParam }) => page(filter, pageParam),
+    initialPageParam: 0,
+    getNextPageParam: (last, pages) =>
+      last.length < EVENT_PAGE ? undefined : pages.reduce((sum, { length }) => sum + length, 0),
+    staleTime: 0,
+  });
+
+/** Newest first, each event once. */
+export function mergeEvents(...lists: readonly (readonly LogEvent[])[]): LogEvent[] {
+  const byUid = new Map(lists.flat().map((event) => [event.uid, event]));
+  return [...byUid.values()].sort((a, b) => b.uid - a.uid);
 }

@@ -1,5 +1,5 @@
-/** Who is signed in. The session itself is an HttpOnly cookie the page never sees. */
-import { queryOptions } from '@tanstack/react-query';
+/** Who is signed in and what they may do. The session itself is an HttpOnly cookie the page never sees. */
+import { queryOptions, useQuery } from '@tanstack/react-query';
 import { request } from './http';
 import type { Session } from './types';
 
@@ -14,3 +14,16 @@ export const signIn = (username: string, password: string) =>
   request<Session>('POST', '/v1/session', { username, password });
 
 export const signOut = () => request<void>('DELETE', '/v1/session');
+
+const MAY = {
+  edit: ['admin', 'cluster_member', 'db_member'],
+  administer: ['admin'],
+} as const;
+
+/** Whether the role allows it; the console decides, this only spares a refusal. */
+export function useMay(what: keyof typeof MAY): boolean {
+  const role = useQuery(sessionQuery).data?.role;
+  return MAY[what].some((allowed) => allowed === role);
+}
+
+export const ROLE_FORBIDS = 'Your role may look, but not change this';

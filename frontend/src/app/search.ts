@@ -71,7 +71,7 @@ export interface EventSearch {
 }
 
 export const eventSearch = (raw: Raw): EventSearch => ({
-  severity: text(raw.severity),
-  source: text(raw.source),
+  severity: oneOf(raw.severity, ['DEBUG', 'INFO', 'WARNING', 'ERROR', 'CRITICAL']),
+  source: oneOf(raw.source, ['cluster', 'node', 'bdb', 'shard']),
   text: text(raw.text),
 });

@@ -12,6 +12,8 @@ import { Elapsed, useNow } from '@/ui/Ago';
 import { StatusIcon } from '@/ui/Status';
 import classes from './Frame.module.css';
 
+const NOTICE_AFTER_MS = 1_500;
+
 export function Banners() {
   const stream = useStreamState();
   const { pathname } = useLocation();
@@ -55,6 +57,8 @@ function StreamLost({
   const live = useLive();
   const now = useNow();
   const seconds = Math.max(0, Math.ceil((retryAt - now) / 1000));
+  // A short break, as when the console drops a slow reader, mends itself unnoticed.
+  if (attempt < 2 && now - since < NOTICE_AFTER_MS) return null;
   return (
     <div className={classes.banner} data-tone="attention">
       <StatusIcon tone="attention" />

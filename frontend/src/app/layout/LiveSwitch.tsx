@@ -13,7 +13,7 @@ export function LiveSwitch() {
   const on = useSyncExternalStore(axis.live.subscribe, axis.live.get);
   const button = useRef<HTMLButtonElement>(null);
   const [hint, setHint] = useState('');
-  const lost = stream.phase === 'lost';
+  const lost = stream.phase === 'lost' && stream.attempt > 1;
 
   const note = useCallback(() => {
     const { last, p99 } = live.delay();

@@ -1,7 +1,5 @@
 /** All databases. */
-import { Button } from '@mantine/core';
-import { IconPlus } from '@tabler/icons-react';
-import { Link } from '@tanstack/react-router';
+import { CreateButton } from '@/features/databases/CreateButton';
 import { DatabaseTable } from '@/features/databases/DatabaseTable';
 import { FirstSteps } from '@/features/databases/FirstSteps';
 import { AddNodeButton } from '@/features/nodes/AddNode';
@@ -13,9 +11,7 @@ export function DatabasesPage() {
     <div className={classes.page}>
       <div className={classes.head}>
         <h1>Databases</h1>
-        <Button component={Link} to="/databases/new" leftSection={<IconPlus size={14} />}>
-          Create database
-        </Button>
+        <CreateButton />
       </div>
       <Card flush>
         <DatabaseTable empty={<FirstSteps addNode={<AddNodeButton variant="default" />} />} />

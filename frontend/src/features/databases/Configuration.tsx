@@ -2,6 +2,7 @@
 import { Button, Switch } from '@mantine/core';
 import { IconPencil } from '@tabler/icons-react';
 import { useState } from 'react';
+import { ROLE_FORBIDS, useMay } from '@/api/session';
 import type { Bdb } from '@/api/types';
 import { Card } from '@/ui/Card';
 import { CopyButton } from '@/ui/Copy';
@@ -13,6 +14,9 @@ import { settingGroups, withoutSecrets } from './settings';
 export function Configuration({ bdb }: { bdb: Bdb }) {
   const [editing, setEditing] = useState(false);
   const [raw, setRaw] = useState(false);
+  const may = useMay('edit');
+  const changeable = bdb.status === 'active' ? undefined : 'Only an active database can be changed';
+  const hint = may ? changeable : ROLE_FORBIDS;
   const json = JSON.stringify(withoutSecrets(bdb), null, 2);
   return (
     <div className={classes.sections}>
@@ -21,8 +25,8 @@ export function Configuration({ bdb }: { bdb: Bdb }) {
           <Button
             variant="default"
             leftSection={<IconPencil size={14} />}
-            disabled={bdb.status !== 'active'}
-            title={bdb.status === 'active' ? undefined : 'Only an active database can be changed'}
+            disabled={!may || bdb.status !== 'active'}
+            title={hint}
             onClick={() => setEditing(true)}
           >
             Edit

@@ -66,7 +66,7 @@ function Capacity({ draft, errors, update }: SectionProps) {
     <Card title="Capacity">
       <div className={classes.fields}>
         <MemoryInput
-          description="For the whole database, replicas included."
+          description="For the whole database, replicas included; 0 = no limit."
           memory={draft.memory}
           unit={draft.memory_unit}
           error={errors.memory_size}
@@ -78,7 +78,10 @@ function Capacity({ draft, errors, update }: SectionProps) {
           value={draft.eviction_policy}
           error={errors.eviction_policy}
           onChange={(event) =>
-            update({ eviction_policy: event.currentTarget.value }, 'eviction_policy')
+            update(
+              { eviction_policy: event.currentTarget.value as CreateDraft['eviction_policy'] },
+              'eviction_policy',
+            )
           }
           data={[...EVICTION_POLICIES]}
         />
@@ -146,7 +149,12 @@ function Clustering({ draft, errors, update }: SectionProps) {
           description="Where the endpoint listens. The cluster API needs more than one."
           value={draft.proxy_policy}
           error={errors.proxy_policy}
-          onChange={(event) => update({ proxy_policy: event.currentTarget.value }, 'proxy_policy')}
+          onChange={(event) =>
+            update(
+              { proxy_policy: event.currentTarget.value as CreateDraft['proxy_policy'] },
+              'proxy_policy',
+            )
+          }
           data={PROXY_POLICIES.filter(({ value }) => !draft.oss_cluster || value !== 'single')}
         />
       </div>

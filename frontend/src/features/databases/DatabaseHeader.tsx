@@ -3,6 +3,7 @@ import { ActionIcon, Alert, Menu } from '@mantine/core';
 import { IconDotsVertical, IconEraser, IconTrash } from '@tabler/icons-react';
 import { useState } from 'react';
 import { deleteBdb, flushBdb } from '@/api/bdbs';
+import { ROLE_FORBIDS, useMay } from '@/api/session';
 import type { Bdb } from '@/api/types';
 import { ConfirmByTyping } from '@/ui/ConfirmByTyping';
 import { CopyInline } from '@/ui/Copy';
@@ -18,15 +19,18 @@ interface Props {
 export function DatabaseHeader({ bdb, onDeleted }: Props) {
   const { tone, text, title } = bdbState(bdb);
   const [asking, setAsking] = useState<'flush' | 'delete' | null>(null);
+  const may = useMay('edit');
   const close = () => setAsking(null);
   return (
     <>
       <div className={classes.head}>
-        <h1>{bdb.name}</h1>
-        <Status chip tone={tone} title={title}>
-          {text}
-        </Status>
-        <Connect bdb={bdb} />
+        <div className={classes.identity}>
+          <h1>{bdb.name}</h1>
+          <Status chip tone={tone} title={title}>
+            {text}
+          </Status>
+          <Connect bdb={bdb} />
+        </div>
         <Menu position="bottom-end">
           <Menu.Target>
             <ActionIcon variant="default" aria-label="Database actions">
@@ -34,9 +38,10 @@ export function DatabaseHeader({ bdb, onDeleted }: Props) {
             </ActionIcon>
           </Menu.Target>
           <Menu.Dropdown>
+            {!may && <Menu.Label>{ROLE_FORBIDS}</Menu.Label>}
             <Menu.Item
               leftSection={<IconEraser size={15} />}
-              disabled={bdb.status !== 'active'}
+              disabled={!may || bdb.status !== 'active'}
               onClick={() => setAsking('flush')}
             >
               Flush…
@@ -44,7 +49,7 @@ export function DatabaseHeader({ bdb, onDeleted }: Props) {
             <Menu.Item
               color="var(--broken)"
               leftSection={<IconTrash size={15} />}
-              disabled={bdb.status === 'delete-pending'}
+              disabled={!may || bdb.status === 'delete-pending'}
               onClick={() => setAsking('delete')}
             >
               Delete…

@@ -2,9 +2,9 @@
 import { Alert, Button, NativeSelect, TextInput } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
-import { type BdbUpdate, bdbsQuery, updateBdb } from '@/api/bdbs';
+import { bdbsQuery, updateBdb } from '@/api/bdbs';
 import { ApiError, messageOf } from '@/api/http';
-import type { Bdb } from '@/api/types';
+import type { Bdb, UpdateBdb } from '@/api/types';
 import { Card } from '@/ui/Card';
 import classes from './databases.module.css';
 import { EVICTION_POLICIES, memoryBytes, splitMemory } from './draft';
@@ -28,7 +28,9 @@ export function EditForm({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) {
   const bytes = memoryTouched ? memoryBytes(draft) : bdb.memory_size;
   const errors: FieldErrors = {
     name: nameError(draft.name),
-    memory_size: memoryTouched ? memoryError(bytes) : undefined,
+    memory_size: memoryTouched
+      ? memoryError(bytes, bdb.shards_total || bdb.shards_count)
+      : undefined,
     tags: tagsError(draft.tags),
   };
   const invalid = Object.values(errors).some(Boolean);
@@ -39,7 +41,7 @@ export function EditForm({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) {
     setRefused(null);
   };
 
-  const body: BdbUpdate = {};
+  const body: UpdateBdb = {};
   if (draft.name !== bdb.name) body.name = draft.name;
   if (bytes !== bdb.memory_size) body.memory_size = bytes;
   if (draft.eviction_policy !== bdb.eviction_policy) body.eviction_policy = draft.eviction_policy;
@@ -88,7 +90,9 @@ export function EditForm({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) {
           description="What goes when memory is full."
           value={draft.eviction_policy}
           error={errors.eviction_policy}
-          onChange={(event) => update({ eviction_policy: event.currentTarget.value })}
+          onChange={(event) =>
+            update({ eviction_policy: event.currentTarget.value as Bdb['eviction_policy'] })
+          }
           data={[...new Set([...EVICTION_POLICIES, bdb.eviction_policy])]}
         />
         <TagsInput tags={draft.tags} error={errors.tags} onChange={(tags) => update({ tags })} />

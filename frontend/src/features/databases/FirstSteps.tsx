@@ -1,11 +1,10 @@
 /** What to do in an empty cluster: three steps, one button each. */
-import { Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { nodesQuery } from '@/api/nodes';
 import { plural } from '@/lib/format';
 import { EmptyState } from '@/ui/EmptyState';
+import { CreateButton } from './CreateButton';
 import classes from './databases.module.css';
 
 export function FirstSteps({ addNode }: { addNode: ReactNode }) {
@@ -28,9 +27,7 @@ export function FirstSteps({ addNode }: { addNode: ReactNode }) {
             <strong>Create a database</strong>A Valkey cluster of 1 to 512 shards, placed on your
             nodes.
           </span>
-          <Button component={Link} to="/databases/new" disabled={!count}>
-            Create database
-          </Button>
+          <CreateButton disabled={!count} />
         </li>
         <li>
           <span>

@@ -1,5 +1,6 @@
 /** An amount of memory with its unit. */
-import { NativeSelect, NumberInput } from '@mantine/core';
+import { Input, NativeSelect, NumberInput } from '@mantine/core';
+import { useId } from 'react';
 import classes from './databases.module.css';
 import { MEMORY_UNITS, type MemoryUnit } from './draft';
 
@@ -12,22 +13,25 @@ interface Props {
 }
 
 export function MemoryInput({ description, memory, unit, error, onChange }: Props) {
+  const id = useId();
   return (
-    <div className={classes.memory}>
-      <NumberInput
-        label="Memory limit"
-        description={description}
-        value={memory}
-        error={error}
-        hideControls
-        onChange={(value) => onChange({ memory: value })}
-      />
-      <NativeSelect
-        aria-label="Memory unit"
-        value={unit}
-        onChange={(event) => onChange({ memory_unit: event.currentTarget.value as MemoryUnit })}
-        data={Object.keys(MEMORY_UNITS)}
-      />
-    </div>
+    <Input.Wrapper id={id} label="Memory limit" description={description} error={error}>
+      <div className={classes.memory}>
+        <NumberInput
+          id={id}
+          aria-describedby={`${id}-description ${id}-error`}
+          value={memory}
+          error={Boolean(error)}
+          hideControls
+          onChange={(value) => onChange({ memory: value })}
+        />
+        <NativeSelect
+          aria-label="Memory unit"
+          value={unit}
+          onChange={(event) => onChange({ memory_unit: event.currentTarget.value as MemoryUnit })}
+          data={Object.keys(MEMORY_UNITS)}
+        />
+      </div>
+    </Input.Wrapper>
   );
 }

@@ -10,13 +10,13 @@ export interface CreateDraft {
   port: string;
   memory: number | string;
   memory_unit: MemoryUnit;
-  eviction_policy: string;
+  eviction_policy: CreateBdb['eviction_policy'] & string;
   replication: boolean;
   sharding: boolean;
   shards_count: number | string;
   oss_cluster: boolean;
   shards_placement: 'dense' | 'sparse';
-  proxy_policy: string;
+  proxy_policy: NonNullable<CreateBdb['proxy_policy']>;
   durability: Durability;
   password: string;
   tags: Tag[];
@@ -75,6 +75,10 @@ export const memoryBytes = (draft: Pick<CreateDraft, 'memory' | 'memory_unit'>):
     ? Number.NaN
     : Math.round(Number(draft.memory) * MEMORY_UNITS[draft.memory_unit]);
 
+/** How many shards will run, replicas included. */
+export const processes = (draft: Pick<CreateDraft, 'sharding' | 'shards_count' | 'replication'>) =>
+  (draft.sharding ? Number(draft.shards_count) || 1 : 1) * (draft.replication ? 2 : 1);
+
 /** The largest unit in which the number is still short. */
 export function splitMemory(bytes: number): Pick<CreateDraft, 'memory' | 'memory_unit'> {
   const unit = (['TiB', 'GiB'] as const).find((name) => bytes >= MEMORY_UNITS[name]) ?? 'MiB';
@@ -98,7 +102,7 @@ export function change(draft: CreateDraft, part: Partial<CreateDraft>): CreateDr
   return next;
 }
 
-function durabilityFields(choice: Durability): Partial<CreateBdb> & { data_persistence: string } {
+function durabilityFields(choice: Durability): Partial<CreateBdb> {
   if (choice === 'none') return { data_persistence: 'disabled' };
   if (choice === 'aof-always') {
     return { data_persistence: 'aof', aof_policy: 'appendfsync-always' };

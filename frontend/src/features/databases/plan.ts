@@ -11,7 +11,7 @@ export function planWords(draft: CreateDraft, nodes: readonly Node[]): string[] 
   return [
     shardWords(primaries, draft.replication),
     placeWords(draft, total, nodes),
-    ...(bytes > 0 ? [memoryWords(bytes, total, draft.replication)] : []),
+    bytes > 0 ? memoryWords(bytes, total, draft.replication) : 'No memory limit',
     ...(primaries > 1 ? [slotWords(primaries)] : []),
     accessWords(draft),
     durabilityWords(draft),

@@ -1,6 +1,7 @@
 /** The rules of the console for a new database, so that mistakes show before it is asked. Pure. */
+import { format, plural } from '@/lib/format';
 import type { CreateDraft } from './draft';
-import { memoryBytes } from './draft';
+import { memoryBytes, processes } from './draft';
 
 export interface Surroundings {
   /** Nodes that can take shards. */
@@ -16,6 +17,9 @@ export const PORT_MAX = 19_999;
 export const PORT_RESERVED = 10_050;
 export const SHARDS_MAX = 512;
 export const TAGS_MAX = 30;
+export const MEMORY_MAX = 2 ** 50;
+/** An empty shard uses nearly this much itself. */
+export const SHARD_MEMORY_MIN = 3 * 2 ** 20;
 
 export function nameError(name: string): string | undefined {
   if (!name) return 'Give it a name.';
@@ -25,9 +29,21 @@ export function nameError(name: string): string | undefined {
   return undefined;
 }
 
-export function memoryError(bytes: number): string | undefined {
-  if (!Number.isFinite(bytes) || bytes <= 0) return 'A number greater than zero.';
+/** `shards` counts replicas too. */
+export function memoryError(bytes: number, shards: number): string | undefined {
+  if (!Number.isFinite(bytes) || bytes < 0 || bytes > MEMORY_MAX) {
+    return 'A number from 0, which means no limit, to 1024 TiB.';
+  }
+  const least = shards * SHARD_MEMORY_MIN;
+  if (bytes > 0 && bytes < least) {
+    return `At least ${format('bytes', least)} for ${plural(shards, 'shard')}, replicas included.`;
+  }
   return undefined;
+}
+
+function passwordError(password: string): string | undefined {
+  if (/^[!-~]{0,512}$/.test(password)) return undefined;
+  return 'Up to 512 printable ASCII characters, no spaces.';
 }
 
 export function tagsError(tags: readonly { key: string; value: string }[]): string | undefined {
@@ -68,9 +84,10 @@ export function validate(draft: CreateDraft, around: Surroundings): FieldErrors 
   const found: FieldErrors = {
     name: nameError(draft.name),
     port: portError(draft.port, around.ports),
-    memory_size: memoryError(memoryBytes(draft)),
+    memory_size: memoryError(memoryBytes(draft), processes(draft)),
     shards_count: shardsError(draft),
     tags: tagsError(draft.tags),
+    authentication_redis_pass: passwordError(draft.password),
     replication,
   };
   return Object.fromEntries(Object.entries(found).filter(([, error]) => error));

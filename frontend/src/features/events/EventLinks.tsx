@@ -4,12 +4,13 @@ import type { LogEvent } from '@/api/types';
 import classes from './events.module.css';
 
 export function EventLinks({ event }: { event: LogEvent }) {
-  const { bdb_uid: bdb, bdb_name: name, node_uid: node, shard_uid: shard } = event;
+  const { bdb_uid: bdb, node_uid: node, shard_uid: shard } = event;
+  const name = typeof event.bdb_name === 'string' ? event.bdb_name : `database ${bdb}`;
   return (
     <span className={classes.links}>
       {bdb !== undefined && (
         <Link to="/databases/$uid/metrics" params={{ uid: String(bdb) }}>
-          {name || `database ${bdb}`}
+          {name}
         </Link>
       )}
       {node !== undefined && (

@@ -4,14 +4,13 @@ import { eventsQuery } from '@/api/events';
 import { Ago } from '@/ui/Ago';
 import { StatusIcon } from '@/ui/Status';
 import classes from './events.module.css';
-import { describe } from './filter';
+import { describe, isRoutine } from './filter';
 
 const SHOWN = 12;
 
 export function LatestEvents() {
   const { data } = useQuery(eventsQuery);
-  // Who signed in is in the log; here it would push out what happened to the cluster.
-  const shown = data?.filter(({ source }) => source !== 'user').slice(0, SHOWN);
+  const shown = data?.filter((event) => !isRoutine(event)).slice(0, SHOWN);
   if (shown?.length === 0) return <p className={classes.none}>Nothing has happened yet.</p>;
   return (
     <ol className={classes.latest}>

@@ -1,32 +1,30 @@
-/** Which events to show. Pure. */
+/** The same filter as the console's, for events that arrive by the stream. Pure. */
+import type { EventFilter } from '@/api/events';
 import type { LogEvent } from '@/api/types';
 
-export interface EventFilter {
-  severity?: string | undefined;
-  source?: string | undefined;
-  text?: string | undefined;
-}
-
-export const SEVERITIES = ['INFO', 'WARNING', 'ERROR'] as const;
-export const SOURCES = ['cluster', 'node', 'bdb', 'shard', 'user'] as const;
+export const SEVERITIES = ['INFO', 'WARNING', 'ERROR', 'CRITICAL'] as const;
+export const SOURCES = ['cluster', 'node', 'bdb', 'shard'] as const;
 
 export const SOURCE_WORDS: Record<string, string> = {
   cluster: 'Cluster',
   node: 'Node',
   bdb: 'Database',
   shard: 'Shard',
-  user: 'User',
 };
 
 export const describe = (event: LogEvent): string =>
   event.description || event.type.replaceAll('_', ' ');
 
+/** Who signed in belongs to the log; among the latest events it would push out what happened. */
+export const isRoutine = (event: LogEvent): boolean =>
+  event.type === 'login' || event.type === 'join_token_created';
+
 export function filterEvents(events: readonly LogEvent[], filter: EventFilter): LogEvent[] {
-  const words = (filter.text ?? '').toLowerCase().split(/\s+/).filter(Boolean);
+  const text = (filter.text ?? '').toLowerCase();
   return events.filter((event) => {
     if (filter.severity && event.severity !== filter.severity) return false;
     if (filter.source && event.source !== filter.source) return false;
-    const text = `${describe(event)} ${event.type} ${event.originator ?? ''}`.toLowerCase();
-    return words.every((word) => text.includes(word));
+    if (filter.bdb_uid !== undefined && event.bdb_uid !== filter.bdb_uid) return false;
+    return event.description.toLowerCase().includes(text);
   });
 }

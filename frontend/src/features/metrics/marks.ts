@@ -6,6 +6,12 @@ import type { LogEvent } from '@/api/types';
 import type { ChartMark } from '@/ui/chart/types';
 
 const KEPT = 100;
+const NOT_ON_CHARTS = new Set([
+  'login',
+  'login_failed',
+  'authentication_err',
+  'join_token_created',
+]);
 
 export interface Concern {
   bdb?: number;
@@ -22,7 +28,7 @@ export function marksOf(events: readonly LogEvent[], concern: Concern = {}): Cha
     .slice(0, KEPT)
     .flatMap((event) => {
       const at = Date.parse(event.time);
-      if (Number.isNaN(at) || event.source === 'user') return [];
+      if (Number.isNaN(at) || NOT_ON_CHARTS.has(event.type)) return [];
       return [{ at, label: event.description || event.type, tone: toneOf(event) }];
     });
 }

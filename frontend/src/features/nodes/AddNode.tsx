@@ -4,6 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import { messageOf } from '@/api/http';
 import { createJoinToken, nodesQuery } from '@/api/nodes';
+import { ROLE_FORBIDS, useMay } from '@/api/session';
 import type { JoinToken } from '@/api/types';
 import { duration } from '@/lib/time';
 import { useNow } from '@/ui/Ago';
@@ -13,9 +14,15 @@ import classes from './nodes.module.css';
 
 export function AddNodeButton(props: ButtonProps) {
   const [open, setOpen] = useState(false);
+  const may = useMay('administer');
   return (
     <>
-      <Button {...props} onClick={() => setOpen(true)}>
+      <Button
+        {...props}
+        disabled={!may}
+        title={may ? undefined : ROLE_FORBIDS}
+        onClick={() => setOpen(true)}
+      >
         Add node
       </Button>
       {open && <AddNodeDialog onClose={() => setOpen(false)} />}

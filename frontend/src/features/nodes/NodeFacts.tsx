@@ -1,10 +1,10 @@
 /** What is known of a machine. */
 import type { Node } from '@/api/types';
 import { exact, format } from '@/lib/format';
-import { duration } from '@/lib/time';
-import { Ago } from '@/ui/Ago';
+import { Elapsed } from '@/ui/Ago';
 import { Card } from '@/ui/Card';
 import { Facts } from '@/ui/Facts';
+import { LastSeen } from './LastSeen';
 import classes from './nodes.module.css';
 
 const size = (bytes: number | undefined) => (
@@ -19,7 +19,7 @@ export function NodeFacts({ node }: { node: Node }) {
           items={[
             ['Address', node.addr],
             ['Host', node.hostname],
-            ['System', [node.os_name, node.os_version].filter(Boolean).join(' ')],
+            ['System', node.os_name],
             ['Architecture', node.architecture],
             ['Cores', node.cores],
             ['Memory', size(node.total_memory)],
@@ -32,14 +32,19 @@ export function NodeFacts({ node }: { node: Node }) {
           items={[
             ['Agent version', node.agent_version],
             ['Agent', node.agent_status === 'lost' ? 'Lost' : 'Connected'],
-            ['Last seen', <Ago key="seen" time={node.last_seen} />],
-            ['Running for', node.uptime === undefined ? '' : duration(node.uptime)],
+            ['Last seen', <LastSeen key="seen" node={node} />],
+            ['Machine up for', <Uptime key="up" node={node} />],
             ['Engine', node.engine_version],
             ['Takes new shards', node.accept_servers === false ? 'No' : 'Yes'],
-            ['Rack', node.rack_id],
           ]}
         />
       </Card>
     </div>
   );
+}
+
+/** The object is as old as its last change; the machine has been running on since. */
+function Uptime({ node }: { node: Node }) {
+  const told = Date.parse(String(node.system_time ?? node.last_seen));
+  return Number.isNaN(told) ? '–' : <Elapsed since={told - node.uptime * 1000} />;
 }

@@ -6,9 +6,9 @@ import { nodesQuery } from '@/api/nodes';
 import type { Node } from '@/api/types';
 import { format } from '@/lib/format';
 import { LiveText } from '@/live/LiveText';
-import { Ago } from '@/ui/Ago';
 import { type Column, DataTable } from '@/ui/DataTable';
 import { Status } from '@/ui/Status';
+import { LastSeen } from './LastSeen';
 import { nodeState } from './status';
 
 const COLUMNS: readonly Column<Node>[] = [
@@ -78,7 +78,7 @@ const COLUMNS: readonly Column<Node>[] = [
     id: 'seen',
     header: 'Last seen',
     optional: true,
-    cell: (node) => <Ago time={node.last_seen} />,
+    cell: (node) => <LastSeen node={node} />,
   },
 ];
 

@@ -45,8 +45,7 @@ function lostNodes(nodes: readonly Node[]): Trouble[] {
     const seen = Date.parse(node.last_seen ?? '');
     return {
       tone: 'broken',
-      text:
-        node.status === 'down' ? `Node ${node.uid} is down` : `Node ${node.uid} has not answered`,
+      text: `Node ${node.uid} has not answered`,
       ...(Number.isNaN(seen) ? {} : { since: seen }),
       banner: true,
       link: { to: '/nodes/$uid', params: { uid: String(node.uid) } },

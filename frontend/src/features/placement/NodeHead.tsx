@@ -1,12 +1,12 @@
 /** The head of a node's column. */
 import { Link } from '@tanstack/react-router';
-import type { Node } from '@/api/types';
 import { format } from '@/lib/format';
 import { LiveText } from '@/live/LiveText';
 import { StatusIcon } from '@/ui/Status';
+import type { Column } from './model';
 import classes from './placement.module.css';
 
-export function NodeHead({ node, shards }: { node: Node; shards: number }) {
+export function NodeHead({ node, shards }: { node: Column; shards: number }) {
   const lost = node.status === 'down' || node.agent_status === 'lost';
   return (
     <div className={classes.nodeHead}>

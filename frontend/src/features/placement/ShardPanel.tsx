@@ -75,7 +75,7 @@ export function ShardPanel({ shard, onClose, children }: Props) {
                 unit="ms"
               />,
             ],
-            ['Looked at', <Ago key="seen" time={shard.report_timestamp} />],
+            ['State last changed', <Ago key="seen" time={shard.report_timestamp} />],
           ]}
         />
         {children}

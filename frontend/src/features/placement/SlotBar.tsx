@@ -4,11 +4,19 @@ import { SLOT_COUNT } from '@/lib/slots';
 import type { Placement } from './model';
 import classes from './placement.module.css';
 
+/** More ranges than this stand without a line between them: the lines would be all one sees. */
+const SEPARATED_MAX = 128;
+
 export const SlotBar = memo(function SlotBar({ slots }: Pick<Placement, 'slots'>) {
   return (
     <div className={classes.slotBar}>
       <span className="num dim">0</span>
-      <div className={classes.slots} role="img" aria-label={describe(slots)}>
+      <div
+        className={classes.slots}
+        role="img"
+        aria-label={describe(slots)}
+        data-many={slots.length > SEPARATED_MAX || undefined}
+      >
         {slots.map(({ from, to, owner }) => {
           const size = to - from + 1;
           const label = `${from}–${to}`;

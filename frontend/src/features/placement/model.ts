@@ -22,7 +22,7 @@ export interface Pair {
 }
 
 export interface Placement {
-  nodes: Node[];
+  nodes: Column[];
   pairs: Pair[];
   slots: Segment<{ pair: Pair; cell: Cell }>[];
   warnings: string[];
@@ -34,12 +34,16 @@ function roleOf(shard: Shard): Cell['role'] {
   return role === 'master' ? 'primary' : 'replica';
 }
 
+/** What is shown of a node. */
+export type Column = Pick<Node, 'uid' | 'addr' | 'status' | 'agent_status'> &
+  Partial<Pick<Node, 'total_memory'>>;
+
 /** Nodes that hold a shard, and those that could. */
-function columns(nodes: readonly Node[], shards: readonly Shard[]): Node[] {
-  const known = new Map(nodes.map((node) => [node.uid, node]));
+function columns(nodes: readonly Node[], shards: readonly Shard[]): Column[] {
+  const known = new Map<number, Column>(nodes.map((node) => [node.uid, node]));
   for (const { node_uid } of shards) {
     const uid = Number(node_uid);
-    if (!known.has(uid)) known.set(uid, { uid, addr: '', status: 'unknown' });
+    if (!known.has(uid)) known.set(uid, { uid, addr: '', status: 'down', agent_status: 'lost' });
   }
   return [...known.values()].sort((a, b) => a.uid - b.uid);
 }
@@ -71,7 +75,7 @@ function makePair(
   group: readonly Shard[],
   index: number,
   column: ReadonlyMap<number, number>,
-  nodes: readonly Node[],
+  nodes: readonly Column[],
 ): Pair {
   const primary = group.find((shard) => roleOf(shard) === 'primary');
   const slots = parseSlots((primary ?? group[0])?.assigned_slots);
@@ -89,7 +93,7 @@ function makePair(
   };
 }
 
-function makeCell(shard: Shard, group: readonly Shard[], nodes: readonly Node[]): Cell {
+function makeCell(shard: Shard, group: readonly Shard[], nodes: readonly Column[]): Cell {
   const role = roleOf(shard);
   const broken: string[] = [];
   const attention: string[] = [];
