@@ -32,6 +32,14 @@ def node(uid: int = 1, addr: str = "", seen: datetime | None = None) -> Node:
     )
 
 
+async def write_and_fail(store: Store) -> None:
+    async with store.begin() as session:
+        session.add(node())
+        record(session, "node_joined", "Node 1 joined.", source="node")
+        await session.flush()
+        raise ZeroDivisionError
+
+
 async def test_changes_are_told_after_the_commit_only(store: Store, bus: Bus) -> None:
     with bus.listen("change") as changes:
         async with store.begin() as session:
@@ -63,10 +71,7 @@ async def test_what_is_told_can_be_read(store: Store, bus: Bus) -> None:
 async def test_a_rollback_is_never_told(store: Store, bus: Bus) -> None:
     with bus.listen("change") as changes:
         with pytest.raises(ZeroDivisionError):
-            async with store.begin() as session:
-                session.add(node())
-                await session.flush()
-                raise ZeroDivisionError
+            await write_and_fail(store)
         assert changes.drain() == []
     async with store.read() as session:
         assert await nodes.every(session) == []
@@ -167,10 +172,7 @@ async def test_state_id_is_the_newest_event(store: Store) -> None:
         assert (await session.get(Event, newest)).description == "Thing 2 happened."  # type: ignore[union-attr]
     assert store.state_id == newest
     with pytest.raises(ZeroDivisionError):
-        async with store.begin() as session:
-            record(session, "anything", "Nothing happened.", source="cluster")
-            await session.flush()
-            raise ZeroDivisionError
+        await write_and_fail(store)
     assert store.state_id == newest
 
 

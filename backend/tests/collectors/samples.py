@@ -1,0 +1,36 @@
+"""Made-up samples, as agents send them."""
+
+from typing import Any
+
+from shardboard.agent.contract import NODE_FIELDS, SHARD_FIELDS, Sample
+
+BOOT = "0123456789abcdef" * 2
+
+
+def shard(**values: float | None) -> list[float | None]:
+    """A primary that serves, unless told otherwise."""
+    usual: dict[str, float | None] = dict.fromkeys(SHARD_FIELDS, 0.0)
+    usual |= {"pid": 4711.0, "started_at": 1000.0, "is_primary": 1.0, "link_up": 1.0}
+    return list((usual | values).values())
+
+
+def sample(
+    t: int,
+    shards: dict[int, list[float | None]] | None = None,
+    *,
+    seq: int | None = None,
+    boot: str = BOOT,
+    **more: Any,
+) -> Sample:
+    """Second `t` of a node; its machine's network counter rises by 100 B a second."""
+    machine = dict.fromkeys(NODE_FIELDS, 0.0) | {"net_in": t * 100.0, "free_memory": 5.0}
+    return Sample(
+        seq=t if seq is None else seq,
+        boot=boot,
+        t=t,
+        at=t + 0.1,
+        node=list(machine.values()),
+        shards=shards or {},
+        missing=more.get("missing", {}),
+        died=more.get("died", {}),
+    )

@@ -1,0 +1,297 @@
+"""Seconds: when they are told, what late ones change, and what is not known."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from backend.tests.collectors.samples import sample, shard
+from backend.tests.shards import until
+
+from shardboard.bus import Bus, Listener
+from shardboard.collectors import live as hub
+from shardboard.collectors.live import METRICS, RETENTION, SHARD_RETENTION, Live, Member
+
+NOW = 1_700_000_000
+MEMBERS = {11: Member(1, 0, 1), 12: Member(1, 1, 2), 13: Member(1, 0, 2), 21: Member(2, 0, 1)}
+TOPICS = ("cluster", "nodes", "bdbs", "shards:1", "shards:2")
+
+
+@pytest.fixture
+def live(bus: Bus) -> Live:
+    """Two nodes, two databases: 1 with primaries 11, 12 and replica 13 of 11, and 2 with primary 21."""
+    made = Live(bus)
+    made.set_members(MEMBERS)
+    made.connect(1)
+    made.connect(2)
+    return made
+
+
+@pytest.fixture
+async def running(live: Live) -> AsyncIterator[Live]:
+    task = asyncio.create_task(live.run())
+    yield live
+    task.cancel()
+
+
+@pytest.fixture
+def frames(bus: Bus) -> Any:
+    with bus.listen(*(f"frame:{topic}" for topic in TOPICS)) as listener:
+        yield listener
+
+
+def first_node(t: int, **more: Any) -> Any:
+    """Second `t` of node 1: shard 11 reads 100/s, shard 21 10/s."""
+    return sample(
+        t, {11: shard(read_cmds=t * 100.0, keys=5.0, repl_offset=900.0), 21: shard(read_cmds=t * 10.0)}, **more
+    )
+
+
+def second_node(t: int, **more: Any) -> Any:
+    return sample(
+        t,
+        {
+            12: shard(write_cmds=t * 50.0, keys=7.0),
+            13: shard(is_primary=0.0, repl_offset=t % 2 * 100 + 600.0),
+        },
+        **more,
+    )
+
+
+async def told(running: Live, t: int) -> None:
+    await until(lambda: running.newest >= t, 2)
+
+
+def value(live: Live, topic: str, uid: int | str, metric: str, t: int) -> float | None:
+    [column] = [
+        column
+        for name, column in zip(METRICS[topic.partition(":")[0]], columns(live, topic, uid, t, 1), strict=True)
+        if name == metric
+    ]
+    return column[0]
+
+
+def columns(live: Live, topic: str, uid: int | str, first: int, count: int) -> list[list[float | None]]:
+    """What a browser would get for these seconds."""
+    frame = live._frame(topic, first, count)
+    assert frame["from"] == first
+    assert list(frame["metrics"]) == list(METRICS[topic.partition(":")[0]])
+    return frame["series"].get(str(uid), [[None] * count for _ in frame["metrics"]])
+
+
+def received(frames: Listener) -> list[tuple[str, str, int]]:
+    """(topic, kind, second) of everything told so far."""
+    return [
+        (frame["topic"], kind, frame["t"] if kind == "sample" else frame["from"])
+        for _, (kind, _, frame) in frames.drain()
+    ]
+
+
+def heard(frames: Listener) -> int:
+    """How many frames wait to be read."""
+    return frames._queue.qsize()
+
+
+async def test_a_second_is_told_once_all_nodes_delivered_it(running: Live, frames: Listener) -> None:
+    running.ingest(1, first_node(NOW))
+    await asyncio.sleep(0.1)
+    assert running.newest == 0
+    running.ingest(2, second_node(NOW))
+    await told(running, NOW)
+    assert sorted(received(frames)) == [(topic, "sample", NOW) for topic in sorted(TOPICS)]
+
+
+async def test_a_slow_node_is_waited_for_only_so_long(
+    running: Live, frames: Listener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub, "GRACE", 0.05)
+    running.ingest(1, first_node(NOW))
+    await told(running, NOW)
+    assert value(running, "bdbs", 2, "used_memory", NOW) == 0
+    assert value(running, "bdbs", 1, "used_memory", NOW) is None, "a part of database 1 was not seen"
+    assert value(running, "cluster", "cluster", "used_memory", NOW) is None
+    assert received(frames)
+    running.ingest(2, second_node(NOW))
+    await until(lambda: heard(frames) >= len(TOPICS))
+    assert value(running, "bdbs", 1, "used_memory", NOW) == 0
+    assert sorted(received(frames)) == [(topic, "history", NOW) for topic in sorted(TOPICS)]
+
+
+async def test_a_node_that_left_is_not_waited_for(running: Live) -> None:
+    running.ingest(1, first_node(NOW))
+    await asyncio.sleep(0)
+    running.disconnect(2)
+    async with asyncio.timeout(hub.GRACE / 2):
+        await told(running, NOW)
+
+
+async def test_rates_and_sums(running: Live) -> None:
+    for t in (NOW, NOW + 1):
+        running.ingest(1, first_node(t))
+        running.ingest(2, second_node(t))
+        await told(running, t)
+    t = NOW + 1
+    expected = [
+        ("shards:1", 11, "read_req", 100.0),
+        ("shards:2", 21, "total_req", 10.0),
+        ("bdbs", 1, "read_req", 100.0),
+        ("bdbs", 1, "write_req", 50.0),
+        ("bdbs", 1, "total_req", 150.0),
+        ("bdbs", 1, "no_of_keys", 12.0),
+        ("bdbs", 2, "total_req", 10.0),
+        ("cluster", "cluster", "total_req", 160.0),
+        ("nodes", 1, "total_req", 110.0),
+        ("nodes", 2, "total_req", 50.0),
+        ("nodes", 1, "ingress_bytes", 100.0),
+    ]
+    assert [(topic, uid, name, value(running, topic, uid, name, t)) for topic, uid, name, _ in expected] == expected
+    assert value(running, "bdbs", 1, "total_req", NOW) is None, "the first second has nothing to compare with"
+    assert running.latest("bdbs", "1")["total_req"] == 150
+    assert running.latest("bdbs", "77") == {}
+
+
+async def test_replicas_lag_behind_their_own_primary(running: Live) -> None:
+    for t in (NOW, NOW + 1):
+        running.ingest(1, first_node(t))
+        running.ingest(2, second_node(t))
+    await told(running, NOW + 1)
+    lags = columns(running, "shards:1", 13, NOW, 2)[METRICS["shards"].index("repl_lag_bytes")]
+    assert lags == [300.0, 200.0]
+    assert value(running, "shards:1", 11, "repl_lag_bytes", NOW) is None
+
+
+async def test_a_replica_ahead_of_an_older_look_at_its_primary_lags_by_nothing(running: Live) -> None:
+    running.ingest(1, first_node(NOW))
+    running.ingest(2, sample(NOW, {13: shard(is_primary=0.0, repl_offset=901.0)}))
+    await told(running, NOW)
+    assert value(running, "shards:1", 13, "repl_lag_bytes", NOW) == 0
+
+
+async def test_a_dead_shard_is_no_gap_in_its_database_and_an_unseen_one_is(running: Live) -> None:
+    for t in (NOW, NOW + 1, NOW + 2):
+        running.ingest(1, first_node(t))
+        without = {NOW + 1: {"died": {13: "killed"}}, NOW + 2: {"missing": {13: "busy"}}}.get(t, {})
+        shards = {12: shard(write_cmds=t * 50.0)} | ({} if without else {13: shard(is_primary=0.0)})
+        running.ingest(2, sample(t, shards, **without))
+    await told(running, NOW + 2)
+    totals = columns(running, "bdbs", 1, NOW, 3)[METRICS["bdbs"].index("used_memory")]
+    assert totals == [0.0, 0.0, None]
+    assert value(running, "bdbs", 1, "total_req", NOW + 1) == 150
+
+
+async def test_a_missing_second_is_a_gap_and_the_next_one_is_no_spike(running: Live) -> None:
+    for t in (NOW, NOW + 2):
+        running.ingest(1, first_node(t))
+        running.ingest(2, second_node(t))
+    await told(running, NOW + 2)
+    assert columns(running, "bdbs", 1, NOW, 3)[0] == [None, None, 150.0]
+
+
+async def test_a_restarted_agent_is_a_gap_of_one_second(running: Live) -> None:
+    for t, boot in ((NOW, "a"), (NOW + 1, "b"), (NOW + 2, "b")):
+        running.ingest(1, first_node(t, boot=boot * 32))
+        running.ingest(2, second_node(t))
+    await told(running, NOW + 2)
+    assert columns(running, "shards:1", 11, NOW, 3)[0] == [None, None, 100.0]
+    assert columns(running, "shards:1", 12, NOW, 3)[0] == [None, 50.0, 50.0]
+
+
+async def test_a_restarted_shard_is_a_gap_of_one_second(running: Live) -> None:
+    for t, started, reads in ((NOW, 1.0, 500.0), (NOW + 1, 2.0, 900.0), (NOW + 2, 2.0, 950.0)):
+        running.ingest(1, sample(t, {11: shard(started_at=started, read_cmds=reads), 21: shard()}))
+        running.ingest(2, second_node(t))
+    await told(running, NOW + 2)
+    assert columns(running, "shards:1", 11, NOW, 3)[0] == [None, None, 50.0]
+
+
+async def test_a_node_that_was_away_fills_its_gap(running: Live, frames: Listener) -> None:
+    running.disconnect(2)
+    for t in range(NOW, NOW + 5):
+        running.ingest(1, first_node(t))
+    await told(running, NOW + 4)
+    received(frames)
+    for t in range(NOW, NOW + 5):
+        running.ingest(2, second_node(t))
+    await until(lambda: heard(frames))
+    assert columns(running, "bdbs", 1, NOW, 5)[0] == [None, 150.0, 150.0, 150.0, 150.0]
+    assert columns(running, "nodes", 2, NOW, 5)[METRICS["nodes"].index("ingress_bytes")] == [None] + [100.0] * 4
+    assert ("bdbs", "history", NOW) in received(frames)
+
+
+async def test_seconds_out_of_order_end_up_as_if_they_had_come_in_order(running: Live) -> None:
+    for t in (NOW, NOW + 3, NOW + 1, NOW + 2):
+        running.ingest(1, first_node(t))
+        running.ingest(2, second_node(t))
+        await until(lambda t=t: value(running, "bdbs", 1, "used_memory", t) is not None)
+    rates = columns(running, "bdbs", 1, NOW, 4)[0]
+    assert rates == [None, 150.0, 150.0, 150.0]
+
+
+async def test_a_new_console_shows_what_agents_remember(running: Live) -> None:
+    assert running.resume_point(1) == ("", 0)
+    for t in range(NOW - 119, NOW + 1):
+        running.ingest(1, first_node(t, seq=t - NOW + 500))
+    for t in range(NOW - 119, NOW + 1):
+        running.ingest(2, second_node(t))
+    await told(running, NOW)
+    await until(lambda: value(running, "bdbs", 1, "total_req", NOW - 118) is not None)
+    frame = running.history("bdbs", 900, 0)
+    assert frame["from"] + frame["count"] - 1 == NOW
+    known = [rate for rate in frame["series"]["1"][0] if rate is not None]
+    assert known == [150.0] * 119
+    assert running.resume_point(1)[1] == 500
+
+
+async def test_history_is_what_is_newer_than_what_one_has(running: Live) -> None:
+    for t in range(NOW, NOW + 10):
+        running.ingest(1, first_node(t))
+        running.ingest(2, second_node(t))
+    await told(running, NOW + 9)
+    for seconds, after, first, count in (
+        (5, 0, NOW + 5, 5),
+        (5, NOW + 7, NOW + 8, 2),
+        (5, NOW + 9, NOW + 10, 0),
+        (5, NOW + 99, NOW + 100, 0),
+        (0, 0, NOW + 10, 0),
+    ):
+        frame = running.history("bdbs", seconds, after)
+        assert (frame["from"], frame["count"]) == (first, count)
+        assert all(len(column) == count for series in frame["series"].values() for column in series)
+    assert running.history("bdbs", 10**6, 0)["count"] == RETENTION
+    assert running.history("shards:1", 10**6, 0)["count"] == SHARD_RETENTION
+    assert running.history("shards:99", 5, 0)["series"] == {}
+
+
+async def test_series_of_what_was_deleted_are_forgotten(running: Live) -> None:
+    running.ingest(1, first_node(NOW))
+    running.ingest(2, second_node(NOW))
+    await told(running, NOW)
+    running.set_members({uid: member for uid, member in MEMBERS.items() if member.bdb_uid == 2})
+    assert running.history("shards:1", 5, 0)["series"] == {}
+    assert list(running.history("bdbs", 5, 0)["series"]) == ["2"]
+    running.ingest(1, first_node(NOW + 1))
+    running.ingest(2, second_node(NOW + 1))
+    await told(running, NOW + 1)
+    assert running.history("shards:1", 5, 0)["series"] == {}
+    assert value(running, "cluster", "cluster", "total_req", NOW + 1) == 10
+
+
+async def test_a_topic_that_nobody_hears_is_not_made(running: Live, bus: Bus) -> None:
+    with bus.listen("frame:nodes") as listener:
+        running.ingest(1, first_node(NOW))
+        running.ingest(2, second_node(NOW))
+        await told(running, NOW)
+        [(topic, (kind, newest, frame))] = listener.drain()
+    assert (topic, kind, newest) == ("frame:nodes", "sample", NOW)
+    assert frame["at"] == NOW * 1000 + 100
+    assert sorted(frame["series"]) == ["1", "2"]
+
+
+async def test_memory_does_not_grow_with_time(running: Live) -> None:
+    for t in range(NOW, NOW + 400):
+        running.ingest(1, first_node(t))
+        running.ingest(2, second_node(t))
+        if t % 50 == 0:
+            await told(running, t)
+    await told(running, NOW + 399)
+    await until(lambda: len(running._seconds) <= 151)

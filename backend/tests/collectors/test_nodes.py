@@ -1,0 +1,350 @@
+"""What is written when agents and shards come, go and change; agents are fakes, the store is real."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from backend.tests.collectors.samples import sample, shard
+from backend.tests.shards import until
+
+from shardboard.collectors import nodes as collector
+from shardboard.collectors.nodes import NodeCollector
+from shardboard.console import Console
+from shardboard.driver.fake import FACTS, FakeAgents
+from shardboard.schemas import bdb_fields
+from shardboard.state import events, nodes, shards
+from shardboard.state.bdbs import Bdb
+from shardboard.state.events import Event
+from shardboard.state.nodes import Node
+from shardboard.state.shards import Shard
+
+pytestmark = pytest.mark.store
+
+NOW = 1_700_000_000
+
+
+@pytest.fixture(autouse=True)
+def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collector, "RETRY_SECONDS", 0.02)
+    monkeypatch.setattr(collector, "LOST_AFTER", 0.15)
+
+
+@pytest.fixture
+async def database(console: Console, nodes: list[Node]) -> None:
+    """Database 1 is active: primary 1 on node 1, its replica 2 on node 2."""
+    now = datetime.now(UTC)
+    common: dict[str, Any] = {"bdb_uid": 1, "pair": 0, "slot_first": 0, "slot_last": 16383}
+    async with console.store.begin() as session:
+        session.add(
+            Bdb(
+                uid=1,
+                name="shop",
+                status="active",
+                memory_size=10**9,
+                port=10001,
+                sharding=False,
+                shards_count=1,
+                replication=True,
+                config=dict(bdb_fields.CONFIG_DEFAULTS),
+                admin_password="",
+                created_at=now,
+                changed_at=now,
+            )
+        )
+        for uid, role in ((1, "master"), (2, "slave")):
+            session.add(
+                Shard(uid=uid, node_uid=uid, role=role, port=20000, bus_port=25000, engine_id=f"{uid:040x}", **common)
+            )
+
+
+@pytest.fixture
+async def running(console: Console, nodes: list[Node]) -> AsyncIterator[NodeCollector]:
+    made = NodeCollector(console.store, console.bus, console.agents, console.live)
+    task = asyncio.create_task(made.run())
+    yield made
+    task.cancel()
+    await asyncio.gather(task, *made._followers.values(), return_exceptions=True)
+
+
+async def all_well(agents: FakeAgents, t: int = NOW) -> None:
+    """One good second of both shards."""
+    agents.sample(1, sample(t, {1: shard()}))
+    agents.sample(2, sample(t, {2: shard(is_primary=0.0)}))
+
+
+async def told(console: Console, *types: str) -> list[Event]:
+    """Events of these types, oldest first."""
+    async with console.store.read() as session:
+        return [event for event in await events.page(session, newest_first=False) if event.type in types]
+
+
+async def row(console: Console, uid: int) -> Shard:
+    async with console.store.read() as session:
+        found = await shards.by_uid(session, uid)
+    assert found is not None
+    return found
+
+
+async def observed(console: Console, uid: int, status: str) -> Shard:
+    """The shard's row, once it has this status."""
+
+    async def there() -> Shard | None:
+        found = await row(console, uid)
+        return found if found.observed_status == status else None
+
+    found: Shard = await until(there)
+    return found
+
+
+async def status_is(console: Console, wanted: str) -> bool:
+    """Whether the store says that of the agent of node 1."""
+    async with console.store.read() as session:
+        found = await nodes.by_uid(session, 1)
+    return found is not None and found.agent_status == wanted
+
+
+async def test_an_agent_is_lost_once_and_back_once(
+    console: Console, agents: FakeAgents, running: NodeCollector
+) -> None:
+    agents.sample(1, sample(NOW))
+    await until(lambda: console.live.resume_point(1)[1] == NOW)
+    agents.unreachable = {1}
+    agents.sample(1, None)
+    await until(lambda: status_is(console, "lost"))
+    calls = len(agents.calls)
+    await until(lambda: len(agents.calls) > calls + 20)
+    [lost] = await told(console, "node_agent_lost")
+    assert (lost.severity, lost.source, lost.node_uid) == ("WARNING", "node", 1)
+    assert lost.description == (
+        "The agent of node 1 was lost: the agent of node 1 (10.0.0.1:9700) cannot be reached. "
+        "Its shards may well be running; nobody watches them."
+    )
+    agents.unreachable = set()
+    agents.sample(1, sample(NOW + 9))
+    await until(lambda: status_is(console, "connected"))
+    agents.sample(1, sample(NOW + 10))
+    await until(lambda: console.live.resume_point(1)[1] == NOW + 10)
+    [back] = await told(console, "node_agent_connected")
+    assert back.description == "The agent of node 1 answered again."
+
+
+async def test_an_agent_that_was_never_there_is_lost_too(
+    console: Console, agents: FakeAgents, nodes: list[Node]
+) -> None:
+    agents.unreachable = {1, 2, 3}
+    made = NodeCollector(console.store, console.bus, agents, console.live)
+    task = asyncio.create_task(made.run())
+
+    async def three() -> bool:
+        return len(await told(console, "node_agent_lost")) == 3
+
+    try:
+        await until(three)
+    finally:
+        task.cancel()
+
+
+async def test_a_short_break_is_no_loss(
+    console: Console, agents: FakeAgents, running: NodeCollector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collector, "LOST_AFTER", 60)
+    agents.sample(1, sample(NOW))
+    agents.sample(1, None)
+    agents.sample(1, sample(NOW + 1))
+    await until(lambda: console.live.resume_point(1)[1] == NOW + 1)
+    assert await told(console, "node_agent_lost", "node_agent_connected") == []
+    assert agents.calls.count(("samples", 1)) == 2
+
+
+async def test_facts_and_the_time_are_written_when_a_stream_starts(
+    console: Console, agents: FakeAgents, running: NodeCollector
+) -> None:
+    async with console.store.begin() as session:
+        node = await nodes.by_uid(session, 1)
+        assert node is not None
+        node.facts, node.last_seen = {}, datetime(2020, 1, 1, tzinfo=UTC)
+    agents.sample(1, sample(NOW))
+
+    async def seen() -> Node | None:
+        async with console.store.read() as session:
+            found = await nodes.by_uid(session, 1)
+        return found if found is not None and found.facts else None
+
+    found = await until(seen)
+    assert found.facts == FACTS.model_dump()
+    assert found.last_seen.year > 2020
+
+
+@pytest.mark.usefixtures("database")
+async def test_what_is_observed_is_written(console: Console, agents: FakeAgents, running: NodeCollector) -> None:
+    await all_well(agents)
+    primary, replica = await observed(console, 1, "ok"), await observed(console, 2, "ok")
+    assert (primary.observed_role, primary.observed_link) == ("master", "")
+    assert (replica.observed_role, replica.observed_link) == ("slave", "idle")
+    assert primary.observed_pid == 4711
+    assert primary.observed_started_at == datetime.fromtimestamp(1000, UTC)
+    assert primary.observed_at == datetime.fromtimestamp(NOW, UTC)
+    assert primary.desired == "running"
+
+
+@pytest.mark.usefixtures("database")
+async def test_seconds_without_a_change_leave_the_store_alone(
+    console: Console, agents: FakeAgents, running: NodeCollector
+) -> None:
+    await all_well(agents)
+    await observed(console, 2, "ok")
+    with console.bus.listen("change") as changes:
+        for t in range(NOW + 1, NOW + 20):
+            await all_well(agents, t)
+        await until(lambda: console.live.resume_point(2)[1] == NOW + 19)
+        assert changes.drain() == []
+
+
+@pytest.mark.usefixtures("database")
+async def test_a_shard_that_died_is_told_once(console: Console, agents: FakeAgents, running: NodeCollector) -> None:
+    await all_well(agents)
+    await observed(console, 1, "ok")
+    for t in range(NOW + 1, NOW + 4):
+        agents.sample(1, sample(t, died={1: "killed by signal 9"}))
+    dead = await observed(console, 1, "down")
+    await until(lambda: console.live.resume_point(1)[1] == NOW + 3)
+    assert (dead.detail, dead.observed_role) == ("killed by signal 9", "master")
+    [down] = await told(console, "shard_down")
+    assert down.description == (
+        "Shard redis:1 of shop on node 1 (primary) went down: killed by signal 9. It is not restarted by itself."
+    )
+    assert (down.severity, down.bdb_uid, down.node_uid, down.shard_uid) == ("ERROR", 1, 1, 1)
+
+
+@pytest.mark.usefixtures("database")
+async def test_a_new_console_does_not_tell_it_again(
+    console: Console, agents: FakeAgents, running: NodeCollector
+) -> None:
+    agents.sample(1, sample(NOW, died={1: "killed"}))
+    await observed(console, 1, "down")
+    other = NodeCollector(console.store, console.bus, agents, console.live)
+    task = asyncio.create_task(other.run())
+    try:
+        await until(lambda: other._followers)
+        for t in (NOW + 1, NOW + 2, NOW + 3):
+            agents.sample(1, sample(t, died={1: "killed"}))
+        await until(lambda: console.live.resume_point(1)[1] == NOW + 3)
+        await until(lambda: agents._samples[1].empty())
+    finally:
+        task.cancel()
+    assert len(await told(console, "shard_down")) == 1
+
+
+@pytest.mark.usefixtures("database")
+async def test_a_shard_that_does_not_answer_is_no_dead_one(
+    console: Console, agents: FakeAgents, running: NodeCollector
+) -> None:
+    await all_well(agents)
+    await observed(console, 1, "ok")
+    agents.sample(1, sample(NOW + 1, missing={1: "it did not answer INFO within 0.8 s"}))
+    busy = await observed(console, 1, "timeout")
+    assert busy.detail == "it did not answer INFO within 0.8 s"
+    agents.sample(1, sample(NOW + 2, {1: shard()}))
+    assert (await observed(console, 1, "ok")).detail == ""
+    assert await told(console, "shard_down", "shard_up", "shard_role_changed") == []
+
+
+@pytest.mark.usefixtures("database")
+async def test_a_shard_that_came_back_is_told(console: Console, agents: FakeAgents, running: NodeCollector) -> None:
+    agents.sample(1, sample(NOW, died={1: "killed"}))
+    await observed(console, 1, "down")
+    agents.sample(1, sample(NOW + 1, {1: shard(pid=4712.0, started_at=2000.0)}))
+    back = await observed(console, 1, "ok")
+    assert (back.observed_pid, back.observed_started_at) == (4712, datetime.fromtimestamp(2000, UTC))
+    [up] = await told(console, "shard_up")
+    assert up.description == "Shard redis:1 of shop on node 1 came up."
+
+
+@pytest.mark.usefixtures("database")
+async def test_a_change_of_roles_is_told(console: Console, agents: FakeAgents, running: NodeCollector) -> None:
+    await all_well(agents)
+    await observed(console, 2, "ok")
+    agents.sample(2, sample(NOW + 1, {2: shard()}))
+
+    async def changed() -> list[Event]:
+        return await told(console, "shard_role_changed")
+
+    [event] = await until(changed)
+    assert event.description == "Shard redis:2 of shop on node 2 became primary."
+    assert (await row(console, 2)).role == "slave", "desired state is not the collector's"
+    assert (await row(console, 2)).observed_role == "master"
+
+
+@pytest.mark.usefixtures("database")
+async def test_a_lost_and_regained_link_is_told(console: Console, agents: FakeAgents, running: NodeCollector) -> None:
+    await all_well(agents)
+    await observed(console, 2, "ok")
+    for t, link in ((NOW + 1, 0.0), (NOW + 2, 0.0), (NOW + 3, 1.0)):
+        agents.sample(2, sample(t, {2: shard(is_primary=0.0, link_up=link)}))
+
+    async def both() -> list[Event]:
+        found = await told(console, "replica_link_down", "replica_in_sync")
+        return found if len(found) >= 2 else []
+
+    assert [event.description for event in await until(both)] == [
+        "Shard redis:2 of shop on node 2 lost the link to its primary.",
+        "Shard redis:2 of shop on node 2 was in sync with its primary.",
+    ]
+
+
+@pytest.mark.usefixtures("database")
+@pytest.mark.parametrize("status", ["pending", "delete-pending", "creation-failed"])
+async def test_databases_that_come_and_go_are_not_commented(
+    console: Console, agents: FakeAgents, running: NodeCollector, status: str
+) -> None:
+    async with console.store.begin() as session:
+        bdb = await session.get(Bdb, 1)
+        assert bdb is not None
+        bdb.status = status
+    agents.sample(1, sample(NOW, died={1: "killed"}))
+    await observed(console, 1, "down")
+    assert await told(console, "shard_down") == []
+
+
+@pytest.mark.usefixtures("database")
+async def test_shards_that_nobody_knows_are_passed_over(
+    console: Console, agents: FakeAgents, running: NodeCollector
+) -> None:
+    agents.sample(1, sample(NOW, {1: shard(), 77: shard()}, died={78: "killed"}))
+    await observed(console, 1, "ok")
+    assert await told(console, "shard_down") == []
+
+
+async def test_a_node_that_joins_is_followed_at_once_and_one_that_leaves_no_more(
+    console: Console, agents: FakeAgents, running: NodeCollector
+) -> None:
+    await until(lambda: set(running._followers) == {1, 2, 3})
+    async with console.store.begin() as session:
+        third = await nodes.by_uid(session, 3)
+        assert third is not None
+        session.add(
+            Node(
+                uid=4,
+                addr="10.0.0.4",
+                agent_port=9700,
+                agent_status="connected",
+                last_seen=third.last_seen,
+                joined_at=third.joined_at,
+                facts=third.facts,
+            )
+        )
+        await session.delete(third)
+    async with asyncio.timeout(2):
+        await until(lambda: set(running._followers) == {1, 2, 4})
+
+
+async def test_stopping_ends_every_follower(console: Console, agents: FakeAgents, nodes: list[Node]) -> None:
+    made = NodeCollector(console.store, console.bus, agents, console.live)
+    task = asyncio.create_task(made.run())
+    await until(lambda: len(made._followers) == 3)
+    followers = list(made._followers.values())
+    task.cancel()
+    await asyncio.gather(task, *followers, return_exceptions=True)
+    assert all(follower.cancelled() for follower in followers)
