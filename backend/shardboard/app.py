@@ -1,22 +1,18 @@
-"""Builds the console and runs it: store, loops, HTTP servers. Startup and shutdown are readable in `run_console`."""
+"""Builds the console and runs it: store, loops, HTTP servers. Startup and shutdown are readable in `run`."""
 
 import asyncio
-import contextlib
 import fcntl
 import logging
 import os
-import signal
 import sys
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
-import uvicorn
 from fastapi import FastAPI
 
-from shardboard import __version__
+from shardboard import __version__, serving
 from shardboard.api import (
     actions,
     bdbs,
@@ -136,53 +132,17 @@ async def _first(tasks: list[asyncio.Task[None]]) -> None:
         task.result()
 
 
-async def serve(settings: Settings) -> None:
-    """Run until SIGTERM or SIGINT, or until a loop fails: a console that looks alive but does nothing helps nobody."""
-    stop = asyncio.Event()
-    for signum in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(signum, stop.set)
+async def run(settings: Settings) -> None:
+    """Until told to stop, or until a loop fails: a console that looks alive but does nothing helps nobody."""
     async with opened(settings) as (console, password), running_loops(console) as failed:
         _greet(settings, password)
         app = create_app(console)
-        servers = [_Server(config) for config in _server_configs(app, console)]
-        serving = [asyncio.create_task(server.serve()) for server in servers]
-        stopping = asyncio.create_task(stop.wait())
-        endings: list[asyncio.Future[Any]] = [*serving, stopping, failed]
-        await asyncio.wait(endings, return_when=asyncio.FIRST_COMPLETED)
-        stopping.cancel()
-        console.bus.publish("closing")
-        for server in servers:
-            server.should_exit = True
-        await asyncio.gather(*serving)
-        if failed.done():
-            failed.result()
-
-
-class _Server(uvicorn.Server):
-    """Signals are handled once, for all servers together."""
-
-    @contextlib.contextmanager
-    def capture_signals(self):  # type: ignore[no-untyped-def]
-        yield
-
-
-def _server_configs(app: FastAPI, console: Console) -> list[uvicorn.Config]:
-    settings = console.settings
-    certificate, key = console.authority.server_context_files()
-    common = {"log_level": "warning", "access_log": False, "timeout_graceful_shutdown": 2, "server_header": False}
-    configs = [
-        uvicorn.Config(
-            app,
-            host=settings.https_host,
-            port=settings.https_port,
-            ssl_certfile=str(certificate),
-            ssl_keyfile=str(key),
-            **common,  # type: ignore[arg-type]
-        )
-    ]
-    if settings.http_port:
-        configs.append(uvicorn.Config(app, host="127.0.0.1", port=settings.http_port, **common))  # type: ignore[arg-type]
-    return configs
+        certificate, key = console.authority.server_context_files()
+        tls = {"ssl_certfile": str(certificate), "ssl_keyfile": str(key)}
+        configs = [serving.config(app, settings.https_host, settings.https_port, **tls)]
+        if settings.http_port:
+            configs.append(serving.config(app, "127.0.0.1", settings.http_port))
+        await serving.serve(configs, stopping=lambda: console.bus.publish("closing"), watch=failed)
 
 
 def _greet(settings: Settings, password: str | None) -> None:
@@ -199,5 +159,5 @@ def run_console(settings: Settings) -> int:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s console %(levelname)s %(name)s %(message)s")
     logging.getLogger("httpx").setLevel(logging.WARNING)
     logging.getLogger("alembic").setLevel(logging.WARNING)
-    asyncio.run(serve(settings))
+    asyncio.run(run(settings))
     return 0

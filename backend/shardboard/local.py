@@ -5,6 +5,8 @@ The demo is one, and so are those that scenario tests and benchmarks run against
 
 import json
 import os
+import secrets
+import socket
 import ssl
 import subprocess
 import sys
@@ -42,8 +44,9 @@ class LocalCluster:
         self.directory = directory
         self.addresses = addresses
         self.url = f"https://localhost:{https_port}"
+        self.http_url = f"http://localhost:{http_port}"
         self.children: dict[str, subprocess.Popen[bytes]] = {}
-        self._login = (user, password)
+        self.login = (user, password)
         self._park = park
         self._memory = memory
         self._environment = {
@@ -61,13 +64,13 @@ class LocalCluster:
         """Logged in as the administrator."""
         if self._api is None:
             context = ssl.create_default_context(cafile=str(self.directory / "tls" / "ca.pem"))
-            self._api = httpx.Client(base_url=self.url, auth=self._login, verify=context, trust_env=False, timeout=30)
+            self._api = httpx.Client(base_url=self.url, auth=self.login, verify=context, trust_env=False, timeout=30)
         return self._api
 
     def start_console(self) -> None:
         """Start the console and wait until it answers. Call `end_leftovers` before, when an earlier owner may have been killed."""
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.spawn("console", ["console"], environment={"SHARDBOARD_ADMIN_PASSWORD": self._login[1]})
+        self.spawn("console", ["console"], environment={"SHARDBOARD_ADMIN_PASSWORD": self.login[1]})
         self.until((self.directory / "tls" / "ca.pem").is_file, "the console makes no certificate")
         self.until(self._answers, "the console does not answer")
 
@@ -219,3 +222,26 @@ def ok(reply: httpx.Response) -> Any:
     if reply.status_code != 200:
         raise LocalError(f"the console answered {reply.status_code}: {reply.json().get('description', reply.text)}")
     return reply.json()
+
+
+def private_cluster(directory: Path, *, nodes: int, environment: Mapping[str, str] | None = None) -> LocalCluster:
+    """A cluster that meets no other one: free ports, and loopback addresses that depend on this process's id. Not started."""
+    pid = os.getpid()
+    network = f"127.{pid // 250 % 120 + 100}.{pid % 250 + 1}"
+    return LocalCluster(
+        directory,
+        user="admin@example.org",
+        password=secrets.token_urlsafe(12),
+        https_port=free_port(),
+        http_port=free_port(),
+        addresses=[f"{network}.{number}" for number in range(1, nodes + 1)],
+        environment={"SHARDBOARD_HTTPS_HOST": "127.0.0.1", **(environment or {})},
+    )
+
+
+def free_port() -> int:
+    """A TCP port on 127.0.0.1 that nobody listens on right now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import uvicorn
 from fastapi import FastAPI
 from fastapi.responses import StreamingResponse
 
+from shardboard import serving
 from shardboard.agent import machine
 from shardboard.agent.contract import (
     CommandResult,
@@ -45,6 +45,7 @@ def create_app(settings: AgentSettings) -> FastAPI:
             await supervisor.park()
 
     app = FastAPI(lifespan=life, openapi_url=None)
+    app.state.sampler = sampler
 
     @app.get("/facts")
     def facts() -> NodeFacts:
@@ -96,16 +97,15 @@ def run_agent(settings: AgentSettings) -> int:
     identity = enrol(
         settings.join, settings.token, settings.address, settings.port, settings.state_dir, machine.facts(settings)
     )
-    uvicorn.run(
-        create_app(settings),
-        host=settings.address,
-        port=settings.port,
-        log_level="warning",
-        access_log=False,
-        timeout_graceful_shutdown=1,
-        **tls_options(identity),
-    )
+    asyncio.run(_serve(settings, identity))
     return 0
+
+
+async def _serve(settings: AgentSettings, identity: Identity) -> None:
+    app = create_app(settings)
+    config = serving.config(app, settings.address, settings.port, **tls_options(identity))
+    never = asyncio.get_running_loop().create_future()
+    await serving.serve([config], stopping=app.state.sampler.close, watch=never)
 
 
 def tls_options(identity: Identity) -> dict[str, Any]:

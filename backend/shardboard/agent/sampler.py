@@ -40,6 +40,7 @@ class Sampler:
         self._boot = uuid.uuid4().hex
         self._seq = 0
         self._grown = asyncio.Condition()
+        self._closed = False
 
     async def run(self) -> None:
         """Sample until cancelled."""
@@ -53,13 +54,22 @@ class Sampler:
     async def follow(self, after: int, boot: str) -> AsyncIterator[Sample]:
         """Samples with `seq > after`, then each new one. Another `boot` means another agent process: start from the oldest."""
         last = after if boot == self._boot else 0
-        while True:
+        while not self._closed:
             async with self._grown:
-                while self._seq <= last:
+                while self._seq <= last and not self._closed:
                     await self._grown.wait()
             for sample in [sample for sample in self._ring if sample.seq > last]:
                 yield sample
                 last = sample.seq
+
+    def close(self) -> None:
+        """End every `follow`: the agent is about to stop."""
+        self._closed = True
+        self._closing = asyncio.create_task(self._wake())
+
+    async def _wake(self) -> None:
+        async with self._grown:
+            self._grown.notify_all()
 
     async def _beat(self) -> None:
         second = int(time.time())

@@ -16,13 +16,14 @@ from fastapi.responses import StreamingResponse
 
 from shardboard import __version__
 from shardboard.api.deps import TheConsole, Viewer
-from shardboard.collectors.live import RETENTION
 from shardboard.console import Console
 from shardboard.errors import BadRequest
 
 router = APIRouter(tags=["stream"])
 
 BEAT_SECONDS = 5.0
+MAX_HISTORY = 3600
+"""Seconds one may ask for; what is there is less."""
 TOPIC = re.compile(r"cluster|nodes|bdbs|shards:\d{1,9}")
 
 
@@ -33,7 +34,7 @@ async def stream(
     topics: Annotated[
         str, Query(description="comma list of cluster, nodes, bdbs, shards:<bdb uid>")
     ] = "cluster,nodes,bdbs",
-    history: Annotated[int, Query(ge=0, le=RETENTION, description="seconds of history to start with")] = 300,
+    history: Annotated[int, Query(ge=0, le=MAX_HISTORY, description="seconds of history to start with")] = 300,
     after: Annotated[int, Query(ge=0, description="newest second that the reader already has")] = 0,
     last_event_id: Annotated[str | None, Header()] = None,
 ) -> StreamingResponse:
@@ -60,7 +61,7 @@ async def _frames(console: Console, topics: list[str], history: int, after: int)
             "version": __version__,
             "cluster_state_id": console.store.state_id,
         }
-        yield render("hello", {**hello, "retention": RETENTION})
+        yield render("hello", {**hello, "retention": live.retention})
         for topic in topics:
             yield render("history", live.history(topic, history, after), live.newest)
         while not listener.overflowed:  # a reader that does not keep up reconnects and gets the missing part as history

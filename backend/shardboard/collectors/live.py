@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from shardboard.agent.contract import NODE_FIELDS, SHARD_FIELDS, Sample
 from shardboard.bus import Bus
 from shardboard.collectors.ring import Ring
 from shardboard.domain import rates
 from shardboard.domain.rates import ShardSecond, Value
+from shardboard.driver.ports import NODE_FIELDS, SHARD_FIELDS, Sample
 
 RETENTION = 900
 """Seconds kept for cluster, nodes and databases."""
@@ -56,6 +56,8 @@ class _Second:
 
 class Live:
     """Rings by topic and uid. Topics: `cluster`, `nodes`, `bdbs` and `shards:<bdb uid>`."""
+
+    retention = RETENTION
 
     def __init__(self, bus: Bus) -> None:
         self._bus = bus

@@ -5,13 +5,12 @@ import logging
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from shardboard.agent.contract import SHARD_FIELDS, Sample
 from shardboard.bus import Bus
 from shardboard.collectors import observations
 from shardboard.collectors.live import Live, members
 from shardboard.db import Store
 from shardboard.domain.observe import Observed, observe
-from shardboard.driver.ports import Agents, NodeRef
+from shardboard.driver.ports import SHARD_FIELDS, Agents, NodeRef, Sample
 from shardboard.errors import AgentError
 from shardboard.state import nodes, shards
 

@@ -1,10 +1,12 @@
-"""The small interface that machines hide behind."""
+"""The small interface that machines hide behind, with the messages of the contract that pass through it."""
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from shardboard.agent.contract import (
+    NODE_FIELDS,
+    SHARD_FIELDS,
     CommandResult,
     NodeFacts,
     Sample,
@@ -13,6 +15,8 @@ from shardboard.agent.contract import (
     ShardReport,
     StartShards,
 )
+
+__all__ = ["NODE_FIELDS", "SHARD_FIELDS", "Agents", "CommandResult", "NodeFacts", "NodeRef", "Sample"]
 
 
 @dataclass(frozen=True)

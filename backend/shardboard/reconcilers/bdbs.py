@@ -5,11 +5,10 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from shardboard.agent.contract import CommandResult
 from shardboard.db import Store
 from shardboard.domain import creation
 from shardboard.driver import cluster
-from shardboard.driver.ports import Agents
+from shardboard.driver.ports import Agents, CommandResult
 from shardboard.reconcilers import load
 from shardboard.reconcilers.loop import Outcome, Stepper
 from shardboard.state import bdbs, nodes, shards

@@ -1,0 +1,59 @@
+"""HTTP servers that live until the process is told to stop, for console and agent alike."""
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import uvicorn
+from fastapi import FastAPI
+
+DRAIN_SECONDS = 3
+"""How long requests under way may take to end after that."""
+
+
+def config(app: FastAPI, host: str, port: int, **tls: Any) -> uvicorn.Config:
+    """uvicorn's settings as we want them everywhere; `tls` are its ssl_* options."""
+    return uvicorn.Config(
+        app,
+        host=host,
+        port=port,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=DRAIN_SECONDS,
+        **tls,
+    )
+
+
+async def serve(
+    configs: Sequence[uvicorn.Config], *, stopping: Callable[[], None], watch: asyncio.Future[None]
+) -> None:
+    """Serve until SIGTERM or SIGINT, until a server fails to start, or until `watch` is done (its exception is raised).
+
+    `stopping` is called once before the servers are drained: the place to end endless replies.
+    """
+    told = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, told.set)
+    servers = [_Server(each) for each in configs]
+    serving = [asyncio.create_task(server.serve()) for server in servers]
+    waiting = asyncio.create_task(told.wait())
+    endings: list[asyncio.Future[Any]] = [*serving, waiting, watch]
+    await asyncio.wait(endings, return_when=asyncio.FIRST_COMPLETED)
+    waiting.cancel()
+    stopping()
+    for server in servers:
+        server.should_exit = True
+    await asyncio.gather(*serving)
+    if watch.done():
+        watch.result()
+
+
+class _Server(uvicorn.Server):
+    """Signals are handled once, by `serve`, for all servers together."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield

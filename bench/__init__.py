@@ -1,0 +1,1 @@
+"""What `make bench` measures. See README.md beside this file."""

@@ -1,0 +1,31 @@
+"""`python -m bench [NAME…]`: all benchmarks, or those named: small, sixty, paper, page."""
+
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from bench import creation
+from bench.page import page
+from bench.report import Report
+
+
+def main() -> int:
+    """Exit status 1 when a limit was missed."""
+    report = Report()
+    with tempfile.TemporaryDirectory(prefix="shardboard-bench-") as name:
+        root = Path(name)
+        benchmarks: dict[str, Callable[[], None]] = {
+            "small": lambda: creation.small(report, root / "small"),
+            "sixty": lambda: creation.large(report, root / "sixty", shards=60, nodes=3, limit=8),
+            "paper": lambda: creation.large(report, root / "paper", shards=360, nodes=18, limit=60),
+            "page": lambda: page(report),
+        }
+        for chosen in sys.argv[1:] or benchmarks:
+            benchmarks[chosen]()
+    print(f"{len(report.lines)} results, {report.missed} limits missed")
+    return 1 if report.missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,143 @@
+"""How long a database takes to come to life: ours against `valkey-cli --cluster create`, and large ones."""
+
+import secrets
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import psutil
+
+from bench.report import Report
+from shardboard.agent import render
+from shardboard.agent.contract import BdbSpec, ShardSpec
+from shardboard.local import LocalCluster, ok, private_cluster
+
+ROUNDS = 5
+STANDARD = [{"regex": ".*\\{(?<tag>.*)\\}.*"}, {"regex": "(?<tag>.*)"}]
+
+
+def small(report: Report, directory: Path) -> None:
+    """6 primaries + 6 replicas on 3 nodes, alternating with valkey-cli on the same addresses."""
+    cluster = private_cluster(directory / "console", nodes=3)
+    ours, theirs = [], []
+    try:
+        cluster.start_console()
+        cluster.start_agents()
+        for _ in range(ROUNDS):
+            ours.append(_create(cluster, 6, replication=True))
+            theirs.append(_valkey_cli(directory / "cli", cluster.addresses))
+    finally:
+        cluster.stop()
+        cluster.kill_shards()
+    report.fact("6+6 shards on 3 nodes, POST to active with replicas in sync", ours, "s")
+    report.fact("the same by valkey-cli --cluster create until replicas are in sync", theirs, "s")
+    report.limit("ratio of the medians", median(ours) / median(theirs), 0.5, "x")
+
+
+def large(report: Report, directory: Path, *, shards: int, nodes: int, limit: float) -> None:
+    """Primaries only, nothing else running."""
+    cluster = private_cluster(directory, nodes=nodes)
+    try:
+        cluster.start_console()
+        cluster.start_agents()
+        seconds = _create(cluster, shards, replication=False)
+        report.limit(f"{shards} primaries on {nodes} nodes, POST to active", seconds, limit, "s")
+    finally:
+        cluster.stop()
+        cluster.kill_shards()
+
+
+def _create(cluster: LocalCluster, shards: int, *, replication: bool) -> float:
+    wanted: dict[str, Any] = {
+        "name": "bench",
+        "memory_size": 0,
+        "sharding": True,
+        "shards_count": shards,
+        "replication": replication,
+        "oss_cluster": True,
+        "proxy_policy": "all-master-shards",
+        "shards_placement": "sparse",
+        "shard_key_regex": STANDARD,
+    }
+    started = time.monotonic()
+    uid = ok(cluster.api.post("/v1/bdbs", json=wanted))["uid"]
+    status = ""
+    while status != "active":
+        cluster.check()
+        bdb = ok(cluster.api.get(f"/v1/bdbs/{uid}", params={"fields": "status,status_detail"}))
+        status = bdb["status"]
+        if status == "creation-failed" or time.monotonic() - started > 300:
+            raise RuntimeError(f"the database is {status}: {bdb['status_detail']}")
+        time.sleep(0.02)
+    seconds = time.monotonic() - started
+    ok(cluster.api.delete(f"/v1/bdbs/{uid}"))
+    cluster.until(lambda: cluster.api.get(f"/v1/bdbs/{uid}").status_code == 404, "the database is not deleted", 120)
+    return seconds
+
+
+def _valkey_cli(directory: Path, addresses: Sequence[str]) -> float:
+    """The same processes and settings, but without a generated nodes.conf, formed by valkey-cli."""
+    shutil.rmtree(directory, ignore_errors=True)
+    bdb = BdbSpec(
+        uid=1,
+        cluster=True,
+        peers=[],
+        admin_password=secrets.token_urlsafe(),
+        client_password="",
+        maxmemory=0,
+        eviction_policy="volatile-lru",
+        appendonly=False,
+        appendfsync="everysec",
+        save=[],
+        node_timeout_ms=5000,
+        hz=10,
+        maxclients=10000,
+    )
+    places = [(addresses[index % 3], 20100 + index) for index in range(12)]
+    processes: list[psutil.Popen] = []
+    started = time.monotonic()
+    try:
+        for index, (address, port) in enumerate(places):
+            home = directory / str(index)
+            home.mkdir(parents=True)
+            shard = ShardSpec(
+                uid=index, bdb_uid=1, engine_id=f"{index:040x}", port=port, bus_port=port + 5000, role="master"
+            )
+            (home / "valkey.conf").write_text(render.valkey_conf(bdb, shard, address))
+            processes.append(psutil.Popen(["valkey-server", "valkey.conf"], cwd=home))
+        for address, port in places:
+            _until(lambda host=address, number=port: _cli(host, number, "PING") == "PONG")  # type: ignore[misc]
+        hosts = [f"{address}:{port}" for address, port in places]
+        command = ["valkey-cli", "--cluster", "create", *hosts, "--cluster-replicas", "1", "--cluster-yes"]
+        subprocess.run(command, check=True, capture_output=True, timeout=120)
+        _until(lambda: all(_in_sync(address, port) for address, port in places))
+        return time.monotonic() - started
+    finally:
+        for process in processes:
+            process.kill()
+        psutil.wait_procs(processes, timeout=10)
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def _in_sync(address: str, port: int) -> bool:
+    replication = _cli(address, port, "INFO", "replication")
+    return (
+        "role:master" in replication and "connected_slaves:1" in replication
+    ) or "master_link_status:up" in replication
+
+
+def _cli(address: str, port: int, *argv: str) -> str:
+    command = ["valkey-cli", "-h", address, "-p", str(port), *argv]
+    return subprocess.run(command, capture_output=True, text=True, timeout=10, check=False).stdout.strip()
+
+
+def _until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 120
+    while not condition():
+        if time.monotonic() > deadline:
+            raise RuntimeError("valkey-cli's cluster does not come up")
+        time.sleep(0.02)

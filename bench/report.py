@@ -1,0 +1,28 @@
+"""One line per limit: what was measured, what it must not exceed, whether it holds."""
+
+from dataclasses import dataclass, field
+from statistics import median
+
+
+@dataclass
+class Report:
+    """Collects and prints results; `missed` counts the limits that did not hold."""
+
+    missed: int = 0
+    lines: list[str] = field(default_factory=list)
+
+    def limit(self, what: str, value: float, limit: float, unit: str, note: str = "") -> None:
+        """`value` must be at most `limit`."""
+        holds = value <= limit
+        self.missed += not holds
+        self._say(f"{'ok  ' if holds else 'MISS'}  {what}: {value:.3g} {unit} (limit {limit:g} {unit}){note}")
+
+    def fact(self, what: str, values: list[float], unit: str) -> None:
+        """A series without a limit of its own: median and range."""
+        self._say(
+            f"      {what}: median {median(values):.3g} {unit}, {min(values):.3g}-{max(values):.3g}, n={len(values)}"
+        )
+
+    def _say(self, line: str) -> None:
+        self.lines.append(line)
+        print(line, flush=True)
