@@ -120,7 +120,7 @@ function stream(req, res, q) {
   const from = q.get('after') ? Number(q.get('after')) + 1 : now - Number(q.get('history') || 900) + 1;
   for (const topic of topics) {
     const out = {}; const count = now - from + 1;
-    for (let i = 0; i < count; i++) { const ser = series(topic, from + i); for (const [u, r] of Object.entries(ser)) (out[u] ||= new Array(count).fill(null).map(() => metricsOf(topic).map(() => null)))[i] = r.map((v) => v === null ? null : Math.round(v * 1000) / 1000); }
+    for (let i = 0; i < count; i++) { const ser = series(topic, from + i); for (const [u, r] of Object.entries(ser)) r.forEach((v, k) => { (out[u] ||= metricsOf(topic).map(() => new Array(count).fill(null)))[k][i] = v === null ? null : Math.round(v * 1000) / 1000; }); }
     s.send('history', { topic, metrics: metricsOf(topic), from, count, series: out });
   }
   streams.add(s);

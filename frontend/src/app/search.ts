@@ -35,7 +35,7 @@ export function frameSearch(raw: Raw): FrameSearch {
 export const loginSearch = (raw: Raw): { next?: string | undefined } => {
   const next = text(raw.next);
   // Only a path of this page: never send anybody to another site after signing in.
-  return { next: next?.startsWith('/') && !next.startsWith('//') ? next : undefined };
+  return { next: next && /^\/(?![/\\])/.test(next) ? next : undefined };
 };
 
 export interface MetricsSearch {

@@ -35,6 +35,7 @@ const field = {
   },
 };
 const closable = { closeButtonProps: { 'aria-label': 'Close' } };
+const titled = { title: { fontWeight: 600 } };
 
 export const theme = createTheme({
   fontFamily: "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif",
@@ -52,11 +53,17 @@ export const theme = createTheme({
     NumberInput: field,
     NativeSelect: field,
     InputWrapper: { defaultProps: { inputWrapperOrder: field.defaultProps.inputWrapperOrder } },
-    Drawer: { defaultProps: closable },
-    SegmentedControl: { defaultProps: { size: 'xs' } },
+    Drawer: { defaultProps: closable, styles: titled },
+    SegmentedControl: {
+      defaultProps: { size: 'xs' },
+      styles: {
+        root: { background: 'var(--surface-2)' },
+        indicator: { background: 'var(--surface)' },
+      },
+    },
     Tooltip: { defaultProps: { openDelay: 300, multiline: true, maw: 320, withArrow: true } },
     Menu: { defaultProps: { shadow: 'sm', transitionProps: { duration: 80 } } },
-    Modal: { defaultProps: { ...closable, transitionProps: { duration: 100 } } },
+    Modal: { defaultProps: { ...closable, transitionProps: { duration: 100 } }, styles: titled },
   },
 });
 

@@ -12,8 +12,8 @@ export interface History {
   metrics: string[];
   from: number;
   count: number;
-  /** Per series, per second, one value per metric. */
-  series: Record<string, ((number | null)[] | null)[]>;
+  /** Per series, for each metric, one value per second. */
+  series: Record<string, (number | null)[][]>;
 }
 
 export interface Sample {

@@ -153,10 +153,8 @@ export class Live {
     const ring = this.ring(history.topic);
     ring.describe(history.metrics);
     ring.advance(history.from + history.count - 1);
-    for (const [uid, rows] of Object.entries(history.series)) {
-      rows.forEach((row, index) => {
-        if (row) ring.write(history.from + index, uid, row);
-      });
+    for (const [uid, columns] of Object.entries(history.series)) {
+      ring.fill(history.from, uid, columns);
     }
   }
 

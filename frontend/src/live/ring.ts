@@ -40,6 +40,21 @@ export class TopicRing {
     }
   }
 
+  /** Writes a stretch of seconds beginning at `from`, one array per metric. */
+  fill(from: number, uid: string, history: readonly Values[]): void {
+    const length = history[0]?.length ?? 0;
+    if (!length) return;
+    this.advance(from + length - 1);
+    const skipped = Math.max(0, this.newest - this.capacity + 1 - from);
+    this.columnsOf(uid).forEach((column, index) => {
+      const values = history[index] ?? [];
+      for (let t = skipped; t < length; t += 1) {
+        const value = values[t];
+        if (value !== null && value !== undefined) column[(from + t) % this.capacity] = value;
+      }
+    });
+  }
+
   /** Forgets the seconds that fall out of the window when `second` becomes the newest. */
   advance(second: number): void {
     if (second <= this.newest) return;

@@ -41,7 +41,7 @@ function General({ draft, errors, update }: SectionProps) {
         />
         <TextInput
           label="Port"
-          description="10000 to 19999; empty takes a free one. Fixed later."
+          description="10000 to 19999, or empty for a free one. Stays as it is."
           placeholder="automatic"
           inputMode="numeric"
           value={draft.port}
@@ -146,7 +146,7 @@ function Clustering({ draft, errors, update }: SectionProps) {
         />
         <NativeSelect
           label="Database proxy"
-          description="Where the endpoint listens. The cluster API needs more than one."
+          description="Where the endpoint listens."
           value={draft.proxy_policy}
           error={errors.proxy_policy}
           onChange={(event) =>

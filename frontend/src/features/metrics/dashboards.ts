@@ -138,7 +138,7 @@ export const NODE_CHARTS: readonly ChartDeclaration[] = [
     series: [
       { metric: 'cpu_user', label: 'User', color: COLOR.cpuUser },
       { metric: 'cpu_system', label: 'System', color: COLOR.cpuSystem },
-      { metric: 'cpu_iowait', label: 'Waiting for disk', color: COLOR.cpuWait },
+      { metric: 'cpu_iowait', label: 'I/O wait', color: COLOR.cpuWait },
     ],
     max: 1,
   },
@@ -149,7 +149,7 @@ export const NODE_CHARTS: readonly ChartDeclaration[] = [
     kind: 'lines',
     series: [
       { metric: 'available_memory', label: 'Available', color: COLOR.keys },
-      { metric: 'used_memory', label: 'Used by shards', color: COLOR.memory },
+      { metric: 'used_memory', label: 'Shards', color: COLOR.memory },
     ],
     limit: { label: 'Total', key: 'total_memory' },
   },

@@ -1,21 +1,11 @@
 /** Hundreds of shards on one screen: a block of small cells per node. */
 import { memo, useLayoutEffect, useRef, useState } from 'react';
+import { cellSize } from './cellSize';
 import type { Cell, Pair, Placement } from './model';
 import { NodeHead } from './NodeHead';
 import classes from './placement.module.css';
 
-const LARGEST = 24;
-const SMALLEST = 10;
 const HEIGHT_BUDGET = 440;
-
-/** The largest cell with which every node's block stays within the height. */
-export function cellSize(width: number, most: number, height = HEIGHT_BUDGET): number {
-  for (let size = LARGEST; size > SMALLEST; size -= 1) {
-    const perRow = Math.max(1, Math.floor(width / size));
-    if (Math.ceil(most / perRow) * size <= height) return size;
-  }
-  return SMALLEST;
-}
 
 export const Heatmap = memo(function Heatmap({ model }: { model: Placement }) {
   const root = useRef<HTMLDivElement>(null);

@@ -5,6 +5,7 @@ import { clock } from '@/lib/time';
 import { useZone } from '../zone';
 import classes from './Chart.module.css';
 import { ChartMenu } from './ChartMenu';
+import { isolate } from './isolate';
 import { Legend, type LegendHandle } from './Legend';
 import { ChartPlot } from './plot';
 import { useTimeAxis } from './TimeAxisContext';
@@ -116,17 +117,4 @@ export function Chart({ spec, height = 150, marks = NO_MARKS, menu, actions }: P
       />
     </section>
   );
-}
-
-/** Click shows one series alone, click again shows all; with shift one is added or removed. */
-export function isolate(
-  now: readonly boolean[],
-  count: number,
-  index: number,
-  add: boolean,
-): readonly boolean[] {
-  const current = Array.from({ length: count }, (_, i) => now[i] ?? true);
-  if (add) return current.map((on, i) => (i === index ? !on : on));
-  const alone = current.every((on, i) => on === (i === index));
-  return current.map((_, i) => alone || i === index);
 }

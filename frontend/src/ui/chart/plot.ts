@@ -114,7 +114,7 @@ export class ChartPlot {
           gap: 2,
           space: 70,
           incrs: X_STEPS,
-          values: (_, splits) => splits.map((second) => this.timeLabel(second, splits)),
+          values: (plot, splits) => splits.map((second) => this.timeLabel(plot, second, splits)),
         },
         {
           stroke: text,
@@ -143,7 +143,9 @@ export class ChartPlot {
     return [from, to];
   }
 
-  private timeLabel(second: number, splits: number[]): string {
+  private timeLabel(plot: uPlot, second: number, splits: number[]): string {
+    // At the left end it would run into the zero of the other axis.
+    if (plot.valToPos(second, 'x') < 16) return '';
     const step = (splits[1] ?? 60) - (splits[0] ?? 0);
     const text = clock(second * 1000, this.options.zone);
     return step >= 60 ? text.slice(0, 5) : text;

@@ -1,0 +1,33 @@
+import { describe, expect, it } from 'vitest';
+import { eventSearch, frameSearch, loginSearch } from './search';
+
+describe('search', () => {
+  it('keeps known ranges and leaves the default out of the address', () => {
+    expect(frameSearch({ range: 900 }).range).toBe(900);
+    expect(frameSearch({ range: '60' }).range).toBe(60);
+    expect(frameSearch({ range: 300 }).range).toBeUndefined();
+    expect(frameSearch({ range: 7 }).range).toBeUndefined();
+  });
+
+  it('takes a zoom only when it is one', () => {
+    expect(frameSearch({ from: 10, to: 20 })).toMatchObject({ from: 10, to: 20 });
+    expect(frameSearch({ from: 20, to: 10 }).from).toBeUndefined();
+    expect(frameSearch({ from: 'x', to: 10 }).from).toBeUndefined();
+    expect(frameSearch({}).from).toBeUndefined();
+  });
+
+  it('never leads to another site after signing in', () => {
+    expect(loginSearch({ next: '/nodes?range=60' }).next).toBe('/nodes?range=60');
+    expect(loginSearch({ next: '//evil.example' }).next).toBeUndefined();
+    expect(loginSearch({ next: '/\\evil.example' }).next).toBeUndefined();
+    expect(loginSearch({ next: 'https://evil.example' }).next).toBeUndefined();
+  });
+
+  it('drops filters nobody knows', () => {
+    expect(eventSearch({ severity: 'LOUD', source: 'node', text: 5 })).toEqual({
+      severity: undefined,
+      source: 'node',
+      text: '5',
+    });
+  });
+});

@@ -1,0 +1,72 @@
+import { describe, expect, it } from 'vitest';
+import { change, EMPTY_DRAFT, splitMemory, toCurl, toRequest } from './draft';
+
+describe('change', () => {
+  it('lets the cluster API set sharding, sparse placement and all primary shards', () => {
+    const next = change(EMPTY_DRAFT, { oss_cluster: true });
+    expect(next).toMatchObject({
+      sharding: true,
+      shards_placement: 'sparse',
+      proxy_policy: 'all-master-shards',
+    });
+  });
+
+  it('keeps what was chosen afterwards', () => {
+    const next = change(change(EMPTY_DRAFT, { oss_cluster: true }), { shards_placement: 'dense' });
+    expect(next.shards_placement).toBe('dense');
+    expect(next.oss_cluster).toBe(true);
+  });
+
+  it('turns the cluster API off with sharding', () => {
+    const next = change(change(EMPTY_DRAFT, { oss_cluster: true }), { sharding: false });
+    expect(next).toMatchObject({ oss_cluster: false, shards_count: 1 });
+  });
+});
+
+describe('toRequest', () => {
+  it('leaves out what was left empty', () => {
+    const body = toRequest({ ...EMPTY_DRAFT, name: 'demo' });
+    expect(body).not.toHaveProperty('port');
+    expect(body).not.toHaveProperty('authentication_redis_pass');
+    expect(body).not.toHaveProperty('shard_key_regex');
+    expect(body).toMatchObject({
+      name: 'demo',
+      memory_size: 2 ** 30,
+      data_persistence: 'disabled',
+    });
+  });
+
+  it('translates durability', () => {
+    expect(toRequest({ ...EMPTY_DRAFT, durability: 'aof-always' })).toMatchObject({
+      data_persistence: 'aof',
+      aof_policy: 'appendfsync-always',
+    });
+    expect(toRequest({ ...EMPTY_DRAFT, durability: 'snap-6' })).toMatchObject({
+      data_persistence: 'snapshot',
+      snapshot_policy: [{ secs: 21_600, writes: 1 }],
+    });
+  });
+});
+
+describe('toCurl', () => {
+  it('never shows a password', () => {
+    const text = toCurl({ ...EMPTY_DRAFT, name: 'demo', password: 'hush-hush' }, 'https://x:9443');
+    expect(text).not.toContain('hush-hush');
+    expect(text).toContain('<database password>');
+    expect(text).toContain('-u "<user>:<password>"');
+    expect(text).toContain('https://x:9443/v1/bdbs');
+  });
+
+  it('survives quotes in a shell', () => {
+    const tags = [{ key: "it's", value: '' }];
+    expect(toCurl({ ...EMPTY_DRAFT, tags }, '')).toContain("it'\\''s");
+  });
+});
+
+describe('splitMemory', () => {
+  it('picks the largest unit', () => {
+    expect(splitMemory(2 ** 31)).toEqual({ memory: 2, memory_unit: 'GiB' });
+    expect(splitMemory(100 * 2 ** 20)).toEqual({ memory: 100, memory_unit: 'MiB' });
+    expect(splitMemory(0)).toEqual({ memory: 0, memory_unit: 'MiB' });
+  });
+});

@@ -1,0 +1,75 @@
+import { describe, expect, it } from 'vitest';
+import { type CreateDraft, EMPTY_DRAFT } from './draft';
+import { nameError, tagsError, validate } from './validate';
+
+const around = { nodes: 3, ports: [12_000] };
+const errors = (part: Partial<CreateDraft>, nodes = 3) =>
+  Object.keys(validate({ ...EMPTY_DRAFT, name: 'demo', ...part }, { ...around, nodes }));
+
+describe('validate', () => {
+  it('finds nothing wrong with the defaults and a name', () => {
+    expect(errors({})).toEqual([]);
+  });
+
+  it.each(['a', 'A1', 'api-benchmark', 'x'.repeat(63)])('allows the name %s', (name) => {
+    expect(nameError(name)).toBeUndefined();
+  });
+
+  it.each(['', 'with space', 'under_score', '-a', 'a-', 'ä', 'x'.repeat(64)])(
+    'refuses the name "%s"',
+    (name) => {
+      expect(errors({ name })).toEqual(['name']);
+    },
+  );
+
+  it.each(['', ' ', '10000', '19999', '12001'])('allows the port "%s"', (port) => {
+    expect(errors({ port })).toEqual([]);
+  });
+
+  it.each(['9999', '20000', '10050', '12000', 'x', '12000.5', '-1'])('refuses port %s', (port) => {
+    expect(errors({ port })).toEqual(['port']);
+  });
+
+  it('bounds the number of shards only when there is sharding', () => {
+    for (const count of [0, 513, 1.5, '', -1]) {
+      expect(errors({ sharding: true, shards_count: count, memory: 4 })).toEqual(['shards_count']);
+      expect(errors({ sharding: false, shards_count: count })).toEqual([]);
+    }
+    expect(errors({ sharding: true, shards_count: 512, memory: 4 })).toEqual([]);
+  });
+
+  it('wants room for every shard, or no limit at all', () => {
+    expect(errors({ memory: 2, memory_unit: 'MiB' })).toEqual(['memory_size']);
+    expect(errors({ memory: 3, memory_unit: 'MiB' })).toEqual([]);
+    expect(errors({ memory: 3, memory_unit: 'MiB', replication: true })).toEqual(['memory_size']);
+    expect(errors({ memory: 0 })).toEqual([]);
+    expect(errors({ memory: -1 })).toEqual(['memory_size']);
+    expect(errors({ memory: '' })).toEqual(['memory_size']);
+    expect(errors({ memory: 1025, memory_unit: 'TiB' })).toEqual(['memory_size']);
+  });
+
+  it('needs two nodes for replication', () => {
+    expect(errors({ replication: true }, 1)).toEqual(['replication']);
+    expect(errors({ replication: true }, 2)).toEqual([]);
+  });
+
+  it('refuses passwords that a client cannot send', () => {
+    expect(errors({ password: 'with space' })).toEqual(['authentication_redis_pass']);
+    expect(errors({ password: 'g00d!' })).toEqual([]);
+  });
+
+  it('checks tags', () => {
+    expect(tagsError([{ key: 'a', value: '1' }])).toBeUndefined();
+    expect(tagsError([{ key: '', value: '1' }])).toBeDefined();
+    expect(tagsError([{ key: 'x'.repeat(65), value: '' }])).toBeDefined();
+    expect(tagsError([{ key: 'a', value: 'x'.repeat(129) }])).toBeDefined();
+    expect(
+      tagsError([
+        { key: 'a', value: '1' },
+        { key: 'a', value: '2' },
+      ]),
+    ).toBeDefined();
+    const many = Array.from({ length: 31 }, (_, i) => ({ key: `k${i}`, value: '' }));
+    expect(tagsError(many)).toBeDefined();
+  });
+});

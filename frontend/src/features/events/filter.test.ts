@@ -1,0 +1,33 @@
+import { describe, expect, it } from 'vitest';
+import { mergeEvents } from '@/api/events';
+import type { LogEvent } from '@/api/types';
+import { filterEvents } from './filter';
+
+const event = (uid: number, part: Partial<LogEvent> = {}) =>
+  ({ uid, severity: 'INFO', source: 'bdb', description: `Event ${uid}`, ...part }) as LogEvent;
+
+describe('filterEvents', () => {
+  const events = [
+    event(3, { severity: 'ERROR', bdb_uid: 1 }),
+    event(2, { source: 'node' }),
+    event(1, { description: 'Database DEMO was created.' }),
+  ];
+  const uids = (filter: Parameters<typeof filterEvents>[1]) =>
+    filterEvents(events, filter).map(({ uid }) => uid);
+
+  it('applies every filter that is set', () => {
+    expect(uids({})).toEqual([3, 2, 1]);
+    expect(uids({ severity: 'ERROR' })).toEqual([3]);
+    expect(uids({ source: 'node' })).toEqual([2]);
+    expect(uids({ text: 'demo was' })).toEqual([1]);
+    expect(uids({ bdb_uid: 1 })).toEqual([3]);
+    expect(uids({ severity: 'ERROR', source: 'node' })).toEqual([]);
+  });
+});
+
+describe('mergeEvents', () => {
+  it('keeps each event once, newest first', () => {
+    const merged = mergeEvents([event(2), event(1)], [event(3), event(2)]);
+    expect(merged.map(({ uid }) => uid)).toEqual([3, 2, 1]);
+  });
+});

@@ -1,0 +1,97 @@
+import { describe, expect, it } from 'vitest';
+import type { Node, Shard } from '@/api/types';
+import { cellSize } from './cellSize';
+import { heat } from './colours';
+import { placement } from './model';
+
+const node = (uid: number, part: Partial<Node> = {}) =>
+  ({ uid, addr: `10.0.0.${uid}`, status: 'active', agent_status: 'connected', ...part }) as Node;
+
+const shard = (uid: number, pair: number, on: number, part: Partial<Shard> = {}) =>
+  ({
+    uid: String(uid),
+    pair,
+    node_uid: String(on),
+    role: 'master',
+    status: 'active',
+    detailed_status: 'ok',
+    assigned_slots: pair === 0 ? '0-8191' : '8192-16383',
+    ...part,
+  }) as Shard;
+
+const replica = (uid: number, pair: number, on: number, part: Partial<Shard> = {}) =>
+  shard(uid, pair, on, { role: 'slave', sync: { status: 'idle', progress: 0 }, ...part });
+
+const nodes = [node(1), node(2), node(3)];
+
+describe('placement', () => {
+  it('pairs primaries with replicas and spans their columns', () => {
+    const found = placement(nodes, [
+      shard(2, 1, 2),
+      replica(4, 1, 1),
+      shard(1, 0, 1),
+      replica(3, 0, 3),
+    ]);
+    expect(found.pairs.map(({ label }) => label)).toEqual(['0–8191', '8192–16383']);
+    expect(found.pairs.map(({ first, last }) => [first, last])).toEqual([
+      [0, 2],
+      [0, 1],
+    ]);
+    expect(found.pairs[0]?.cells.map(({ role }) => role)).toEqual(['primary', 'replica']);
+    expect(found.slots.every(({ owner }) => owner)).toBe(true);
+    expect(found.warnings).toEqual([]);
+  });
+
+  it('warns when a primary and its replica share a node', () => {
+    const found = placement(nodes, [shard(1, 0, 1), replica(2, 0, 1)]);
+    expect(found.pairs[0]?.cells.every(({ severity }) => severity === 'attention')).toBe(true);
+    expect(found.warnings[0]).toContain('shares its node');
+  });
+
+  it('marks shards that are down with their reason and finds slots nobody serves', () => {
+    const down = { status: 'inactive', detailed_status: 'down', detail: 'Killed.' } as const;
+    const found = placement(nodes, [shard(1, 0, 1, down)]);
+    expect(found.pairs[0]?.cells[0]).toMatchObject({ severity: 'broken', warnings: ['Killed.'] });
+    expect(found.slots.at(-1)).toMatchObject({ from: 8192, owner: null });
+  });
+
+  it('marks replicas that are not in sync, and shards on a lost node', () => {
+    const syncing = { sync: { status: 'in_progress', progress: 10 } } as const;
+    const lost = [node(1), node(2, { status: 'down', agent_status: 'lost' })];
+    const found = placement(lost, [shard(1, 0, 2), replica(2, 0, 1, syncing)]);
+    expect(found.pairs[0]?.cells.map(({ warnings }) => warnings.length)).toEqual([1, 1]);
+  });
+
+  it('believes what was observed more than what is wanted', () => {
+    const found = placement(nodes, [
+      shard(1, 0, 1, { actual_role: 'slave' }),
+      replica(2, 0, 2, { actual_role: 'master' }),
+    ]);
+    const roles = found.pairs[0]?.cells.map(({ shard: { uid }, role }) => [uid, role]);
+    expect(roles).toEqual([
+      ['2', 'primary'],
+      ['1', 'replica'],
+    ]);
+  });
+
+  it('gives a column to a node it has not heard of', () => {
+    expect(placement([], [shard(1, 0, 7)]).nodes.map(({ uid }) => uid)).toEqual([7]);
+  });
+});
+
+describe('heat', () => {
+  it('is a percentage of the largest, unknown without a value', () => {
+    expect(heat(50, 200)).toBe(25);
+    expect(heat(0, 0)).toBe(0);
+    expect(heat(Number.NaN, 10)).toBeNull();
+  });
+});
+
+describe('cellSize', () => {
+  it('shrinks until all cells fit the height', () => {
+    expect(cellSize(380, 20, 440)).toBe(24);
+    const size = cellSize(380, 342, 440);
+    expect(Math.ceil(342 / Math.floor(380 / size)) * size).toBeLessThanOrEqual(440);
+    expect(cellSize(50, 9999, 100)).toBe(10);
+  });
+});

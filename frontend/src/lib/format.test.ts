@@ -1,0 +1,50 @@
+import { describe, expect, it } from 'vitest';
+import { axisLabels, brief, exact, format, plural, UNKNOWN, type Unit } from './format';
+
+const said = (unit: Unit, value: number | null | undefined) =>
+  format(unit, value).replaceAll('\u00a0', ' ');
+
+describe('format', () => {
+  it.each([
+    ['ops', 94_234, '94.2 k ops/s'],
+    ['ops', 0, '0 ops/s'],
+    ['ops', 999.6, '1 k ops/s'],
+    ['ops', 1_234_567, '1.23 M ops/s'],
+    ['bytes', 1.8 * 2 ** 30, '1.8 GiB'],
+    ['bytes', 512, '512 B'],
+    ['bytes', 1023.9, '1 KiB'],
+    ['bytesPerSecond', 2.5 * 2 ** 20, '2.5 MiB/s'],
+    ['ratio', 0.97, '97 %'],
+    ['ratio', 1, '100 %'],
+    ['ms', 0.312, '0.312 ms'],
+    ['ms', 1500, '1.5 s'],
+    ['count', 812_345, '812 k'],
+    ['cores', 0.05, '0.05 cores'],
+    ['perSecond', 136.2, '136 /s'],
+  ] as const)('%s %d is %s', (unit, value, text) => {
+    expect(said(unit, value)).toBe(text);
+  });
+
+  it('says a dash for unknown, never zero', () => {
+    for (const value of [null, undefined, Number.NaN, Number.POSITIVE_INFINITY]) {
+      expect(format('ops', value)).toBe(UNKNOWN);
+      expect(exact('bytes', value)).toBe(UNKNOWN);
+      expect(brief('bytes', value)).toBe(UNKNOWN);
+    }
+  });
+
+  it('keeps the exact number for tooltips', () => {
+    expect(exact('ops', 94_234.5).replaceAll('\u00a0', ' ')).toBe('94,234.5 ops/s');
+    expect(exact('ratio', 0.12345).replaceAll('\u00a0', ' ')).toBe('12.345 %');
+  });
+
+  it('scales all ticks of an axis alike', () => {
+    const labels = axisLabels('bytes', [0, 2 ** 29, 2 ** 30]);
+    expect(labels.map((text) => text.replaceAll('\u00a0', ' '))).toEqual(['0', '0.5 GiB', '1 GiB']);
+  });
+
+  it('counts in words', () => {
+    expect(plural(1, 'shard').replaceAll('\u00a0', ' ')).toBe('1 shard');
+    expect(plural(1234, 'shard').replaceAll('\u00a0', ' ')).toBe('1,234 shards');
+  });
+});

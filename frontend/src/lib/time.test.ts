@@ -1,0 +1,30 @@
+import { describe, expect, it } from 'vitest';
+import { ago, clock, duration, stamp } from './time';
+
+const plain = (text: string) => text.replaceAll('\u00a0', ' ');
+
+describe('time', () => {
+  it.each([
+    [0, '0 s'],
+    [41, '41 s'],
+    [123, '2 min 3 s'],
+    [120, '2 min'],
+    [3840, '1 h 4 min'],
+    [180_000, '2 d 2 h'],
+    [-5, '0 s'],
+  ])('%d seconds are %s', (seconds, text) => {
+    expect(plain(duration(seconds))).toBe(text);
+  });
+
+  it('says how long ago with one unit', () => {
+    expect(ago(1000, 1500)).toBe('just now');
+    expect(plain(ago(0, 12_000))).toBe('12 s ago');
+    expect(plain(ago(0, 195_000))).toBe('3 min ago');
+  });
+
+  it('writes instants in UTC when asked', () => {
+    const at = Date.UTC(2026, 2, 1, 4, 3, 7);
+    expect(clock(at, 'utc')).toBe('04:03:07');
+    expect(stamp(at, 'utc')).toBe('2026-03-01 04:03:07 UTC');
+  });
+});

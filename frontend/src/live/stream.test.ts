@@ -1,0 +1,162 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { LiveStream, SILENCE_MS, type Source, type StreamState } from './stream';
+
+class FakeSource implements Source {
+  onerror: ((event: Event) => void) | null = null;
+  closed = false;
+  private readonly listeners = new Map<string, (event: MessageEvent<string>) => void>();
+
+  constructor(readonly url: string) {}
+
+  addEventListener(name: string, listener: (event: MessageEvent<string>) => void): void {
+    this.listeners.set(name, listener);
+  }
+
+  close(): void {
+    this.closed = true;
+  }
+
+  emit(name: string, data: unknown, id = ''): void {
+    const event = { data: JSON.stringify(data), lastEventId: id } as MessageEvent<string>;
+    this.listeners.get(name)?.(event);
+  }
+
+  fail(): void {
+    this.onerror?.({} as Event);
+  }
+}
+
+function setUp() {
+  const sources: FakeSource[] = [];
+  const states: StreamState[] = [];
+  const frames: string[] = [];
+  const stream = new LiveStream({
+    open: (url) => {
+      const source = new FakeSource(url);
+      sources.push(source);
+      return source;
+    },
+    onFrame: (name) => frames.push(name),
+    onState: (state) => states.push(state),
+    history: () => 900,
+  });
+  const current = () => {
+    const source = sources.at(-1);
+    if (!source) throw new Error('nothing was opened');
+    return source;
+  };
+  const greet = (...topics: string[]) => {
+    current().emit('hello', { server_time: Date.now() });
+    for (const topic of topics) current().emit('history', { topic }, '1000');
+  };
+  const query = () => new URL(current().url, 'http://x').searchParams;
+  return { stream, sources, states, frames, current, greet, query };
+}
+
+describe('LiveStream', () => {
+  beforeEach(() => {
+    vi.useFakeTimers();
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  it('asks for history first and is live after hello', () => {
+    const { stream, states, query, greet, frames } = setUp();
+    stream.follow(['nodes', 'bdbs']);
+    expect(query().get('topics')).toBe('bdbs,nodes');
+    expect(query().get('history')).toBe('900');
+    greet('bdbs');
+    expect(states.map(({ phase }) => phase)).toEqual(['connecting', 'live']);
+    expect(frames).toEqual(['hello', 'history']);
+  });
+
+  it('resumes after an error with the newest second it has, sooner first and later ever slower', () => {
+    const { stream, states, sources, current, greet, query } = setUp();
+    stream.follow(['bdbs']);
+    greet('bdbs');
+    current().emit('sample', { topic: 'bdbs', t: 1005 }, '1005');
+    current().fail();
+    expect(sources[0]?.closed).toBe(true);
+    expect(states.at(-1)).toMatchObject({ phase: 'lost', attempt: 1 });
+    vi.advanceTimersByTime(500);
+    expect(sources).toHaveLength(2);
+    expect(query().get('after')).toBe('1005');
+    expect(query().get('history')).toBeNull();
+    current().fail();
+    expect(states.at(-1)).toMatchObject({ phase: 'lost', attempt: 2 });
+    vi.advanceTimersByTime(999);
+    expect(sources).toHaveLength(2);
+    vi.advanceTimersByTime(1);
+    expect(sources).toHaveLength(3);
+    greet();
+    expect(states.at(-1)).toEqual({ phase: 'live' });
+    current().fail();
+    expect(states.at(-1)).toMatchObject({ attempt: 1 });
+  });
+
+  it('takes ten seconds of silence for a lost stream, and a beat for life', () => {
+    const { stream, states, current, greet } = setUp();
+    stream.follow(['bdbs']);
+    greet('bdbs');
+    vi.advanceTimersByTime(SILENCE_MS - 1);
+    current().emit('beat', {});
+    vi.advanceTimersByTime(SILENCE_MS - 1);
+    expect(states.at(-1)).toEqual({ phase: 'live' });
+    vi.advanceTimersByTime(1);
+    expect(states.at(-1)).toMatchObject({ phase: 'lost' });
+  });
+
+  it('also gives up on a connection that never says hello', () => {
+    const { stream, states } = setUp();
+    stream.follow(['bdbs']);
+    vi.advanceTimersByTime(SILENCE_MS);
+    expect(states.at(-1)).toMatchObject({ phase: 'lost', attempt: 1 });
+  });
+
+  it('asks for history when a topic is new, and only for what is missing when one is dropped', () => {
+    const { stream, sources, greet, query } = setUp();
+    stream.follow(['bdbs']);
+    greet('bdbs');
+    stream.follow(['bdbs', 'shards:1']);
+    expect(sources[0]?.closed).toBe(true);
+    expect(query().get('history')).toBe('900');
+    greet('bdbs', 'shards:1');
+    stream.follow(['bdbs']);
+    expect(query().get('after')).toBe('1000');
+    stream.follow(['bdbs']);
+    expect(sources).toHaveLength(3);
+  });
+
+  it('does not take a topic for held that it had stopped following', () => {
+    const { stream, greet, query } = setUp();
+    stream.follow(['bdbs', 'shards:1']);
+    greet('bdbs', 'shards:1');
+    stream.follow(['bdbs']);
+    greet();
+    stream.follow(['bdbs', 'shards:1']);
+    expect(query().get('history')).toBe('900');
+  });
+
+  it('ignores frames and errors of a connection it has left', () => {
+    const { stream, sources, states, frames } = setUp();
+    stream.follow(['bdbs']);
+    stream.follow(['nodes']);
+    sources[0]?.emit('hello', {});
+    sources[0]?.fail();
+    expect(frames).toEqual([]);
+    expect(states.at(-1)).toEqual({ phase: 'connecting' });
+  });
+
+  it('retries at once when told to, and stays quiet after stop', () => {
+    const { stream, sources, current, states } = setUp();
+    stream.follow(['bdbs']);
+    current().fail();
+    stream.retryNow();
+    expect(sources).toHaveLength(2);
+    stream.stop();
+    vi.advanceTimersByTime(60_000);
+    expect(sources).toHaveLength(2);
+    expect(states.at(-1)).toEqual({ phase: 'idle' });
+  });
+});
