@@ -52,7 +52,9 @@ class Listener:
     async def get(self, timeout: float | None = None) -> tuple[str, Any] | None:
         """The next (topic, message), or None after `timeout` seconds without one."""
         try:
-            return await asyncio.wait_for(self._queue.get(), timeout)
+            # Not wait_for: on Python 3.11 that forgets a cancellation that comes together with a message.
+            async with asyncio.timeout(timeout):
+                return await self._queue.get()
         except TimeoutError:
             return None
 

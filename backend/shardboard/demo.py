@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import psutil
 
@@ -83,7 +84,7 @@ class Demo:
         if not self._cluster.clean():
             print(f"There is no demo in {self._directory}.")
             return 0
-        for name in ("agents", "logs", "tls", "demo-login.json", "processes.json"):
+        for name in ("agents", "logs", "tls", "demo-login.json", "processes.json", "instance"):
             path = self._directory / name
             shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
         for path in self._directory.glob("console.db*"):
@@ -115,7 +116,10 @@ class Demo:
             bdb = ok(api.get(f"/v1/bdbs/{uid}"))
             if bdb["status"] == "creation-failed":
                 raise LocalError(f"the database could not be created: {bdb['status_detail']}")
-            return bool(bdb["status"] == "active" and bdb["shards_in_sync"] == bdb["shards_total"])
+            # A shard that died earlier stays down, and the page tells of it; the others still have to come up.
+            shards = ok(api.get(f"/v1/bdbs/{uid}/shards"))
+            coming = [shard for shard in shards if shard["detailed_status"] != "down" and not _in_sync(shard)]
+            return bdb["status"] == "active" and not coming
 
         self._cluster.until(settled, "the database does not become active")
         endpoint = ok(api.get(f"/v1/bdbs/{uid}"))["endpoints"][0]
@@ -134,6 +138,10 @@ class Demo:
             "Ctrl-C stops it and keeps its state; `make clean-demo` forgets it.",
         ]
         print("\n".join(lines), flush=True)
+
+
+def _in_sync(shard: dict[str, Any]) -> bool:
+    return bool(shard["detailed_status"] == "ok" and shard.get("sync", {"status": "idle"})["status"] == "idle")
 
 
 @contextmanager

@@ -43,7 +43,11 @@ async def database_url(tmp_path: Path) -> AsyncIterator[str]:
 @pytest.fixture
 def settings(tmp_path: Path, database_url: str) -> Settings:
     return Settings(
-        state_dir=tmp_path, database_url=database_url, admin_user=USER, admin_password=PASSWORD, page_dir=tmp_path / "page"
+        state_dir=tmp_path,
+        database_url=database_url,
+        admin_user=USER,
+        admin_password=PASSWORD,
+        page_dir=tmp_path / "page",
     )
 
 

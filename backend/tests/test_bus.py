@@ -51,6 +51,20 @@ async def test_waiting_ends_with_a_message_or_with_the_time() -> None:
         assert await waiting == ("a", "news")
 
 
+async def test_who_is_told_to_stop_stops_even_as_a_message_comes() -> None:
+    bus = Bus()
+    with bus.listen("a") as listener:
+        waiting = asyncio.create_task(listener.get(timeout=10))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        bus.publish("a", "news")
+        await asyncio.sleep(0)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+    assert waiting.cancelled()
+
+
 def test_a_listener_that_sleeps_is_marked_and_holds_nobody_up() -> None:
     bus = Bus()
     with bus.listen("a") as sleeper, bus.listen("a") as awake:

@@ -170,7 +170,7 @@ class Supervisor:
         """Notice processes that ended by themselves."""
         for shard in self.shards.values():
             if shard.state == "running" and not _alive(shard):
-                self._mark_died(shard, _last_words(shard.directory) or "its process ended")
+                self._mark_died(shard, _how_it_ended(shard))
 
     async def _park_one(self, shard: Shard) -> None:
         shard.record = shard.record.model_copy(update={"parked": True})
@@ -210,7 +210,7 @@ class Supervisor:
         deadline = asyncio.get_running_loop().time() + READY_SECONDS
         while shard.process is not None and shard.state == "starting":
             if not _alive(shard):
-                self._mark_died(shard, _last_words(shard.directory) or "it ended at once")
+                self._mark_died(shard, _how_it_ended(shard))
             elif (shard.directory / render.SOCKET).exists() and await self._settle(shard, shard.process):
                 return
             elif asyncio.get_running_loop().time() > deadline:
@@ -291,12 +291,12 @@ def _engines_by_directory() -> dict[Path, psutil.Process]:
 
 
 def _alive(shard: Shard) -> bool:
-    if shard.popen is not None and shard.popen.poll() is not None:
-        return False
+    if shard.popen is not None:
+        # Of a child only wait() knows: one whose threads are still ending looks dead before it tells how it ended.
+        return shard.popen.poll() is None
     try:
-        return (
-            shard.process is not None and shard.process.is_running() and shard.process.status() != psutil.STATUS_ZOMBIE
-        )
+        process = shard.process
+        return process is not None and process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
 
@@ -315,9 +315,16 @@ async def _gone(shard: Shard) -> None:
         await asyncio.sleep(0.01)
 
 
-def _last_words(directory: Path) -> str:
+def _how_it_ended(shard: Shard) -> str:
+    """Killed from outside, or ended by itself, with its last words: those of a killed process would mislead."""
+    status = shard.popen.poll() if shard.popen is not None else None
+    if status is not None and status < 0:
+        return f"its process was killed by {signal.Signals(-status).name}"
+    if status is None:  # started by an earlier process of this agent: the kernel told nobody
+        return "its process ended"
     try:
-        lines = (directory / render.LOG).read_text(errors="replace").strip().splitlines()
+        lines = (shard.directory / render.LOG).read_text(errors="replace").strip().splitlines()
     except OSError:
-        return ""
-    return f"the engine's last line was: {lines[-1].strip()}" if lines else ""
+        lines = []
+    said = f"; the engine's last line was: {lines[-1].strip()}" if lines else ""
+    return f"its process ended with status {status}{said}"

@@ -122,7 +122,8 @@ class Live:
             self._forget()
             waiting = any(not second.told for second in self._seconds.values())
             try:
-                await asyncio.wait_for(self._arrived.wait(), 0.05 if waiting else 1.0)
+                async with asyncio.timeout(0.05 if waiting else 1.0):
+                    await self._arrived.wait()
             except TimeoutError:
                 continue
 

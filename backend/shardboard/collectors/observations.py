@@ -79,7 +79,7 @@ def _tell(session: AsyncSession, bdb: Bdb, shard: Shard, observed: Observed) -> 
     where = {"source": "shard", "bdb_uid": bdb.uid, "node_uid": shard.node_uid, "shard_uid": shard.uid}
     name = f"Shard redis:{shard.uid} of {bdb.name} on node {shard.node_uid}"
     if observed.status == "down" and shard.observed_status != "down":
-        kind = "primary" if (shard.observed_role or shard.role) == "master" else "replica"
+        kind = "primary" if shard.current_role == "master" else "replica"
         told = f"{name} ({kind}) went down: {observed.detail}. It is not restarted by itself."
         record(session, "shard_down", told, severity="ERROR", **where)  # type: ignore[arg-type]
     elif observed.status == "ok" and shard.observed_status == "down":

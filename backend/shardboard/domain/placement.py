@@ -42,7 +42,7 @@ def place(
     Raises NoRoom when there are too few nodes, too many shards or, without overbooking, too little memory.
     """
     if not rooms:
-        raise NoRoom("There is no node that accepts shards; add a node first.")
+        raise NoRoom("No node with a connected agent accepts shards; add a node, or bring an agent back.")
     if replication and len(rooms) < 2:
         raise NoRoom(
             "Replication needs at least two nodes, because a replica on its primary's node would be lost with it."

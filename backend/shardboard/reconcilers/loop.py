@@ -25,6 +25,7 @@ log = logging.getLogger(__name__)
 
 LEASE = timedelta(seconds=10)
 IDLE_SECONDS = 2.0
+STEP_SECONDS = 120
 PATIENCE = timedelta(seconds=10)
 """How long a machine may be out of reach before the action that needs it fails."""
 
@@ -87,6 +88,8 @@ class ActionLoop:
         async with self._store.begin() as session:
             claimed = []
             for action in await actions.due(session, datetime.now(UTC)):
+                if action.uid in self._tasks:  # our own step takes longer than its lease, and nobody has taken over
+                    continue
                 action.lease_token = f"{self._instance}:{uuid.uuid4().hex}"
                 action.lease_until = datetime.now(UTC) + LEASE
                 action.status = "running"
@@ -118,7 +121,8 @@ class ActionLoop:
         if stepper is None:
             return Outcome(failed=f"This console does not know how to do {action.name}.")
         try:
-            return await asyncio.wait_for(stepper.step(action), 120)
+            async with asyncio.timeout(STEP_SECONDS):
+                return await stepper.step(action)
         except (AgentUnreachable, TimeoutError) as error:
             return Outcome(unreachable=str(error) or "a machine did not answer in time", again_in=0.5)
         except AgentRefused as error:

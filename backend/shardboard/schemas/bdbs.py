@@ -116,7 +116,7 @@ def project(shown: Mapping[str, Any], fields: Collection[str]) -> dict[str, Any]
 
 def in_sync(shard: ShardRow) -> bool:
     """A primary that answers, or a replica that has caught up with it."""
-    return shard.observed_status == "ok" and (shard.role == "master" or shard.observed_link == "idle")
+    return shard.observed_status == "ok" and (shard.current_role == "master" or shard.observed_link == "idle")
 
 
 def _endpoint(

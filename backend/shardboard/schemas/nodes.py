@@ -144,8 +144,8 @@ def render_status(
         "total_provisional_ram": facts["total_memory"],
         "free_provisional_ram": max(0, free),
         "node_overbooking_depth": max(0, -free),
-        "master_shards": sorted(shard.uid for shard in shards if shard.role == "master"),
-        "slave_shards": sorted(shard.uid for shard in shards if shard.role == "slave"),
+        "master_shards": sorted(shard.uid for shard in shards if shard.current_role == "master"),
+        "slave_shards": sorted(shard.uid for shard in shards if shard.current_role == "slave"),
         "software_version": facts["agent_version"],
         "software_version_sha": "",
     }

@@ -52,7 +52,7 @@ def render(shard: ShardRow, address: str, latest: Mapping[str, float | None]) ->
         "uid": str(shard.uid),
         "bdb_uid": shard.bdb_uid,
         "node_uid": str(shard.node_uid),
-        "role": shard.role,
+        "role": shard.current_role,
         "actual_role": shard.observed_role or "",
         "status": "active" if shard.observed_status in ("ok", "loading") else "inactive",
         "detailed_status": shard.observed_status,
@@ -69,7 +69,7 @@ def render(shard: ShardRow, address: str, latest: Mapping[str, float | None]) ->
             report_timestamp=iso(shard.observed_at) if shard.observed_at else None,
         ),
     }
-    if shard.role == "slave":
+    if shard.current_role == "slave":
         shown["sync"] = {
             "status": shard.observed_link or "in_progress",
             "progress": int(latest.get("repl_lag_bytes") or 0),

@@ -45,6 +45,11 @@ class Shard(Base):
     detail: Mapped[str] = mapped_column(default="")
     """One sentence when the shard is not ok."""
 
+    @property
+    def current_role(self) -> str:
+        """What it is now, after any election of the engine's; what it was born as until it was first seen."""
+        return self.observed_role or self.role
+
 
 async def every(session: AsyncSession) -> Sequence[Shard]:
     """Shards that should run, by uid."""

@@ -42,7 +42,7 @@ async def test_observed(client: httpx.AsyncClient, console: Console) -> None:
         shard.observed_pid, shard.observed_started_at, shard.observed_at = 77, when, when
     shown = (await client.get("/v1/shards/3")).json()
     assert (shown["status"], shown["detailed_status"]) == ("active", "ok")
-    assert (shown["role"], shown["actual_role"], shown["pid"]) == ("slave", "master", 77)
+    assert (shown["role"], shown["actual_role"], shown["pid"]) == ("master", "master", 77)
     assert shown["started_at"] == shown["report_timestamp"] == "2025-10-14T00:01:22Z"
 
 

@@ -122,7 +122,7 @@ def test_memory_is_not_counted_when_overbooking_is_allowed() -> None:
 @pytest.mark.parametrize(
     ("nodes", "memory", "sentence"),
     [
-        ([], 0, "There is no node that accepts shards; add a node first."),
+        ([], 0, "No node with a connected agent accepts shards; add a node, or bring an agent back."),
         (equal_rooms(1), 0, "Replication needs at least two nodes"),
         (equal_rooms(2, most=1), 0, "node 1 has 100.0 GiB to give and runs 0 of at most 1 shards"),
         (equal_rooms(2, free=3 * GIB), 2 * GIB, "no room left after 2 shards: node 1 has 3.0 GiB to give"),

@@ -116,7 +116,9 @@ def row(**changes: Any) -> Any:
 def shard(
     uid: int, node_uid: int, *, port: int = 20000, role: str = "master", status: str = "ok", link: str = ""
 ) -> Any:
-    return SimpleNamespace(uid=uid, node_uid=node_uid, port=port, role=role, observed_status=status, observed_link=link)
+    return SimpleNamespace(
+        uid=uid, node_uid=node_uid, port=port, current_role=role, observed_status=status, observed_link=link
+    )
 
 
 NODES: Any = [SimpleNamespace(uid=uid, addr=f"10.0.0.{uid}") for uid in (2, 1, 3)]
