@@ -146,7 +146,6 @@ export function createAppRouter(client: QueryClient) {
     context: { client },
     defaultPreload: 'intent',
     defaultPendingMs: 400,
-    scrollRestoration: true,
   });
 }
 

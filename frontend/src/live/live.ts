@@ -13,8 +13,18 @@ import { LiveStream, type StreamState } from './stream';
 export const BASE_TOPICS = ['cluster', 'nodes', 'bdbs'] as const;
 const HIDDEN_GRACE_MS = 30_000;
 const KEPT_DELAYS = 300;
+const SAME_CLOCK_MS = 2_000;
 /** Rows (shard seconds) of history worth waiting for when a page opens. */
 const HISTORY_ROWS = 90_000;
+
+/**
+ * The console's clock minus ours. What a greeting needs to arrive looks like a difference, so a
+ * small one is taken for none: most clocks are synchronised.
+ */
+export function clockOffset(theirs: number, ours: number): number {
+  const offset = theirs - ours;
+  return Math.abs(offset) < SAME_CLOCK_MS ? 0 : offset;
+}
 
 export class Live {
   readonly state = createStore<StreamState>({ phase: 'idle' });
@@ -141,7 +151,7 @@ export class Live {
 
   private received<N extends FrameName>(name: N, data: Frames[N]): void {
     if (name === 'hello') {
-      this.offset = (data as Frames['hello']).server_time - Date.now();
+      this.offset = clockOffset((data as Frames['hello']).server_time, Date.now());
       refreshObjects(this.client);
     } else if (name === 'history') this.insert(data as History);
     else if (name === 'sample') this.add(data as Sample);

@@ -28,7 +28,9 @@ function Shell() {
   const { pathname } = useLocation();
   useShortcuts({ onSearch: () => setOpen('search'), onHelp: () => setOpen('help') });
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new page starts at its top
-  useEffect(() => main.current?.scrollTo(0, 0), [pathname]);
+  useEffect(() => {
+    main.current?.scrollTo(0, 0);
+  }, [pathname]);
   const close = () => setOpen(null);
 
   return (

@@ -98,7 +98,8 @@ export function change(draft: CreateDraft, part: Partial<CreateDraft>): CreateDr
     next.shards_count = 1;
   }
   if (next.oss_cluster && next.proxy_policy === 'single') next.proxy_policy = 'all-master-shards';
-  if (part.sharding && Number(draft.shards_count) === 1) next.shards_count = 3;
+  const turnedOn = next.sharding && !draft.sharding;
+  if (turnedOn && Number(draft.shards_count) === 1) next.shards_count = 3;
   return next;
 }
 

@@ -20,6 +20,7 @@ export function planWords(draft: CreateDraft, nodes: readonly Node[]): string[] 
 
 function shardWords(primaries: number, replication: boolean): string {
   if (!replication) return `${plural(primaries, 'primary shard')}, no replicas`;
+  if (primaries === 1) return 'One primary shard with a replica on another node';
   return `${plural(primaries, 'primary shard')}, each with a replica on another node`;
 }
 
@@ -27,6 +28,7 @@ function placeWords(draft: CreateDraft, total: number, nodes: readonly Node[]): 
   const names = nodes.map((node) => `node ${node.uid}`);
   if (!names.length) return 'No node can take shards: add one first';
   if (draft.shards_placement === 'dense') {
+    if (total === 1) return `Placed on one of ${plural(names.length, 'node')}`;
     return `${plural(total, 'shard')} packed on as few of ${plural(names.length, 'node')} as can hold them`;
   }
   const used = names.slice(0, Math.min(total, names.length));

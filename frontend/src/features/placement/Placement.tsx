@@ -41,8 +41,12 @@ export function Placement({ bdb, nodes, shards, colour, onColour, onOpen }: Prop
 
   if (!shards.length) {
     return (
-      <EmptyState title="No shards yet">
-        <span>They appear here as soon as they are placed on nodes.</span>
+      <EmptyState title={bdb.status === 'pending' ? 'Placing the shards' : 'No shards'}>
+        <span>
+          {bdb.status === 'creation-failed'
+            ? 'What had been started was stopped again.'
+            : 'They appear here as soon as they are placed on nodes.'}
+        </span>
       </EmptyState>
     );
   }
