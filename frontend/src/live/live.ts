@@ -6,6 +6,7 @@
 import type { QueryClient } from '@tanstack/react-query';
 import { createStore } from '@/lib/store';
 import { applyChanges, refreshObjects } from './apply';
+import { ClockSkew } from './clockSkew';
 import type { Change, FrameName, Frames, History, Sample } from './frames';
 import { RETENTION, TopicRing } from './ring';
 import { LiveStream, type StreamState } from './stream';
@@ -13,18 +14,8 @@ import { LiveStream, type StreamState } from './stream';
 export const BASE_TOPICS = ['cluster', 'nodes', 'bdbs'] as const;
 const HIDDEN_GRACE_MS = 30_000;
 const KEPT_DELAYS = 300;
-const SAME_CLOCK_MS = 2_000;
 /** Rows (shard seconds) of history worth waiting for when a page opens. */
 const HISTORY_ROWS = 90_000;
-
-/**
- * The console's clock minus ours. What a greeting needs to arrive looks like a difference, so a
- * small one is taken for none: most clocks are synchronised.
- */
-export function clockOffset(theirs: number, ours: number): number {
-  const offset = theirs - ours;
-  return Math.abs(offset) < SAME_CLOCK_MS ? 0 : offset;
-}
 
 export class Live {
   readonly state = createStore<StreamState>({ phase: 'idle' });
@@ -38,8 +29,7 @@ export class Live {
   private follow: ReturnType<typeof setTimeout> | undefined;
   private hidden: ReturnType<typeof setTimeout> | undefined;
   private running = false;
-  /** Console clock minus ours, so that the axis is right on a machine with a wrong clock. */
-  private offset = 0;
+  private readonly skew = new ClockSkew();
 
   constructor(private readonly client: QueryClient) {
     this.stream = new LiveStream({
@@ -97,7 +87,7 @@ export class Live {
   }
 
   now(): number {
-    return Date.now() + this.offset;
+    return Date.now() + this.skew.offset;
   }
 
   /** The second at the right edge of live charts: moves on even when samples stop. */
@@ -151,7 +141,7 @@ export class Live {
 
   private received<N extends FrameName>(name: N, data: Frames[N]): void {
     if (name === 'hello') {
-      this.offset = clockOffset((data as Frames['hello']).server_time, Date.now());
+      this.skew.greeted((data as Frames['hello']).server_time, Date.now());
       refreshObjects(this.client);
     } else if (name === 'history') this.insert(data as History);
     else if (name === 'sample') this.add(data as Sample);
@@ -172,6 +162,7 @@ export class Live {
     const ring = this.ring(sample.topic);
     ring.advance(sample.t);
     for (const [uid, values] of Object.entries(sample.series)) ring.write(sample.t, uid, values);
+    this.skew.sampled(sample.at, Date.now());
     this.delays.push(this.now() - sample.at);
     if (this.delays.length > KEPT_DELAYS) this.delays.shift();
   }

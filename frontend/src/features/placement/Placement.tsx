@@ -5,7 +5,7 @@ import type { Bdb, Node, Shard } from '@/api/types';
 import { useTopic } from '@/live/LiveProvider';
 import { EmptyState } from '@/ui/EmptyState';
 import { StatusIcon } from '@/ui/Status';
-import { COLOUR_METRICS, colourMetric } from './colours';
+import { COLOUR_METRICS, colourMetric, heatScale } from './colours';
 import { Heatmap } from './Heatmap';
 import { placement } from './model';
 import { PlacementGrid } from './PlacementGrid';
@@ -16,7 +16,8 @@ import { useHover } from './useHover';
 import { usePainter } from './usePainter';
 
 /** More shards than this are shown as a heat map. */
-export const GRID_MAX = 60;
+const GRID_MAX = 60;
+const HEAT_SCALE = heatScale();
 
 interface Props {
   bdb: Bdb;
@@ -55,6 +56,7 @@ export function Placement({ bdb, nodes, shards, colour, onColour, onOpen }: Prop
     <div
       ref={root}
       className={classes.root}
+      style={HEAT_SCALE}
       onKeyDown={onKeyDown}
       onClick={(event) => {
         const target = event.target as Element;

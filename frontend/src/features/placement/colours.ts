@@ -17,9 +17,22 @@ export const COLOUR_METRICS: readonly [ColourMetric, ...ColourMetric[]] = [
 export const colourMetric = (name: string | undefined): ColourMetric =>
   COLOUR_METRICS.find(({ metric }) => metric === name) ?? COLOUR_METRICS[0];
 
-/** Place of a value between zero and the largest, in whole percent; null for unknown. */
+/** Steps of the colour scale: enough for the eye, few enough that most cells stay as they are. */
+export const HEAT_STEPS = 20;
+
+/** Place of a value between zero and the largest, as a step; null for unknown. */
 export function heat(value: number, max: number): number | null {
   if (Number.isNaN(value)) return null;
   if (!(max > 0)) return 0;
-  return Math.round(Math.min(1, Math.max(0, value / max)) * 100);
+  return Math.round(Math.min(1, Math.max(0, value / max)) * HEAT_STEPS);
+}
+
+/** The colour of each step as a CSS variable, mixed once instead of in every cell. */
+export function heatScale(): Record<string, string> {
+  return Object.fromEntries(
+    Array.from({ length: HEAT_STEPS + 1 }, (_, step) => [
+      `--heat-${step}`,
+      `color-mix(in oklab, var(--heat-high) ${(step * 100) / HEAT_STEPS}%, var(--heat-low))`,
+    ]),
+  );
 }

@@ -80,8 +80,9 @@ describe('placement', () => {
 });
 
 describe('heat', () => {
-  it('is a percentage of the largest, unknown without a value', () => {
-    expect(heat(50, 200)).toBe(25);
+  it('is a step of the scale up to the largest, unknown without a value', () => {
+    expect(heat(50, 200)).toBe(5);
+    expect(heat(300, 200)).toBe(20);
     expect(heat(0, 0)).toBe(0);
     expect(heat(Number.NaN, 10)).toBeNull();
   });

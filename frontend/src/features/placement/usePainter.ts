@@ -12,7 +12,7 @@ interface Painted {
   element: HTMLElement;
   value: HTMLElement | null;
   meter: HTMLElement | null;
-  percent: number | null;
+  step: number | null;
 }
 
 interface Options {
@@ -61,7 +61,7 @@ export function usePainter({ root, topic, metric, shardLimit, version }: Options
       element,
       value: element.querySelector<HTMLElement>('[data-value]'),
       meter: element.querySelector<HTMLElement>('[data-meter]'),
-      percent: -1,
+      step: -1,
     }));
     top.current = root.current?.querySelector<HTMLElement>('[data-scale-top]') ?? null;
     paint();
@@ -69,11 +69,13 @@ export function usePainter({ root, topic, metric, shardLimit, version }: Options
   }, [live, root, paint, version]);
 }
 
-function colour(cell: Painted, percent: number | null): void {
-  if (cell.percent === percent) return;
-  cell.percent = percent;
-  cell.element.style.setProperty('--heat', percent === null ? '0%' : `${percent}%`);
-  cell.element.toggleAttribute('data-unknown', percent === null);
+function colour(cell: Painted, step: number | null): void {
+  if (cell.step === step) return;
+  if ((cell.step === null) !== (step === null)) {
+    cell.element.toggleAttribute('data-unknown', step === null);
+  }
+  cell.step = step;
+  cell.element.style.setProperty('--heat', `var(--heat-${step ?? 0})`);
 }
 
 function write(element: HTMLElement, text: string): void {

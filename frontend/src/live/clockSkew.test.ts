@@ -1,0 +1,29 @@
+import { describe, expect, it } from 'vitest';
+import { ClockSkew } from './clockSkew';
+
+describe('ClockSkew', () => {
+  it('takes travel time for no skew', () => {
+    const skew = new ClockSkew();
+    skew.greeted(1_000_000, 1_000_400);
+    expect(skew.offset).toBe(0);
+  });
+
+  it('learns from samples that a late greeting was only late', () => {
+    const skew = new ClockSkew();
+    skew.greeted(1_000_000, 1_009_000);
+    expect(skew.offset).toBe(-9_000);
+    skew.sampled(1_010_000, 1_010_300);
+    expect(skew.offset).toBe(0);
+  });
+
+  it('keeps a real difference, in both directions', () => {
+    const ahead = new ClockSkew();
+    ahead.greeted(1_060_000, 1_000_000);
+    ahead.sampled(1_061_000, 1_001_400);
+    expect(ahead.offset).toBe(60_000);
+    const behind = new ClockSkew();
+    behind.greeted(1_000_000, 1_060_000);
+    behind.sampled(1_001_000, 1_061_200);
+    expect(behind.offset).toBe(-60_000);
+  });
+});
