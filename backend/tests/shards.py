@@ -27,7 +27,7 @@ from shardboard.domain import slots
 from shardboard.domain.creation import Wanted, next_step
 from shardboard.driver import cluster
 from shardboard.driver.cluster import Engine, ShardRef
-from shardboard.driver.ports import NodeRef
+from shardboard.driver.ports import NodeRef, Sample
 
 FIRST_PORT = 20000
 BUS_OFFSET = 5000
@@ -208,3 +208,13 @@ async def until(condition: Callable[[], Any], seconds: float = 10) -> Any:
             if found:
                 return found
             await asyncio.sleep(0.01)
+
+
+async def seconds(stream: AsyncIterator[Sample | None]) -> AsyncIterator[Sample]:
+    """The samples of a stream without the pulses between them."""
+    try:
+        async for sample in stream:
+            if sample is not None:
+                yield sample
+    finally:
+        await stream.aclose()  # type: ignore[attr-defined]

@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from backend.tests.shards import until
 
 from shardboard.bus import QUEUE_LIMIT, Bus
 
@@ -55,14 +56,12 @@ async def test_who_is_told_to_stop_stops_even_as_a_message_comes() -> None:
     bus = Bus()
     with bus.listen("a") as listener:
         waiting = asyncio.create_task(listener.get(timeout=10))
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
+        await until(lambda: listener._queue._getters)  # type: ignore[attr-defined]
         bus.publish("a", "news")
-        await asyncio.sleep(0)
         waiting.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await waiting
-    assert waiting.cancelled()
+        await asyncio.wait((waiting,))
+        assert waiting.cancelled()
+        assert listener.drain() == [("a", "news")]
 
 
 def test_a_listener_that_sleeps_is_marked_and_holds_nobody_up() -> None:

@@ -15,6 +15,7 @@ from shardboard.agent import machine
 from shardboard.agent.contract import (
     CommandResult,
     NodeFacts,
+    ProbeTarget,
     RemoveShards,
     ShardCommand,
     ShardOutcome,
@@ -22,6 +23,7 @@ from shardboard.agent.contract import (
     StartShards,
 )
 from shardboard.agent.enrol import Identity, enrol
+from shardboard.agent.probe import answers
 from shardboard.agent.processes import Supervisor
 from shardboard.agent.resp import EngineError
 from shardboard.agent.sampler import Sampler
@@ -68,9 +70,13 @@ def create_app(settings: AgentSettings) -> FastAPI:
     async def command(requests: list[ShardCommand]) -> list[CommandResult]:
         return await asyncio.gather(*(_execute(supervisor, request) for request in requests))
 
+    @app.post("/probe")
+    async def probe(targets: list[ProbeTarget]) -> list[bool]:
+        return await asyncio.gather(*(answers(target.address, target.port) for target in targets))
+
     @app.get("/samples")
     async def samples(after: int = 0, boot: str = "") -> StreamingResponse:
-        lines = (sample.model_dump_json() + "\n" async for sample in sampler.follow(after, boot))
+        lines = (f"{sample.model_dump_json() if sample else ''}\n" async for sample in sampler.follow(after, boot))
         return StreamingResponse(lines, media_type="application/x-ndjson")
 
     return app

@@ -7,7 +7,8 @@
 | POST /shards/start | StartShards | list[ShardOutcome] |
 | POST /shards/remove | RemoveShards | list[ShardOutcome] |
 | POST /shards/command | list[ShardCommand] | list[CommandResult] |
-| GET /samples?after=N | | NDJSON stream of Sample, first the ring's newer ones, then one a second |
+| POST /probe | list[ProbeTarget] | list[bool] |
+| GET /samples?after=N | | NDJSON stream of Sample, first the ring's newer ones, then one a second; an empty line is a pulse |
 """
 
 from typing import Annotated, Literal
@@ -15,6 +16,10 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 RING_SECONDS = 120
+PULSE_SECONDS = 0.2
+"""How often the stream of samples says something, so that silence is noticed before the next sample is missed."""
+PROBE_SECONDS = 0.4
+"""How long a shard may take to answer a probe."""
 
 Hex40 = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
 Port = Annotated[int, Field(ge=1024, le=65535)]
@@ -142,6 +147,13 @@ class ShardCommand(Message):
 
     uid: int
     argv: list[str] = Field(min_length=1)
+
+
+class ProbeTarget(Message):
+    """A shard of another node, to be asked whether it answers."""
+
+    address: str
+    port: Port
 
 
 class CommandResult(Message):

@@ -1,6 +1,7 @@
 """Once a second, on the second: read every local shard and the machine into a ring of samples with sequence numbers."""
 
 import asyncio
+import contextlib
 import logging
 import time
 import uuid
@@ -9,7 +10,7 @@ from collections.abc import AsyncIterator, Mapping
 from typing import NamedTuple
 
 from shardboard.agent.commands import CommandClasses
-from shardboard.agent.contract import RING_SECONDS, SHARD_FIELDS, Sample
+from shardboard.agent.contract import PULSE_SECONDS, RING_SECONDS, SHARD_FIELDS, Sample
 from shardboard.agent.machine import MachineSampler
 from shardboard.agent.processes import Shard, Supervisor
 from shardboard.agent.resp import EngineError
@@ -51,16 +52,26 @@ class Sampler:
             except Exception:  # one bad second must not end the watch
                 log.exception("this second could not be sampled")
 
-    async def follow(self, after: int, boot: str) -> AsyncIterator[Sample]:
-        """Samples with `seq > after`, then each new one. Another `boot` means another agent process: start from the oldest."""
+    async def follow(self, after: int, boot: str) -> AsyncIterator[Sample | None]:
+        """Samples with `seq > after`, then each new one, and None as a pulse in between.
+
+        Another `boot` means another agent process: start from the oldest.
+        """
         last = after if boot == self._boot else 0
         while not self._closed:
-            async with self._grown:
-                while self._seq <= last and not self._closed:
-                    await self._grown.wait()
+            if self._seq <= last:
+                await self._next(PULSE_SECONDS)
+                if self._seq <= last:
+                    yield None
             for sample in [sample for sample in self._ring if sample.seq > last]:
                 yield sample
                 last = sample.seq
+
+    async def _next(self, timeout: float) -> None:
+        """Wait for a sample, for the end, or for `timeout` seconds."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout), self._grown:
+                await self._grown.wait()
 
     def close(self) -> None:
         """End every `follow`: the agent is about to stop."""

@@ -75,6 +75,8 @@ class NodeCollector:
                 count = 0
                 async for sample in self._agents.samples(node, seq, boot):
                     last_sample = loop.time()
+                    if sample is None:
+                        continue
                     self._live.ingest(node.uid, sample)
                     if not connected:
                         connected = True

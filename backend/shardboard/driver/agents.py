@@ -11,6 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from shardboard.agent.contract import (
     CommandResult,
     NodeFacts,
+    ProbeTarget,
     RemoveShards,
     Sample,
     ShardCommand,
@@ -23,6 +24,7 @@ from shardboard.errors import AgentRefused, AgentUnreachable
 
 QUICK = httpx.Timeout(5, connect=2)
 SLOW = httpx.Timeout(60, connect=2)
+PROBE = httpx.Timeout(1.0, connect=0.5)
 BEAT = httpx.Timeout(3, connect=2)
 """Samples come once a second: three seconds of silence is a broken stream."""
 
@@ -33,6 +35,8 @@ _REPORTS = TypeAdapter(list[ShardReport])
 _OUTCOMES = TypeAdapter(list[ShardOutcome])
 _COMMANDS = TypeAdapter(list[ShardCommand])
 _RESULTS = TypeAdapter(list[CommandResult])
+_TARGETS = TypeAdapter(list[ProbeTarget])
+_ANSWERS = TypeAdapter(list[bool])
 
 
 class HttpAgents:
@@ -58,7 +62,11 @@ class HttpAgents:
         body = _COMMANDS.dump_json(list(commands))
         return await self._call(node, "POST", "/shards/command", SLOW, _RESULTS, body)
 
-    async def samples(self, node: NodeRef, after: int, boot: str) -> AsyncIterator[Sample]:
+    async def probe(self, node: NodeRef, targets: Sequence[ProbeTarget]) -> list[bool]:
+        body = _TARGETS.dump_json(list(targets))
+        return await self._call(node, "POST", "/probe", PROBE, _ANSWERS, body)
+
+    async def samples(self, node: NodeRef, after: int, boot: str) -> AsyncIterator[Sample | None]:
         with _translated(node):
             async with self._http.stream(
                 "GET", _url(node, "/samples"), params={"after": after, "boot": boot}, timeout=BEAT
@@ -68,7 +76,7 @@ class HttpAgents:
                         f"the agent of node {node.uid} answered {reply.status_code} to a request for samples"
                     )
                 async for line in reply.aiter_lines():
-                    yield Sample.model_validate_json(line)
+                    yield Sample.model_validate_json(line) if line else None
 
     async def close(self) -> None:
         await self._http.aclose()

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from shardboard.agent.contract import (
     CommandResult,
     NodeFacts,
+    ProbeTarget,
     Sample,
     ShardCommand,
     ShardOutcome,
@@ -47,6 +48,8 @@ class FakeAgents:
         self.calls: list[tuple[str, int]] = []
         self.commands: list[tuple[int, tuple[str, ...]]] = []
         self.promoted: set[int] = set()
+        self.silent: set[tuple[str, int]] = set()
+        """Shards, by address and port, that answer no probe."""
         self._samples: dict[int, asyncio.Queue[Sample | None]] = defaultdict(asyncio.Queue)
 
     def sample(self, node_uid: int, sample: Sample | None) -> None:
@@ -111,7 +114,11 @@ class FakeAgents:
             return CommandResult(uid=command.uid, ok=True, reply=reply)
         return CommandResult(uid=command.uid, ok=True, reply="OK")
 
-    async def samples(self, node: NodeRef, after: int, boot: str) -> AsyncIterator[Sample]:
+    async def probe(self, node: NodeRef, targets: Sequence[ProbeTarget]) -> list[bool]:
+        self._note("probe", node)
+        return [(target.address, target.port) not in self.silent for target in targets]
+
+    async def samples(self, node: NodeRef, after: int, boot: str) -> AsyncIterator[Sample | None]:
         self._note("samples", node)
         while (sample := await self._samples[node.uid].get()) is not None:
             yield sample

@@ -9,6 +9,7 @@ from shardboard.agent.contract import (
     SHARD_FIELDS,
     CommandResult,
     NodeFacts,
+    ProbeTarget,
     Sample,
     ShardCommand,
     ShardOutcome,
@@ -16,7 +17,7 @@ from shardboard.agent.contract import (
     StartShards,
 )
 
-__all__ = ["NODE_FIELDS", "SHARD_FIELDS", "Agents", "CommandResult", "NodeFacts", "NodeRef", "Sample"]
+__all__ = ["NODE_FIELDS", "SHARD_FIELDS", "Agents", "CommandResult", "NodeFacts", "NodeRef", "ProbeTarget", "Sample"]
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,12 @@ class Agents(Protocol):
 
     async def command(self, node: NodeRef, commands: Sequence[ShardCommand]) -> list[CommandResult]: ...
 
-    def samples(self, node: NodeRef, after: int, boot: str) -> AsyncIterator[Sample]:
-        """Samples newer than `after`, then each new one until the connection breaks."""
+    async def probe(self, node: NodeRef, targets: Sequence[ProbeTarget]) -> list[bool]:
+        """Whether shards of other nodes answer, as seen from `node`."""
+        ...
+
+    def samples(self, node: NodeRef, after: int, boot: str) -> AsyncIterator[Sample | None]:
+        """Samples newer than `after`, then each new one until the connection breaks; None is a pulse in between."""
         ...
 
     async def close(self) -> None: ...

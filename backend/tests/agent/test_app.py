@@ -10,7 +10,7 @@ import httpx
 import psutil
 import pytest
 import uvicorn
-from backend.tests.shards import PASSWORD, engines_below, lone, own_address, request, until
+from backend.tests.shards import PASSWORD, engines_below, lone, own_address, request, seconds, until
 
 from shardboard.agent import enrol, machine
 from shardboard.agent.app import create_app, tls_options
@@ -128,15 +128,15 @@ async def test_a_shard_that_died_is_seen_at_once(agent: NodeRef, agents: HttpAge
 
 async def test_samples_arrive_each_second_and_again_from_where_one_was(agent: NodeRef, agents: HttpAgents) -> None:
     await agents.start(agent, request(lone(1)))
-    stream = agents.samples(agent, 0, "")
+    stream = seconds(agents.samples(agent, 0, ""))
     samples = [await anext(stream) for _ in range(2)]
     await stream.aclose()  # type: ignore[attr-defined]
     assert [sample.seq for sample in samples] == [1, 2]
     assert list(samples[1].shards) == [1]
-    async for sample in agents.samples(agent, samples[0].seq, samples[0].boot):
+    async for sample in seconds(agents.samples(agent, samples[0].seq, samples[0].boot)):
         assert sample == samples[1]
         break
-    async for sample in agents.samples(agent, samples[1].seq, "another boot"):
+    async for sample in seconds(agents.samples(agent, samples[1].seq, "another boot")):
         assert sample == samples[0]
         break
 
@@ -165,7 +165,7 @@ async def test_an_open_stream_does_not_keep_the_agent_from_stopping(
 ) -> None:
     async with asyncio.timeout(5):
         async with serving(root, authority) as node:
-            stream = agents.samples(node, 0, "")
+            stream = seconds(agents.samples(node, 0, ""))
             await anext(stream)
         with pytest.raises(AgentUnreachable, match="cannot be reached"):
             await exhaust(stream)

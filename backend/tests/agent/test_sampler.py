@@ -8,7 +8,7 @@ from pathlib import Path
 import hiredis
 import psutil
 import pytest
-from backend.tests.shards import Farm, ask, farm, lone, request, until
+from backend.tests.shards import Farm, ask, farm, lone, request, seconds, until
 
 from shardboard.agent import sampler as sampling
 from shardboard.agent.contract import NODE_FIELDS, RING_SECONDS, SHARD_FIELDS, Sample
@@ -253,9 +253,10 @@ async def test_one_bad_second_does_not_end_the_watch(watched: Watched, monkeypat
     assert len(attempts) == 2
 
 
-async def first(count: int, samples: AsyncIterator[Sample]) -> AsyncIterator[Sample]:
+async def first(count: int, samples: AsyncIterator[Sample | None]) -> AsyncIterator[Sample]:
+    known = seconds(samples)
     for _ in range(count):
-        yield await anext(samples)
+        yield await anext(known)
 
 
 @pytest.fixture
@@ -283,7 +284,7 @@ async def test_who_comes_back_gets_what_was_missed(full_ring: Sampler) -> None:
 
 
 async def test_who_is_up_to_date_waits_for_the_next(full_ring: Sampler) -> None:
-    following = full_ring.follow(125, full_ring._boot)
+    following = seconds(full_ring.follow(125, full_ring._boot))
     waiting = [
         asyncio.ensure_future(anext(following)),
         asyncio.ensure_future(numbers(full_ring, 125, full_ring._boot, 1)),

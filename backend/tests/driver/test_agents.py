@@ -10,6 +10,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from backend.tests.shards import seconds
 
 from shardboard.agent import enrol
 from shardboard.agent.contract import NODE_FIELDS, Sample
@@ -84,7 +85,7 @@ async def test_nobody_listens(agents: HttpAgents) -> None:
             await agents.facts(node)
         assert failure.value.reason.startswith(f"the agent of node 7 ({ADDRESS}:{node.port}) cannot be reached")
         with pytest.raises(AgentUnreachable):
-            await anext(agents.samples(node, 0, ""))
+            await anext(seconds(agents.samples(node, 0, "")))
 
 
 async def test_a_certificate_for_another_address(agents: HttpAgents, authority: Authority, tmp_path: Path) -> None:
@@ -103,7 +104,7 @@ async def test_no_answer_in_time(agents: HttpAgents, authority: Authority, tmp_p
 @pytest.mark.usefixtures("short")
 async def test_silence_ends_a_stream_of_samples(agents: HttpAgents, authority: Authority, tmp_path: Path) -> None:
     async with impostor(tmp_path, authority, http(SAMPLE + "\n", length=9999), holds_on=True) as node:
-        stream = agents.samples(node, 0, "")
+        stream = seconds(agents.samples(node, 0, ""))
         assert (await anext(stream)).seq == 1
         with pytest.raises(AgentUnreachable, match="does not answer in time"):
             await anext(stream)
@@ -115,7 +116,7 @@ def test_three_seconds_are_silence() -> None:
 
 async def test_a_stream_that_breaks_off(agents: HttpAgents, authority: Authority, tmp_path: Path) -> None:
     async with impostor(tmp_path, authority, http(SAMPLE + "\n", length=9999)) as node:
-        stream = agents.samples(node, 0, "")
+        stream = seconds(agents.samples(node, 0, ""))
         assert (await anext(stream)).seq == 1
         with pytest.raises(AgentUnreachable, match="cannot be reached"):
             await anext(stream)
@@ -129,7 +130,7 @@ async def test_a_refusal_is_permanent(agents: HttpAgents, authority: Authority, 
         assert refusal.value.reason == f"the agent of node 1 answered {status[:3]} to POST /shards/remove"
     async with impostor(tmp_path, authority, http("{}", status)) as node:
         with pytest.raises(AgentRefused, match=f"answered {status[:3]} to a request for samples"):
-            await anext(agents.samples(node, 0, ""))
+            await anext(seconds(agents.samples(node, 0, "")))
 
 
 @pytest.mark.parametrize("said", ["not json", "{}", json.dumps({"seq": 1}), '[{"uid": 1}]'])
@@ -141,7 +142,7 @@ async def test_another_release_is_refused_with_a_sentence(
         "facts": lambda node: agents.facts(node),
         "shards": lambda node: agents.shards(node),
         "remove": lambda node: agents.remove(node, [1]),
-        "samples": lambda node: anext(agents.samples(node, 0, "")),
+        "samples": lambda node: anext(seconds(agents.samples(node, 0, ""))),
     }
     for call in calls.values():
         async with impostor(tmp_path, authority, http(said + "\n")) as node:

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import pytest
-
 from backend.tests.reconcilers.loops import (
     ADMIN,
     Gate,
@@ -22,6 +21,7 @@ from backend.tests.reconcilers.loops import (
     told,
 )
 from backend.tests.shards import until
+
 from shardboard.agent.contract import CommandResult, ShardCommand
 from shardboard.console import Console
 from shardboard.driver.fake import FakeAgents
@@ -244,7 +244,7 @@ class TestKilledConsole:
 
     async def test_creating(self, console: Console, agents: FakeAgents) -> None:
         async def order(step: int) -> int:
-            return await create(console, f"db{step}", shards_count=2, memory_size=10_000_000)
+            return await create(console, f"db{step}", shards_count=2, memory_size=20_000_000)
 
         async def done(uid: int) -> Bdb:
             return await reach(console, uid, "active")
@@ -257,7 +257,7 @@ class TestKilledConsole:
 
     async def test_deleting(self, console: Console, agents: FakeAgents) -> None:
         async def order(step: int) -> int:
-            uid = await created(console, f"db{step}", sharding=False, shards_count=1, memory_size=10_000_000)
+            uid = await created(console, f"db{step}", sharding=False, shards_count=1, memory_size=20_000_000)
             async with console.store.begin() as session:
                 await service.delete(session, uid, ADMIN)
             return uid

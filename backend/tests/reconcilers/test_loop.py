@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from backend.tests.shards import until
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.tests.shards import until
 from shardboard.console import Console
 from shardboard.errors import AgentRefused, AgentUnreachable
 from shardboard.reconcilers import loop as loops

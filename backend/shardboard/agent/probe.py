@@ -1,0 +1,22 @@
+"""Does a shard of another node answer? Asked when the console has lost sight of that node."""
+
+import asyncio
+
+from shardboard.agent.contract import PROBE_SECONDS
+
+
+async def answers(address: str, port: int) -> bool:
+    """Whether the engine replies anything to PING in time: an error reply (it wants a password) is a sign of life, too.
+
+    An accepted connection alone is none: the kernel accepts for a process that is frozen.
+    """
+    try:
+        async with asyncio.timeout(PROBE_SECONDS):
+            reader, writer = await asyncio.open_connection(address, port)
+            try:
+                writer.write(b"PING\r\n")
+                return bool(await reader.read(1))
+            finally:
+                writer.close()
+    except (OSError, TimeoutError):
+        return False
