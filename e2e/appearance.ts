@@ -1,0 +1,57 @@
+/** Looks at a page in both themes and two widths: accessibility, and a picture for people to look at. */
+import { AxeBuilder } from '@axe-core/playwright';
+import { expect, type Page } from '@playwright/test';
+
+const SCREENSHOTS = new URL('./screenshots/', import.meta.url).pathname;
+const THEMES = ['light', 'dark'] as const;
+const SIZES = [
+  { width: 1440, height: 900 },
+  { width: 800, height: 900 },
+];
+const SERIOUS = ['serious', 'critical'];
+
+export async function examine(page: Page, name: string): Promise<void> {
+  for (const theme of THEMES) {
+    await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
+    for (const size of SIZES) {
+      await page.setViewportSize(size);
+      await drawn(page);
+      await page.screenshot({ path: `${SCREENSHOTS}${name}-${theme}-${size.width}.png` });
+    }
+    await page.setViewportSize({ width: 1440, height: 900 });
+    expect(await violations(page), `${name}, ${theme}`).toEqual([]);
+  }
+  await whole(page, name);
+}
+
+/** What does not fit on one screen, too. */
+async function whole(page: Page, name: string): Promise<void> {
+  const hidden = await page
+    .locator('#content')
+    .evaluateAll(([main]) => (main ? main.scrollHeight - main.clientHeight : 0));
+  if (hidden < 40) return;
+  await page.emulateMedia({ colorScheme: 'light' });
+  await page.setViewportSize({ width: 1440, height: 900 + hidden });
+  await drawn(page);
+  await page.screenshot({ path: `${SCREENSHOTS}${name}-light-whole.png` });
+}
+
+/** Two frames later everything has reacted to its new size and theme. */
+async function drawn(page: Page): Promise<void> {
+  await page.evaluate(
+    () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))),
+  );
+}
+
+async function violations(page: Page): Promise<string[]> {
+  const { violations: found } = await new AxeBuilder({ page })
+    // There are no frames to join, so there is no need for a second browser page each time.
+    .setLegacyMode(true)
+    .analyze();
+  return found
+    .filter(({ impact }) => SERIOUS.includes(impact ?? ''))
+    .map(({ id, impact, help, nodes }) => {
+      const where = nodes.slice(0, 3).map(({ target }) => target.join(' '));
+      return `${impact} ${id}: ${help}, at ${where.join(' | ')}`;
+    });
+}

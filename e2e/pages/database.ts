@@ -1,0 +1,85 @@
+/** One database: header, charts, placement, deletion. */
+import { expect, type Locator, type Page } from '@playwright/test';
+
+export interface PlacedShard {
+  uid: string;
+  role: string;
+  slots: string;
+  node: string;
+}
+
+export class DatabasePage {
+  /** The state beside the name. */
+  readonly state: Locator;
+  readonly cells: Locator;
+  readonly slotBar: Locator;
+
+  constructor(private readonly page: Page) {
+    const main = page.getByRole('main');
+    this.state = main.locator('h1 + [data-tone]');
+    this.cells = main.getByRole('button', { name: /^redis:\d+/ });
+    this.slotBar = main.getByRole('img', { name: /hash slots/ });
+  }
+
+  async open(uid: number, tab: 'metrics' | 'shards' | 'configuration' | 'events'): Promise<void> {
+    await this.page.goto(`/databases/${uid}/${tab}`);
+  }
+
+  async tab(name: 'Metrics' | 'Shards' | 'Configuration' | 'Events'): Promise<void> {
+    const tabs = this.page.getByRole('navigation', { name: 'Database' });
+    await tabs.getByRole('link', { name }).click();
+  }
+
+  chart(title: string): Locator {
+    return this.page.getByRole('region', { name: title, exact: true });
+  }
+
+  /** A figure of the legend under a chart. */
+  figure(title: string, series: string, column: 'min' | 'avg' | 'max' | 'last'): Locator {
+    const row = this.chart(title).getByRole('row').filter({ hasText: series });
+    return row.locator(`[data-column="${column}"]`);
+  }
+
+  /** The samples behind a chart, by the page's own export: seconds, and per series a number or null. */
+  async csv(title: string): Promise<{ second: number; values: (number | null)[] }[]> {
+    await this.chart(title)
+      .getByRole('button', { name: `Options of ${title}` })
+      .click();
+    await this.page.getByRole('menuitem', { name: 'Copy as CSV' }).click();
+    await expect(this.chart(title).getByRole('button', { name: 'CSV copied' })).toBeVisible();
+    const text = await this.page.evaluate(() => navigator.clipboard.readText());
+    await expect(
+      this.chart(title).getByRole('button', { name: `Options of ${title}` }),
+    ).toBeVisible();
+    return text
+      .split('\n')
+      .slice(1)
+      .map((line) => {
+        const [time = '', ...values] = line.split(',');
+        return {
+          second: Date.parse(time) / 1000,
+          values: values.map((value) => (value === '' ? null : Number(value))),
+        };
+      });
+  }
+
+  async placed(): Promise<PlacedShard[]> {
+    // What a screen reader is told, without the live number beside it.
+    const texts = await this.cells.locator('.sr-only').allTextContents();
+    const uids = await this.cells.evaluateAll((cells) =>
+      cells.map((cell) => (cell as HTMLElement).dataset.shard ?? ''),
+    );
+    return texts.map((text, index) => {
+      const match = /(primary|replica) of slots (.+?) on node (\d+)/.exec(text);
+      if (!match) throw new Error(`a cell that does not say what it is: ${text}`);
+      const [, role = '', slots = '', node = ''] = match;
+      return { uid: uids[index] ?? '', role, slots, node };
+    });
+  }
+
+  async askToDelete(): Promise<Locator> {
+    await this.page.getByRole('button', { name: 'Database actions' }).click();
+    await this.page.getByRole('menuitem', { name: 'Delete…' }).click();
+    return this.page.getByRole('dialog', { name: /^Delete/ });
+  }
+}

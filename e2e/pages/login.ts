@@ -1,0 +1,26 @@
+/** The way in. */
+import type { Locator, Page } from '@playwright/test';
+
+export class LoginPage {
+  readonly user: Locator;
+  readonly password: Locator;
+  readonly submit: Locator;
+  readonly error: Locator;
+
+  constructor(private readonly page: Page) {
+    this.user = page.getByLabel('User');
+    this.password = page.getByRole('textbox', { name: 'Password' });
+    this.submit = page.getByRole('button', { name: 'Sign in' });
+    this.error = page.getByRole('alert');
+  }
+
+  async open(): Promise<void> {
+    await this.page.goto('/login');
+  }
+
+  async signIn(user: string, password: string): Promise<void> {
+    await this.user.fill(user);
+    await this.password.fill(password);
+    await this.submit.click();
+  }
+}

@@ -1,0 +1,38 @@
+/** One Chromium, one worker, no second chances: what fails once is a bug of the page or of the test. */
+import { execFileSync } from 'node:child_process';
+import { defineConfig } from '@playwright/test';
+
+/** The system's browser; none is ever downloaded. */
+function chromium(): string {
+  if (process.env.CHROMIUM) return process.env.CHROMIUM;
+  return execFileSync('sh', ['-c', 'command -v chromium'], { encoding: 'utf8' }).trim();
+}
+
+export default defineConfig({
+  testDir: 'tests',
+  outputDir: 'results/traces',
+  globalSetup: './global-setup.ts',
+  workers: 1,
+  fullyParallel: false,
+  retries: 0,
+  forbidOnly: true,
+  reporter: 'list',
+  timeout: 60_000,
+  // Generous, because the real stack may share its processors with much else; a passing test never waits this long.
+  expect: { timeout: 15_000 },
+  use: {
+    viewport: { width: 1440, height: 900 },
+    trace: 'retain-on-failure',
+    timezoneId: 'America/New_York',
+    locale: 'en-US',
+    permissions: ['clipboard-read', 'clipboard-write'],
+    launchOptions: {
+      executablePath: chromium(),
+      args: process.getuid?.() === 0 ? ['--no-sandbox'] : [],
+    },
+  },
+  projects: [
+    { name: 'pages', testMatch: '*.spec.ts' },
+    { name: 'bench', testMatch: '*.bench.ts', timeout: 180_000 },
+  ],
+});

@@ -1,0 +1,46 @@
+/** Databases over REST, for tests whose subject is something else. */
+import { type APIRequestContext, expect } from '@playwright/test';
+
+export interface Bdb {
+  uid: number;
+  name: string;
+  status: string;
+  status_detail: string;
+  shards_count: number;
+  memory_size: number;
+  shards_in_sync: number;
+  shards_total: number;
+  endpoints: { addr: string[]; port: number }[];
+}
+
+export interface Shard {
+  uid: string;
+  bdb_uid: number;
+  node_uid: string;
+  role: string;
+}
+
+export async function bdbNamed(api: APIRequestContext, name: string): Promise<Bdb> {
+  const list = (await (await api.get('/v1/bdbs')).json()) as Bdb[];
+  const found = list.find((bdb) => bdb.name === name);
+  if (!found) throw new Error(`there is no database ${name}`);
+  return found;
+}
+
+export async function shardsOf(api: APIRequestContext, bdb: number): Promise<Shard[]> {
+  const list = (await (await api.get('/v1/shards')).json()) as Shard[];
+  return list.filter((shard) => shard.bdb_uid === bdb);
+}
+
+/** A database of one shard, active. */
+export async function createSmall(api: APIRequestContext, name: string): Promise<Bdb> {
+  const reply = await api.post('/v1/bdbs', { data: { name, memory_size: 100_000_000 } });
+  expect(reply.status(), await reply.text()).toBe(200);
+  await expect.poll(async () => (await bdbNamed(api, name)).status).toBe('active');
+  return bdbNamed(api, name);
+}
+
+export async function remove(api: APIRequestContext, uid: number): Promise<void> {
+  await api.delete(`/v1/bdbs/${uid}`);
+  await expect.poll(async () => (await api.get(`/v1/bdbs/${uid}`)).status()).toBe(404);
+}

@@ -1,0 +1,186 @@
+"""The real stack behind the browser tests: console, three agents, a live database, and a hand to break parts of it.
+
+Prints one line of JSON when everything runs, then carries out one command per connection to a Unix socket. Ends, with all
+it started, shards too, on SIGTERM, Ctrl-C or when its standard input closes, which it does when the test runner dies.
+"""
+
+import fcntl
+import hashlib
+import json
+import os
+import select
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from shardboard.demo import DATABASE
+from shardboard.local import LocalCluster, LocalError, ok, private_cluster
+
+HERE = Path(__file__).resolve().parent
+LOGS = HERE / "results" / "logs"
+OPS_PER_SECOND = 1500
+NODES = 3
+
+
+class Stack:
+    """The cluster under test, and beside it, once asked for, an empty console that no node has joined."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._cluster = private_cluster(directory / "cluster", nodes=NODES)
+        self._empty = private_cluster(directory / "empty", nodes=0)
+
+    def start(self) -> dict[str, Any]:
+        """Everything up; what a test needs to know about it."""
+        self._cluster.start_console()
+        self._cluster.start_agents()
+        uid = ok(self._cluster.api.post("/v1/bdbs", json=DATABASE))["uid"]
+        self._cluster.until(lambda: self._is_well(uid), "the database does not become active")
+        self._traffic(uid, OPS_PER_SECOND)
+        return {**self._about(self._cluster), "bdb": uid, "addresses": list(self._cluster.addresses)}
+
+    def stop(self) -> None:
+        for cluster in (self._cluster, self._empty):
+            cluster.stop()
+            cluster.kill_shards()
+
+    def do(self, name: str, *arguments: str) -> Any:
+        """Carry out one command of a test."""
+        commands: dict[str, Callable[..., Any]] = {
+            "kill-console": lambda: self._kill("console"),
+            "start-console": self._cluster.start_console,
+            "kill-agent": lambda node: self._kill(self._cluster.addresses[int(node) - 1]),
+            "start-agents": self._cluster.start_agents,
+            "kill-shard": self._kill_shard,
+            "shards-alive": lambda: len(self._engines()),
+            "start-traffic": lambda uid, rate: self._traffic(int(uid), int(rate)),
+            "stop-traffic": lambda uid: self._kill(f"traffic-{uid}"),
+            "start-empty": self._start_empty,
+        }
+        return commands[name](*arguments)
+
+    def _start_empty(self) -> dict[str, Any]:
+        if not self._empty.children:
+            self._empty.start_console()
+        return self._about(self._empty)
+
+    def _about(self, cluster: LocalCluster) -> dict[str, Any]:
+        user, password = cluster.login
+        return {"url": cluster.http_url, "https_url": cluster.url, "user": user, "password": password}
+
+    def _is_well(self, uid: int) -> bool:
+        bdb = ok(self._cluster.api.get(f"/v1/bdbs/{uid}"))
+        if bdb["status"] == "creation-failed":
+            raise LocalError(f"the database could not be created: {bdb['status_detail']}")
+        return bool(bdb["status"] == "active" and bdb["shards_in_sync"] == bdb["shards_total"])
+
+    def _traffic(self, uid: int, rate: int) -> None:
+        endpoint = ok(self._cluster.api.get(f"/v1/bdbs/{uid}"))["endpoints"][0]
+        arguments = [endpoint["addr"][0], str(endpoint["port"]), str(rate)]
+        self._cluster.spawn(f"traffic-{uid}", arguments, module="shardboard.demo_traffic")
+
+    def _kill(self, name: str) -> None:
+        child = self._cluster.children.pop(name)
+        child.kill()
+        child.wait()
+
+    def _engines(self) -> list[psutil.Process]:
+        """The shards of this stack: processes that work in a directory of its."""
+        found = []
+        for process in psutil.process_iter(["name"]):
+            try:
+                if process.info["name"] == "valkey-server" and Path(process.cwd()).is_relative_to(self._directory):
+                    found.append(process)
+            except psutil.Error:
+                continue  # it ended, or is not ours to look at
+        return found
+
+    def _kill_shard(self, uid: str) -> None:
+        def pid() -> int:
+            found: int = ok(self._cluster.api.get(f"/v1/shards/{uid}")).get("pid", 0)
+            return found
+
+        self._cluster.until(lambda: pid() > 0, f"the process of shard {uid} is not known")
+        next(process for process in self._engines() if process.pid == pid()).kill()
+
+    def keep_logs(self) -> None:
+        shutil.rmtree(LOGS, ignore_errors=True)
+        for cluster in (self._cluster, self._empty):
+            if (cluster.directory / "logs").is_dir():
+                shutil.copytree(cluster.directory / "logs", LOGS / cluster.directory.name)
+
+
+def forget_earlier_run(directory: Path) -> None:
+    """A runner that was killed together with its stack leaves processes; their directory tells which."""
+    for name in ("cluster", "empty"):
+        if (directory / name).is_dir():
+            left = private_cluster(directory / name, nodes=0)
+            left.end_leftovers()
+            left.kill_shards()
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(mode=0o700)
+
+
+def serve(stack: Stack, listener: socket.socket) -> None:
+    """One command per connection, one line each way, until standard input closes."""
+    while True:
+        ready, _, _ = select.select([sys.stdin, listener], [], [])
+        if sys.stdin in ready and not os.read(sys.stdin.fileno(), 1024):
+            return
+        if listener not in ready:
+            continue
+        connection, _ = listener.accept()
+        with connection, connection.makefile("rw") as lines:
+            words = lines.readline().split()
+            try:
+                answer = {"result": stack.do(*words)}
+            except Exception as error:  # the test that asked is told, and fails
+                answer = {"error": f"{' '.join(words)}: {error!r}"}
+            lines.write(json.dumps(answer) + "\n")
+
+
+def interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def main() -> int:
+    # The directory is this checkout's own and short: Unix sockets allow paths of about a hundred characters.
+    directory = Path(tempfile.gettempdir()) / f"sb-e2e-{hashlib.sha256(bytes(HERE)).hexdigest()[:10]}"
+    with Path(f"{directory}.lock").open("w") as lock, socket.socket(socket.AF_UNIX) as listener:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print("The browser tests of this checkout run already.", file=sys.stderr)
+            return 1
+        signal.signal(signal.SIGTERM, interrupt)
+        forget_earlier_run(directory)
+        stack = Stack(directory)
+        try:
+            about = stack.start()
+            listener.bind(str(directory / "control"))
+            listener.listen()
+            print(json.dumps({**about, "control": str(directory / "control")}), flush=True)
+            serve(stack, listener)
+        except LocalError as error:
+            print(f"The stack did not come up: {error}", file=sys.stderr)
+            return 1
+        except KeyboardInterrupt:
+            pass
+        finally:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, signal.SIG_IGN)  # the second Ctrl-C must not leave half of it running
+            stack.stop()
+            stack.keep_logs()
+            shutil.rmtree(directory, ignore_errors=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

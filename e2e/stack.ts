@@ -1,0 +1,58 @@
+/** The tests' side of stack.py: where the stack is, and how to break it. */
+import net from 'node:net';
+
+export interface Console {
+  url: string;
+  https_url: string;
+  user: string;
+  password: string;
+}
+
+export interface StackInfo extends Console {
+  /** Uid of the database that always has traffic. */
+  bdb: number;
+  addresses: string[];
+  control: string;
+}
+
+const VARIABLE = 'SHARDBOARD_E2E_STACK';
+
+export function publish(info: StackInfo): void {
+  process.env[VARIABLE] = JSON.stringify(info);
+}
+
+/** Known once the global set-up has run. */
+export function stackInfo(): StackInfo {
+  const text = process.env[VARIABLE];
+  if (!text) throw new Error('the stack has not been started');
+  return JSON.parse(text) as StackInfo;
+}
+
+function command(...words: (string | number)[]): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    let answer = '';
+    const socket = net.connect(stackInfo().control, () => socket.write(`${words.join(' ')}\n`));
+    socket.setEncoding('utf8');
+    socket.on('data', (part) => {
+      answer += part;
+    });
+    socket.on('error', reject);
+    socket.on('end', () => {
+      const { result, error } = JSON.parse(answer) as { result?: unknown; error?: string };
+      if (error) reject(new Error(error));
+      else resolve(result);
+    });
+  });
+}
+
+export const stack = {
+  killConsole: () => command('kill-console'),
+  startConsole: () => command('start-console'),
+  killAgent: (node: number) => command('kill-agent', node),
+  startAgents: () => command('start-agents'),
+  killShard: (uid: string) => command('kill-shard', uid),
+  shardsAlive: () => command('shards-alive') as Promise<number>,
+  startTraffic: (bdb: number, rate: number) => command('start-traffic', bdb, rate),
+  stopTraffic: (bdb: number) => command('stop-traffic', bdb),
+  startEmpty: () => command('start-empty') as Promise<Console>,
+};

@@ -1,0 +1,171 @@
+/** Every page, light and dark, wide and narrow: no serious accessibility violation, and a screenshot. */
+import type { Page } from '@playwright/test';
+import { examine } from '../appearance.ts';
+import { expect, SIGNED_OUT, signIn, test } from '../fixtures.ts';
+import { DatabasePage } from '../pages/database.ts';
+import { Frame } from '../pages/frame.ts';
+import { createSmall, remove, shardsOf } from '../rest.ts';
+import { stack, stackInfo } from '../stack.ts';
+
+interface Look {
+  name: string;
+  path: (bdb: number) => string;
+  /** Resolves when the page shows what it is about. */
+  ready: (page: Page) => Promise<void>;
+}
+
+// Screenshots are taken anyway; recording every change of these live pages would cost as much as all the rest.
+test.use({ trace: 'off' });
+
+const figures = async (page: Page) => {
+  const last = page.locator('[data-column="last"]');
+  await expect(last.first()).not.toHaveText('–');
+};
+const rows = (label: string) => async (page: Page) => {
+  const table = page.getByRole('table', { name: label });
+  await expect(table.getByRole('cell').nth(1)).toBeVisible();
+};
+const shown = (text: string | RegExp) => async (page: Page) => {
+  await expect(page.getByText(text).first()).toBeVisible();
+};
+const cells = async (page: Page) => {
+  const values = page.locator('[data-shard] [data-value]');
+  await expect(values).toHaveCount(12);
+  await expect(values.first()).not.toHaveText('–');
+};
+
+const LOOKS: Look[] = [
+  { name: 'overview', path: () => '/', ready: figures },
+  { name: 'databases', path: () => '/databases', ready: rows('Databases') },
+  { name: 'create', path: () => '/databases/new', ready: shown('What will be made') },
+  { name: 'metrics', path: (bdb) => `/databases/${bdb}/metrics`, ready: figures },
+  {
+    name: 'metrics-shards',
+    path: (bdb) => `/databases/${bdb}/metrics?by=shards`,
+    ready: shown('Farthest from the median first'),
+  },
+  {
+    name: 'metrics-top-shards',
+    path: (bdb) => `/databases/${bdb}/metrics?by=shards&view=top`,
+    ready: figures,
+  },
+  { name: 'shards', path: (bdb) => `/databases/${bdb}/shards`, ready: cells },
+  {
+    name: 'configuration',
+    path: (bdb) => `/databases/${bdb}/configuration`,
+    ready: shown('High availability'),
+  },
+  { name: 'database-events', path: (bdb) => `/databases/${bdb}/events`, ready: rows('Events') },
+  { name: 'nodes', path: () => '/nodes', ready: rows('Nodes') },
+  { name: 'node', path: () => '/nodes/1', ready: figures },
+  { name: 'events', path: () => '/events', ready: rows('Events') },
+  { name: 'no-such-page', path: () => '/nowhere', ready: shown('There is no such page') },
+  {
+    name: 'no-such-database',
+    path: () => '/databases/999/metrics',
+    ready: shown(/no database 999/),
+  },
+];
+
+for (const { name, path, ready } of LOOKS) {
+  test(name, async ({ page }) => {
+    await page.goto(path(stackInfo().bdb));
+    await ready(page);
+    await examine(page, name);
+  });
+}
+
+test('a shard in detail', async ({ page, api }) => {
+  const { bdb } = stackInfo();
+  const shard = (await shardsOf(api, bdb)).find(({ role }) => role === 'slave');
+  await page.goto(`/databases/${bdb}/shards?shard=${shard?.uid}`);
+  await expect(new Frame(page).dialog(`redis:${shard?.uid}`)).toContainText('In sync');
+  await figures(page);
+  await examine(page, 'shard');
+});
+
+test('what opens above a page', async ({ page }) => {
+  const frame = new Frame(page);
+  const database = new DatabasePage(page);
+  await database.open(stackInfo().bdb, 'configuration');
+  await expect(database.state).toHaveText('Active');
+  await page.keyboard.press('?');
+  await expect(frame.dialog('Keyboard shortcuts')).toBeVisible();
+  await examine(page, 'shortcuts');
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('/');
+  await expect(page.getByRole('listbox', { name: 'Results' })).toContainText('demo');
+  await examine(page, 'search');
+  await page.keyboard.press('Escape');
+  await database.askToDelete();
+  await examine(page, 'delete');
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: 'Edit' }).click();
+  await expect(page.getByRole('button', { name: 'Save' })).toBeVisible();
+  await examine(page, 'edit');
+  await frame.goTo('Nodes');
+  await page.getByRole('button', { name: 'Add node' }).click();
+  await expect(frame.dialog('Add node')).toContainText('--token');
+  await examine(page, 'add-node');
+});
+
+test('a form with mistakes', async ({ page }) => {
+  await page.goto('/databases/new');
+  await page.getByRole('button', { name: 'Add tag' }).click();
+  await page.getByRole('main').getByLabel('Port', { exact: true }).fill('1');
+  await page.getByRole('button', { name: 'Create database' }).click();
+  await expect(page.getByText('Please look at the marked fields')).toBeVisible();
+  await examine(page, 'create-mistakes');
+});
+
+test('a dead shard', async ({ page, api }) => {
+  const { uid } = await createSmall(api, 'fragile');
+  try {
+    const [shard] = await shardsOf(api, uid);
+    await stack.killShard(shard?.uid ?? '');
+    await page.goto('/');
+    await expect(new Frame(page).heading(/is down/)).toBeVisible();
+    await figures(page);
+    await examine(page, 'overview-trouble');
+    await page.goto(`/databases/${uid}/shards`);
+    await expect(new DatabasePage(page).cells).toHaveAttribute('data-severity', 'broken');
+    await examine(page, 'shards-trouble');
+  } finally {
+    await remove(api, uid);
+  }
+});
+
+test.describe('signed out', () => {
+  test.use({ storageState: SIGNED_OUT });
+
+  test('login', async ({ page }) => {
+    await page.goto('/login');
+    await expect(page.getByRole('button', { name: 'Sign in' })).toBeVisible();
+    await examine(page, 'login');
+    await page.getByLabel('User').fill('nobody');
+    await page.getByRole('textbox', { name: 'Password' }).fill('wrong');
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await expect(page.getByRole('alert')).toBeVisible();
+    await examine(page, 'login-refused');
+  });
+});
+
+test('an empty cluster', async ({ browser }) => {
+  const { url, user, password } = await stack.startEmpty();
+  const session = await signIn(url, user, password);
+  const context = await browser.newContext({ baseURL: url, storageState: session });
+  const page = await context.newPage();
+  await page.goto('/');
+  await expect(page.getByText('No database yet')).toBeVisible();
+  await examine(page, 'empty-overview');
+  await page.goto('/databases');
+  await expect(page.getByText('No database yet')).toBeVisible();
+  await examine(page, 'empty-databases');
+  await page.goto('/nodes');
+  await expect(page.getByText('No node has joined yet')).toBeVisible();
+  await examine(page, 'empty-nodes');
+  await page.goto('/databases/new');
+  await expect(page.getByText('No node can take shards')).toBeVisible();
+  await examine(page, 'empty-create');
+  await context.close();
+});

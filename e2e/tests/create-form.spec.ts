@@ -1,0 +1,87 @@
+/** Mistakes in the create form are shown where they were made, and its curl line works as printed. */
+import { execFileSync } from 'node:child_process';
+import { expect, test } from '../fixtures.ts';
+import { CreatePage } from '../pages/create.ts';
+import { bdbNamed } from '../rest.ts';
+import { stackInfo } from '../stack.ts';
+
+test('mistakes are marked on their fields before anything is sent', async ({ page, api }) => {
+  const form = new CreatePage(page);
+  const sent: string[] = [];
+  page.on('request', (request) => request.method() === 'POST' && sent.push(request.url()));
+  const taken = (await bdbNamed(api, 'demo')).endpoints[0]?.port;
+  await form.open();
+  await form.submit.click();
+  await expect(form.name).toHaveAccessibleDescription(/Give it a name/);
+  await expect(form.name).toBeFocused();
+
+  await form.name.fill('two words');
+  await expect(form.name).toHaveAccessibleDescription(/Only letters, digits and hyphens/);
+  await form.name.fill('x'.repeat(64));
+  await expect(form.name).toHaveAccessibleDescription(/At most 63 characters; this has 64/);
+  await form.port.fill('9999');
+  await expect(form.port).toHaveAccessibleDescription(/from 10000 to 19999/);
+  await form.port.fill('10050');
+  await expect(form.port).toHaveAccessibleDescription(/10050 is reserved/);
+  await form.port.fill(String(taken));
+  await expect(form.port).toHaveAccessibleDescription(/belongs to another database/);
+  await form.memory.fill('-1');
+  await expect(form.memory).toHaveAccessibleDescription(/greater than zero/);
+  await form.sharding.click();
+  await form.shards.fill('513');
+  await expect(form.shards).toHaveAccessibleDescription(/from 1 to 512/);
+
+  await form.submit.click();
+  await expect(page.getByText('Please look at the marked fields')).toBeVisible();
+  expect(sent).toEqual([]);
+});
+
+test('what only the console can know comes back on its field', async ({ page, api }) => {
+  const form = new CreatePage(page);
+  await form.open();
+  await form.name.fill('too-small');
+  await form.memory.fill('1');
+  await form.memoryUnit.selectOption('MiB');
+  await form.clusterApi.click();
+  await form.shards.fill('64');
+  await form.submit.click();
+  await expect(form.memory).toHaveAccessibleDescription(/shared by 64 shards/);
+  await expect(form.memory).toHaveAttribute('aria-invalid', 'true');
+  await expect(page).toHaveURL(/\/databases\/new$/);
+  const list = (await (await api.get('/v1/bdbs')).json()) as { name: string }[];
+  expect(list.map(({ name }) => name)).toEqual(['demo']);
+
+  await form.memory.fill('2000');
+  await expect(form.memory).not.toHaveAttribute('aria-invalid', 'true');
+});
+
+test('the curl line does what the form would do', async ({ page }) => {
+  const form = new CreatePage(page);
+  await form.open();
+  await form.name.fill('by-curl');
+  await form.clusterApi.click();
+  await form.shards.fill('12');
+  await form.replication.click();
+  await form.password.fill('sesame');
+  await page.getByRole('button', { name: 'Copy curl command' }).click();
+  const line = await page.evaluate(() => navigator.clipboard.readText());
+  expect(line).toBe(await form.curl.textContent());
+  expect(line).not.toContain('sesame');
+
+  const { user, password } = stackInfo();
+  const dry = line
+    .replace('<user>:<password>', `${user}:${password}`)
+    .replace('<database password>', 'sesame')
+    .replace('/v1/bdbs ', '/v1/bdbs?dry_run=true ');
+  const reply = JSON.parse(
+    execFileSync('sh', ['-c', dry], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }),
+  );
+  expect(reply).toMatchObject({
+    name: 'by-curl',
+    shards_count: 12,
+    replication: true,
+    oss_cluster: true,
+    shards_placement: 'sparse',
+    memory_size: 2 ** 30,
+  });
+});

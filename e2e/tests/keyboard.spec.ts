@@ -1,0 +1,135 @@
+/** Everything by keyboard: shortcuts, the order of the Tab key, and the reader's own settings. */
+import type { Page } from '@playwright/test';
+import { expect, SIGNED_OUT, test } from '../fixtures.ts';
+import { CreatePage } from '../pages/create.ts';
+import { DatabasesPage } from '../pages/databases.ts';
+import { Frame } from '../pages/frame.ts';
+import { LoginPage } from '../pages/login.ts';
+import { stackInfo } from '../stack.ts';
+
+/** Accessible names of what Tab reaches, from the focused element on. */
+async function tabStops(page: Page, count: number): Promise<string[]> {
+  const names: string[] = [];
+  for (let stop = 0; stop < count; stop += 1) {
+    await page.keyboard.press('Tab');
+    names.push(
+      await page.evaluate(() => {
+        const element = document.activeElement;
+        const label = (element as HTMLInputElement | null)?.labels?.[0];
+        const text = label?.innerText ?? element?.textContent ?? '';
+        return (element?.getAttribute('aria-label') ?? text).split('\n')[0]?.trim() ?? '';
+      }),
+    );
+  }
+  return names;
+}
+
+test('shortcuts jump, search, pause and explain themselves', async ({ page }) => {
+  const frame = new Frame(page);
+  await page.goto('/');
+  await expect(frame.heading(/well/)).toBeVisible();
+  await page.keyboard.press('g');
+  await page.keyboard.press('d');
+  await expect(page).toHaveURL(/\/databases$/);
+  await expect(frame.heading('Databases')).toBeVisible();
+  await page.keyboard.press('g');
+  await page.keyboard.press('n');
+  await expect(page).toHaveURL(/\/nodes$/);
+  await page.keyboard.press('g');
+  await page.keyboard.press('e');
+  await expect(page).toHaveURL(/\/events$/);
+
+  await page.keyboard.press('l');
+  await expect(frame.live).toHaveText('Paused');
+  await page.keyboard.press('l');
+  await expect(frame.live).toHaveText('Live');
+
+  await page.keyboard.press('?');
+  const help = frame.dialog('Keyboard shortcuts');
+  await expect(help).toContainText('Go to databases');
+  await page.keyboard.press('Escape');
+  await expect(help).toHaveCount(0);
+
+  await page.keyboard.press('/');
+  const search = page.getByRole('combobox', { name: /Search/ });
+  await expect(search).toBeFocused();
+  await search.pressSequentially('demo');
+  await expect(page.getByRole('listbox', { name: 'Results' })).toContainText('demo');
+  await page.keyboard.press('Enter');
+  await expect(frame.heading('demo')).toBeVisible();
+});
+
+test('a shortcut is a letter while somebody types', async ({ page }) => {
+  const form = new CreatePage(page);
+  await form.open();
+  await form.name.pressSequentially('gd-l');
+  await expect(form.name).toHaveValue('gd-l');
+  await expect(page).toHaveURL(/\/databases\/new$/);
+});
+
+test('a row of the table opens by keyboard, tabs follow the form', async ({ page }) => {
+  const databases = new DatabasesPage(page);
+  await databases.open();
+  await databases.row('demo').getByRole('link', { name: 'demo', exact: true }).focus();
+  await page.keyboard.press('Enter');
+  await expect(page).toHaveURL(/\/databases\/\d+\/metrics/);
+
+  const form = new CreatePage(page);
+  await form.open();
+  await form.name.focus();
+  expect(await tabStops(page, 6)).toEqual([
+    'Port',
+    'Add tag',
+    'Memory limit',
+    'Memory unit',
+    'Eviction policy',
+    'Replication',
+  ]);
+});
+
+test('the first Tab offers to skip the navigation', async ({ page }) => {
+  await page.goto('/databases');
+  await expect(new DatabasesPage(page).row('demo')).toBeVisible();
+  expect(await tabStops(page, 1)).toEqual(['Skip to content']);
+  await page.keyboard.press('Enter');
+  await expect(page.getByRole('main')).toBeFocused();
+});
+
+test('the theme and the time zone are remembered', async ({ page }) => {
+  const frame = new Frame(page);
+  const scheme = page.locator('html');
+  await page.goto('/events');
+  await frame.chooseTheme('Dark');
+  await expect(scheme).toHaveAttribute('data-mantine-color-scheme', 'dark');
+  await page.reload();
+  await expect(scheme).toHaveAttribute('data-mantine-color-scheme', 'dark');
+  await frame.chooseTheme('Light');
+  await expect(scheme).toHaveAttribute('data-mantine-color-scheme', 'light');
+
+  const time = page.getByRole('table', { name: 'Events' }).getByRole('cell').first();
+  const local = await time.textContent();
+  expect(local).not.toContain('UTC');
+  await frame.chooseZone('UTC');
+  await expect(time).toContainText('UTC');
+  await expect(time).not.toHaveText(`${local} UTC`);
+  await page.reload();
+  await expect(time).toContainText('UTC');
+});
+
+test.describe('signed out', () => {
+  test.use({ storageState: SIGNED_OUT });
+
+  test('one signs in by keyboard alone, and lands where one wanted to go', async ({ page }) => {
+    const login = new LoginPage(page);
+    const { user, password } = stackInfo();
+    await page.goto('/nodes');
+    await expect(login.user).toBeFocused();
+    await page.keyboard.type(user);
+    await page.keyboard.press('Tab');
+    await expect(login.password).toBeFocused();
+    await page.keyboard.type(password);
+    await page.keyboard.press('Enter');
+    await expect(page).toHaveURL(/\/nodes$/);
+    await expect(new Frame(page).heading('Nodes')).toBeVisible();
+  });
+});

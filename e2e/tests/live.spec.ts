@@ -1,0 +1,105 @@
+/** The page follows the cluster second by second, says so when something breaks, and recovers by itself. */
+import { expect, test } from '../fixtures.ts';
+import { watchStream } from '../frames.ts';
+import { DatabasePage } from '../pages/database.ts';
+import { DatabasesPage } from '../pages/databases.ts';
+import { Frame } from '../pages/frame.ts';
+import { NodesPage } from '../pages/nodes.ts';
+import { createSmall, remove, shardsOf } from '../rest.ts';
+import { stack, stackInfo } from '../stack.ts';
+
+const SAMPLES = 10;
+const LONGEST_GAP_MS = 2_000;
+
+test('a sample arrives at least every two seconds', async ({ page }) => {
+  const frames = await watchStream(page);
+  const arrivals = () =>
+    frames.filter(({ name, data }) => name === 'sample' && data.topic === 'cluster');
+  await page.goto('/');
+  await expect.poll(() => arrivals().length, { timeout: 30_000 }).toBeGreaterThan(SAMPLES);
+  const times = arrivals().map(({ received }) => received);
+  const gaps = times.slice(1).map((time, index) => time - (times[index] ?? time));
+  expect(Math.max(...gaps), `gaps: ${gaps.join(', ')} ms`).toBeLessThanOrEqual(LONGEST_GAP_MS);
+});
+
+test('the console is killed and restarted: a banner, a new connection, no missing second', async ({
+  page,
+}) => {
+  test.setTimeout(120_000);
+  const database = new DatabasePage(page);
+  const frame = new Frame(page);
+  await database.open(stackInfo().bdb, 'metrics');
+  await expect(database.figure('Throughput', 'Reads', 'last')).not.toHaveText('–');
+  const killed = Math.floor(Date.now() / 1000);
+  await stack.killConsole();
+  await expect(frame.banners).toContainText('Connection to the console lost');
+  await expect(frame.live).toHaveText('Lost');
+
+  await stack.startConsole();
+  await expect(frame.banners).not.toContainText('Connection to the console lost', {
+    timeout: 30_000,
+  });
+  await expect(frame.live).toHaveText('Live');
+  const back = Math.floor(Date.now() / 1000);
+  expect(back).toBeGreaterThan(killed);
+
+  const missing = async () => {
+    const rows = await database.csv('Throughput');
+    const during = rows.filter(({ second }) => second >= killed - 5 && second <= back);
+    expect(during.length).toBe(back - killed + 6);
+    return during.filter(({ values }) => values.includes(null)).map(({ second }) => second);
+  };
+  await expect.poll(missing, { message: 'seconds without a sample' }).toEqual([]);
+});
+
+test('an agent is killed: the page names the node, and is well again when it is back', async ({
+  page,
+}) => {
+  test.setTimeout(120_000);
+  const frame = new Frame(page);
+  const nodes = new NodesPage(page);
+  await nodes.open();
+  await expect(nodes.row(2)).toContainText('Active');
+  await stack.killAgent(2);
+  try {
+    await expect(nodes.row(2).locator('[data-tone="broken"]')).toHaveText(/not answer|lost/, {
+      timeout: 30_000,
+    });
+    await expect(frame.banners).toContainText(/Node 2 .* for \d+/);
+    await expect(nodes.row(1)).toContainText('Active');
+    await frame.goTo('Overview');
+    await expect(frame.heading(/Node 2/)).toBeVisible();
+  } finally {
+    await stack.startAgents();
+  }
+  await expect(frame.heading(/All 3 nodes and 12 shards are well/)).toBeVisible();
+  await frame.goTo('Nodes');
+  await expect(nodes.row(2)).toContainText('Active');
+  await expect(frame.banners).not.toContainText('Node 2');
+});
+
+test('a shard dies: red, in words, on every page that shows it', async ({ page, api }) => {
+  const { uid, name } = await createSmall(api, 'fragile');
+  try {
+    const frame = new Frame(page);
+    const database = new DatabasePage(page);
+    await database.open(uid, 'shards');
+    await expect(database.cells).toHaveCount(1);
+    const [shard] = await shardsOf(api, uid);
+    await stack.killShard(shard?.uid ?? '');
+    await expect(frame.banners).toContainText(`1 shard of ${name} is down`);
+    await expect(database.cells).toHaveAttribute('data-severity', 'broken');
+    await expect(database.cells).toHaveAccessibleName(/down|killed|ended/);
+    await database.cells.click();
+    const panel = frame.dialog(`redis:${shard?.uid}`);
+    await expect(panel.locator('[data-tone="broken"]')).toBeVisible();
+    await panel.getByRole('button', { name: 'Close' }).click();
+    await frame.goTo('Overview');
+    await expect(frame.heading(`1 shard of ${name} is down`)).toBeVisible();
+    await frame.goTo('Events');
+    await expect(page.getByRole('row').filter({ hasText: name }).first()).toBeVisible();
+  } finally {
+    await remove(api, uid);
+  }
+  await expect(new DatabasesPage(page).row(name)).toHaveCount(0);
+});

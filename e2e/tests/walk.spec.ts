@@ -1,0 +1,141 @@
+/** The way every newcomer goes: sign in, create a database, watch it live, see where it sits, delete it. */
+import { execFileSync } from 'node:child_process';
+import { expect, SIGNED_OUT, test } from '../fixtures.ts';
+import { CreatePage } from '../pages/create.ts';
+import { DatabasePage } from '../pages/database.ts';
+import { DatabasesPage } from '../pages/databases.ts';
+import { Frame } from '../pages/frame.ts';
+import { LoginPage } from '../pages/login.ts';
+import { bdbNamed, remove, shardsOf } from '../rest.ts';
+import { stack, stackInfo } from '../stack.ts';
+
+const NAME = 'walk';
+const SHARDS = 6;
+const KEYS = 500;
+
+test.use({ storageState: SIGNED_OUT });
+
+test.afterEach(async ({ api }) => {
+  const list = (await (await api.get('/v1/bdbs')).json()) as { uid: number; name: string }[];
+  for (const bdb of list) if (bdb.name === NAME) await remove(api, bdb.uid);
+});
+
+test('from the login to a live database and back to none', async ({ page, api }) => {
+  test.setTimeout(120_000);
+  const before = await stack.shardsAlive();
+  const frame = new Frame(page);
+  const databases = new DatabasesPage(page);
+  const database = new DatabasePage(page);
+
+  await test.step('a wrong password is answered by a sentence, the right one opens the page', async () => {
+    const login = new LoginPage(page);
+    const { user, password } = stackInfo();
+    await login.open();
+    await login.signIn(user, 'not the password');
+    await expect(login.error).toHaveText(/^[A-Z].*(password|credentials).*\.$/i);
+    await expect(login.password).toHaveValue('');
+    await login.signIn(user, password);
+    await expect(frame.heading(/All 3 nodes and 12 shards are well/)).toBeVisible();
+  });
+
+  await test.step('the form creates a database, which becomes active while one looks', async () => {
+    await frame.goTo('Databases');
+    await databases.create.click();
+    const form = new CreatePage(page);
+    await form.name.fill(NAME);
+    await form.memory.fill('300');
+    await form.memoryUnit.selectOption('MiB');
+    await form.clusterApi.click();
+    await form.shards.fill(String(SHARDS));
+    await form.replication.click();
+    await expect(form.plan).toContainText('6 primary shards, each with a replica on another node');
+    // A quick creation is over before a poll sees it: remember every state that was shown.
+    await page.evaluate(rememberStates);
+    await form.submit.click();
+    await expect(database.state).toHaveText('Active');
+    const states = await page.evaluate(() => window.shownStates);
+    expect(states[0], 'first pending').toMatch(/^Creating/);
+    expect(states.at(-1)).toBe('Active');
+  });
+  const { uid, endpoints } = await bdbNamed(api, NAME);
+  const { addr, port } = endpoints[0] ?? { addr: [], port: 0 };
+
+  await test.step('primaries and replicas sit on different nodes', async () => {
+    await expect(database.cells).toHaveCount(2 * SHARDS);
+    await expect(database.slotBar).toHaveAccessibleName(`16384 hash slots in ${SHARDS} ranges`);
+    const placed = await database.placed();
+    const pairs = new Map<string, typeof placed>();
+    for (const shard of placed) {
+      pairs.set(shard.slots, [...(pairs.get(shard.slots) ?? []), shard]);
+    }
+    expect(pairs.size).toBe(SHARDS);
+    for (const pair of pairs.values()) {
+      expect(pair.map(({ role }) => role).sort()).toEqual(['primary', 'replica']);
+      expect(new Set(pair.map(({ node }) => node)).size, 'nodes of a pair').toBe(2);
+    }
+    const actual = await shardsOf(api, uid);
+    for (const { uid: shard, node } of placed) {
+      expect(String(actual.find((row) => row.uid === shard)?.node_uid)).toBe(node);
+    }
+  });
+
+  await test.step('what is written is counted, exactly', async () => {
+    await database.tab('Metrics');
+    const commands = Array.from({ length: KEYS }, (_, index) => `SET key:${index} ${index}`);
+    execFileSync('valkey-cli', ['-c', '-h', addr[0] ?? '', '-p', String(port)], {
+      input: commands.join('\n'),
+      stdio: ['pipe', 'ignore', 'inherit'],
+    });
+    await expect(database.figure('Keys', 'Keys', 'last')).toHaveText(String(KEYS));
+  });
+
+  await test.step('live numbers move with the traffic, and stop with it', async () => {
+    const throughput = database.figure('Throughput', 'Reads', 'last');
+    await stack.startTraffic(uid, 900);
+    await expect.poll(async () => Number(await throughput.textContent())).toBeGreaterThan(200);
+    const first = await throughput.textContent();
+    await expect(throughput).not.toHaveText(first ?? '');
+    await frame.goTo('Databases');
+    const cell = await databases.cell(NAME, 'Throughput');
+    await expect(cell).toHaveText(/^\d{3}\sops\/s$|^1\.\d+\sk\sops\/s$/);
+    await stack.stopTraffic(uid);
+    await expect(cell).toHaveText(/^0\sops\/s$/);
+  });
+
+  await test.step('deletion asks for the name, and leaves nothing', async () => {
+    await databases.row(NAME).getByRole('link', { name: NAME }).click();
+    const dialog = await database.askToDelete();
+    const sure = dialog.getByRole('button', { name: 'Delete database' });
+    const typed = dialog.getByRole('textbox');
+    await expect(sure).toBeDisabled();
+    await typed.fill(NAME.slice(0, -1));
+    await expect(sure).toBeDisabled();
+    await typed.fill(NAME);
+    await sure.click();
+    await expect(databases.row('demo')).toBeVisible();
+    await expect(databases.row(NAME)).toHaveCount(0);
+    await expect.poll(() => stack.shardsAlive()).toBe(before);
+    expect(await shardsOf(api, uid)).toEqual([]);
+    expect((await api.get(`/v1/bdbs/${uid}`)).status()).toBe(404);
+  });
+});
+
+declare global {
+  interface Window {
+    shownStates: string[];
+  }
+}
+
+/** Runs in the page; a reload would lose it, and with it the list. */
+function rememberStates(): void {
+  window.shownStates = [];
+  const look = () => {
+    const text = document.querySelector('h1 + [data-tone]')?.textContent;
+    if (text && text !== window.shownStates.at(-1)) window.shownStates.push(text);
+  };
+  new MutationObserver(look).observe(document.body, {
+    childList: true,
+    subtree: true,
+    characterData: true,
+  });
+}
