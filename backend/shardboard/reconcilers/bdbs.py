@@ -48,12 +48,21 @@ class Create:
         steps = _creation_steps(step, replicas=any(shard.role == "slave" for shard in database.shards))
         if step.start:
             refused = await cluster.start(self._agents, database.engine, database.shards, step.start)
+            await self._withdraw_unwanted(database)
             if refused:
                 return Outcome(failed=_refusal(refused))
         if step.promote:
             # One that refuses is not ready yet; the next look tells.
             await cluster.take_over(self._agents, [shard for shard in database.shards if shard.uid in step.promote])
         return Outcome(progress=step.progress, steps=steps, again_in=max(0.02, len(database.shards) / 1000))
+
+    async def _withdraw_unwanted(self, database: load.Database) -> None:
+        """When the database was deleted meanwhile, the removal loop may have come by before its shards were started."""
+        async with self._store.read() as session:
+            wanted = {shard.uid for shard in await shards.of_bdb(session, database.engine.uid)}
+        for shard in database.shards:
+            if shard.uid not in wanted:
+                await self._agents.remove(shard.node, [shard.uid])
 
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
         bdb = await bdbs.by_uid(session, action.object_uid)
