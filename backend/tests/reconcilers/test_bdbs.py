@@ -244,7 +244,7 @@ class TestKilledConsole:
 
     async def test_creating(self, console: Console, agents: FakeAgents) -> None:
         async def order(step: int) -> int:
-            return await create(console, f"db{step}", shards_count=2, memory_size=20_000_000)
+            return await create(console, f"db{step}", shards_count=1, memory_size=20_000_000)
 
         async def done(uid: int) -> Bdb:
             return await reach(console, uid, "active")
