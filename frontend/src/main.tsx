@@ -3,7 +3,7 @@ import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { App } from '@/app/App';
 import '@/app/theme.css';
-import '@mantine/core/styles.layer.css';
+import '@/app/mantine.css';
 
 const root = document.getElementById('root');
 if (!root) throw new Error('index.html has no #root');

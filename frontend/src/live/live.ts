@@ -4,6 +4,7 @@
  * about objects that changed.
  */
 import type { QueryClient } from '@tanstack/react-query';
+import { request } from '@/api/http';
 import { createStore } from '@/lib/store';
 import { applyChanges, refreshObjects } from './apply';
 import { ClockSkew } from './clockSkew';
@@ -35,7 +36,7 @@ export class Live {
     this.stream = new LiveStream({
       open: (url) => new EventSource(url),
       onFrame: (name, data) => this.received(name, data),
-      onState: (state) => this.state.set(state),
+      onState: (state) => this.changed(state),
       history: () => this.historySeconds(),
     });
   }
@@ -138,6 +139,14 @@ export class Live {
       this.refollow();
     }
   };
+
+  private changed(state: StreamState): void {
+    this.state.set(state);
+    // An EventSource does not tell why it failed; a plain call does, and a 401 leads to the login.
+    if (state.phase === 'lost' && state.attempt > 1) {
+      request('GET', '/v1/cluster').catch(() => undefined);
+    }
+  }
 
   private received<N extends FrameName>(name: N, data: Frames[N]): void {
     if (name === 'hello') {

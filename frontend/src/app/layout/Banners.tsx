@@ -64,7 +64,7 @@ function StreamLost({
       <StatusIcon tone="attention" />
       <span>
         Connection to the console lost {duration((Math.max(now, since) - since) / 1000)} ago. Charts
-        wait; nothing measured is lost for 15 min. Attempt {attempt + 1}{' '}
+        wait; what is measured meanwhile appears afterwards. Attempt {attempt + 1}{' '}
         {seconds ? `in ${seconds} s` : 'now'}.
       </span>
       <Button size="compact-xs" variant="default" onClick={() => live.retryNow()}>

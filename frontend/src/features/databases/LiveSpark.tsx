@@ -4,6 +4,7 @@ import { useLive } from '@/live/LiveProvider';
 import { ringSource } from '@/live/source';
 import { COLOR } from '@/ui/chart/palette';
 import { Sparkline } from '@/ui/chart/Sparkline';
+import classes from './databases.module.css';
 
 export function LiveSpark({ uid, label }: { uid: number; label: string }) {
   const live = useLive();
@@ -11,5 +12,9 @@ export function LiveSpark({ uid, label }: { uid: number; label: string }) {
     () => ringSource(live, 'bdbs', [{ uid: String(uid), metric: 'total_req' }]),
     [live, uid],
   );
-  return <Sparkline source={source} color={COLOR.read} label={label} height={22} />;
+  return (
+    <div className={classes.spark}>
+      <Sparkline source={source} color={COLOR.read} label={label} height={22} />
+    </div>
+  );
 }

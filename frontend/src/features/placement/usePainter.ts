@@ -3,7 +3,7 @@
  * attribute gets its colour, and its text and meter if it has them. Only what changed is touched.
  */
 import { type RefObject, useCallback, useEffect, useRef } from 'react';
-import { exact, format } from '@/lib/format';
+import { exact, format, UNKNOWN } from '@/lib/format';
 import { useLive } from '@/live/LiveProvider';
 import { type ColourMetric, heat } from './colours';
 
@@ -34,7 +34,7 @@ export function usePainter({ root, topic, metric, shardLimit, version }: Options
     const ring = live.ring(topic);
     const edge = live.edge();
     const values = new Map<string, number>();
-    let max = 0;
+    let max = -1;
     for (const { shard } of cells.current) {
       if (values.has(shard)) continue;
       const value = ring.latest(shard, metric.metric, edge);
@@ -50,7 +50,7 @@ export function usePainter({ root, topic, metric, shardLimit, version }: Options
         fill(cell.meter, used, shardLimit);
       }
     }
-    if (top.current) write(top.current, max ? format(metric.unit, max) : '–');
+    if (top.current) write(top.current, max < 0 ? UNKNOWN : format(metric.unit, max));
   }, [live, topic, metric, shardLimit]);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: version stands for the rendered elements
@@ -71,10 +71,8 @@ export function usePainter({ root, topic, metric, shardLimit, version }: Options
 
 function colour(cell: Painted, step: number | null): void {
   if (cell.step === step) return;
-  if ((cell.step === null) !== (step === null)) {
-    cell.element.toggleAttribute('data-unknown', step === null);
-  }
   cell.step = step;
+  cell.element.toggleAttribute('data-unknown', step === null);
   cell.element.style.setProperty('--heat', `var(--heat-${step ?? 0})`);
 }
 

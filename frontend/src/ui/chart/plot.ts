@@ -156,10 +156,11 @@ export class ChartPlot {
     const stacked = this.options.spec.kind === 'stacked';
     return {
       label: series.label,
-      stroke,
+      // A hidden layer of a stack still carries the layers below it, unseen.
+      stroke: () => (this.options.visible()[index] === false ? 'transparent' : stroke),
       width: series.limit ? 1 : 1.5,
       ...(series.limit ? { dash: [6, 4] } : {}),
-      ...(stacked && index === 0 ? { fill: `${stroke}38` } : {}),
+      ...(stacked && index === 0 ? { fill: this.layer(index, stroke) } : {}),
       points: { show: (plot, at) => isAlone(plot.data[at]), size: 3, fill: stroke },
       spanGaps: false,
     };
@@ -168,8 +169,12 @@ export class ChartPlot {
   private bands(): uPlot.Band[] {
     return this.options.spec.series.slice(1).map((series, index) => ({
       series: [index + 2, index + 1],
-      fill: `${resolveColor(series.color)}38`,
+      fill: this.layer(index + 1, resolveColor(series.color)),
     }));
+  }
+
+  private layer(index: number, color: string): () => string {
+    return () => (this.options.visible()[index] === false ? 'transparent' : `${color}38`);
   }
 
   private selected(plot: uPlot): void {
