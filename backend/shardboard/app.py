@@ -35,11 +35,15 @@ from shardboard.api.page import mount_page
 from shardboard.bus import Bus
 from shardboard.collectors.live import Live
 from shardboard.collectors.nodes import NodeCollector
+from shardboard.collectors.pulse import Pulses
+from shardboard.collectors.watch import NodeWatch
 from shardboard.console import Console
 from shardboard.db import Store
 from shardboard.driver.agents import HttpAgents
+from shardboard.reconcilers import failover
 from shardboard.reconcilers.bdbs import steppers
-from shardboard.reconcilers.loop import ActionLoop
+from shardboard.reconcilers.failover import FailoverLoop
+from shardboard.reconcilers.loop import ActionLoop, Stepper
 from shardboard.reconcilers.removal import RemovalLoop
 from shardboard.services.users import first_start
 from shardboard.settings import Settings
@@ -106,13 +110,24 @@ def own_state_dir(directory: Path) -> str:
     return name
 
 
+def _steppers(console: Console) -> dict[str, Stepper]:
+    """Every kind of action that this console knows how to carry out."""
+    return {
+        **steppers(console.store, console.agents),
+        failover.NAME: failover.Failover(console.store, console.agents, console.live.last_offset),
+    }
+
+
 @asynccontextmanager
 async def running_loops(console: Console) -> AsyncIterator[asyncio.Future[None]]:
     """All loops. The future ends only when one of them fails, with its exception."""
+    pulses = Pulses()
     loops = (
         console.live.run(),
-        NodeCollector(console.store, console.bus, console.agents, console.live).run(),
-        ActionLoop(console.store, console.bus, steppers(console.store, console.agents), console.instance).run(),
+        NodeCollector(console.store, console.bus, console.agents, console.live, pulses).run(),
+        NodeWatch(console.store, console.agents, pulses).run(),
+        ActionLoop(console.store, console.bus, _steppers(console), console.instance).run(),
+        FailoverLoop(console.store, console.bus).run(),
         RemovalLoop(console.store, console.bus, console.agents).run(),
         Feed(console).run(),
     )

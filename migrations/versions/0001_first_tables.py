@@ -105,6 +105,7 @@ def upgrade() -> None:
         sa.Column("addr", sa.String(), nullable=False),
         sa.Column("agent_port", sa.Integer(), nullable=False),
         sa.Column("agent_status", sa.String(), nullable=False),
+        sa.Column("health", sa.String(), nullable=False),
         sa.Column("last_seen", sa.DateTime(timezone=True), nullable=False),
         sa.Column("joined_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("accept_servers", sa.Boolean(), nullable=False),

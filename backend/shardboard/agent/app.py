@@ -23,11 +23,11 @@ from shardboard.agent.contract import (
     StartShards,
 )
 from shardboard.agent.enrol import Identity, enrol
-from shardboard.agent.probe import answers
 from shardboard.agent.processes import Supervisor
 from shardboard.agent.resp import EngineError
 from shardboard.agent.sampler import Sampler
 from shardboard.agent.settings import AgentSettings
+from shardboard.probing import answers
 
 COMMAND_TIMEOUT = 30
 

@@ -18,8 +18,6 @@ from pydantic import BaseModel, ConfigDict, Field
 RING_SECONDS = 120
 PULSE_SECONDS = 0.2
 """How often the stream of samples says something, so that silence is noticed before the next sample is missed."""
-PROBE_SECONDS = 0.4
-"""How long a shard may take to answer a probe."""
 
 Hex40 = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
 Port = Annotated[int, Field(ge=1024, le=65535)]

@@ -138,6 +138,13 @@ class Live:
         row = ring.get(self.newest) if ring is not None else None
         return dict(zip(self._metrics(topic), row, strict=True)) if row is not None else {}
 
+    def last_offset(self, uid: int) -> Value:
+        """The replication offset in the newest sample of a shard, however old; None when none is kept."""
+        for t in sorted(self._seconds, reverse=True):
+            if (raw := self._seconds[t].shards.get(uid)) is not None:
+                return raw["repl_offset"]
+        return None
+
     def _tell(self, t: int, second: _Second) -> None:
         second.told = True
         if t <= self.newest - RETENTION:

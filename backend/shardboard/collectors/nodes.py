@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from shardboard.bus import Bus
 from shardboard.collectors import observations
 from shardboard.collectors.live import Live, members
+from shardboard.collectors.pulse import Pulses
 from shardboard.db import Store
 from shardboard.domain.observe import Observed, observe
 from shardboard.driver.ports import SHARD_FIELDS, Agents, NodeRef, Sample
@@ -26,7 +27,8 @@ FACTS_EVERY = 60
 class NodeCollector:
     """One task per node; starts and ends them as nodes come and go."""
 
-    def __init__(self, store: Store, bus: Bus, agents: Agents, live: Live) -> None:
+    def __init__(self, store: Store, bus: Bus, agents: Agents, live: Live, pulses: Pulses) -> None:
+        self._pulses = pulses
         self._store = store
         self._bus = bus
         self._agents = agents
@@ -54,7 +56,7 @@ class NodeCollector:
         self._members = members(known_shards)
         self._live.set_members(members(known_shards))
         for shard in known_shards:
-            self._known.setdefault(shard.uid, observations.recorded(shard))
+            self._known[shard.uid] = observations.recorded(shard)
         for uid in self._known.keys() - self._members.keys():
             del self._known[uid]
         for node in known_nodes:
@@ -75,6 +77,7 @@ class NodeCollector:
                 count = 0
                 async for sample in self._agents.samples(node, seq, boot):
                     last_sample = loop.time()
+                    self._pulses.heard(node.uid)
                     if sample is None:
                         continue
                     self._live.ingest(node.uid, sample)
@@ -91,6 +94,7 @@ class NodeCollector:
             except Exception:
                 log.exception("following node %s", node.uid)
                 reason = "the console failed to read its samples"
+            self._pulses.broke(node.uid)
             if connected is not False and loop.time() - last_sample > LOST_AFTER:
                 connected = False
                 self._live.disconnect(node.uid)

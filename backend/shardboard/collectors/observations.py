@@ -1,13 +1,13 @@
 """Recording what collectors saw. Only observed columns are written here, never desired state."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.domain.observe import Observed
-from shardboard.state import bdbs, nodes, shards
+from shardboard.state import bdbs, events, nodes, shards
 from shardboard.state.bdbs import Bdb
 from shardboard.state.events import record
 from shardboard.state.shards import Shard
@@ -27,8 +27,34 @@ async def agent_seen(session: AsyncSession, node_uid: int, facts: dict[str, Any]
             source="node",
             node_uid=node_uid,
         )
+    if node.health == "down":
+        node.health = "up"
+        await _end_outage(session, node_uid)
     node.facts = facts
     node.last_seen = datetime.now(UTC)
+
+
+async def node_down(session: AsyncSession, node_uid: int, witnesses: Sequence[int]) -> None:
+    """None of the node's shards answers: an open span begins, and the shards are down with it."""
+    node = await nodes.by_uid(session, node_uid)
+    if node is None or node.health == "down":
+        return
+    node.health = "down"
+    lost = [shard for shard in await shards.every(session) if shard.node_uid == node_uid]
+    for shard in lost:
+        shard.observed_status = "down"
+        shard.detail = f"node {node_uid} is down"
+    primaries = sum(shard.current_role == "master" for shard in lost)
+    seen_by = f"the agents of nodes {', '.join(map(str, witnesses))}" if witnesses else "the console"
+    record(
+        session,
+        "node_failed",
+        f"Node {node_uid} went down with {primaries} primaries and {len(lost) - primaries} replicas: none answers {seen_by}.",
+        source="node",
+        severity="ERROR",
+        node_uid=node_uid,
+        details={"open": True, "witnesses": list(witnesses), "primaries": primaries, "replicas": len(lost) - primaries},
+    )
 
 
 async def agent_lost(session: AsyncSession, node_uid: int, reason: str) -> None:
@@ -37,17 +63,30 @@ async def agent_lost(session: AsyncSession, node_uid: int, reason: str) -> None:
     if node is None or node.agent_status == "lost":
         return
     node.agent_status = "lost"
+    if node.health == "down":
+        return  # that has been told, and says more
     description = (
         f"The agent of node {node_uid} was lost: {reason}. Its shards may well be running; nobody watches them."
     )
     record(session, "node_agent_lost", description, source="node", severity="WARNING", node_uid=node_uid)
 
 
+async def _end_outage(session: AsyncSession, node_uid: int) -> None:
+    now = datetime.now(UTC)
+    outage = await events.open_span(session, "node_failed", node_uid=node_uid)
+    lasted = ""
+    if outage is not None:
+        outage.ended_at = now
+        outage.details = {**outage.details, "open": False}
+        lasted = f" after {(now - outage.time).total_seconds():.0f} s"
+    record(session, "node_up", f"Node {node_uid} came back{lasted}.", source="node", node_uid=node_uid)
+
+
 async def shards_changed(session: AsyncSession, changed: Mapping[int, Observed], at: datetime) -> None:
     """Write new conditions of shards, with an event for those a person wants to know of."""
     for uid, observed in changed.items():
         shard = await shards.by_uid(session, uid)
-        if shard is None:
+        if shard is None or (shard.observed_at is not None and at < shard.observed_at):
             continue
         bdb = await bdbs.by_uid(session, shard.bdb_uid)
         if bdb is not None and bdb.status not in ("pending", "delete-pending", "creation-failed"):

@@ -1,5 +1,6 @@
 """Agents over HTTPS, both sides authenticated by certificates of the console's own CA."""
 
+import asyncio
 import ssl
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ from shardboard.agent.contract import (
 )
 from shardboard.driver.ports import NodeRef
 from shardboard.errors import AgentRefused, AgentUnreachable
+from shardboard.probing import answers
 
 QUICK = httpx.Timeout(5, connect=2)
 SLOW = httpx.Timeout(60, connect=2)
@@ -65,6 +67,9 @@ class HttpAgents:
     async def probe(self, node: NodeRef, targets: Sequence[ProbeTarget]) -> list[bool]:
         body = _TARGETS.dump_json(list(targets))
         return await self._call(node, "POST", "/probe", PROBE, _ANSWERS, body)
+
+    async def probe_here(self, targets: Sequence[ProbeTarget]) -> list[bool]:
+        return await asyncio.gather(*(answers(target.address, target.port) for target in targets))
 
     async def samples(self, node: NodeRef, after: int, boot: str) -> AsyncIterator[Sample | None]:
         with _translated(node):

@@ -118,6 +118,9 @@ class FakeAgents:
         self._note("probe", node)
         return [(target.address, target.port) not in self.silent for target in targets]
 
+    async def probe_here(self, targets: Sequence[ProbeTarget]) -> list[bool]:
+        return [(target.address, target.port) not in self.silent for target in targets]
+
     async def samples(self, node: NodeRef, after: int, boot: str) -> AsyncIterator[Sample | None]:
         self._note("samples", node)
         while (sample := await self._samples[node.uid].get()) is not None:

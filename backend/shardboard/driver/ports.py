@@ -46,6 +46,10 @@ class Agents(Protocol):
         """Whether shards of other nodes answer, as seen from `node`."""
         ...
 
+    async def probe_here(self, targets: Sequence[ProbeTarget]) -> list[bool]:
+        """The same, as seen from the console itself: for when no other agent can be asked."""
+        ...
+
     def samples(self, node: NodeRef, after: int, boot: str) -> AsyncIterator[Sample | None]:
         """Samples newer than `after`, then each new one until the connection breaks; None is a pulse in between."""
         ...

@@ -68,6 +68,8 @@ class Create:
         bdb = await bdbs.by_uid(session, action.object_uid)
         if bdb is not None:
             bdb.status, bdb.action_uid = "active", None
+            for shard in await shards.of_bdb(session, bdb.uid):
+                shard.became(shard.role, datetime.now(UTC))
             took = (datetime.now(UTC) - action.created_at).total_seconds()
             _tell(session, action, "bdb_activated", f"Database {bdb.name} became active after {took:.1f} s.")
 

@@ -152,7 +152,8 @@ def render_status(
 
 
 def _status(node: NodeRow) -> str:
-    return "active" if node.agent_status == "connected" else "down"
+    # A lost agent says nothing about the machine: `agent_status` tells of it.
+    return "down" if node.health == "down" else "active"
 
 
 def _free(latest: Latest) -> int | None:

@@ -1,7 +1,8 @@
 """Actions: long operations with progress. The row is the order; a leased loop carries it out."""
 
+import uuid
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sqlalchemy import JSON, or_, select
@@ -40,6 +41,36 @@ class Action(Base):
     lease_until: Mapped[datetime | None] = mapped_column(UtcDateTime)
 
 
+def start(
+    session: AsyncSession,
+    name: str,
+    *,
+    object_uid: int,
+    description: str,
+    originator: str,
+    deadline: timedelta,
+    object_type: str = "bdb",
+    params: dict[str, Any] | None = None,
+) -> Action:
+    """Queue an action; `name` is its state machine (SMCreateBDB, …). After `deadline` the loop gives up and cleans up."""
+    now = datetime.now(UTC)
+    action = Action(
+        uid=str(uuid.uuid4()),
+        name=name,
+        object_type=object_type,
+        object_uid=object_uid,
+        status="queued",
+        description=description,
+        originator=originator,
+        params=params or {},
+        steps=[],
+        created_at=now,
+        deadline_at=now + deadline,
+    )
+    session.add(action)
+    return action
+
+
 async def recent(session: AsyncSession, limit: int = 100) -> Sequence[Action]:
     """Open actions and the newest finished ones, newest first."""
     query = select(Action).order_by(Action.created_at.desc(), Action.uid).limit(limit)
@@ -53,6 +84,11 @@ async def of_bdb(session: AsyncSession, bdb_uid: int) -> Sequence[Action]:
         .order_by(Action.created_at.desc())
     )
     return (await session.execute(query)).scalars().all()
+
+
+async def open_of_bdb(session: AsyncSession, bdb_uid: int) -> Sequence[Action]:
+    """What is queued or running for a database."""
+    return [action for action in await of_bdb(session, bdb_uid) if action.status in OPEN]
 
 
 async def by_uid(session: AsyncSession, uid: str) -> Action | None:

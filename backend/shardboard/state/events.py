@@ -64,6 +64,13 @@ def record(
     return event
 
 
+async def open_span(session: AsyncSession, type_: str, *, node_uid: int) -> Event | None:
+    """The newest event of this type about a node that has begun and not ended."""
+    query = select(Event).where(Event.type == type_, Event.node_uid == node_uid).order_by(Event.uid.desc()).limit(1)
+    event = (await session.execute(query)).scalar_one_or_none()
+    return event if event is not None and event.details.get("open") else None
+
+
 async def newest_uid(session: AsyncSession) -> int:
     """0 without events. Every change of desired state writes an event, so this is the `cluster-state-id`."""
     return (await session.execute(select(func.coalesce(func.max(Event.uid), 0)))).scalar_one()

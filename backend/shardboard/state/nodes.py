@@ -22,6 +22,8 @@ class Node(Base):
     agent_port: Mapped[int]
     agent_status: Mapped[str]
     """`connected` or `lost`: about the agent only; its shards may well live on."""
+    health: Mapped[str] = mapped_column(default="up")
+    """`up`, or `down` when its shards answer nobody: about the machine, not the agent."""
     last_seen: Mapped[datetime] = mapped_column(UtcDateTime)
     joined_at: Mapped[datetime] = mapped_column(UtcDateTime)
     accept_servers: Mapped[bool] = mapped_column(default=True)

@@ -45,6 +45,14 @@ class Shard(Base):
     detail: Mapped[str] = mapped_column(default="")
     """One sentence when the shard is not ok."""
 
+    def became(self, role: str, now: datetime) -> None:
+        """What a loop has just seen with its own eyes; samples taken before `now` count no more."""
+        self.observed_role = role
+        self.observed_status = "ok"
+        self.observed_link = "" if role == "master" else "idle"
+        self.observed_at = now
+        self.detail = ""
+
     @property
     def current_role(self) -> str:
         """What it is now, after any election of the engine's; what it was born as until it was first seen."""

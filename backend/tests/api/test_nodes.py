@@ -40,9 +40,13 @@ async def test_statuses(client: httpx.AsyncClient) -> None:
     assert (await client.get("/v1/nodes/3/status")).json() == statuses["3"]
 
 
-async def test_lost_agent(client: httpx.AsyncClient, console: Console) -> None:
+async def test_a_lost_agent_is_no_dead_node(client: httpx.AsyncClient, console: Console) -> None:
     async with console.store.begin() as session:
         (await session.get_one(Node, 2)).agent_status = "lost"
+    shown = (await client.get("/v1/nodes/2")).json()
+    assert (shown["status"], shown["agent_status"]) == ("active", "lost")
+    async with console.store.begin() as session:
+        (await session.get_one(Node, 2)).health = "down"
     assert (await client.get("/v1/nodes/2")).json()["status"] == "down"
     assert (await client.get("/v1/nodes/2/status")).json()["node_status"] == "down"
 

@@ -11,6 +11,7 @@ from backend.tests.shards import until
 
 from shardboard.collectors import nodes as collector
 from shardboard.collectors.nodes import NodeCollector
+from shardboard.collectors.pulse import Pulses
 from shardboard.console import Console
 from shardboard.driver.fake import FACTS, FakeAgents
 from shardboard.schemas import bdb_fields
@@ -61,7 +62,7 @@ async def database(console: Console, nodes: list[Node]) -> None:
 
 @pytest.fixture
 async def running(console: Console, nodes: list[Node]) -> AsyncIterator[NodeCollector]:
-    made = NodeCollector(console.store, console.bus, console.agents, console.live)
+    made = NodeCollector(console.store, console.bus, console.agents, console.live, Pulses())
     task = asyncio.create_task(made.run())
     yield made
     task.cancel()
@@ -134,7 +135,7 @@ async def test_an_agent_that_was_never_there_is_lost_too(
     console: Console, agents: FakeAgents, nodes: list[Node]
 ) -> None:
     agents.unreachable = {1, 2, 3}
-    made = NodeCollector(console.store, console.bus, agents, console.live)
+    made = NodeCollector(console.store, console.bus, agents, console.live, Pulses())
     task = asyncio.create_task(made.run())
 
     async def three() -> bool:
@@ -227,7 +228,7 @@ async def test_a_new_console_does_not_tell_it_again(
 ) -> None:
     agents.sample(1, sample(NOW, died={1: "killed"}))
     await observed(console, 1, "down")
-    other = NodeCollector(console.store, console.bus, agents, console.live)
+    other = NodeCollector(console.store, console.bus, agents, console.live, Pulses())
     task = asyncio.create_task(other.run())
     try:
         await until(lambda: other._followers)
@@ -344,7 +345,7 @@ async def test_a_node_that_joins_is_followed_at_once_and_one_that_leaves_no_more
 
 
 async def test_stopping_ends_every_follower(console: Console, agents: FakeAgents, nodes: list[Node]) -> None:
-    made = NodeCollector(console.store, console.bus, agents, console.live)
+    made = NodeCollector(console.store, console.bus, agents, console.live, Pulses())
     task = asyncio.create_task(made.run())
     await until(lambda: len(made._followers) == 3)
     followers = list(made._followers.values())

@@ -1,5 +1,7 @@
 """What scenarios do with databases over REST, and how they look at what is really there."""
 
+import binascii
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -91,3 +93,22 @@ def history(cluster: LocalCluster, uid: int, metric: str, seconds: int = 60) -> 
                 known = next((index for index, value in enumerate(column) if value is not None), len(column))
                 return list(column[known:])
     raise AssertionError("the stream ended without history")
+
+
+def kill_node(cluster: LocalCluster, address: str) -> None:
+    """kill -9 of every process of a node: its agent and its shards."""
+    home = (cluster.directory / "agents" / address).resolve()
+    victims = [process for process in engines(cluster) if Path(process.cwd()).is_relative_to(home)]
+    kill(cluster, address)
+    for process in victims:
+        process.kill()
+    psutil.wait_procs(victims, timeout=10)
+
+
+def key_of_slot(slot: int) -> str:
+    """A key that hashes to this slot (CRC16 XMODEM modulo 16,384, as the engine does)."""
+    return next(
+        key
+        for key in (f"probe:{number}" for number in itertools.count())
+        if binascii.crc_hqx(key.encode(), 0) % 16384 == slot
+    )

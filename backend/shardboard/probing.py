@@ -1,8 +1,9 @@
-"""Does a shard of another node answer? Asked when the console has lost sight of that node."""
+"""Does a shard answer? Asked by agents and console when a node is out of sight."""
 
 import asyncio
 
-from shardboard.agent.contract import PROBE_SECONDS
+PROBE_SECONDS = 0.4
+"""How long a shard may take to answer a probe."""
 
 
 async def answers(address: str, port: int) -> bool:

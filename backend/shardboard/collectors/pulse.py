@@ -1,0 +1,31 @@
+"""When each node was last heard."""
+
+import time
+
+
+class Pulses:
+    """Written by who follows agents, read by who watches over nodes. Times are of the monotonic clock, in seconds."""
+
+    def __init__(self) -> None:
+        self._heard: dict[int, float] = {}
+        self._broken: set[int] = set()
+        self._started = time.monotonic()
+
+    def heard(self, node_uid: int) -> None:
+        self._heard[node_uid] = time.monotonic()
+        self._broken.discard(node_uid)
+
+    def broke(self, node_uid: int) -> None:
+        """The stream of a node ended, which tells more and sooner than silence."""
+        self._broken.add(node_uid)
+
+    def silence(self, node_uid: int) -> float:
+        """Seconds since the node was heard; infinite when its stream broke after that. A node that was never heard is given
+        time from the start of this console on."""
+        if node_uid not in self._heard:
+            return time.monotonic() - self._started - FIRST_CONTACT
+        return float("inf") if node_uid in self._broken else time.monotonic() - self._heard[node_uid]
+
+
+FIRST_CONTACT = 15.0
+"""Seconds that agents have to be heard for the first time after the console started."""

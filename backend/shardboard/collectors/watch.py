@@ -1,0 +1,90 @@
+"""Watches over nodes: who falls silent is suspect, and down when the other agents agree that none of its shards answers."""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+
+from shardboard.collectors import observations
+from shardboard.collectors.pulse import Pulses
+from shardboard.db import Store
+from shardboard.domain import health
+from shardboard.driver.ports import Agents, NodeRef, ProbeTarget
+from shardboard.errors import AgentError
+from shardboard.state import cluster, nodes, shards
+
+log = logging.getLogger(__name__)
+
+TICK = 0.1
+ROUND_SECONDS = 0.1
+"""Between two rounds of witnesses."""
+
+
+class NodeWatch:
+    """One inquiry per silent node; it ends when the node is heard again or was found to be down."""
+
+    def __init__(self, store: Store, agents: Agents, pulses: Pulses) -> None:
+        self._store = store
+        self._agents = agents
+        self._pulses = pulses
+        self._inquiries: dict[int, asyncio.Task[None]] = {}
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        try:
+            while True:
+                async with self._store.read() as session:
+                    known = [node for node in await nodes.every(session) if node.health == "up"]
+                    sensitivity = (await cluster.load(session)).policy.get("failure_detection_sensitivity", "high")
+                suspect_after, rounds = health.SENSITIVITY[sensitivity]
+                for _ in range(10):  # the store is asked once a second, the pulses ten times
+                    for node in known:
+                        if self._pulses.silence(node.uid) > suspect_after and node.uid not in self._inquiries:
+                            self._inquire(NodeRef(node.uid, node.addr, node.agent_port), suspect_after, rounds)
+                    await asyncio.sleep(TICK)
+        finally:
+            for task in self._inquiries.values():
+                task.cancel()
+
+    def _inquire(self, node: NodeRef, suspect_after: float, rounds: int) -> None:
+        task = asyncio.create_task(self._inquiry(node, suspect_after, rounds))
+        self._inquiries[node.uid] = task
+        task.add_done_callback(lambda _: self._inquiries.pop(node.uid, None))
+
+    async def _inquiry(self, suspect: NodeRef, suspect_after: float, rounds: int) -> None:
+        agreed = 0
+        while self._pulses.silence(suspect.uid) > suspect_after:
+            async with self._store.read() as session:
+                targets = [
+                    ProbeTarget(address=suspect.addr, port=shard.port)
+                    for shard in await shards.every(session)
+                    if shard.node_uid == suspect.uid
+                ]
+                others = [
+                    NodeRef(node.uid, node.addr, node.agent_port)
+                    for node in await nodes.every(session)
+                    if node.uid != suspect.uid and self._pulses.silence(node.uid) < suspect_after
+                ]
+            if not targets:
+                return
+            verdict = health.judge(await self._testimonies(others, targets))
+            agreed = agreed + 1 if verdict == "silent" else 0
+            if agreed >= rounds:
+                witnesses = [node.uid for node in others]
+                log.warning("node %s is down: none of its %s shards answers", suspect.uid, len(targets))
+                async with self._store.begin() as session:
+                    await observations.node_down(session, suspect.uid, witnesses)
+                return
+            await asyncio.sleep(ROUND_SECONDS if verdict == "silent" else 10 * ROUND_SECONDS)
+
+    async def _testimonies(
+        self, witnesses: Sequence[NodeRef], targets: Sequence[ProbeTarget]
+    ) -> list[Sequence[bool] | None]:
+        if not witnesses:
+            return [await self._agents.probe_here(targets)]
+        return await asyncio.gather(*(self._ask(witness, targets) for witness in witnesses))
+
+    async def _ask(self, witness: NodeRef, targets: Sequence[ProbeTarget]) -> Sequence[bool] | None:
+        try:
+            return await self._agents.probe(witness, targets)
+        except AgentError:
+            return None

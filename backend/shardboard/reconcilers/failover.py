@@ -1,0 +1,195 @@
+"""Promotes replicas of primaries that are down: the loop that orders it, and the steps that do it.
+
+Valkey's own election remains the safety net; the console is faster, because it does not wait for the node timeout: it
+sends `CLUSTER FAILOVER FORCE` (still voted on by a majority of primaries) as soon as the loss is agreed on, and TAKEOVER
+only where no majority is left to vote.
+"""
+
+import asyncio
+import re
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.bus import Bus
+from shardboard.db import Store
+from shardboard.domain import failover
+from shardboard.domain.failover import Broken, Member
+from shardboard.driver import cluster
+from shardboard.driver.cluster import ShardRef
+from shardboard.driver.ports import Agents
+from shardboard.reconcilers import load
+from shardboard.reconcilers.loop import Outcome
+from shardboard.state import actions, bdbs, shards
+from shardboard.state.actions import Action
+from shardboard.state.events import record
+from shardboard.state.shards import Shard
+
+NAME = "SMFailover"
+LOOK_AGAIN = 5.0
+DEADLINE = timedelta(seconds=120)
+VOTE_SECONDS = 1.0
+"""How long a forced failover may take before it is sent again."""
+
+LastOffset = Callable[[int], float | None]
+"""The replication offset that a shard last told of; None when unknown."""
+
+
+class FailoverLoop:
+    """Orders a failover for every active database that has a pair without a living primary and with a replica to promote."""
+
+    def __init__(self, store: Store, bus: Bus) -> None:
+        self._store = store
+        self._bus = bus
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        with self._bus.listen("change") as changes:
+            while True:
+                await self._sweep()
+                await changes.until(lambda change: change[0] == "shard", LOOK_AGAIN)
+
+    async def _sweep(self) -> None:
+        async with self._store.read() as session:
+            if not any(promotable(rows) for rows in (await _by_bdb(session)).values()):
+                return
+        async with self._store.begin() as session:
+            for bdb_uid, rows in (await _by_bdb(session)).items():
+                bdb = await bdbs.by_uid(session, bdb_uid)
+                found = promotable(rows)
+                if bdb is None or bdb.status not in ("active", "active-change-pending") or not found:
+                    continue
+                if any(action.name == NAME for action in await actions.open_of_bdb(session, bdb_uid)):
+                    continue
+                actions.start(
+                    session,
+                    NAME,
+                    object_uid=bdb_uid,
+                    description=f"Fail over {len(found)} shards of {bdb.name}",
+                    originator="system",
+                    deadline=DEADLINE,
+                )
+
+
+class Failover:
+    """All broken pairs of one database at once. Computed anew at every step, so that it may be killed at any line."""
+
+    def __init__(self, store: Store, agents: Agents, last_offset: LastOffset) -> None:
+        self._store = store
+        self._agents = agents
+        self._last_offset = last_offset
+
+    async def step(self, action: Action) -> Outcome:
+        database = await load.database(self._store, action.object_uid)
+        if database is None:
+            return Outcome(failed="The database does not exist any more.")
+        async with self._store.read() as session:
+            broken = promotable(await shards.of_bdb(session, action.object_uid))
+        if not broken:
+            return Outcome(finished=True, facts={"promoted": []})
+        references = {shard.uid: shard for shard in database.shards}
+        chosen = await self._choose(broken, references)
+        if not chosen:
+            return Outcome(unreachable="no replica answers", again_in=0.2)
+        method = failover.method(
+            cluster=database.engine.cluster,
+            primaries=len({shard.pair for shard in database.shards}),
+            lost=len(broken),
+        )
+        argv = ("REPLICAOF", "NO", "ONE") if method == "REPLICAOF" else ("CLUSTER", "FAILOVER", method)
+        heirs = [references[each["heir"]] for each in chosen]
+        await cluster.command(self._agents, heirs, *argv)
+        promoted = await self._await_promotion(heirs)
+        done = [{**each, "method": method} for each in chosen if each["heir"] in promoted]
+        if len(done) < len(broken):
+            steps = [{"name": f"Promote {len(broken)} replicas ({method})", "status": "running"}]
+            return Outcome(steps=steps, again_in=0.1, facts={"promoted": done})
+        return Outcome(finished=True, facts={"promoted": done})
+
+    async def _choose(self, broken: Sequence[Broken], references: dict[int, ShardRef]) -> list[dict[str, Any]]:
+        """For each pair the replica that has received most, and by how much it was behind what its primary last told."""
+        candidates = [references[uid] for pair in broken for uid in pair.candidates]
+        replies = await cluster.command(self._agents, candidates, "INFO", "replication")
+        offsets = {uid: _offset(result.reply) for uid, result in replies.items() if result.ok}
+        chosen = []
+        for pair in broken:
+            known = [(uid, offsets[uid]) for uid in pair.candidates if uid in offsets]
+            if known:
+                heir = failover.best(known)
+                ahead = self._last_offset(pair.primary)
+                behind = None if ahead is None else max(0, int(ahead) - offsets[heir])
+                chosen.append({"pair": pair.pair, "lost": pair.primary, "heir": heir, "bytes_behind": behind})
+        return chosen
+
+    async def _await_promotion(self, heirs: Sequence[ShardRef]) -> set[int]:
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + VOTE_SECONDS
+        promoted: set[int] = set()
+        while len(promoted) < len(heirs) and loop.time() < deadline:
+            replies = await cluster.command(self._agents, heirs, "INFO", "replication")
+            promoted = {uid for uid, result in replies.items() if result.ok and "role:master" in result.reply}
+            await asyncio.sleep(0.01)
+        return promoted
+
+    async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
+        bdb = await bdbs.by_uid(session, action.object_uid)
+        rows = {row.uid: row for row in await shards.of_bdb(session, action.object_uid)}
+        seconds = (datetime.now(UTC) - action.created_at).total_seconds()
+        for each in outcome.facts["promoted"]:
+            heir, lost = rows.get(each["heir"]), rows.get(each["lost"])
+            if bdb is None or heir is None or lost is None:
+                continue
+            heir.role = "master"
+            heir.became("master", datetime.now(UTC))
+            lost.role = lost.observed_role = "slave"
+            record(
+                session,
+                "shard_failover",
+                f"Replica redis:{heir.uid} on node {heir.node_uid} took over from redis:{lost.uid} of {bdb.name} "
+                f"{seconds:.2f} s after it was down; {_loss(each['bytes_behind'])}.",
+                source="shard",
+                severity="WARNING",
+                bdb_uid=bdb.uid,
+                node_uid=lost.node_uid,
+                shard_uid=heir.uid,
+                action_uid=action.uid,
+                details={**each, "seconds": seconds},
+            )
+
+    async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
+        record(
+            session,
+            "shard_failover_failed",
+            f"Not all lost primaries could be replaced: {reason}",
+            source="bdb",
+            severity="ERROR",
+            bdb_uid=action.object_uid,
+            action_uid=action.uid,
+        )
+
+
+def promotable(rows: Sequence[Shard]) -> list[Broken]:
+    """Broken pairs that have somebody to take over."""
+    members = [Member(row.uid, row.pair, row.current_role, row.observed_status) for row in rows]
+    return [pair for pair in failover.broken_pairs(members) if pair.candidates]
+
+
+async def _by_bdb(session: AsyncSession) -> dict[int, list[Shard]]:
+    found: dict[int, list[Shard]] = defaultdict(list)
+    for row in await shards.every(session):
+        found[row.bdb_uid].append(row)
+    return found
+
+
+def _offset(info: str) -> int:
+    match = re.search(r"slave_repl_offset:(\d+)", info) or re.search(r"master_repl_offset:(\d+)", info)
+    return int(match[1]) if match else 0
+
+
+def _loss(behind: int | None) -> str:
+    if behind is None:
+        return "how far it was behind is not known"
+    return f"it was at most {behind} bytes behind" if behind else "it was not behind"
