@@ -12,5 +12,4 @@ export type Shard = Schemas['Shard'];
 export type Node = Schemas['Node'];
 export type LogEvent = Schemas['Event'];
 export type Action = Schemas['Action'];
-export type Cluster = Schemas['Cluster'];
 export type JoinToken = Schemas['JoinTokenOut'];

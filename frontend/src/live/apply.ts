@@ -3,21 +3,23 @@ import type { QueryClient } from '@tanstack/react-query';
 import { foldList, RULES, type Rules } from './fold';
 import type { Change, ChangeKind } from './frames';
 
-type ListKind = Exclude<ChangeKind, 'cluster'>;
-
-const KEYS: Record<ListKind, readonly [string]> = {
+const KEYS = {
   bdb: ['bdbs'],
   node: ['nodes'],
   shard: ['shards'],
   action: ['actions'],
   event: ['events'],
-};
+} as const;
+
+type ListKind = keyof typeof KEYS;
+
+/** The page has no use for the cluster object yet, nor for kinds of a newer console. */
+const isShown = (kind: ChangeKind): kind is ListKind => kind in KEYS;
 
 export function applyChanges(client: QueryClient, changes: readonly Change[]): void {
   for (const kind of new Set(changes.map((change) => change.kind))) {
     const group = changes.filter((change) => change.kind === kind);
-    if (kind === 'cluster') client.setQueryData(['cluster'], group.at(-1)?.object);
-    else if (kind in KEYS) fold(client, kind, group);
+    if (isShown(kind)) fold(client, kind, group);
   }
 }
 
@@ -37,7 +39,7 @@ function fold(client: QueryClient, kind: ListKind, group: readonly Change[]): vo
 
 /** After every (re)connection: what changed while nobody listened. */
 export function refreshObjects(client: QueryClient): void {
-  for (const queryKey of [...Object.values(KEYS), ['cluster']]) {
+  for (const queryKey of Object.values(KEYS)) {
     void client.invalidateQueries({ queryKey });
   }
 }

@@ -95,14 +95,6 @@ export class TopicRing {
     return Number.NaN;
   }
 
-  uids(): string[] {
-    return [...this.series.keys()];
-  }
-
-  drop(uid: string): void {
-    this.series.delete(uid);
-  }
-
   private column(uid: string, metric: string): Float64Array | undefined {
     const index = this.columns.get(metric);
     return index === undefined ? undefined : this.series.get(uid)?.[index];

@@ -2,7 +2,8 @@
 import { Drawer } from '@mantine/core';
 import type { ReactNode } from 'react';
 import type { Shard } from '@/api/types';
-import { parseSlots, showSlots } from '@/lib/slots';
+import { countSlots, parseSlots, showSlots } from '@/lib/slots';
+
 import { duration } from '@/lib/time';
 import { LiveText } from '@/live/LiveText';
 import { Ago, useNow } from '@/ui/Ago';
@@ -41,7 +42,7 @@ export function ShardPanel({ shard, onClose, children }: Props) {
             ['Role', shard.role === 'master' ? 'Primary' : 'Replica'],
             ['Node', `${shard.node_uid}${shard.address ? ` (${shard.address})` : ''}`],
             ['Port', shard.port],
-            ['Slots', showSlots(parseSlots(shard.assigned_slots))],
+            ['Slots', slotsText(shard)],
             ...syncFacts(shard),
             ['Process', shard.pid],
             ['Running for', <Uptime key="up" since={shard.started_at} />],
@@ -82,6 +83,11 @@ export function ShardPanel({ shard, onClose, children }: Props) {
       </div>
     </Drawer>
   );
+}
+
+function slotsText(shard: Shard): string {
+  const ranges = parseSlots(shard.assigned_slots);
+  return `${showSlots(ranges)} (${countSlots(ranges).toLocaleString('en-US')})`;
 }
 
 function stateOf(shard: Shard): readonly [Tone, string] {

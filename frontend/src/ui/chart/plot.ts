@@ -1,14 +1,13 @@
-/** One uPlot, built once and fed in place: axes, gaps, crosshair, zoom, marks, values at the edge. */
+/** One uPlot, built once and fed in place: axes, gaps, crosshair, zoom. */
 import uPlot from 'uplot';
-import { axisLabels, format, type Unit } from '@/lib/format';
+import { axisLabels } from '@/lib/format';
 import { clock, type Zone } from '@/lib/time';
+import { drawEdgeValues, drawMarks, EDGE_WIDTH } from './decorate';
 import { resolveColor } from './palette';
 import { niceCeiling, type Prepared, prepare } from './prepare';
 import type { ChartMark, ChartSpec, TimeAxis } from './types';
 
 const SYNC_KEY = 'page';
-const EDGE_WIDTH = 70;
-const LABEL_HEIGHT = 13;
 const FONT = '11px system-ui, sans-serif';
 const X_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900];
 const BINARY_STEPS = Array.from({ length: 50 }, (_, power) => 2 ** power);
@@ -203,70 +202,12 @@ export class ChartPlot {
   }
 
   private decorate(plot: uPlot): void {
-    const { ctx, bbox } = plot;
-    ctx.save();
-    this.drawMarks(plot);
-    this.drawEdgeValues(plot, bbox.left + bbox.width + 5 * uPlot.pxRatio);
-    ctx.restore();
+    const { spec, axis, marks } = this.options;
+    plot.ctx.save();
+    drawMarks(plot, marks(), axis.window());
+    drawEdgeValues(plot, spec);
+    plot.ctx.restore();
   }
-
-  private drawMarks(plot: uPlot): void {
-    const { ctx, bbox } = plot;
-    const { from, to } = this.options.axis.window();
-    ctx.lineWidth = uPlot.pxRatio;
-    ctx.setLineDash([3 * uPlot.pxRatio, 3 * uPlot.pxRatio]);
-    for (const mark of this.options.marks()) {
-      const second = mark.at / 1000;
-      if (second < from || second > to) continue;
-      const x = Math.round(plot.valToPos(second, 'x', true)) + 0.5;
-      ctx.strokeStyle = resolveColor(`var(--mark-${mark.tone})`);
-      ctx.beginPath();
-      ctx.moveTo(x, bbox.top);
-      ctx.lineTo(x, bbox.top + bbox.height);
-      ctx.stroke();
-    }
-    ctx.setLineDash([]);
-  }
-
-  /** The current value of each line (or the sum of a stack) beside its end, never overlapping. */
-  private drawEdgeValues(plot: uPlot, left: number): void {
-    const { spec } = this.options;
-    const rows = spec.kind === 'stacked' ? this.data.drawn.slice(-1) : this.drawnNow(plot);
-    const labels = rows
-      .flatMap((row, index) => {
-        const value = row.slice(-4).findLast((v) => v !== null);
-        const series = spec.series[spec.kind === 'stacked' ? spec.series.length - 1 : index];
-        if (value === null || value === undefined || !series || series.limit) return [];
-        const color = spec.kind === 'stacked' ? 'var(--text)' : series.color;
-        return [{ y: plot.valToPos(value, 'y', true), text: edgeText(spec.unit, value), color }];
-      })
-      .sort((a, b) => a.y - b.y);
-    if (labels.length > 4) return;
-    const { ctx, bbox } = plot;
-    const step = LABEL_HEIGHT * uPlot.pxRatio;
-    ctx.font = `600 ${11 * uPlot.pxRatio}px system-ui, sans-serif`;
-    ctx.textAlign = 'left';
-    ctx.textBaseline = 'middle';
-    let y = bbox.top + bbox.height - step * (labels.length - 0.5);
-    // From the bottom up there must be room for the rest; from the top down no overlap.
-    let previous = Number.NEGATIVE_INFINITY;
-    for (const label of labels) {
-      const place = Math.max(Math.min(label.y, y), previous + step, bbox.top + step / 2);
-      ctx.fillStyle = resolveColor(label.color);
-      ctx.fillText(label.text, left, place);
-      previous = place;
-      y += step;
-    }
-  }
-
-  private drawnNow(plot: uPlot): (number | null)[][] {
-    return plot.data.slice(1) as (number | null)[][];
-  }
-}
-
-/** The axis has said what is counted; only the number is needed at the edge. */
-function edgeText(unit: Unit, value: number): string {
-  return format(unit === 'ops' || unit === 'perSecond' ? 'count' : unit, value);
 }
 
 /** A lone sample between two gaps has no line; show it as a point. */
