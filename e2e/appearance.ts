@@ -36,11 +36,15 @@ async function whole(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: `${SCREENSHOTS}${name}-light-whole.png` });
 }
 
-/** Two frames later everything has reacted to its new size and theme. */
+/** Until it has reacted to its new size and theme: no transition runs for some frames, as one may start the next. */
 async function drawn(page: Page): Promise<void> {
-  await page.evaluate(
-    () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))),
-  );
+  await page.evaluate(async () => {
+    for (let quiet = 0; quiet < 4; quiet += 1) {
+      await new Promise(requestAnimationFrame);
+      const running = document.getAnimations().some((item) => item instanceof CSSTransition);
+      if (running) quiet = 0;
+    }
+  });
 }
 
 async function violations(page: Page): Promise<string[]> {

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import httpx
 import psutil
 
 from shardboard.demo import DATABASE
@@ -168,8 +169,8 @@ def main() -> int:
             listener.listen()
             print(json.dumps({**about, "control": str(directory / "control")}), flush=True)
             serve(stack, listener)
-        except LocalError as error:
-            print(f"The stack did not come up: {error}", file=sys.stderr)
+        except (LocalError, httpx.HTTPError) as error:
+            print(f"The stack did not come up: {error}; logs are in {LOGS}", file=sys.stderr)
             return 1
         except KeyboardInterrupt:
             pass
