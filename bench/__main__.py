@@ -1,11 +1,11 @@
-"""`python -m bench [NAME…]`: all benchmarks, or those named: small, sixty, paper, page."""
+"""`python -m bench [NAME…]`: all benchmarks, or those named: small, sixty, paper, failover, page."""
 
 import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import creation
+from bench import creation, failover
 from bench.page import page
 from bench.report import Report
 
@@ -19,6 +19,7 @@ def main() -> int:
             "small": lambda: creation.small(report, root / "small"),
             "sixty": lambda: creation.large(report, root / "sixty", shards=60, nodes=3, limit=8),
             "paper": lambda: creation.large(report, root / "paper", shards=360, nodes=18, limit=60),
+            "failover": lambda: failover.killed(report, root / "failover"),
             "page": lambda: page(report),
         }
         for chosen in sys.argv[1:] or benchmarks:

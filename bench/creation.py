@@ -52,6 +52,15 @@ def large(report: Report, directory: Path, *, shards: int, nodes: int, limit: fl
 
 
 def _create(cluster: LocalCluster, shards: int, *, replication: bool) -> float:
+    """Seconds until active; the database is deleted again."""
+    uid, seconds = create(cluster, shards, replication=replication)
+    ok(cluster.api.delete(f"/v1/bdbs/{uid}"))
+    cluster.until(lambda: cluster.api.get(f"/v1/bdbs/{uid}").status_code == 404, "the database is not deleted", 120)
+    return seconds
+
+
+def create(cluster: LocalCluster, shards: int, *, replication: bool) -> tuple[int, float]:
+    """Uid of a new database, and the seconds from POST until it is active."""
     wanted: dict[str, Any] = {
         "name": "bench",
         "memory_size": 0,
@@ -73,10 +82,7 @@ def _create(cluster: LocalCluster, shards: int, *, replication: bool) -> float:
         if status == "creation-failed" or time.monotonic() - started > 300:
             raise RuntimeError(f"the database is {status}: {bdb['status_detail']}")
         time.sleep(0.02)
-    seconds = time.monotonic() - started
-    ok(cluster.api.delete(f"/v1/bdbs/{uid}"))
-    cluster.until(lambda: cluster.api.get(f"/v1/bdbs/{uid}").status_code == 404, "the database is not deleted", 120)
-    return seconds
+    return uid, time.monotonic() - started
 
 
 def _valkey_cli(directory: Path, addresses: Sequence[str]) -> float:

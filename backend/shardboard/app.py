@@ -19,6 +19,7 @@ from shardboard.api import (
     bootstrap,
     cluster,
     errors,
+    history,
     join,
     license,  # noqa: A004 - the noun of the REST reference
     logs,
@@ -26,6 +27,7 @@ from shardboard.api import (
     options,
     session,
     shards,
+    stats,
     stream,
     users,
 )
@@ -33,6 +35,7 @@ from shardboard.api.feed import Feed
 from shardboard.api.middleware import install as install_middleware
 from shardboard.api.page import mount_page
 from shardboard.bus import Bus
+from shardboard.collectors.archive import Archive
 from shardboard.collectors.live import Live
 from shardboard.collectors.nodes import NodeCollector
 from shardboard.collectors.pulse import Pulses
@@ -40,11 +43,12 @@ from shardboard.collectors.watch import NodeWatch
 from shardboard.console import Console
 from shardboard.db import Store
 from shardboard.driver.agents import HttpAgents
-from shardboard.reconcilers import failover
+from shardboard.reconcilers import failover, revival
 from shardboard.reconcilers.bdbs import steppers
 from shardboard.reconcilers.failover import FailoverLoop
 from shardboard.reconcilers.loop import ActionLoop, Stepper
 from shardboard.reconcilers.removal import RemovalLoop
+from shardboard.reconcilers.revival import RevivalLoop
 from shardboard.services.users import first_start
 from shardboard.settings import Settings
 from shardboard.state import events
@@ -61,7 +65,22 @@ def create_app(console: Console) -> FastAPI:
         description="Management of sharded, replicated databases on Valkey Cluster, compatible with Redis Enterprise's REST API.",
     )
     app.state.console = console
-    for module in (actions, bdbs, bootstrap, cluster, join, license, logs, nodes, session, shards, stream, users):
+    app.include_router(stats.router, prefix="/v1")  # before the objects: `/nodes/stats` would else be the node `stats`
+    for module in (
+        actions,
+        bdbs,
+        bootstrap,
+        cluster,
+        history,
+        join,
+        license,
+        logs,
+        nodes,
+        session,
+        shards,
+        stream,
+        users,
+    ):
         app.include_router(module.router, prefix="/v1")
     app.include_router(actions.router_v2, prefix="/v2")
     options.install(app)
@@ -115,6 +134,7 @@ def _steppers(console: Console) -> dict[str, Stepper]:
     return {
         **steppers(console.store, console.agents),
         failover.NAME: failover.Failover(console.store, console.agents, console.live.last_offset),
+        revival.NAME: revival.Revive(console.store, console.agents),
     }
 
 
@@ -122,12 +142,16 @@ def _steppers(console: Console) -> dict[str, Stepper]:
 async def running_loops(console: Console) -> AsyncIterator[asyncio.Future[None]]:
     """All loops. The future ends only when one of them fails, with its exception."""
     pulses = Pulses()
+    archive = Archive(console.store, console.bus, console.live)
+    await archive.restore()
     loops = (
         console.live.run(),
+        archive.run(),
         NodeCollector(console.store, console.bus, console.agents, console.live, pulses).run(),
         NodeWatch(console.store, console.agents, pulses).run(),
         ActionLoop(console.store, console.bus, _steppers(console), console.instance).run(),
         FailoverLoop(console.store, console.bus).run(),
+        RevivalLoop(console.store, console.bus).run(),
         RemovalLoop(console.store, console.bus, console.agents).run(),
         Feed(console).run(),
     )

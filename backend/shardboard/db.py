@@ -12,7 +12,7 @@ from typing import Any
 
 from alembic import command
 from alembic.config import Config
-from sqlalchemy import Connection, DateTime, Dialect, MetaData, TypeDecorator, event
+from sqlalchemy import Connection, DateTime, Dialect, MetaData, TypeDecorator, event, inspect
 from sqlalchemy.engine import make_url
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, async_sessionmaker, create_async_engine
 from sqlalchemy.orm import DeclarativeBase, Session
@@ -49,6 +49,8 @@ class Base(DeclarativeBase):
         }
     )
     __kind__: str | None = None
+    __quiet__: frozenset[str] = frozenset()
+    """Columns whose change alone is not worth telling."""
 
 
 class Store:
@@ -130,5 +132,9 @@ def _note_changes(session: Session, _context: Any) -> None:
         return
     for row in (*session.new, *session.dirty, *session.deleted):
         kind = getattr(row, "__kind__", None)
-        if kind is not None and (row not in session.dirty or session.is_modified(row)):
+        if kind is not None and (row not in session.dirty or _changed_columns(row) - row.__quiet__):
             changed.add((kind, row.uid))
+
+
+def _changed_columns(row: Any) -> set[str]:
+    return {attribute.key for attribute in inspect(row).attrs if attribute.history.has_changes()}

@@ -5,7 +5,6 @@ is about watching, not about load.
 """
 
 import asyncio
-import binascii
 import contextlib
 import math
 import random
@@ -15,7 +14,8 @@ from typing import Any
 
 import hiredis
 
-SLOTS = 16384
+from shardboard.domain.slots import SLOTS, slot_of
+
 KEYS = 60_000
 TICK = 0.1
 WAVE_SECONDS = 90
@@ -84,7 +84,7 @@ class Traffic:
         for name in self._random.choices([name for name, _ in MIX], [weight for _, weight in MIX], k=int(rate * TICK)):
             # A gaussian favours some keys, as real traffic does.
             key = f"demo:{int(abs(self._random.gauss(0, KEYS / 3))) % KEYS}"
-            owner = self._owner[binascii.crc_hqx(key.encode(), 0) % SLOTS]
+            owner = self._owner[slot_of(key)]
             batches.setdefault(owner, []).append(self._command(name, key))
         replies = await asyncio.gather(*(self._send(owner, batch) for owner, batch in batches.items()))
         if any(

@@ -151,17 +151,37 @@ class LocalCluster:
                 lines = self.log_of(name).read_text(errors="replace").strip().splitlines() or ["it said nothing"]
                 raise LocalError(f"{name} ended: {lines[-1]} (log: {self.log_of(name)})")
 
-    def kill_shards(self) -> None:
-        """End every shard that lives under this directory; their data is lost."""
+    def engines(self, address: str = "") -> list[psutil.Process]:
+        """The living shards of this cluster, or of one of its nodes."""
+        home = (self.directory / "agents" / address).resolve()
+        found = []
         for process in psutil.process_iter(["name"]):
             try:
-                if process.info["name"] == "valkey-server" and Path(process.cwd()).is_relative_to(
-                    self.directory.resolve()
-                ):
-                    process.kill()
-                    process.wait(10)
+                if process.info["name"] == "valkey-server" and Path(process.cwd()).is_relative_to(home):
+                    found.append(process)
             except psutil.Error:
                 continue  # it ended, or is not ours to look at
+        return found
+
+    def kill(self, name: str) -> None:
+        """kill -9 of one child: the console, or the agent of an address."""
+        child = self.children.pop(name)
+        child.kill()
+        child.wait()
+
+    def kill_node(self, address: str) -> None:
+        """kill -9 of every process of a node, its agent first; returns at once."""
+        doomed = self.engines(address)
+        self.kill(address)
+        for process in doomed:
+            process.kill()
+
+    def kill_shards(self) -> None:
+        """End every shard that lives under this directory; their data are lost."""
+        doomed = self.engines()
+        for process in doomed:
+            process.kill()
+        psutil.wait_procs(doomed, timeout=10)
 
     @property
     def _pids(self) -> Path:

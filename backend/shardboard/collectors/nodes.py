@@ -98,9 +98,15 @@ class NodeCollector:
             if connected is not False and loop.time() - last_sample > LOST_AFTER:
                 connected = False
                 self._live.disconnect(node.uid)
-                async with self._store.begin() as session:
-                    await observations.agent_lost(session, node.uid, reason)
+                await self._note_lost(node, reason)
             await asyncio.sleep(RETRY_SECONDS)
+
+    async def _note_lost(self, node: NodeRef, reason: str) -> None:
+        try:
+            async with self._store.begin() as session:
+                await observations.agent_lost(session, node.uid, reason)
+        except Exception:  # a store that fails for a moment must not end the following of the node
+            log.exception("the loss of node %s's agent could not be recorded", node.uid)
 
     async def _note_seen(self, node: NodeRef) -> None:
         facts = await self._agents.facts(node)

@@ -121,7 +121,7 @@ def _tell(session: AsyncSession, bdb: Bdb, shard: Shard, observed: Observed) -> 
         kind = "primary" if shard.current_role == "master" else "replica"
         told = f"{name} ({kind}) went down: {observed.detail}. It is not restarted by itself."
         record(session, "shard_down", told, severity="ERROR", **where)  # type: ignore[arg-type]
-    elif observed.status == "ok" and shard.observed_status == "down":
+    elif observed.status in ("ok", "loading") and shard.observed_status == "down":
         record(session, "shard_up", f"{name} came up.", **where)  # type: ignore[arg-type]
     if observed.role is not None and shard.observed_role is not None and observed.role != shard.observed_role:
         became = "primary" if observed.role == "master" else "replica"

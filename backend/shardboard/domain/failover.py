@@ -54,3 +54,10 @@ def method(*, cluster: bool, primaries: int, lost: int) -> Method:
 def best(offsets: Sequence[tuple[int, int]]) -> int:
     """The uid of the replica that has received most, from (uid, replication offset); the lowest uid among equals."""
     return min(offsets, key=lambda each: (-each[1], each[0]))[0]
+
+
+def revivable(members: Iterable[Member]) -> list[int]:
+    """Uids of shards that are down while another one of their pair is a living primary: those may come back as replicas."""
+    everyone = list(members)
+    led = {member.pair for member in everyone if member.role == "master" and member.status == "ok"}
+    return [member.uid for member in everyone if member.status == "down" and member.pair in led]

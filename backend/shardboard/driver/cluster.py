@@ -5,11 +5,12 @@ import hashlib
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from shardboard.agent.contract import BdbSpec, CommandResult, Peer, ShardCommand, ShardSpec, StartShards
 from shardboard.domain.creation import Seen
 from shardboard.driver.ports import Agents, NodeRef
+from shardboard.errors import AgentRefused
 
 BIG_CLUSTER = 128
 """Shards above which gossip itself becomes a load: an idle 512-shard cluster costs 2.2 cores at the engine's defaults."""
@@ -101,6 +102,65 @@ async def take_over(agents: Agents, shards: Iterable[ShardRef]) -> dict[int, str
     """
     results = await command(agents, shards, "CLUSTER", "FAILOVER", "TAKEOVER")
     return {uid: result.reply for uid, result in results.items() if not result.ok}
+
+
+@dataclass(frozen=True)
+class Place:
+    """A shard in the engine's own view of its cluster."""
+
+    role: str
+    epoch: int
+    slots: tuple[int, int] | None
+
+
+async def view(agents: Agents, primaries: Sequence[ShardRef]) -> dict[str, Place]:
+    """The cluster as the primary with the newest epoch sees it, by engine id. Raises AgentRefused when none tells."""
+    replies = await command(agents, primaries, "CLUSTER", "NODES")
+    views = [_parse_nodes(result.reply) for result in replies.values() if result.ok]
+    if not views:
+        raise AgentRefused("no primary tells its view of the cluster")
+    return max(views, key=lambda each: max(place.epoch for place in each.values()))
+
+
+async def start_replicas(
+    agents: Agents,
+    engine: Engine,
+    shards: Sequence[ShardRef],
+    primaries: Sequence[ShardRef],
+    newcomers: Sequence[ShardRef],
+    known: Mapping[str, Place],
+) -> dict[int, str]:
+    """Start `newcomers` as replicas of their pairs' present primaries. Reasons by uid of those that did not start."""
+    heads = {shard.pair: shard for shard in primaries}
+    now = [replace(shard, role="master" if heads[shard.pair].uid == shard.uid else "slave") for shard in shards]
+    peers = [
+        peer.model_copy(update={"epoch": known[heads[shard.pair].engine_id].epoch}) if known else peer
+        for shard, peer in zip(now, _peers(now), strict=True)
+    ]
+    spec = _bdb_spec(engine, now).model_copy(update={"peers": peers if engine.cluster else []})
+    by_uid = {shard.uid: shard for shard in now}
+    requests = [
+        agents.start(
+            node, StartShards(bdb=spec, shards=[_shard_spec(by_uid[shard.uid], now, engine) for shard in members])
+        )
+        for node, members in _by_node(newcomers).items()
+    ]
+    return {
+        outcome.uid: outcome.reason for reply in await asyncio.gather(*requests) for outcome in reply if not outcome.ok
+    }
+
+
+def _parse_nodes(text: str) -> dict[str, Place]:
+    """Lines of CLUSTER NODES: `<id> <address> <flags> <primary> <ping> <pong> <epoch> <link> [<slots>…]`."""
+    found = {}
+    for line in text.splitlines():
+        fields = line.split(" ")
+        if len(fields) < 8:
+            continue
+        first, _, last = fields[8].partition("-") if len(fields) > 8 else ("", "", "")
+        slots = (int(first), int(last or first)) if first.isdigit() else None
+        found[fields[0]] = Place("slave" if "slave" in fields[2] else "master", int(fields[6]), slots)
+    return found
 
 
 async def command(agents: Agents, shards: Iterable[ShardRef], *argv: str) -> dict[int, CommandResult]:

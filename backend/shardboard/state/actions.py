@@ -19,6 +19,7 @@ class Action(Base):
 
     __tablename__ = "actions"
     __kind__ = "action"
+    __quiet__ = frozenset({"lease_token", "lease_until"})
 
     uid: Mapped[str] = mapped_column(primary_key=True)
     name: Mapped[str]

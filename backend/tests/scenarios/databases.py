@@ -1,12 +1,8 @@
 """What scenarios do with databases over REST, and how they look at what is really there."""
 
-import binascii
-import itertools
 import json
 from pathlib import Path
 from typing import Any
-
-import psutil
 
 from shardboard.local import LocalCluster, ok
 
@@ -55,29 +51,8 @@ def delete(cluster: LocalCluster, uid: int) -> None:
     cluster.until(lambda: cluster.api.get(f"/v1/bdbs/{uid}").status_code == 404, f"database {uid} is not deleted")
 
 
-def engines(cluster: LocalCluster) -> list[psutil.Process]:
-    """The valkey-server processes of this cluster."""
-    found = []
-    for process in psutil.process_iter(["name"]):
-        try:
-            if process.info["name"] == "valkey-server" and Path(process.cwd()).is_relative_to(
-                cluster.directory.resolve()
-            ):
-                found.append(process)
-        except psutil.Error:
-            continue
-    return found
-
-
 def shard_directories(cluster: LocalCluster) -> list[Path]:
     return sorted(cluster.directory.glob("agents/*/shards/*"))
-
-
-def kill(cluster: LocalCluster, name: str) -> None:
-    """kill -9 of the console or of the agent of an address."""
-    child = cluster.children.pop(name)
-    child.kill()
-    child.wait()
 
 
 def history(cluster: LocalCluster, uid: int, metric: str, seconds: int = 60) -> list[float | None]:
@@ -93,22 +68,3 @@ def history(cluster: LocalCluster, uid: int, metric: str, seconds: int = 60) -> 
                 known = next((index for index, value in enumerate(column) if value is not None), len(column))
                 return list(column[known:])
     raise AssertionError("the stream ended without history")
-
-
-def kill_node(cluster: LocalCluster, address: str) -> None:
-    """kill -9 of every process of a node: its agent and its shards."""
-    home = (cluster.directory / "agents" / address).resolve()
-    victims = [process for process in engines(cluster) if Path(process.cwd()).is_relative_to(home)]
-    kill(cluster, address)
-    for process in victims:
-        process.kill()
-    psutil.wait_procs(victims, timeout=10)
-
-
-def key_of_slot(slot: int) -> str:
-    """A key that hashes to this slot (CRC16 XMODEM modulo 16,384, as the engine does)."""
-    return next(
-        key
-        for key in (f"probe:{number}" for number in itertools.count())
-        if binascii.crc_hqx(key.encode(), 0) % 16384 == slot
-    )

@@ -11,24 +11,24 @@ from shardboard.local import LocalCluster, ok
 def test_a_killed_agent_stops_no_shard_and_adopts_them_again(cluster: LocalCluster) -> None:
     uid = databases.create(cluster, databases.body(3, replication=True))
     assert databases.settled(cluster, uid)["status"] == "active"
-    before = {process.pid for process in databases.engines(cluster)}
+    before = {process.pid for process in cluster.engines()}
 
     address = cluster.addresses[0]
-    databases.kill(cluster, address)
+    cluster.kill(address)
     cluster.until(lambda: address not in cluster.connected(), "the lost agent is not noticed")
-    assert {process.pid for process in databases.engines(cluster)} == before
+    assert {process.pid for process in cluster.engines()} == before
     lost = [event for event in ok(cluster.api.get("/v1/logs")) if event["type"] == "node_agent_lost"]
     assert len(lost) == 1
     assert lost[0]["severity"] == "WARNING"
 
     cluster.start_agents()
-    assert {process.pid for process in databases.engines(cluster)} == before
+    assert {process.pid for process in cluster.engines()} == before
     cluster.until(
         lambda: {row.get("pid") for row in ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))} == before,
         "not all are adopted",
     )
     databases.delete(cluster, uid)
-    assert databases.engines(cluster) == []
+    assert cluster.engines() == []
 
 
 def test_a_killed_console_loses_no_second(cluster: LocalCluster) -> None:
@@ -36,7 +36,7 @@ def test_a_killed_console_loses_no_second(cluster: LocalCluster) -> None:
     uid = databases.create(cluster, databases.body(3))
     databases.settled(cluster, uid)
     _await_seconds(cluster, uid, 3)
-    databases.kill(cluster, "console")
+    cluster.kill("console")
     cluster.start_console()
     seconds = _await_seconds(cluster, uid, 8)
     assert None not in seconds[1:], seconds  # the very first second has nothing to compare with
@@ -46,7 +46,7 @@ def test_a_killed_console_loses_no_second(cluster: LocalCluster) -> None:
 def test_a_shard_that_died_is_reported_and_not_restarted(cluster: LocalCluster) -> None:
     uid = databases.create(cluster, databases.body(1))
     databases.settled(cluster, uid)
-    victim = databases.engines(cluster)[0]
+    victim = cluster.engines()[0]
     os.kill(victim.pid, signal.SIGKILL)
     cluster.until(
         lambda: ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))[0]["detailed_status"] == "down",
@@ -57,9 +57,9 @@ def test_a_shard_that_died_is_reported_and_not_restarted(cluster: LocalCluster) 
     assert down[0]["severity"] == "ERROR"
     # A new agent finds it dead, too, and leaves it so: an empty primary would be worse than none.
     address = ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))[0]["address"]
-    databases.kill(cluster, address)
+    cluster.kill(address)
     cluster.start_agents()
-    assert databases.engines(cluster) == []
+    assert cluster.engines() == []
     databases.delete(cluster, uid)
 
 

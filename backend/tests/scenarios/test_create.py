@@ -17,7 +17,7 @@ def test_a_database_serves_and_goes_without_a_trace(cluster: LocalCluster, shard
     uid = databases.create(cluster, databases.body(shards, replication=replication))
     bdb = databases.settled(cluster, uid)
     assert bdb["status"] == "active", bdb["status_detail"]
-    assert len(databases.engines(cluster)) == shards * (2 if replication else 1)
+    assert len(cluster.engines()) == shards * (2 if replication else 1)
 
     endpoint = bdb["endpoints"][0]
     written = {f"key:{number}": str(number) for number in range(200)}
@@ -33,7 +33,7 @@ def test_a_database_serves_and_goes_without_a_trace(cluster: LocalCluster, shard
         by_pair[row["pair"]].add(row["node_uid"])
 
     databases.delete(cluster, uid)
-    assert databases.engines(cluster) == []
+    assert cluster.engines() == []
     assert databases.shard_directories(cluster) == []
 
 
@@ -44,11 +44,11 @@ def test_the_console_killed_at_random_moments_of_a_creation(cluster: LocalCluste
         uid = databases.create(cluster, databases.body(6, replication=True))
         moment = time.monotonic() + moments.uniform(0.0, 0.4)
         cluster.until(lambda at=moment: time.monotonic() >= at, "never")  # type: ignore[misc]
-        databases.kill(cluster, "console")
+        cluster.kill("console")
         cluster.start_console()
         bdb = databases.settled(cluster, uid)
         expected = 12 if bdb["status"] == "active" else 0
-        cluster.until(lambda wanted=expected: len(databases.engines(cluster)) == wanted, "wrong number of processes")  # type: ignore[misc]
+        cluster.until(lambda wanted=expected: len(cluster.engines()) == wanted, "wrong number of processes")  # type: ignore[misc]
         databases.delete(cluster, uid)
         assert databases.shard_directories(cluster) == []
 
@@ -66,7 +66,7 @@ def test_a_port_in_use_fails_the_creation_and_leaves_nothing(cluster: LocalClust
 
 def test_an_agent_that_dies_fails_the_creation_and_its_shards_go_when_it_is_back(cluster: LocalCluster) -> None:
     address = cluster.addresses[2]
-    databases.kill(cluster, address)
+    cluster.kill(address)
     uid = databases.create(cluster, databases.body(3, replication=True))
     bdb = databases.settled(cluster, uid)
     assert bdb["status"] == "creation-failed"
@@ -84,7 +84,7 @@ def _assert_failure_is_told(cluster: LocalCluster, uid: int, reason: str) -> Non
     assert reason in action["additional_info"]["error"]
     log = ok(cluster.api.get("/v1/logs", params={"bdb_uid": uid}))
     assert any(event["type"] == "bdb_creation_failed" and reason in event["description"] for event in log)
-    cluster.until(lambda: databases.engines(cluster) == [], "processes are left")
+    cluster.until(lambda: cluster.engines() == [], "processes are left")
     cluster.until(lambda: databases.shard_directories(cluster) == [], "files are left")
     databases.delete(cluster, uid)
     assert ok(cluster.api.get("/v1/shards")) == []

@@ -3,6 +3,7 @@
 import valkey
 from backend.tests.scenarios import databases
 
+from shardboard.domain import slots
 from shardboard.local import LocalCluster, ok
 
 
@@ -19,7 +20,7 @@ def test_a_dead_node_is_failed_over_without_loss(cluster: LocalCluster) -> None:
     for number in range(2000):
         writer.set(f"key:{number}", number)
 
-    databases.kill_node(cluster, victim)
+    cluster.kill_node(victim)
     cluster.until(lambda: _all_written(cluster, uid, victim), "the lost slots are not written to again")
 
     log = ok(cluster.api.get("/v1/logs"))
@@ -32,7 +33,19 @@ def test_a_dead_node_is_failed_over_without_loss(cluster: LocalCluster) -> None:
 
     cluster.start_agents()
     cluster.until(lambda: len(_events(cluster, "node_up")) == 1, "the return is not told")
+    cluster.until(lambda: _in_sync(cluster, uid) == 12, "the replicas do not come back")
+    assert {row["pair"] for row in ok(cluster.api.get(f"/v1/bdbs/{uid}/shards")) if row["role"] == "master"} == set(
+        range(6)
+    )
+    returned = [row for row in ok(cluster.api.get(f"/v1/bdbs/{uid}/shards")) if row["address"] == victim]
+    assert {row["role"] for row in returned} == {"slave"}
+    assert [reader.get(f"key:{number}") for number in range(2000)] == [str(number) for number in range(2000)]
     databases.delete(cluster, uid)
+
+
+def _in_sync(cluster: LocalCluster, uid: int) -> int:
+    count: int = ok(cluster.api.get(f"/v1/bdbs/{uid}"))["shards_in_sync"]
+    return count
 
 
 def _events(cluster: LocalCluster, type_: str) -> list[dict[str, object]]:
@@ -47,7 +60,7 @@ def _all_written(cluster: LocalCluster, uid: int, victim: str) -> bool:
         client = valkey.Valkey(host=row["address"], port=row["port"], socket_timeout=1)
         first = int(row["assigned_slots"].partition("-")[0])
         try:
-            client.set(databases.key_of_slot(first), "x")
+            client.set(slots.key_of(first), "x")
             good.add(row["pair"])
         except valkey.ValkeyError:
             continue

@@ -1,0 +1,136 @@
+"""Brings shards back whose process died, but only as replicas of the primaries that took over: never a lost primary empty.
+
+A shard without a living primary in its pair is left alone; starting it would make an empty database out of a lost one.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.bus import Bus
+from shardboard.db import Store
+from shardboard.domain.failover import Member, revivable
+from shardboard.driver import cluster
+from shardboard.driver.ports import Agents
+from shardboard.reconcilers import load
+from shardboard.reconcilers.loop import Outcome
+from shardboard.state import actions, bdbs, nodes, shards
+from shardboard.state.actions import Action
+from shardboard.state.events import record
+from shardboard.state.shards import Shard
+
+NAME = "SMReviveReplicas"
+LOOK_AGAIN = 5.0
+DEADLINE = timedelta(minutes=30)
+
+
+class RevivalLoop:
+    """Orders the revival of dead shards on nodes that are up, one action per database."""
+
+    def __init__(self, store: Store, bus: Bus) -> None:
+        self._store = store
+        self._bus = bus
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        with self._bus.listen("change") as changes:
+            while True:
+                await self._sweep()
+                await changes.until(lambda change: change[0] in ("node", "shard"), LOOK_AGAIN)
+
+    async def _sweep(self) -> None:
+        async with self._store.read() as session:
+            if not await _orders(session):
+                return
+        async with self._store.begin() as session:
+            for bdb_uid, dead in (await _orders(session)).items():
+                bdb = await bdbs.by_uid(session, bdb_uid)
+                if bdb is None or bdb.status != "active" or await actions.open_of_bdb(session, bdb_uid):
+                    continue
+                actions.start(
+                    session,
+                    NAME,
+                    object_uid=bdb_uid,
+                    description=f"Bring back {len(dead)} replicas of {bdb.name}",
+                    originator="system",
+                    deadline=DEADLINE,
+                    params={"shards": dead},
+                )
+
+
+class Revive:
+    """Removes what is left of each dead shard, starts it anew as a replica, waits until it is in sync."""
+
+    def __init__(self, store: Store, agents: Agents) -> None:
+        self._store = store
+        self._agents = agents
+
+    async def step(self, action: Action) -> Outcome:
+        database = await load.database(self._store, action.object_uid)
+        if database is None:
+            return Outcome(failed="The database does not exist any more.")
+        wanted = [shard for shard in database.shards if shard.uid in action.params["shards"]]
+        seen = await cluster.look(self._agents, wanted, cluster=database.engine.cluster)
+        dead = [shard for shard in wanted if shard.uid not in seen or seen[shard.uid].died]
+        if dead:
+            view = await cluster.view(self._agents, database.primaries) if database.engine.cluster else {}
+            for shard in dead:
+                await self._agents.remove(shard.node, [shard.uid])
+            refused = await cluster.start_replicas(
+                self._agents, database.engine, database.shards, database.primaries, dead, view
+            )
+            if refused:
+                uid, reason = min(refused.items())
+                return Outcome(failed=f"Shard redis:{uid} could not be started: {reason}.")
+        behind = [shard for shard in wanted if shard.uid not in seen or not seen[shard.uid].in_sync]
+        if not behind and not dead:
+            return Outcome(finished=True)
+        steps = [{"name": f"Bring {len(wanted)} replicas in sync", "status": "running"}]
+        return Outcome(progress=100 * (1 - len(behind) / len(wanted)), steps=steps, again_in=0.2)
+
+    async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
+        now = datetime.now(UTC)
+        for uid in action.params["shards"]:
+            shard = await shards.by_uid(session, uid)
+            if shard is None:
+                continue
+            shard.became("slave", now)
+            seconds = (now - action.created_at).total_seconds()
+            record(
+                session,
+                "replica_revived",
+                f"Shard redis:{uid} came back on node {shard.node_uid} as a replica and was in sync after {seconds:.1f} s.",
+                source="shard",
+                bdb_uid=shard.bdb_uid,
+                node_uid=shard.node_uid,
+                shard_uid=uid,
+                action_uid=action.uid,
+            )
+
+    async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
+        record(
+            session,
+            "replica_revival_failed",
+            f"Not all replicas came back: {reason}",
+            source="bdb",
+            severity="ERROR",
+            bdb_uid=action.object_uid,
+            action_uid=action.uid,
+        )
+
+
+async def _orders(session: AsyncSession) -> dict[int, list[int]]:
+    """Uids of the shards to revive, by database."""
+    up = {node.uid for node in await nodes.every(session) if node.health == "up" and node.agent_status == "connected"}
+    by_bdb: dict[int, list[Shard]] = {}
+    for row in await shards.every(session):
+        by_bdb.setdefault(row.bdb_uid, []).append(row)
+    found = {uid: _dead(rows, up) for uid, rows in by_bdb.items()}
+    return {uid: dead for uid, dead in found.items() if dead}
+
+
+def _dead(rows: Sequence[Shard], up: set[int]) -> list[int]:
+    members = [Member(row.uid, row.pair, row.current_role, row.observed_status) for row in rows]
+    places = {row.uid: row.node_uid for row in rows}
+    return [uid for uid in revivable(members) if places[uid] in up]
