@@ -1,9 +1,11 @@
 """Serves the built web page: hashed assets for ever, the page itself never cached, and every route of the page its index."""
 
 from pathlib import Path
+from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.responses import FileResponse, PlainTextResponse, Response
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.staticfiles import StaticFiles
 
 from shardboard.errors import NotFound
@@ -11,10 +13,19 @@ from shardboard.errors import NotFound
 API_PREFIXES = ("/v1/", "/v2/", "/v4/")
 
 
+class Assets(StaticFiles):
+    """Their names hold a hash of their content: what a browser has, it never asks for again."""
+
+    def file_response(self, *args: Any, **kwargs: Any) -> Response:
+        response = super().file_response(*args, **kwargs)
+        response.headers["Cache-Control"] = "public, max-age=31536000, immutable"
+        return response
+
+
 def mount_page(app: FastAPI, directory: Path) -> None:
     """Routes for everything that is not the API; a sentence on how to build the page when it is missing."""
-    assets = directory / "assets"
-    app.mount("/assets", StaticFiles(directory=assets, check_dir=False), name="assets")
+    assets = Assets(directory=directory / "assets", check_dir=False)
+    app.mount("/assets", GZipMiddleware(assets, compresslevel=6), name="assets")
 
     @app.api_route("/{path:path}", methods=["GET", "HEAD"], include_in_schema=False)
     def page(path: str, request: Request) -> Response:
