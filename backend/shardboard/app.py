@@ -62,6 +62,8 @@ def create_app(console: Console) -> FastAPI:
     app = FastAPI(
         title="Shardboard",
         version=__version__,
+        docs_url=None,  # served by api/page.py, with scripts of our own
+        redoc_url=None,
         description="Management of sharded, replicated databases on Valkey Cluster, compatible with Redis Enterprise's REST API.",
     )
     app.state.console = console

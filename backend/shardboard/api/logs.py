@@ -44,8 +44,8 @@ async def list_events(
         newest_first=order == "desc",
         limit=limit,
         offset=offset,
-        since=_moment(stime, "stime"),
-        until=_moment(etime, "etime"),
+        since=moment(stime, "stime"),
+        until=moment(etime, "etime"),
         severities=_choices(severity, schema.SEVERITIES, "severity"),
         sources=_choices(source, schema.SOURCES, "source"),
         text=text.replace("\0", ""),
@@ -55,7 +55,7 @@ async def list_events(
     return JSONResponse([schema.render(event) for event in found])
 
 
-def _moment(text: str | None, field: str) -> datetime | None:
+def moment(text: str | None, field: str) -> datetime | None:
     if text is None:
         return None
     try:

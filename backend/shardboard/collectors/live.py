@@ -1,20 +1,24 @@
 """The last minutes of every metric, in memory: samples come in by node, whole seconds go out by topic.
 
 A second is told once every connected node has delivered it, or GRACE after its first sample; what comes later goes into the
-rings and is told again as a back-fill. Nothing here touches the store.
+rings and is told again as a back-fill. Nothing here touches the store; the archive takes whole seconds from here, and gives
+them back after a restart.
 """
 
 import asyncio
 import time
+from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from math import nan
 from typing import Any
 
 from shardboard.bus import Bus
 from shardboard.collectors.ring import Ring
 from shardboard.domain import rates
 from shardboard.domain.rates import ShardSecond, Value
+from shardboard.domain.rollup import TOPICS, Frame
 from shardboard.driver.ports import NODE_FIELDS, SHARD_FIELDS, Sample
 
 RETENTION = 900
@@ -22,13 +26,6 @@ RETENTION = 900
 SHARD_RETENTION = 300
 GRACE = 0.4
 """Seconds to wait for slower nodes before a second is told without them."""
-
-METRICS = {
-    "cluster": rates.BDB_METRICS,
-    "bdbs": rates.BDB_METRICS,
-    "nodes": rates.NODE_METRICS,
-    "shards": rates.SHARD_METRICS,
-}
 
 Raw = dict[str, Value]
 
@@ -68,6 +65,7 @@ class Live:
         self._backfilled: dict[str, tuple[int, int]] = {}
         self._arrived = asyncio.Event()
         self._boots: dict[int, tuple[str, int]] = {}
+        self._settled: set[int] = set()
         self.newest = 0
         """The newest second that was told."""
 
@@ -118,6 +116,8 @@ class Live:
                 second = self._seconds[t]
                 if self._connected <= second.nodes.keys() or now - second.first_arrival > GRACE:
                     self._tell(t, second)
+            if self._settled:
+                self._bus.publish("settled")
             self._flush_backfill()
             self._forget()
             waiting = any(not second.told for second in self._seconds.values())
@@ -145,6 +145,44 @@ class Live:
                 return raw["repl_offset"]
         return None
 
+    def take_settled(self) -> set[int]:
+        """The seconds that were computed, or computed again, since the last call."""
+        taken, self._settled = self._settled, set()
+        return taken
+
+    def frame(self, kind: str, t: int) -> Frame | None:
+        """One second of all topics of a kind (`cluster`, `nodes`, `bdbs`, `shards`) as one frame; None when there is none."""
+        rows = {
+            _number(uid): row
+            for topic, rings in self._rings.items()
+            if _kind(topic) == kind
+            for uid, ring in rings.items()
+            if (row := ring.packed(t)) is not None
+        }
+        if not rows:
+            return None
+        uids, width, flat = array("i", sorted(rows)), len(TOPICS[kind]), array("f")
+        for uid in uids:
+            flat.extend(rows[uid])
+        return Frame(t, uids, {name: flat[index::width] for index, name in enumerate(TOPICS[kind])})
+
+    def restore(self, kind: str, frame: Frame) -> None:
+        """Put a second that an earlier console has stored into the rings. Members must be known."""
+        count, names = len(frame.uids), TOPICS[kind]
+        flat = array("f", [nan]) * (count * len(names))
+        for index, name in enumerate(names):
+            if name in frame.columns:
+                flat[index :: len(names)] = frame.columns[name]
+        for index, uid in enumerate(frame.uids):
+            topic = kind
+            if kind == "shards":
+                if uid not in self._members:
+                    continue
+                topic = f"shards:{self._members[uid].bdb_uid}"
+            row = flat[index * len(names) : (index + 1) * len(names)]
+            self._ring(topic, "cluster" if kind == "cluster" else str(uid)).put_packed(frame.t, row)
+        self.newest = max(self.newest, frame.t)
+
     def _tell(self, t: int, second: _Second) -> None:
         second.told = True
         if t <= self.newest - RETENTION:
@@ -167,6 +205,7 @@ class Live:
 
     def _settle(self, t: int, second: _Second) -> None:
         """Compute every row of one second from its raw samples and the ones before."""
+        self._settled.add(t)
         shards = {uid: self._shard_second(t, uid, raw) for uid, raw in second.shards.items() if uid in self._members}
         offsets = {
             (self._members[uid].bdb_uid, self._members[uid].pair): second.shards[uid]["repl_offset"]
@@ -240,11 +279,19 @@ class Live:
 
     @staticmethod
     def _metrics(topic: str) -> tuple[str, ...]:
-        return METRICS[topic.partition(":")[0]]
+        return TOPICS[_kind(topic)]
 
     @staticmethod
     def _retention(topic: str) -> int:
         return SHARD_RETENTION if topic.startswith("shards:") else RETENTION
+
+
+def _kind(topic: str) -> str:
+    return topic.partition(":")[0]
+
+
+def _number(uid: str) -> int:
+    return 0 if uid == "cluster" else int(uid)
 
 
 def members(rows: Iterable[Any]) -> dict[int, Member]:

@@ -17,21 +17,37 @@ class Ring:
         self._stamps = array("q", [0]) * seconds
 
     def put(self, second: int, row: Sequence[Value]) -> None:
-        """Store one second; seconds may come late and out of order, but none older than what has taken its place."""
+        """Store one second; see `put_packed`."""
+        self.put_packed(second, array("f", [nan if value is None else value for value in row]))
+
+    def put_packed(self, second: int, row: "array[float]") -> None:
+        """Store one second; seconds may come late and out of order, but none older than what has taken its place.
+
+        When a second comes again, what was known and is unknown now stays: the first sample that a restarted console gets
+        has nothing to make rates of, but before its end it may have known them.
+        """
         slot = second % self._seconds
+        start = slot * self._width
         if second < self._stamps[slot]:
             return
+        if second == self._stamps[slot]:
+            before = self._values[start : start + self._width]
+            row = array("f", [old if isnan(new) else new for new, old in zip(row, before, strict=True)])
         self._stamps[slot] = second
-        start = slot * self._width
-        self._values[start : start + self._width] = array("f", [nan if value is None else value for value in row])
+        self._values[start : start + self._width] = row
 
     def get(self, second: int) -> list[Value] | None:
         """The row of one second, or None when nothing was stored for it."""
+        row = self.packed(second)
+        return [_value(value) for value in row] if row is not None else None
+
+    def packed(self, second: int) -> "array[float] | None":
+        """As `get`, with NaN for None."""
         slot = second % self._seconds
         if self._stamps[slot] != second:
             return None
         start = slot * self._width
-        return [_value(value) for value in self._values[start : start + self._width]]
+        return self._values[start : start + self._width]
 
     def columns(self, first: int, count: int) -> list[list[Value]]:
         """One list per metric for `count` seconds from `first`; None where there is no value."""

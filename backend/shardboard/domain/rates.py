@@ -22,9 +22,11 @@ SHARD_METRICS = (
     "main_thread_cpu",
     "responsiveness",
     "repl_lag_bytes",
+    "read_hits",
+    "read_misses",
 )
-"""Units: *_req and *_objects per second, *_bytes per second (repl_lag_bytes: bytes), memory bytes, hit_ratio 0-1,
-main_thread_cpu cores, responsiveness milliseconds."""
+"""Units: *_req, *_objects, read_hits and read_misses per second, *_bytes per second (repl_lag_bytes: bytes), memory bytes,
+hit_ratio 0-1, main_thread_cpu cores, responsiveness milliseconds."""
 
 BDB_METRICS = (
     "total_req",
@@ -107,6 +109,8 @@ class ShardSecond:
             "main_thread_cpu": rate("cpu"),
             "responsiveness": now["ping_ms"],
             "repl_lag_bytes": None,
+            "read_hits": self.hits,
+            "read_misses": self.misses,
         }
 
     def row(self) -> list[Value]:

@@ -58,7 +58,7 @@ class Retention(BaseModel):
 
 def interval(name: str, t: int, step: int, values: Iterable[tuple[str, float]]) -> dict[str, Any]:
     """One interval; NaN is left out, the rest has the seven digits that are stored."""
-    known = {name: float(f"{value:.7g}") for name, value in values if value == value}  # noqa: PLR0124
+    known = {metric: float(f"{value:.7g}") for metric, value in values if value == value}
     return {"interval": name, "stime": moment(t), "etime": moment(t + step), **known}
 
 

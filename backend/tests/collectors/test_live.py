@@ -10,7 +10,8 @@ from backend.tests.shards import until
 
 from shardboard.bus import Bus, Listener
 from shardboard.collectors import live as hub
-from shardboard.collectors.live import METRICS, RETENTION, SHARD_RETENTION, Live, Member
+from shardboard.collectors.live import RETENTION, SHARD_RETENTION, Live, Member
+from shardboard.domain.rollup import TOPICS as METRICS
 
 NOW = 1_700_000_000
 MEMBERS = {11: Member(1, 0, 1), 12: Member(1, 1, 2), 13: Member(1, 0, 2), 21: Member(2, 0, 1)}

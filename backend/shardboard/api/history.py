@@ -1,0 +1,96 @@
+"""Stored metrics as columns over time, for charts that look back further than the stream does."""
+
+import time
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from fastapi.responses import JSONResponse, StreamingResponse
+
+from shardboard.api.deps import Reader, Viewer
+from shardboard.api.replies import errors
+from shardboard.domain.intervals import BY_STEP
+from shardboard.errors import BadRequest, NotFound
+from shardboard.schemas import stats as schema
+from shardboard.services import metrics as service
+from shardboard.state import bdbs, shards
+from shardboard.state import metrics as state
+
+router = APIRouter(tags=["statistics"])
+
+MAX_POINTS = 4_000
+MAX_METRICS = 32
+MAX_UIDS = 2_000
+Topic = Annotated[
+    str,
+    Query(pattern=r"^(cluster|nodes|bdbs|shards:[0-9]{1,9})$", description="cluster, nodes, bdbs, shards:<bdb uid>"),
+]
+Second = Annotated[int, Query(ge=0, le=2**40, description="epoch second")]
+
+
+@router.get("/history", response_model=schema.History, responses=errors(404))
+async def get_history(
+    _viewer: Viewer,
+    session: Reader,
+    topic: Topic,
+    metrics: Annotated[str, Query(description="comma list")],
+    first: Annotated[Second, Query(alias="from")],
+    last: Annotated[
+        int | None, Query(alias="to", ge=0, le=2**40, description="epoch second, excluded; now when left out")
+    ] = None,
+    uids: Annotated[str, Query(description="comma list; all when left out")] = "",
+    max_points: Annotated[int, Query(ge=1, le=MAX_POINTS)] = 1_000,
+) -> StreamingResponse:
+    """Metrics from `from` to `to` in the finest resolution that has them and needs at most `max_points`."""
+    kind, _, bdb_uid = topic.partition(":")
+    names = _names(metrics, kind)
+    chosen = _uids(uids)
+    if bdb_uid:
+        if await bdbs.by_uid(session, int(bdb_uid)) is None:
+            raise NotFound("db_not_found", f"There is no database {bdb_uid}.")
+        own = {shard.uid for shard in await shards.of_bdb(session, int(bdb_uid))}
+        chosen = own if chosen is None else chosen & own
+    now = int(time.time())
+    last = now if last is None else min(last, now)
+    first = min(first, last)
+    found = await service.history(session, kind, chosen, names, first, last, max_points, now)
+    series = (
+        ("cluster" if kind == "cluster" else str(uid), found.series(place)) for place, uid in enumerate(found.uids)
+    )
+    text = schema.history(BY_STEP[found.step].name, found.first, found.step, found.count, names, series)
+    return StreamingResponse(text, media_type="application/json")
+
+
+@router.get("/history/retention", response_model=schema.Retention, responses=errors())
+async def get_retention(_viewer: Viewer, session: Reader, topic: Topic = "cluster") -> JSONResponse:
+    """Which part of the past is there in which resolution, and what all of it takes."""
+    ranges = [
+        {
+            "resolution": kept.resolution.name,
+            "step": kept.resolution.step,
+            "from": kept.first,
+            "to": kept.last,
+            "retention": kept.resolution.retention,
+        }
+        for kept in await service.kept(session, topic.partition(":")[0])
+    ]
+    return JSONResponse({"topic": topic, "storage_bytes": await state.size(session), "ranges": ranges})
+
+
+def _names(text: str, kind: str) -> list[str]:
+    names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    strange = next((name for name in names if name not in service.metric_names(kind)), None)
+    if strange is not None or not 0 < len(names) <= MAX_METRICS:
+        sentence = f"metrics must be 1 to {MAX_METRICS} of {', '.join(sorted(service.metric_names(kind)))}."
+        raise BadRequest("bad_request", sentence, field="metrics")
+    return names
+
+
+def _uids(text: str) -> set[int] | None:
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    if not words:
+        return None
+    if words == ["cluster"]:
+        return {0}
+    if len(words) > MAX_UIDS or not all(word.isdecimal() and len(word) < 10 for word in words):
+        raise BadRequest("bad_request", f"uids must be at most {MAX_UIDS} numbers.", field="uids")
+    return {int(word) for word in words}

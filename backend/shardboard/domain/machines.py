@@ -1,0 +1,38 @@
+"""Many machines as one: what the statistics of the cluster say of processors, memory and disks."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from math import fsum, nan
+from typing import Any
+
+from shardboard.domain.rollup import Frame
+
+SHARES = ("cpu_user", "cpu_system", "cpu_iowait", "cpu_idle")
+SUMS = (
+    "free_memory",
+    "available_memory",
+    "persistent_storage_free",
+    "disk_read_bytes",
+    "disk_write_bytes",
+)
+
+
+def one_per_machine(nodes: Iterable[tuple[int, str]]) -> frozenset[int]:
+    """From (node uid, machine id): the first node of each machine, so that agents that share one do not count it twice."""
+    first: dict[str, int] = {}
+    for uid, machine in sorted(nodes):
+        first.setdefault(machine, uid)
+    return frozenset(first.values())
+
+
+def totals(frame: Frame, uids: Collection[int]) -> Iterator[tuple[str, float]]:
+    """Mean shares and summed amounts of the nodes `uids`; NaN when one of them is unknown."""
+    places = [index for index, uid in enumerate(frame.uids) if uid in uids]
+    complete = len(places) == len(uids) > 0
+    for names, divisor in ((SHARES, max(1, len(places))), (SUMS, 1)):
+        for name in names:
+            yield name, _sum(frame.columns, name, places) / divisor if complete else nan
+
+
+def _sum(columns: "Mapping[str, Any]", name: str, places: Iterable[int]) -> float:
+    column = columns.get(name)
+    return fsum(column[index] for index in places) if column is not None else nan

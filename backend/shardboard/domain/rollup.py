@@ -1,0 +1,163 @@
+"""How each metric is rolled up, as data; and merging the rows of shorter intervals into one of a longer interval.
+
+A frame holds every series of one topic in one interval: columns of float32, one value per uid, NaN = unknown. Frames of
+1 s have the metrics only. Longer ones also have, per metric that needs it, the seconds that are known (`#name`: a mean of
+means is only right when weighted by them) and the highest value of one second (`name_max`).
+"""
+
+from array import array
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import nan
+
+from shardboard.domain.rates import BDB_METRICS, NODE_METRICS, SHARD_METRICS
+
+TOPICS: Mapping[str, tuple[str, ...]] = {
+    "cluster": BDB_METRICS,
+    "nodes": NODE_METRICS,
+    "bdbs": BDB_METRICS,
+    "shards": SHARD_METRICS,
+}
+"""Metrics of each topic, in the order of its rows."""
+
+LAST = frozenset(
+    {
+        "used_memory",
+        "used_memory_rss",
+        "no_of_keys",
+        "no_of_expires",
+        "mem_frag_ratio",
+        "free_memory",
+        "available_memory",
+        "persistent_storage_free",
+        "agent_rss",
+        "repl_lag_bytes",
+    }
+)
+"""Gauges that say how things stand: the newest known value. Everything else is a mean over the known seconds."""
+
+SHARES = {"hit_ratio": ("read_hits", "read_misses")}
+"""Ratios, computed anew from their parts: part / (part + rest)."""
+
+PEAKS = frozenset(
+    {
+        "total_req",
+        "read_req",
+        "write_req",
+        "responsiveness",
+        "main_thread_cpu",
+        "used_memory",
+        "conns",
+        "connected_clients",
+        "repl_lag_bytes",
+        "cpu_user",
+        "cpu_system",
+    }
+)
+"""Metrics whose highest second is kept beside the value."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One topic in the interval that begins at `t`."""
+
+    t: int
+    uids: "array[int]"
+    columns: "Mapping[str, array[float]]"
+
+
+def is_mean(metric: str) -> bool:
+    return metric not in LAST and metric not in SHARES
+
+
+def columns_of(topic: str, step: int) -> tuple[str, ...]:
+    """The columns of a frame, in the order they are stored in."""
+    metrics = TOPICS[topic]
+    if step == 1:
+        return metrics
+    peaks = tuple(f"{metric}_max" for metric in metrics if metric in PEAKS)
+    return (*metrics, *peaks, *(f"#{metric}" for metric in metrics if is_mean(metric)))
+
+
+def merge(topic: str, t: int, parts: Sequence[Frame], seconds: int) -> Frame:
+    """`parts`, in order of time and each of `seconds`, as the frame of the longer interval that begins at `t`."""
+    uids = parts[0].uids
+    if any(part.uids != uids for part in parts[1:]):
+        uids = array("i", sorted(set().union(*(part.uids for part in parts))))
+        parts = [_aligned(part, uids) for part in parts]
+    columns: dict[str, array[float]] = {}
+    for metric in TOPICS[topic]:
+        if metric in LAST:
+            columns[metric] = _newest([part.columns[metric] for part in parts if metric in part.columns], len(uids))
+        elif is_mean(metric):
+            columns[metric], columns[f"#{metric}"] = _mean(metric, parts, seconds, len(uids))
+        if metric in PEAKS:
+            columns[f"{metric}_max"] = _highest(
+                [found for part in parts if (found := _peak(part, metric)) is not None], len(uids)
+            )
+    for ratio, (part, rest) in SHARES.items():
+        if ratio in TOPICS[topic]:
+            columns[ratio] = array("f", map(_share, columns[part], columns[rest]))
+    return Frame(t, uids, columns)
+
+
+def aligned(column: "array[float]", uids: "array[int]", wanted: "array[int]") -> "array[float]":
+    """A column of `uids` as one of `wanted`; NaN for those it does not have."""
+    if uids == wanted:
+        return column
+    values = dict(zip(uids, column, strict=True))
+    return array("f", [values.get(uid, nan) for uid in wanted])
+
+
+def _aligned(frame: Frame, wanted: "array[int]") -> Frame:
+    if frame.uids == wanted:
+        return frame
+    return Frame(frame.t, wanted, {name: aligned(found, frame.uids, wanted) for name, found in frame.columns.items()})
+
+
+def _mean(metric: str, parts: Sequence[Frame], seconds: int, width: int) -> "tuple[array[float], array[float]]":
+    """The mean over the known seconds, and how many those are."""
+    totals, known = [0.0] * width, [0.0] * width
+    for part in parts:
+        values, counts = part.columns.get(metric), part.columns.get(f"#{metric}")
+        if values is None:
+            continue
+        if counts is None and _complete(values):
+            totals = [total + value * seconds for total, value in zip(totals, values, strict=True)]
+            known = [count + seconds for count in known]
+            continue
+        for index, value in enumerate(values):
+            if value == value:
+                weight = seconds if counts is None else counts[index]
+                totals[index] += value * weight
+                known[index] += weight
+    return array("f", [a / b if b else nan for a, b in zip(totals, known, strict=True)]), array("f", known)
+
+
+def _newest(columns: "Sequence[array[float]]", width: int) -> "array[float]":
+    return _fold(columns[::-1], width, lambda newer, older: newer if newer == newer else older)
+
+
+def _highest(columns: "Sequence[array[float]]", width: int) -> "array[float]":
+    return _fold(columns, width, lambda a, b: b if b > a or a != a else a)
+
+
+def _fold(columns: "Sequence[array[float]]", width: int, choose: Callable[[float, float], float]) -> "array[float]":
+    found = array("f", [nan]) * width
+    for column in columns:
+        found = array("f", map(choose, found, column))
+    return found
+
+
+def _peak(frame: Frame, metric: str) -> "array[float] | None":
+    return frame.columns.get(f"{metric}_max", frame.columns.get(metric))
+
+
+def _complete(values: "array[float]") -> bool:
+    total = sum(values)
+    return total == total
+
+
+def _share(part: float, rest: float) -> float:
+    whole = part + rest
+    return part / whole if whole > 0 else nan

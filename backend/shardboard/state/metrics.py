@@ -1,0 +1,178 @@
+"""Stored metrics: one row per topic and interval, its values a matrix of float32 (little endian), metric by metric.
+
+A column (one metric of all uids) is a contiguous part of the matrix, so that a chart reads only that part of each row, cut out by
+the database itself.
+"""
+
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVarTuple
+
+from sqlalchemy import BigInteger, Integer, LargeBinary, Select, String, delete, func, insert, select, text
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import Mapped, mapped_column
+
+from shardboard.db import Base
+from shardboard.domain.rollup import Frame
+
+
+class MetricLayout(Base):
+    """The columns of a frame, by name. Rows refer to it, so that frames of an earlier release stay readable."""
+
+    __tablename__ = "metric_layouts"
+
+    id: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
+    columns: Mapped[str] = mapped_column(unique=True)
+    """Comma list."""
+
+
+class MetricFrame(Base):
+    """One topic (cluster, nodes, bdbs, shards, …) in the interval of `step` seconds that begins at `t`."""
+
+    __tablename__ = "metric_frames"
+
+    topic: Mapped[str] = mapped_column(String(16), primary_key=True)
+    step: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    t: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    layout: Mapped[int]
+    uids: Mapped[bytes] = mapped_column(LargeBinary)
+    data: Mapped[bytes] = mapped_column(LargeBinary)
+
+
+Columns = TypeVarTuple("Columns")
+
+
+@dataclass(frozen=True)
+class Extent:
+    """The oldest and the newest interval of one topic and step."""
+
+    topic: str
+    step: int
+    first: int
+    last: int
+
+
+async def layouts(session: AsyncSession) -> dict[tuple[str, ...], int]:
+    """Every known layout, by its columns."""
+    rows = (await session.execute(select(MetricLayout.columns, MetricLayout.id))).all()
+    return {tuple(columns.split(",")): identity for columns, identity in rows}
+
+
+async def add_layout(session: AsyncSession, columns: Sequence[str]) -> int:
+    """A new layout; its number."""
+    added = await session.execute(insert(MetricLayout).values(columns=",".join(columns)).returning(MetricLayout.id))
+    return int(added.scalar_one())
+
+
+async def write(session: AsyncSession, frames: Sequence[tuple[str, int, int, Frame]]) -> None:
+    """Store (topic, step, layout, frame)s whose columns are in the order of the layout; an interval that exists is replaced."""
+    if not frames:
+        return
+    rows = [
+        {
+            "topic": topic,
+            "step": step,
+            "t": frame.t,
+            "layout": layout,
+            "uids": frame.uids.tobytes(),
+            "data": b"".join(column.tobytes() for column in frame.columns.values()),
+        }
+        for topic, step, layout, frame in frames
+    ]
+    dialect = postgresql if session.get_bind().dialect.name == "postgresql" else sqlite
+    query = dialect.insert(MetricFrame)
+    replaced = {name: query.excluded[name] for name in ("layout", "uids", "data")}
+    await session.execute(query.on_conflict_do_update(index_elements=["topic", "step", "t"], set_=replaced), rows)
+
+
+async def frames(
+    session: AsyncSession, topic: str, step: int, first: int, last: int, names: Mapping[int, Sequence[str]]
+) -> list[Frame]:
+    """Whole frames with `first <= t < last`, by time. `names` are the layouts' columns by number."""
+    query = _span(
+        select(MetricFrame.t, MetricFrame.layout, MetricFrame.uids, MetricFrame.data), topic, step, first, last
+    )
+    found = []
+    for t, layout, uid_bytes, data in (await session.execute(query)).all():
+        uids, values = _integers(uid_bytes), _floats(data)
+        width = len(uids)
+        columns = {name: values[i * width : (i + 1) * width] for i, name in enumerate(names[layout])}
+        found.append(Frame(t, uids, columns))
+    return found
+
+
+async def columns(
+    session: AsyncSession,
+    topic: str,
+    step: int,
+    first: int,
+    last: int,
+    metrics: Sequence[str],
+    names: Mapping[int, Sequence[str]],
+) -> list[Frame]:
+    """As `frames`, but only these metrics; one that a row does not have is left out."""
+    found: list[Frame] = []
+    for layout, known in names.items():
+        wanted = [metric for metric in metrics if metric in known]
+        if not wanted:
+            continue
+        width = func.length(MetricFrame.uids)
+        cuts = [func.substr(MetricFrame.data, 1 + known.index(metric) * width, width) for metric in wanted]
+        query = _span(select(MetricFrame.t, MetricFrame.uids, *cuts), topic, step, first, last)
+        for t, uid_bytes, *parts in (await session.execute(query.where(MetricFrame.layout == layout))).all():
+            values = {metric: _floats(part) for metric, part in zip(wanted, parts, strict=True)}
+            found.append(Frame(t, _integers(uid_bytes), values))
+    return sorted(found, key=lambda frame: frame.t)
+
+
+def _span(query: Select[*Columns], topic: str, step: int, first: int, last: int) -> Select[*Columns]:
+    own = (MetricFrame.topic == topic, MetricFrame.step == step)
+    return query.where(*own, MetricFrame.t >= first, MetricFrame.t < last).order_by(MetricFrame.t)
+
+
+async def times(session: AsyncSession, topic: str, step: int, since: int) -> Sequence[int]:
+    """When frames begin, from `since` on."""
+    query = select(MetricFrame.t).where(MetricFrame.topic == topic, MetricFrame.step == step, MetricFrame.t >= since)
+    return (await session.execute(query)).scalars().all()
+
+
+async def extents(session: AsyncSession) -> list[Extent]:
+    """What is there, by topic and step."""
+    query = select(MetricFrame.topic, MetricFrame.step, func.min(MetricFrame.t), func.max(MetricFrame.t)).group_by(
+        MetricFrame.topic, MetricFrame.step
+    )
+    return [Extent(*row) for row in (await session.execute(query)).all()]
+
+
+async def forget(session: AsyncSession, topic: str, step: int, before: int, limit: int) -> None:
+    """Delete the oldest frames with `t < before`, about `limit` at most."""
+    own = (MetricFrame.topic == topic, MetricFrame.step == step)
+    oldest = (await session.execute(select(func.min(MetricFrame.t)).where(*own))).scalar_one()
+    if oldest is not None and oldest < before:
+        await session.execute(delete(MetricFrame).where(*own, MetricFrame.t < min(before, oldest + limit * step)))
+
+
+async def size(session: AsyncSession) -> int:
+    """Bytes that metrics take in the database."""
+    if session.get_bind().dialect.name == "postgresql":
+        return int((await session.execute(text("SELECT pg_total_relation_size('metric_frames')"))).scalar_one())
+    stored = func.sum(func.length(MetricFrame.uids) + func.length(MetricFrame.data) + _ROW_OVERHEAD)
+    return int((await session.execute(select(func.coalesce(stored, 0)))).scalar_one())
+
+
+_ROW_OVERHEAD = 100
+"""Of SQLite, about: key, index entry, and what overflow pages leave unused."""
+
+
+def _integers(data: bytes) -> "array[int]":
+    values = array("i")
+    values.frombytes(data)
+    return values
+
+
+def _floats(data: bytes) -> "array[float]":
+    values = array("f")
+    values.frombytes(data)
+    return values

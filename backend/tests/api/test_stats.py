@@ -1,0 +1,217 @@
+"""Statistics over HTTP: shapes and names of the REST reference (4.1, 4.2), and columns for charts."""
+
+import time
+from array import array
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
+
+import httpx
+import pytest
+
+from shardboard.api import history as api_history
+from shardboard.api import stats as api_stats
+from shardboard.collectors.archive import Archive
+from shardboard.console import Console
+from shardboard.domain import intervals
+from shardboard.domain.rollup import TOPICS, Frame, columns_of
+from shardboard.state import metrics
+from shardboard.state.bdbs import Bdb
+from shardboard.state.nodes import Node
+from shardboard.state.shards import Shard
+
+pytestmark = pytest.mark.store
+
+NOW = int(time.time())
+SAMPLES = {1: 10, 10: 30, 300: 12, 900: 96, 3600: 168}
+UIDS = {"cluster": [0], "nodes": [1, 2, 3], "bdbs": [1], "shards": [11, 12]}
+
+
+@pytest.fixture
+async def stored(console: Console, nodes: list[Node], monkeypatch: pytest.MonkeyPatch) -> Console:
+    """A database with two shards, and the newest intervals of all topics; `total_req` is 100 × uid, memory is unknown."""
+    for module in (api_stats, api_history):
+        monkeypatch.setattr(module, "time", SimpleNamespace(time=lambda: NOW))
+    now = datetime.now(UTC)
+    common: dict[str, Any] = {"pair": 0, "role": "master", "slot_first": 0, "slot_last": 1, "node_uid": 1}
+    async with console.store.begin() as session:
+        session.add(
+            Bdb(
+                uid=1, name="x", status="active", memory_size=1, port=12000, sharding=True, shards_count=2,
+                replication=False, config={}, admin_password="", created_at=now, changed_at=now,
+            )
+        )  # fmt: skip
+        session.add_all(
+            Shard(uid=uid, bdb_uid=1, port=20000 + uid, bus_port=25000 + uid, engine_id=f"{uid:040x}", **common)
+            for uid in UIDS["shards"]
+        )
+    await Archive(console.store, console.bus, console.live).restore()
+    async with console.store.begin() as session:
+        layouts = await metrics.layouts(session)
+        for topic, uids in UIDS.items():
+            rows = []
+            for step, count in SAMPLES.items():
+                names = columns_of(topic, step)
+                end = intervals.start(NOW, step)
+                rows += [
+                    (topic, step, layouts[names], frame(topic, end - index * step, uids, names))
+                    for index in range(1, count + 3)
+                ]
+            await metrics.write(session, rows)
+    console.live.restore("bdbs", frame("bdbs", NOW - 1, [1], TOPICS["bdbs"]))
+    return console
+
+
+def frame(topic: str, t: int, uids: list[int], names: tuple[str, ...]) -> Frame:
+    values = {name: array("f", [0.25] * len(uids)) for name in names}
+    values["used_memory"] = array("f", [float("nan")] * len(uids))
+    if "total_req" in TOPICS[topic]:
+        values["total_req"] = array("f", [uid * 100.0 for uid in uids])
+    return Frame(t, array("i", uids), values)
+
+
+async def test_all_resolutions_in_one_list(stored: Console, client: httpx.AsyncClient) -> None:
+    reply = await client.get("/v1/bdbs/stats")
+    assert reply.status_code == 200
+    [database] = reply.json()
+    assert database["uid"] == "1"
+    found = [entry["interval"] for entry in database["intervals"]]
+    assert {name: found.count(name) for name in dict.fromkeys(found)} == {
+        "1sec": 10, "10sec": 30, "5min": 12, "15min": 96, "1hour": 168,
+    }  # fmt: skip
+    newest = database["intervals"][9]
+    assert newest["total_req"] == 100.0
+    assert "used_memory" not in newest, "what is unknown is left out"
+    assert not any(name.startswith("#") for name in newest)
+    assert (
+        datetime.fromisoformat(newest["etime"]).timestamp() - datetime.fromisoformat(newest["stime"]).timestamp() == 1
+    )
+    assert newest["stime"].endswith("Z")
+
+
+@pytest.mark.parametrize(
+    ("path", "uid"),
+    [("/v1/bdbs/stats/1", "1"), ("/v1/nodes/stats/2", 2), ("/v1/shards/stats/12", "12"), ("/v1/cluster/stats", None)],
+)
+async def test_one_object(stored: Console, client: httpx.AsyncClient, path: str, uid: str | int | None) -> None:
+    found = (await client.get(path, params={"interval": "10sec", "metrics": "total_req"})).json()
+    assert found.get("uid") == uid
+    assert len(found["intervals"]) == 30
+    for entry in found["intervals"]:
+        assert set(entry) == {"interval", "stime", "etime", "total_req"}
+        assert entry["total_req"] == 100.0 * int(uid or 0)
+
+
+async def test_all_nodes_shards_and_endpoints(stored: Console, client: httpx.AsyncClient) -> None:
+    async def uids(path: str, **params: Any) -> list[Any]:
+        return [found["uid"] for found in (await client.get(path, params={"interval": "1sec", **params})).json()]
+
+    assert await uids("/v1/nodes/stats") == [1, 2, 3]
+    assert await uids("/v1/shards/stats") == ["11", "12"]
+    assert await uids("/v1/shards/stats", parent_uid=1) == ["11", "12"]
+    assert await uids("/v1/shards/stats", parent_uid=2) == []
+    assert await uids("/v1/endpoints/stats") == ["1:1:1"]
+    [endpoint] = (await client.get("/v1/endpoints/stats", params={"interval": "1sec"})).json()
+    assert "mem_frag_ratio" not in endpoint["intervals"][0]
+
+
+async def test_the_cluster_has_each_machine_once(stored: Console, client: httpx.AsyncClient) -> None:
+    """All three nodes of the fixture say that they are on the same machine."""
+    found = (await client.get("/v1/cluster/stats", params={"interval": "1sec"})).json()
+    assert found["intervals"][0]["cpu_user"] == 0.25
+    assert found["intervals"][0]["free_memory"] == 0.25
+
+
+async def test_stime_is_included_and_etime_is_not(stored: Console, client: httpx.AsyncClient) -> None:
+    end = intervals.start(NOW, 10) - 50
+    window = {"interval": "10sec", "stime": when(end - 100), "etime": when(end)}
+    found = (await client.get("/v1/bdbs/stats/1", params=window)).json()["intervals"]
+    assert [entry["stime"] for entry in found] == [when(end - 100 + 10 * index) for index in range(10)]
+    assert found[-1]["etime"] == when(end)
+
+
+async def test_the_newest_second_is_keyed_by_uid(stored: Console, client: httpx.AsyncClient) -> None:
+    for path in ("/v1/bdbs/stats/last", "/v1/bdbs/stats/last/1"):
+        found = (await client.get(path)).json()
+        assert list(found) == ["1"]
+        assert found["1"]["total_req"] == 100.0
+        assert (found["1"]["stime"], found["1"]["etime"]) == (when(NOW - 1), when(NOW))
+    assert "stime" in (await client.get("/v1/cluster/stats/last")).json()
+    assert (await client.get("/v1/shards/stats/last")).json() == {}
+    assert set((await client.get("/v1/nodes/stats/last", params={"metrics": "cpu_user"})).json()) <= {"1", "2", "3"}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(f"/v1/{noun}/stats{last}/99" for noun in ("bdbs", "nodes", "shards") for last in ("", "/last")),
+        "/v1/history?topic=shards:99&metrics=total_req&from=0",
+    ],
+)
+async def test_unknown_uids(stored: Console, client: httpx.AsyncClient, path: str) -> None:
+    assert (await client.get(path)).status_code == 404
+
+
+async def test_unknown_intervals_are_all_intervals_and_known_abbreviations_are_understood(
+    stored: Console, client: httpx.AsyncClient
+) -> None:
+    async def kinds(interval: str) -> set[str]:
+        found = (await client.get("/v1/bdbs/stats/1", params={"interval": interval})).json()["intervals"]
+        return {entry["interval"] for entry in found}
+
+    assert await kinds("1h") == {"1hour"}
+    assert len(await kinds("sometimes")) == 5
+
+
+async def test_columns_for_a_chart(stored: Console, client: httpx.AsyncClient) -> None:
+    query = {
+        "topic": "shards:1",
+        "metrics": "total_req,used_memory,total_req_max",
+        "from": NOW - 3000,
+        "max_points": 400,
+    }
+    found = (await client.get("/v1/history", params=query)).json()
+    assert (found["resolution"], found["step"]) == ("10sec", 10)
+    assert found["metrics"] == ["total_req", "used_memory", "total_req_max"]
+    assert found["from"] == intervals.start(NOW - 3000, 10)
+    assert set(found["series"]) == {"11", "12"}
+    requests, memory, _ = found["series"]["12"]
+    assert len(requests) == len(memory) == found["count"]
+    assert set(requests) == {None, 1200.0}
+    assert set(memory) == {None}
+    assert (await client.get("/v1/history", params={**query, "uids": "12,13"})).json()["series"].keys() == {"12"}
+
+
+async def test_a_chart_of_the_cluster_and_one_of_nothing(stored: Console, client: httpx.AsyncClient) -> None:
+    query = {"topic": "cluster", "metrics": "total_req", "from": NOW - 5}
+    assert (await client.get("/v1/history", params=query)).json()["series"].keys() == {"cluster"}
+    for moment in (0, NOW + 1000):
+        found = (await client.get("/v1/history", params={**query, "from": moment, "to": moment})).json()
+        assert (found["count"], found["series"]) == (0, {})
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"metrics": "nonsense"}, {"metrics": ""}, {"topic": "else"}, {"uids": "a"}, {"max_points": 0}, {"from": -1}],
+)
+async def test_bad_questions(stored: Console, client: httpx.AsyncClient, wrong: dict[str, Any]) -> None:
+    query = {"topic": "bdbs", "metrics": "total_req", "from": NOW - 5}
+    reply = await client.get("/v1/history", params={**query, **wrong})
+    assert reply.status_code == 400
+    assert reply.json()["error_code"] == "bad_request"
+
+
+async def test_what_is_kept(stored: Console, client: httpx.AsyncClient) -> None:
+    found = (await client.get("/v1/history/retention", params={"topic": "bdbs"})).json()
+    assert found["storage_bytes"] > 1000
+    assert [kept["step"] for kept in found["ranges"]] == list(SAMPLES)
+    assert found["ranges"][0]["to"] == NOW
+
+
+async def test_statistics_need_a_login(stored: Console, client: httpx.AsyncClient) -> None:
+    for path in ("/v1/bdbs/stats", "/v1/history?topic=bdbs&metrics=conns&from=0", "/v1/history/retention"):
+        assert (await client.get(path, auth=httpx.BasicAuth("a", "b"))).status_code == 401
+
+
+def when(t: int) -> str:
+    return datetime.fromtimestamp(t, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,142 @@
+"""Seconds become rows, rows become intervals; a console that starts anew continues from them."""
+
+import time
+from array import array
+from math import isnan, nan
+
+import pytest
+from backend.tests.collectors.samples import sample, shard
+
+from shardboard.bus import Bus
+from shardboard.collectors.archive import FORGET_EVERY, FORGET_ROWS, Archive
+from shardboard.collectors.live import Live
+from shardboard.db import Store
+from shardboard.domain import intervals
+from shardboard.domain.intervals import RESOLUTIONS
+from shardboard.domain.rollup import TOPICS, Frame
+from shardboard.services import metrics as service
+from shardboard.state import metrics
+from shardboard.state.shards import Shard
+
+pytestmark = pytest.mark.store
+
+NOW = intervals.start(int(time.time()), 300) - 30
+"""Recent, and the end of a 5 min interval comes after half a minute of it."""
+
+
+@pytest.fixture
+async def live(store: Store, bus: Bus) -> Live:
+    """One node with the primary 11 of database 1."""
+    row = {"pair": 0, "role": "master", "slot_first": 0, "slot_last": 16383, "port": 20000, "bus_port": 25000}
+    async with store.begin() as session:
+        session.add(Shard(uid=11, bdb_uid=1, node_uid=1, engine_id="0" * 40, **row))
+    return Live(bus)
+
+
+@pytest.fixture
+async def archive(store: Store, bus: Bus, live: Live) -> Archive:
+    made = Archive(store, bus, live)
+    await made.restore()
+    return made
+
+
+def deliver(live: Live, t: int, reads: float | None = None) -> None:
+    """Second `t` of the node, told at once: shard 11 has read ten times its seconds."""
+    live.ingest(1, sample(t, {11: shard(read_cmds=t * 10.0 if reads is None else reads, keys=float(t - NOW))}))
+    if not live._seconds[t].told:
+        live._tell(t, live._seconds[t])
+
+
+async def column(store: Store, topic: str, metric: str, first: int, last: int, step: int) -> list[float | None]:
+    """What a chart would get."""
+    async with store.read() as session:
+        found = await service.history(session, topic, None, [metric], first, last, (last - first) // step, last)
+    assert found.step == step
+    return [None if isnan(value) else value for series in found.series(0)[:1] for value in series] if found.uids else []
+
+
+async def test_a_second_is_written_when_it_was_told(store: Store, live: Live, archive: Archive) -> None:
+    for t in (NOW, NOW + 1, NOW + 3):
+        deliver(live, t)
+        await archive.step()
+    assert await column(store, "bdbs", "read_req", NOW, NOW + 4, 1) == [None, 10, None, 10]
+    assert await column(store, "shards", "no_of_keys", NOW, NOW + 4, 1) == [0, 1, None, 3]
+    assert await column(store, "nodes", "ingress_bytes", NOW, NOW + 4, 1) == [None, 100, None, 100]
+
+
+async def test_intervals_are_rolled_up_when_they_end_and_again_when_seconds_come_late(
+    store: Store, live: Live, archive: Archive
+) -> None:
+    first = NOW
+    for t in range(first, first + 21):
+        if t not in (first + 4, first + 5):
+            deliver(live, t)
+    await archive.step()
+    assert await column(store, "bdbs", "used_memory", first, first + 20, 10) == [0, 0]
+    assert (await known(store, "bdbs", first))["#responsiveness"] == 8
+    for t in (first + 4, first + 5):
+        deliver(live, t)
+    await archive.step()
+    assert (await known(store, "bdbs", first))["#responsiveness"] == 10
+    assert await column(store, "bdbs", "no_of_keys", first, first + 20, 10) == [9, 19]
+
+
+async def known(store: Store, topic: str, t: int, step: int = 10) -> dict[str, float]:
+    async with store.read() as session:
+        names = {number: columns for columns, number in (await metrics.layouts(session)).items()}
+        [found] = await metrics.frames(session, topic, step, t, t + 1, names)
+    return {name: values[0] for name, values in found.columns.items()}
+
+
+async def test_every_level_is_rolled_up_from_the_one_below(store: Store, live: Live, archive: Archive) -> None:
+    for t in range(NOW, NOW + 41):
+        deliver(live, t)
+    await archive.step()
+    for resolution in RESOLUTIONS[2:]:
+        row = await known(store, "bdbs", intervals.start(NOW, resolution.step), resolution.step)
+        assert row["read_req"] == 10
+        assert row["#read_req"] in (29, 39), "the first second has nothing to make a rate of"
+
+
+async def test_a_restarted_console_has_its_minutes_and_overwrites_nothing_known(
+    store: Store, bus: Bus, live: Live, archive: Archive
+) -> None:
+    for t in range(NOW, NOW + 15):
+        deliver(live, t)
+    await archive.step()
+    new = Live(bus)
+    restarted = Archive(store, bus, new)
+    await restarted.restore()
+    assert new.newest == NOW + 14
+    assert new.latest("bdbs", "1")["read_req"] == 10
+    assert new.history("shards:1", 15, 0)["series"]["11"][0][1:] == [10.0] * 14
+    for t in range(NOW + 5, NOW + 30):  # the agent's ring begins in the middle of what is known
+        deliver(new, t)
+        await restarted.step()
+    assert await column(store, "bdbs", "read_req", NOW, NOW + 30, 1) == [None] + [10] * 29
+    assert await column(store, "bdbs", "read_req", NOW, NOW + 30, 10) == [10, 10, 10]
+
+
+async def test_what_is_too_old_goes_in_small_steps(
+    store: Store, archive: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = int(time.time()) - RESOLUTIONS[0].retention - 1000
+    values = {name: array("f", [nan]) for name in TOPICS["cluster"]}
+    async with store.begin() as session:
+        layout = (await metrics.layouts(session))[TOPICS["cluster"]]
+        rows = [("cluster", 1, layout, Frame(t, array("i", [0]), values)) for t in range(old, old + 300)]
+        await metrics.write(session, rows)
+        assert await metrics.size(session) > 300 * 70
+    assert await left(store) == (old, 300)
+    for _ in range(len(RESOLUTIONS)):
+        archive._forgotten = 0.0
+        await archive.step()
+    assert await left(store) == (old + FORGET_ROWS, 300 - FORGET_ROWS)
+    await archive.step()
+    assert (await left(store))[1] == 300 - FORGET_ROWS, f"the next deletion is {FORGET_EVERY} s later"
+
+
+async def left(store: Store) -> tuple[int, int]:
+    async with store.read() as session:
+        times = sorted(await metrics.times(session, "cluster", 1, 0))
+    return times[0], len(times)
