@@ -1,10 +1,28 @@
 /** Build, development server (API proxied to the local console) and unit tests. */
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import react from '@vitejs/plugin-react';
+import type { Plugin } from 'vite';
 import { defineConfig } from 'vitest/config';
 
+/** The API's documentation page is the console's own; its scripts come with the build, so that it works offline. */
+function apiDocumentation(): Plugin {
+  const resolve = createRequire(import.meta.url).resolve;
+  return {
+    name: 'api-documentation',
+    apply: 'build',
+    generateBundle() {
+      for (const name of ['swagger-ui-bundle.js', 'swagger-ui.css']) {
+        const source = readFileSync(resolve(`swagger-ui-dist/${name}`));
+        this.emitFile({ type: 'asset', fileName: `docs-assets/${name}`, source });
+      }
+    },
+  };
+}
+
 export default defineConfig({
-  plugins: [react()],
+  plugins: [react(), apiDocumentation()],
   resolve: { alias: { '@': fileURLToPath(new URL('./src', import.meta.url)) } },
   // Never inline assets: the console's content security policy allows no data: fonts or scripts.
   build: { target: 'es2022', assetsInlineLimit: 0, chunkSizeWarningLimit: 600 },

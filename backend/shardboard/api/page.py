@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI, Request
-from fastapi.responses import FileResponse, PlainTextResponse, Response
+from fastapi.openapi.docs import get_swagger_ui_html
+from fastapi.responses import FileResponse, HTMLResponse, PlainTextResponse, Response
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.staticfiles import StaticFiles
 
@@ -26,6 +27,16 @@ def mount_page(app: FastAPI, directory: Path) -> None:
     """Routes for everything that is not the API; a sentence on how to build the page when it is missing."""
     assets = Assets(directory=directory / "assets", check_dir=False)
     app.mount("/assets", GZipMiddleware(assets, compresslevel=6), name="assets")
+
+    @app.get("/docs", include_in_schema=False)
+    def documentation() -> HTMLResponse:
+        return get_swagger_ui_html(
+            openapi_url=app.openapi_url or "",
+            title=f"{app.title}: REST API",
+            swagger_js_url="/docs-assets/swagger-ui-bundle.js",
+            swagger_css_url="/docs-assets/swagger-ui.css",
+            swagger_favicon_url="/favicon.svg",
+        )
 
     @app.api_route("/{path:path}", methods=["GET", "HEAD"], include_in_schema=False)
     def page(path: str, request: Request) -> Response:
