@@ -84,30 +84,68 @@ test('a shard in detail', async ({ page, api }) => {
   await examine(page, 'shard');
 });
 
-test('what opens above a page', async ({ page }) => {
-  const frame = new Frame(page);
-  const database = new DatabasePage(page);
-  await database.open(stackInfo().bdb, 'configuration');
-  await expect(database.state).toHaveText('Active');
-  await page.keyboard.press('?');
-  await expect(frame.dialog('Keyboard shortcuts')).toBeVisible();
-  await examine(page, 'shortcuts');
-  await page.keyboard.press('Escape');
-  await page.keyboard.press('/');
-  await expect(page.getByRole('listbox', { name: 'Results' })).toContainText('demo');
-  await examine(page, 'search');
-  await page.keyboard.press('Escape');
-  await database.askToDelete();
-  await examine(page, 'delete');
-  await page.keyboard.press('Escape');
-  await page.getByRole('button', { name: 'Edit' }).click();
-  await expect(page.getByRole('button', { name: 'Save' })).toBeVisible();
-  await examine(page, 'edit');
-  await frame.goTo('Nodes');
-  await page.getByRole('button', { name: 'Add node' }).click();
-  await expect(frame.dialog('Add node')).toContainText('--token');
-  await examine(page, 'add-node');
-});
+const OVERLAYS: {
+  name: string;
+  path: (bdb: number) => string;
+  open: (page: Page) => Promise<void>;
+}[] = [
+  {
+    name: 'shortcuts',
+    path: () => '/nodes',
+    open: async (page) => {
+      await page.keyboard.press('?');
+      await expect(new Frame(page).dialog('Keyboard shortcuts')).toBeVisible();
+    },
+  },
+  {
+    name: 'search',
+    path: () => '/nodes',
+    open: async (page) => {
+      await page.keyboard.press('/');
+      await expect(page.getByRole('listbox', { name: 'Results' })).toContainText('demo');
+    },
+  },
+  {
+    name: 'user-menu',
+    path: () => '/nodes',
+    open: async (page) => {
+      await new Frame(page).userMenu.click();
+      await expect(page.getByRole('menuitem', { name: 'Sign out' })).toBeVisible();
+    },
+  },
+  {
+    name: 'add-node',
+    path: () => '/nodes',
+    open: async (page) => {
+      await page.getByRole('button', { name: 'Add node' }).click();
+      await expect(new Frame(page).dialog('Add node')).toContainText('--token');
+    },
+  },
+  {
+    name: 'delete',
+    path: (bdb) => `/databases/${bdb}/configuration`,
+    open: async (page) => {
+      await expect(await new DatabasePage(page).askToDelete()).toBeVisible();
+    },
+  },
+  {
+    name: 'edit',
+    path: (bdb) => `/databases/${bdb}/configuration`,
+    open: async (page) => {
+      await page.getByRole('button', { name: 'Edit' }).click();
+      await expect(page.getByRole('button', { name: 'Save' })).toBeVisible();
+    },
+  },
+];
+
+for (const { name, path, open } of OVERLAYS) {
+  test(name, async ({ page }) => {
+    await page.goto(path(stackInfo().bdb));
+    await expect(new Frame(page).main.getByRole('heading', { level: 1 })).toBeVisible();
+    await open(page);
+    await examine(page, name);
+  });
+}
 
 test('a form with mistakes', async ({ page }) => {
   await page.goto('/databases/new');
