@@ -25,6 +25,7 @@ from shardboard.api import (
     logs,
     nodes,
     options,
+    prometheus,
     session,
     shards,
     stats,
@@ -86,6 +87,7 @@ def create_app(console: Console) -> FastAPI:
         app.include_router(module.router, prefix="/v1")
     app.include_router(actions.router_v2, prefix="/v2")
     options.install(app)
+    app.include_router(prometheus.router)
     mount_page(app, console.settings.page_dir)
     errors.install(app)
     install_middleware(app, console)
@@ -183,6 +185,9 @@ async def run(settings: Settings) -> None:
         configs = [serving.config(app, settings.https_host, settings.https_port, **tls)]
         if settings.http_port:
             configs.append(serving.config(app, "127.0.0.1", settings.http_port))
+        if settings.metrics_port:
+            metrics = prometheus.create_app(console)
+            configs.append(serving.config(metrics, settings.https_host, settings.metrics_port, **tls))
         await serving.serve(configs, stopping=lambda: console.bus.publish("closing"), watch=failed)
 
 

@@ -255,7 +255,7 @@ def private_cluster(directory: Path, *, nodes: int, environment: Mapping[str, st
         https_port=free_port(),
         http_port=free_port(),
         addresses=[f"{network}.{number}" for number in range(1, nodes + 1)],
-        environment={"SHARDBOARD_HTTPS_HOST": "127.0.0.1", **(environment or {})},
+        environment={"SHARDBOARD_HTTPS_HOST": "127.0.0.1", "SHARDBOARD_METRICS_PORT": "0", **(environment or {})},
     )
 
 

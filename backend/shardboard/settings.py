@@ -22,6 +22,7 @@ class Settings(BaseSettings):
     https_host: str = "0.0.0.0"  # noqa: S104 - the console is a server; the plain HTTP port below is loopback only
     https_port: int = Field(default=9443, ge=1, le=65535)
     http_port: int = Field(default=8080, ge=0, le=65535, description="loopback only; 0 turns it off")
+    metrics_port: int = Field(default=8070, ge=0, le=65535, description="metrics for Prometheus, HTTPS; 0 turns it off")
     page_dir: Path = Field(
         default=Path(__file__).resolve().parents[2] / "frontend" / "dist", description="built web page"
     )

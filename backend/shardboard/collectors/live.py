@@ -27,6 +27,9 @@ SHARD_RETENTION = 300
 GRACE = 0.4
 """Seconds to wait for slower nodes before a second is told without them."""
 
+STALE = 10
+"""Seconds after which a newest second is no news."""
+
 Raw = dict[str, Value]
 
 
@@ -144,6 +147,13 @@ class Live:
             if (raw := self._seconds[t].shards.get(uid)) is not None:
                 return raw["repl_offset"]
         return None
+
+    def raw(self) -> tuple[Mapping[int, Raw], Mapping[int, Raw]]:
+        """What agents said of nodes and of shards in the newest second, by uid; nothing when that was STALE seconds ago."""
+        second = self._seconds.get(self.newest)
+        if second is None or time.time() - self.newest > STALE:
+            return {}, {}
+        return second.nodes, second.shards
 
     def take_settled(self) -> set[int]:
         """The seconds that were computed, or computed again, since the last call."""

@@ -122,6 +122,7 @@ POLICY_DEFAULTS: dict[str, Any] = {
     "max_saved_events_per_type": 5000,
     "max_simultaneous_backups": 4,
     "max_slave_full_syncs": 0,
+    "metrics_auth": True,
     "metrics_exporter_expose_bdb_name": False,
     "oss_cluster_api_preferred_endpoint_type": "ip",
     "oss_cluster_api_preferred_ip_type": "internal",

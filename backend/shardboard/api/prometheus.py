@@ -1,0 +1,49 @@
+"""Metrics for Prometheus: `/metrics` of the console, and a port of its own with the reference's paths `/` and `/v2`."""
+
+from ipaddress import ip_address
+
+from fastapi import APIRouter, FastAPI, Request
+from fastapi.responses import PlainTextResponse
+
+from shardboard.api import credentials
+from shardboard.api import errors as failures
+from shardboard.api.deps import Reader, TheConsole
+from shardboard.api.replies import errors
+from shardboard.console import Console
+from shardboard.errors import Forbidden
+from shardboard.schemas import cluster as schema
+from shardboard.schemas.exposition import MEDIA_TYPE
+from shardboard.services.exposition import expose
+from shardboard.services.users import VIEWERS
+from shardboard.state import cluster
+
+router = APIRouter(tags=["statistics"])
+
+
+@router.get("/metrics", response_class=PlainTextResponse, responses=errors())
+async def get_metrics(request: Request, session: Reader, console: TheConsole) -> PlainTextResponse:
+    """The newest second in the text format of Prometheus. Without login from the machine itself; from elsewhere the policy
+    `metrics_auth` decides."""
+    if not _is_local(request) and schema.policy_of(await cluster.load(session))["metrics_auth"]:
+        login = await credentials.prove(request, console.store)
+        if login.principal.role not in VIEWERS:
+            raise Forbidden("unauthorized_action", f"The role {login.principal.role} does not allow this.")
+    raw_nodes, raw_shards = console.live.raw()
+    return PlainTextResponse(await expose(session, raw_nodes, raw_shards), media_type=MEDIA_TYPE)
+
+
+def create_app(console: Console) -> FastAPI:
+    """What listens on the metrics port: nothing but this page."""
+    app = FastAPI(title="Shardboard metrics", openapi_url=None)
+    app.state.console = console
+    for path in ("/", "/v2", "/metrics"):
+        app.get(path, include_in_schema=False)(get_metrics)
+    failures.install(app)
+    return app
+
+
+def _is_local(request: Request) -> bool:
+    try:
+        return request.client is not None and ip_address(request.client.host).is_loopback
+    except ValueError:
+        return False

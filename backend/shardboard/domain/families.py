@@ -1,0 +1,102 @@
+"""Which Prometheus families there are (v2 names of the REST reference, 4.5) and which raw value of an agent each one shows."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Family:
+    """`field` is the agent's name of the value, `factor` turns its unit into the family's."""
+
+    name: str
+    kind: str
+    field: str
+    help: str
+    factor: float = 1.0
+
+
+def _counter(name: str, field: str, help_: str, factor: float = 1.0) -> Family:
+    return Family(name, "counter", field, help_, factor)
+
+
+def _gauge(name: str, field: str, help_: str, factor: float = 1.0) -> Family:
+    return Family(name, "gauge", field, help_, factor)
+
+
+ENDPOINT = (
+    _counter("endpoint_read_requests", "read_cmds", "Read commands that clients sent."),
+    _counter("endpoint_write_requests", "write_cmds", "Write commands that clients sent."),
+    _counter("endpoint_other_requests", "other_cmds", "Other commands that clients sent."),
+    _counter("endpoint_ingress", "net_in", "Bytes received from clients."),
+    _counter("endpoint_egress", "net_out", "Bytes sent to clients."),
+    _counter("endpoint_client_connections", "connections", "Connections that clients opened."),
+)
+"""Told per primary, as long as clients talk to primaries themselves: a sum over shards would look like a reset whenever one
+of them restarts."""
+
+DISCONNECTIONS = _counter("endpoint_client_disconnections", "", "Connections of clients that ended.")
+
+SHARD = (
+    _gauge("redis_server_used_memory", "used_memory", "Bytes allocated by the engine."),
+    _gauge("redis_server_process_resident_memory_bytes", "used_memory_rss", "Bytes of resident memory."),
+    _gauge("redis_server_mem_fragmentation_ratio", "fragmentation", "Resident divided by allocated memory."),
+    _gauge("redis_server_db_keys", "keys", "Keys."),
+    _gauge("redis_server_db_expires", "expires", "Keys with an expiry."),
+    _gauge("redis_server_connected_clients", "clients", "Open connections."),
+    _gauge("redis_server_loading", "loading", "1 while the data set is being loaded."),
+    _gauge("redis_server_master_repl_offset", "repl_offset", "Replication offset."),
+    _counter("redis_server_evicted_keys", "evicted", "Keys evicted."),
+    _counter("redis_server_expired_keys", "expired", "Keys expired."),
+    _counter("redis_server_keyspace_read_hits", "hits", "Lookups that found their key."),
+    _counter("redis_server_keyspace_read_misses", "misses", "Lookups that did not find their key."),
+    _counter("redis_server_total_connections_received", "connections", "Connections accepted."),
+    _counter("redis_server_total_net_input_bytes", "net_in", "Bytes received, without the agent's own."),
+    _counter("redis_server_total_net_output_bytes", "net_out", "Bytes sent, without the agent's own."),
+    _counter("namedprocess_namegroup_thread_cpu_seconds_total", "cpu", "Processor seconds of the main thread."),
+    _gauge("shardboard_shard_responsiveness_seconds", "ping_ms", "How long the newest PING took.", 0.001),
+)
+
+UP = _gauge("redis_server_up", "", "1 when the shard answered in the newest second.")
+LINK = _gauge("redis_server_master_link_status", "", "1 up, 2 down, 3 none: it is a primary.")
+
+NODE = (
+    _gauge("node_available_memory_bytes", "available_memory", "Memory that can be had without swapping."),
+    _gauge("node_memory_MemFree_bytes", "free_memory", "Memory that nothing uses."),
+    _gauge("node_persistent_storage_free_bytes", "storage_free", "Free bytes where the agent keeps its data."),
+    _gauge("node_persistent_storage_avail_bytes", "storage_free", "Bytes there that an ordinary user may fill."),
+    _counter("node_network_receive_bytes_total", "net_in", "Bytes received by all network devices."),
+    _counter("node_network_transmit_bytes_total", "net_out", "Bytes sent by all network devices."),
+    _counter("node_disk_read_bytes_total", "disk_read", "Bytes read from all disks."),
+    _counter("node_disk_written_bytes_total", "disk_write", "Bytes written to all disks."),
+    _counter("shardboard_agent_cpu_seconds_total", "agent_cpu", "Processor seconds of the agent."),
+    _gauge("shardboard_agent_resident_memory_bytes", "agent_rss", "Resident memory of the agent."),
+)
+
+NODE_UP = _gauge("node_metrics_up", "", "1 when the agent delivered the newest second.")
+CPU = _counter("node_cpu_seconds_total", "", "Processor seconds of the machine by mode, summed over its cores.")
+CPU_MODES = {"user": "cpu_user", "system": "cpu_system", "iowait": "cpu_iowait", "idle": "cpu_idle"}
+
+DB = (
+    _gauge(
+        "db_status",
+        "",
+        "0 active, 1 change pending, 2 pending, 3 import pending, 4 delete pending, 5 recovery, 99 other.",
+    ),
+    _gauge("db_config", "", "Always 1; the labels are the configuration."),
+    _gauge("db_memory_limit_bytes", "", "Memory limit of all shards together; 0 = none."),
+    _gauge("db_replication_factor", "", "Copies of the data: 2 with replicas, else 1."),
+)
+DB_STATUS = {
+    "active": 0,
+    "active-change-pending": 1,
+    "pending": 2,
+    "import-pending": 3,
+    "delete-pending": 4,
+    "recovery": 5,
+}
+
+CLUSTER = (
+    _gauge("total_nodes_count", "", "Nodes of the cluster."),
+    _gauge("total_live_nodes_count", "", "Nodes whose agents are connected."),
+    _counter("shardboard_console_cpu_seconds_total", "", "Processor seconds of the console."),
+    _gauge("shardboard_console_resident_memory_bytes", "", "Resident memory of the console."),
+)

@@ -1,0 +1,43 @@
+"""The text format of Prometheus (version 0.0.4): families of samples with HELP and TYPE lines."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
+
+
+class Exposition:
+    """Lines by family, in the order in which families were declared."""
+
+    def __init__(self) -> None:
+        self._families: dict[str, list[str]] = {}
+
+    def family(self, name: str, kind: str, help_: str) -> None:
+        """Declare a counter, gauge or histogram. A family without samples is not written."""
+        text = help_.replace("\\", "\\\\").replace("\n", "\\n")
+        self._families[name] = [f"# HELP {name} {text}", f"# TYPE {name} {kind}"]
+
+    def add(self, name: str, labels: str, value: float | None) -> None:
+        """One sample; `labels` are rendered by `labels`. None is left out: absent is not zero."""
+        if value is not None:
+            self._families[name].append(f"{name}{labels} {value!r}")
+
+    def add_histogram(
+        self, name: str, labels: Mapping[str, object], buckets: Iterable[tuple[float, int]], total: float
+    ) -> None:
+        """Cumulative (upper bound, count)s, the last one being the number of all; `total` is the sum of all values."""
+        lines, count = self._families[name], 0
+        for bound, count in buckets:
+            lines.append(f"{name}_bucket{render_labels({**labels, 'le': f'{bound:g}'})} {count}")
+        lines.append(f"{name}_bucket{render_labels({**labels, 'le': '+Inf'})} {count}")
+        lines.append(f"{name}_sum{render_labels(labels)} {total!r}")
+        lines.append(f"{name}_count{render_labels(labels)} {count}")
+
+    def render(self) -> str:
+        told: Sequence[list[str]] = [lines for lines in self._families.values() if len(lines) > 2]
+        return "".join("\n".join(lines) + "\n" for lines in told)
+
+
+def render_labels(labels: Mapping[str, object]) -> str:
+    """`{name="value",…}`, rendered once for the many samples of one object."""
+    return "{" + ",".join(f'{name}="{str(value).translate(_ESCAPES)}"' for name, value in labels.items()) + "}"

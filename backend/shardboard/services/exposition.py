@@ -1,0 +1,107 @@
+"""The newest second of every shard, node and database as Prometheus families."""
+
+import os
+import resource
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.domain import families
+from shardboard.domain.families import Family
+from shardboard.domain.rates import Value
+from shardboard.schemas.exposition import Exposition, render_labels
+from shardboard.state import bdbs, cluster, nodes, shards
+from shardboard.state.bdbs import Bdb
+from shardboard.state.nodes import Node
+from shardboard.state.shards import Shard
+
+Raw = Mapping[str, Value]
+
+
+async def expose(session: AsyncSession, raw_nodes: Mapping[int, Raw], raw_shards: Mapping[int, Raw]) -> str:
+    """The page of metrics. `raw_*` are the agents' newest values by uid; who is not among them did not deliver."""
+    name = (await cluster.load(session)).name
+    page = Exposition()
+    everything = (
+        *(families.NODE_UP, *families.NODE, families.CPU, *families.CLUSTER, *families.DB, *families.ENDPOINT),
+        *(families.DISCONNECTIONS, families.UP, families.LINK, *families.SHARD),
+    )
+    for family in everything:
+        page.family(family.name, family.kind, family.help)
+    machines = await nodes.every(session)
+    _tell_nodes(page, name, machines, raw_nodes)
+    _tell_databases(page, name, await bdbs.every(session))
+    _tell_shards(page, name, await shards.every(session), raw_shards)
+    return page.render()
+
+
+def _tell_nodes(page: Exposition, name: str, machines: Sequence[Node], raw: Mapping[int, Raw]) -> None:
+    own = render_labels({"cluster": name})
+    page.add("total_nodes_count", own, len(machines))
+    page.add("total_live_nodes_count", own, sum(node.agent_status == "connected" for node in machines))
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    page.add("shardboard_console_cpu_seconds_total", own, round(usage.ru_utime + usage.ru_stime, 3))
+    page.add("shardboard_console_resident_memory_bytes", own, _resident())
+    for node in machines:
+        labels, values = {"cluster": name, "node": node.uid}, raw.get(node.uid)
+        page.add(families.NODE_UP.name, render_labels(labels), int(values is not None))
+        if values is not None:
+            _tell(page, families.NODE, render_labels(labels), values)
+            for mode, field in families.CPU_MODES.items():
+                page.add(families.CPU.name, render_labels({**labels, "mode": mode}), values[field])
+
+
+def _tell_databases(page: Exposition, name: str, rows: Iterable[Bdb]) -> None:
+    for bdb in rows:
+        labels = render_labels({"cluster": name, "db": bdb.uid})
+        described = {
+            "cluster": name,
+            "db": bdb.uid,
+            "db_name": bdb.name,
+            "port": bdb.port,
+            "shards": bdb.shards_count,
+            "replication": str(bdb.replication).lower(),
+        }
+        page.add("db_status", labels, families.DB_STATUS.get(bdb.status, 99))
+        page.add("db_config", render_labels(described), 1)
+        page.add("db_memory_limit_bytes", labels, bdb.memory_size)
+        page.add("db_replication_factor", labels, 2 if bdb.replication else 1)
+
+
+def _tell_shards(page: Exposition, name: str, rows: Iterable[Shard], raw: Mapping[int, Raw]) -> None:
+    for shard in rows:
+        values = raw.get(shard.uid)
+        primary = shard.current_role == "master" if values is None else values["is_primary"] == 1
+        labels = {
+            "cluster": name,
+            "db": shard.bdb_uid,
+            "node": shard.node_uid,
+            "redis": shard.uid,
+            "role": "master" if primary else "slave",
+        }
+        rendered = render_labels(labels)
+        page.add(families.UP.name, rendered, int(values is not None))
+        if values is None:
+            continue
+        _tell(page, families.SHARD, rendered, values)
+        page.add(families.LINK.name, rendered, 3 if primary else 1 if values["link_up"] else 2)
+        if primary:
+            rendered = render_labels({**labels, "endpoint": f"{shard.bdb_uid}:1"})
+            _tell(page, families.ENDPOINT, rendered, values)
+            opened, left = values["connections"], values["clients"]
+            page.add(families.DISCONNECTIONS.name, rendered, None if opened is None or left is None else opened - left)
+
+
+def _tell(page: Exposition, told: Iterable[Family], labels: str, values: Raw) -> None:
+    for family in told:
+        value = values[family.field]
+        page.add(family.name, labels, None if value is None else value * family.factor)
+
+
+def _resident() -> int:
+    """Bytes; 0 where the kernel does not tell."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        return 0

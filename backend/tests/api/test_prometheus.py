@@ -1,0 +1,121 @@
+"""The page of metrics, read by Prometheus' own parser; and who may read it."""
+
+import time
+from typing import Any
+
+import httpx
+import pytest
+from backend.tests.collectors.samples import sample, shard
+from prometheus_client import Metric
+from prometheus_client.parser import text_string_to_metric_families
+
+from shardboard.api.prometheus import create_app
+from shardboard.collectors.live import Member
+from shardboard.console import Console
+from shardboard.schemas.exposition import Exposition, render_labels
+from shardboard.state.cluster import load_for_update
+from shardboard.state.nodes import Node
+from shardboard.state.shards import Shard
+
+NOW = int(time.time())
+
+
+@pytest.fixture
+async def telling(console: Console, nodes: list[Node]) -> Console:
+    """Node 1 told of a primary and a replica; node 2 said nothing of shard 13."""
+    common: dict[str, Any] = {"bdb_uid": 1, "pair": 0, "slot_first": 0, "slot_last": 1}
+    members = {}
+    async with console.store.begin() as session:
+        for uid, node_uid, role in ((11, 1, "master"), (12, 1, "slave"), (13, 2, "slave")):
+            ports = {"port": 20000 + uid, "bus_port": 25000 + uid, "engine_id": f"{uid:040x}"}
+            session.add(Shard(uid=uid, node_uid=node_uid, role=role, **ports, **common))
+            members[uid] = Member(1, 0, node_uid)
+    console.live.set_members(members)
+    primary = shard(read_cmds=7.0, connections=5.0, clients=2.0, used_memory=3e6, ping_ms=2.0, cpu=None)
+    found = sample(NOW, {11: primary, 12: shard(is_primary=0.0, link_up=0.0)})
+    console.live.ingest(1, found)
+    console.live._tell(NOW, console.live._seconds[NOW])
+    return console
+
+
+def parsed(text: str) -> dict[str, Metric]:
+    return {family.name: family for family in text_string_to_metric_families(text)}
+
+
+def values(families: dict[str, Metric], name: str, **labels: str) -> list[float]:
+    # The parser drops the suffix _total from names of counters.
+    family = families[name.removesuffix("_total")]
+    return [found.value for found in family.samples if labels.items() <= found.labels.items()]
+
+
+async def scraped(console: Console, host: str = "127.0.0.1", path: str = "/v2", **more: Any) -> httpx.Response:
+    transport = httpx.ASGITransport(create_app(console), client=(host, 40000))
+    async with httpx.AsyncClient(transport=transport, base_url="https://console") as client:
+        return await client.get(path, **more)
+
+
+async def test_names_labels_and_types_of_the_reference(telling: Console) -> None:
+    reply = await scraped(telling)
+    assert reply.headers["content-type"].startswith("text/plain; version=0.0.4")
+    families = parsed(reply.text)
+    assert all(family.documentation and family.type != "unknown" for family in families.values())
+    assert values(families, "endpoint_read_requests", db="1", endpoint="1:1") == [7.0]
+    assert families["endpoint_read_requests"].type == "counter"
+    opened, left = (values(families, f"endpoint_client_{name}")[0] for name in ("connections", "disconnections"))
+    assert opened - left == 2
+    assert values(families, "redis_server_up", redis="13") == [0]
+    assert values(families, "redis_server_up", role="master", node="1", db="1") == [1]
+    assert [values(families, "redis_server_master_link_status", redis=uid) for uid in ("11", "12")] == [[3], [2]]
+    assert values(families, "redis_server_used_memory", redis="11") == [3e6]
+    assert values(families, "shardboard_shard_responsiveness_seconds", redis="11") == [0.002]
+    assert [values(families, "node_metrics_up", node=uid) for uid in "123"] == [[1], [0], [0]]
+    assert values(families, "node_cpu_seconds_total", node="1", mode="idle") == [0]
+    assert values(families, "total_nodes_count") == [3]
+
+
+async def test_what_is_not_known_is_absent(telling: Console) -> None:
+    families = parsed((await scraped(telling)).text)
+    assert values(families, "namedprocess_namegroup_thread_cpu_seconds_total", redis="11") == []
+    assert values(families, "redis_server_used_memory", redis="13") == []
+    assert "db_status" not in families, "there is no row of a database"
+
+
+async def test_old_seconds_are_no_news(telling: Console, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shardboard.collectors.live.STALE", -60)
+    families = parsed((await scraped(telling)).text)
+    assert values(families, "node_metrics_up") == [0, 0, 0]
+    assert "redis_server_used_memory" not in families
+
+
+@pytest.mark.parametrize("path", ["/", "/v2", "/metrics"])
+async def test_paths_of_the_metrics_port(telling: Console, path: str) -> None:
+    assert (await scraped(telling, path=path)).status_code == 200
+    assert (await scraped(telling, path="/v1/bdbs")).status_code == 404
+
+
+async def test_strangers_log_in_unless_the_policy_lets_them(telling: Console, client: httpx.AsyncClient) -> None:
+    assert (await scraped(telling, "192.0.2.7")).status_code == 401
+    assert (await scraped(telling, "::1")).status_code == 200
+    assert (await client.get("/metrics")).status_code == 200
+    assert (await scraped(telling, "192.0.2.7", auth=client.auth)).status_code == 200
+    async with telling.store.begin() as session:
+        (await load_for_update(session)).policy = {"metrics_auth": False}
+    assert (await scraped(telling, "192.0.2.7")).status_code == 200
+
+
+def test_histograms_and_escapes() -> None:
+    page = Exposition()
+    page.family("latency", "histogram", "A \\ and\na line.")
+    page.add_histogram("latency", {"db": 'a"b\\c\nd'}, [(1.0, 2), (10.0, 5)], 12.5)
+    [family] = text_string_to_metric_families(page.render())
+    found = {(name, labels.get("le")): value for name, labels, value, *_ in family.samples}
+    assert found == {
+        ("latency_bucket", "1"): 2, ("latency_bucket", "10"): 5, ("latency_bucket", "+Inf"): 5,
+        ("latency_sum", None): 12.5, ("latency_count", None): 5,
+    }  # fmt: skip
+    assert family.samples[0].labels["db"] == 'a"b\\c\nd'
+    assert family.documentation == "A \\ and\na line."
+
+
+def test_labels() -> None:
+    assert render_labels({"db": 1, "role": "master"}) == '{db="1",role="master"}'
