@@ -18,7 +18,9 @@ from shardboard.api import (
     bdbs,
     bootstrap,
     cluster,
+    drills,
     errors,
+    failovers,
     history,
     join,
     license,  # noqa: A004 - the noun of the REST reference
@@ -30,6 +32,7 @@ from shardboard.api import (
     shards,
     stats,
     stream,
+    timeline,
     users,
 )
 from shardboard.api.feed import Feed
@@ -40,10 +43,12 @@ from shardboard.collectors.archive import Archive
 from shardboard.collectors.live import Live
 from shardboard.collectors.nodes import NodeCollector
 from shardboard.collectors.pulse import Pulses
+from shardboard.collectors.resyncs import ResyncCollector
 from shardboard.collectors.watch import NodeWatch
 from shardboard.console import Console
 from shardboard.db import Store
 from shardboard.driver.agents import HttpAgents
+from shardboard.reconcilers import drills as drill_steps
 from shardboard.reconcilers import failover, revival
 from shardboard.reconcilers.bdbs import steppers
 from shardboard.reconcilers.failover import FailoverLoop
@@ -74,6 +79,8 @@ def create_app(console: Console) -> FastAPI:
         bdbs,
         bootstrap,
         cluster,
+        drills,
+        failovers,
         history,
         join,
         license,
@@ -82,6 +89,7 @@ def create_app(console: Console) -> FastAPI:
         session,
         shards,
         stream,
+        timeline,
         users,
     ):
         app.include_router(module.router, prefix="/v1")
@@ -138,7 +146,9 @@ def _steppers(console: Console) -> dict[str, Stepper]:
     return {
         **steppers(console.store, console.agents),
         failover.NAME: failover.Failover(console.store, console.agents, console.live.last_offset),
+        failover.HANDOVER: failover.Handover(console.store, console.agents, console.live.last_offset),
         revival.NAME: revival.Revive(console.store, console.agents),
+        drill_steps.NAME: drill_steps.DrillStepper(console.store, console.agents),
     }
 
 
@@ -153,6 +163,7 @@ async def running_loops(console: Console) -> AsyncIterator[asyncio.Future[None]]
         archive.run(),
         NodeCollector(console.store, console.bus, console.agents, console.live, pulses).run(),
         NodeWatch(console.store, console.agents, pulses).run(),
+        ResyncCollector(console.store, console.bus, console.agents).run(),
         ActionLoop(console.store, console.bus, _steppers(console), console.instance).run(),
         FailoverLoop(console.store, console.bus).run(),
         RevivalLoop(console.store, console.bus).run(),

@@ -110,6 +110,8 @@ class Demo:
         """The database's endpoint, once every replica is in sync."""
         api = self._cluster.api
         found = [bdb for bdb in ok(api.get("/v1/bdbs")) if bdb["name"] == DATABASE["name"]]
+        if not found:
+            ok(api.put("/v1/cluster/policy", json={"drills_enabled": True}))
         uid = found[0]["uid"] if found else ok(api.post("/v1/bdbs", json=DATABASE))["uid"]
 
         def settled() -> bool:

@@ -14,6 +14,7 @@ from shardboard import serving
 from shardboard.agent import machine
 from shardboard.agent.contract import (
     CommandResult,
+    Drill,
     NodeFacts,
     ProbeTarget,
     RemoveShards,
@@ -22,6 +23,7 @@ from shardboard.agent.contract import (
     ShardReport,
     StartShards,
 )
+from shardboard.agent.drill import Absence, Drills
 from shardboard.agent.enrol import Identity, enrol
 from shardboard.agent.processes import Supervisor
 from shardboard.agent.resp import EngineError
@@ -48,11 +50,31 @@ def create_app(settings: AgentSettings) -> FastAPI:
 
     app = FastAPI(lifespan=life, openapi_url=None)
     app.state.sampler = sampler
+    drills = Drills(supervisor, sampler)
+    app.add_middleware(Absence, drills=drills)
 
     @app.get("/facts")
     def facts() -> NodeFacts:
         return machine.facts(settings)
 
+    @app.post("/drill")
+    async def drill(request: Drill) -> None:
+        drills.begin(request)
+
+    @app.post("/probe")
+    async def probe(targets: list[ProbeTarget]) -> list[bool]:
+        return await asyncio.gather(*(answers(target.address, target.port) for target in targets))
+
+    @app.get("/samples")
+    async def samples(after: int = 0, boot: str = "") -> StreamingResponse:
+        lines = (f"{sample.model_dump_json() if sample else ''}\n" async for sample in sampler.follow(after, boot))
+        return StreamingResponse(lines, media_type="application/x-ndjson")
+
+    _serve_shards(app, supervisor)
+    return app
+
+
+def _serve_shards(app: FastAPI, supervisor: Supervisor) -> None:
     @app.get("/shards")
     async def shards() -> list[ShardReport]:
         supervisor.check()
@@ -69,17 +91,6 @@ def create_app(settings: AgentSettings) -> FastAPI:
     @app.post("/shards/command")
     async def command(requests: list[ShardCommand]) -> list[CommandResult]:
         return await asyncio.gather(*(_execute(supervisor, request) for request in requests))
-
-    @app.post("/probe")
-    async def probe(targets: list[ProbeTarget]) -> list[bool]:
-        return await asyncio.gather(*(answers(target.address, target.port) for target in targets))
-
-    @app.get("/samples")
-    async def samples(after: int = 0, boot: str = "") -> StreamingResponse:
-        lines = (f"{sample.model_dump_json() if sample else ''}\n" async for sample in sampler.follow(after, boot))
-        return StreamingResponse(lines, media_type="application/x-ndjson")
-
-    return app
 
 
 async def _execute(supervisor: Supervisor, request: ShardCommand) -> CommandResult:

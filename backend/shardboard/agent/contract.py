@@ -7,6 +7,7 @@
 | POST /shards/start | StartShards | list[ShardOutcome] |
 | POST /shards/remove | RemoveShards | list[ShardOutcome] |
 | POST /shards/command | list[ShardCommand] | list[CommandResult] |
+| POST /drill | Drill | nothing; the fault begins and ends by itself |
 | POST /probe | list[ProbeTarget] | list[bool] |
 | GET /samples?after=N | | NDJSON stream of Sample, first the ring's newer ones, then one a second; an empty line is a pulse |
 """
@@ -145,6 +146,15 @@ class ShardCommand(Message):
 
     uid: int
     argv: list[str] = Field(min_length=1)
+
+
+class Drill(Message):
+    """A fault to rehearse. `reboot` kills all shards, `freeze` stops them for a while, and in both the agent is silent;
+    `kill_shard` and `freeze_shard` do it to one shard and leave the agent alone."""
+
+    kind: Literal["reboot", "freeze", "kill_shard", "freeze_shard"]
+    seconds: float = Field(ge=1, le=120)
+    uid: int | None = None
 
 
 class ProbeTarget(Message):

@@ -12,6 +12,7 @@ import shutil
 import signal
 import socket
 import subprocess
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -165,6 +166,12 @@ class Supervisor:
             # Replicas first: a primary waits for the replicas it still has.
             for role in ("slave", "master"):
                 await asyncio.gather(*(self._park_one(shard) for shard in running if shard.record.spec.role == role))
+
+    def signal(self, uids: Iterable[int], number: signal.Signals) -> None:
+        """Send a signal to shards of this agent; those that are not running are left out."""
+        for uid in uids:
+            if uid in self.shards and self.shards[uid].state == "running":
+                _send(self.shards[uid], number)
 
     def check(self) -> None:
         """Notice processes that ended by themselves."""

@@ -7,7 +7,7 @@ import time
 import uuid
 from collections import deque
 from collections.abc import AsyncIterator, Mapping
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from shardboard.agent.commands import CommandClasses
 from shardboard.agent.contract import PULSE_SECONDS, RING_SECONDS, SHARD_FIELDS, Sample
@@ -41,7 +41,7 @@ class Sampler:
         self._boot = uuid.uuid4().hex
         self._seq = 0
         self._grown = asyncio.Condition()
-        self._closed = False
+        self._listeners: Literal["served", "ignored", "sent away"] = "served"
 
     async def run(self) -> None:
         """Sample until cancelled."""
@@ -58,7 +58,10 @@ class Sampler:
         Another `boot` means another agent process: start from the oldest.
         """
         last = after if boot == self._boot else 0
-        while not self._closed:
+        while self._listeners != "sent away":
+            if self._listeners == "ignored":
+                await asyncio.sleep(PULSE_SECONDS)
+                continue
             if self._seq <= last:
                 await self._next(PULSE_SECONDS)
                 if self._seq <= last:
@@ -74,9 +77,16 @@ class Sampler:
                 await self._grown.wait()
 
     def close(self) -> None:
-        """End every `follow`: the agent is about to stop."""
-        self._closed = True
+        """End every `follow`: the agent is about to stop, or to seem so."""
+        self._listeners = "sent away"
         self._closing = asyncio.create_task(self._wake())
+
+    def ignore(self) -> None:
+        """Keep every `follow` open and silent, until `resume`."""
+        self._listeners = "ignored"
+
+    def resume(self) -> None:
+        self._listeners = "served"
 
     async def _wake(self) -> None:
         async with self._grown:

@@ -11,6 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from shardboard.agent.contract import (
     CommandResult,
+    Drill,
     NodeFacts,
     ProbeTarget,
     RemoveShards,
@@ -39,6 +40,7 @@ _COMMANDS = TypeAdapter(list[ShardCommand])
 _RESULTS = TypeAdapter(list[CommandResult])
 _TARGETS = TypeAdapter(list[ProbeTarget])
 _ANSWERS = TypeAdapter(list[bool])
+_NOTHING: TypeAdapter[None] = TypeAdapter(None)
 
 
 class HttpAgents:
@@ -71,15 +73,15 @@ class HttpAgents:
     async def probe_here(self, targets: Sequence[ProbeTarget]) -> list[bool]:
         return await asyncio.gather(*(answers(target.address, target.port) for target in targets))
 
+    async def drill(self, node: NodeRef, drill: Drill) -> None:
+        await self._call(node, "POST", "/drill", QUICK, _NOTHING, drill.model_dump_json().encode())
+
     async def samples(self, node: NodeRef, after: int, boot: str) -> AsyncIterator[Sample | None]:
         with _translated(node):
             async with self._http.stream(
                 "GET", _url(node, "/samples"), params={"after": after, "boot": boot}, timeout=BEAT
             ) as reply:
-                if reply.status_code != 200:
-                    raise AgentRefused(
-                        f"the agent of node {node.uid} answered {reply.status_code} to a request for samples"
-                    )
+                _check(node, reply, "a request for samples")
                 async for line in reply.aiter_lines():
                     yield Sample.model_validate_json(line) if line else None
 
@@ -98,9 +100,15 @@ class HttpAgents:
         headers = {"Content-Type": "application/json"} if body is not None else None
         with _translated(node):
             reply = await self._http.request(method, _url(node, path), content=body, headers=headers, timeout=timeout)
-            if reply.status_code != 200:
-                raise AgentRefused(f"the agent of node {node.uid} answered {reply.status_code} to {method} {path}")
+            _check(node, reply, f"{method} {path}")
             return answer.validate_json(reply.content)
+
+
+def _check(node: NodeRef, reply: httpx.Response, request: str) -> None:
+    if reply.status_code == 503:
+        raise AgentUnreachable(f"the agent of node {node.uid} is away for a drill")
+    if reply.status_code != 200:
+        raise AgentRefused(f"the agent of node {node.uid} answered {reply.status_code} to {request}")
 
 
 def _url(node: NodeRef, path: str) -> str:

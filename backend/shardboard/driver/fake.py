@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 
 from shardboard.agent.contract import (
     CommandResult,
+    Drill,
     NodeFacts,
     ProbeTarget,
     Sample,
@@ -48,6 +49,7 @@ class FakeAgents:
         self.calls: list[tuple[str, int]] = []
         self.commands: list[tuple[int, tuple[str, ...]]] = []
         self.promoted: set[int] = set()
+        self.drills: list[tuple[int, Drill]] = []
         self.silent: set[tuple[str, int]] = set()
         """Shards, by address and port, that answer no probe."""
         self._samples: dict[int, asyncio.Queue[Sample | None]] = defaultdict(asyncio.Queue)
@@ -120,6 +122,10 @@ class FakeAgents:
 
     async def probe_here(self, targets: Sequence[ProbeTarget]) -> list[bool]:
         return [(target.address, target.port) not in self.silent for target in targets]
+
+    async def drill(self, node: NodeRef, drill: Drill) -> None:
+        self._note("drill", node)
+        self.drills.append((node.uid, drill))
 
     async def samples(self, node: NodeRef, after: int, boot: str) -> AsyncIterator[Sample | None]:
         self._note("samples", node)

@@ -8,6 +8,7 @@ from shardboard.agent.contract import (
     NODE_FIELDS,
     SHARD_FIELDS,
     CommandResult,
+    Drill,
     NodeFacts,
     ProbeTarget,
     Sample,
@@ -17,7 +18,18 @@ from shardboard.agent.contract import (
     StartShards,
 )
 
-__all__ = ["NODE_FIELDS", "SHARD_FIELDS", "Agents", "CommandResult", "NodeFacts", "NodeRef", "ProbeTarget", "Sample"]
+__all__ = [
+    "NODE_FIELDS",
+    "SHARD_FIELDS",
+    "Agents",
+    "CommandResult",
+    "Drill",
+    "NodeFacts",
+    "NodeRef",
+    "ProbeTarget",
+    "Sample",
+    "ShardCommand",
+]
 
 
 @dataclass(frozen=True)
@@ -48,6 +60,10 @@ class Agents(Protocol):
 
     async def probe_here(self, targets: Sequence[ProbeTarget]) -> list[bool]:
         """The same, as seen from the console itself: for when no other agent can be asked."""
+        ...
+
+    async def drill(self, node: NodeRef, drill: Drill) -> None:
+        """Begin a rehearsed fault; it ends by itself."""
         ...
 
     def samples(self, node: NodeRef, after: int, boot: str) -> AsyncIterator[Sample | None]:

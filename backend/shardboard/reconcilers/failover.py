@@ -19,8 +19,8 @@ from shardboard.db import Store
 from shardboard.domain import failover
 from shardboard.domain.failover import Broken, Member
 from shardboard.driver import cluster
-from shardboard.driver.cluster import ShardRef
-from shardboard.driver.ports import Agents
+from shardboard.driver.cluster import Engine, ShardRef
+from shardboard.driver.ports import Agents, CommandResult
 from shardboard.reconcilers import load
 from shardboard.reconcilers.loop import Outcome
 from shardboard.state import actions, bdbs, shards
@@ -29,6 +29,7 @@ from shardboard.state.events import record
 from shardboard.state.shards import Shard
 
 NAME = "SMFailover"
+HANDOVER = "SMShardFailover"
 LOOK_AGAIN = 5.0
 DEADLINE = timedelta(seconds=120)
 VOTE_SECONDS = 1.0
@@ -138,6 +139,7 @@ class Failover:
         bdb = await bdbs.by_uid(session, action.object_uid)
         rows = {row.uid: row for row in await shards.of_bdb(session, action.object_uid)}
         seconds = (datetime.now(UTC) - action.created_at).total_seconds()
+        asked = action.name == HANDOVER
         for each in outcome.facts["promoted"]:
             heir, lost = rows.get(each["heir"]), rows.get(each["lost"])
             if bdb is None or heir is None or lost is None:
@@ -145,13 +147,15 @@ class Failover:
             heir.role = "master"
             heir.became("master", datetime.now(UTC))
             lost.role = lost.observed_role = "slave"
+            if asked:
+                lost.became("slave", datetime.now(UTC))
             record(
                 session,
                 "shard_failover",
                 f"Replica redis:{heir.uid} on node {heir.node_uid} took over from redis:{lost.uid} of {bdb.name} "
-                f"{seconds:.2f} s after it was down; {_loss(each['bytes_behind'])}.",
+                + (f"in {seconds:.2f} s, as {action.originator} asked." if asked else _aftermath(seconds, each)),
                 source="shard",
-                severity="WARNING",
+                severity="INFO" if asked else "WARNING",
                 bdb_uid=bdb.uid,
                 node_uid=lost.node_uid,
                 shard_uid=heir.uid,
@@ -169,6 +173,51 @@ class Failover:
             bdb_uid=action.object_uid,
             action_uid=action.uid,
         )
+
+
+class Handover(Failover):
+    """A failover that somebody asked for, while the primaries live: graceful unless forced."""
+
+    async def step(self, action: Action) -> Outcome:
+        database = await load.database(self._store, action.object_uid)
+        if database is None:
+            return Outcome(failed="The database does not exist any more.")
+        async with self._store.read() as session:
+            rows = await shards.of_bdb(session, action.object_uid)
+        references = {shard.uid: shard for shard in database.shards}
+        leaving = [row for row in rows if row.uid in action.params["shards"] and row.current_role == "master"]
+        pairs = [Broken(row.pair, row.uid, _replicas(rows, row.pair)) for row in leaving]
+        chosen = await self._choose(pairs, references)
+        if len(chosen) < len(pairs):
+            return Outcome(unreachable="a replica does not answer", again_in=0.2)
+        force = action.params["force"]
+        refused = [
+            result.reply
+            for each in chosen
+            for result in (
+                await self._order(references[each["heir"]], references[each["lost"]], database.engine, force)
+            ).values()
+            if not result.ok
+        ]
+        if refused:
+            return Outcome(unreachable=f"the engine refused: {refused[0]}", again_in=0.5)
+        promoted = await self._await_promotion([references[each["heir"]] for each in chosen])
+        if len(promoted) < len(chosen):
+            return Outcome(steps=[{"name": action.description, "status": "running"}], again_in=0.2)
+        method = "FORCE" if force else "graceful"
+        return Outcome(finished=True, facts={"promoted": [{**each, "method": method} for each in chosen]})
+
+    async def _order(self, heir: ShardRef, old: ShardRef, engine: Engine, force: bool) -> dict[int, CommandResult]:
+        if engine.cluster:
+            return await cluster.command(self._agents, [heir], "CLUSTER", "FAILOVER", *(["FORCE"] if force else []))
+        argv = ["FAILOVER", "TO", heir.node.addr, str(heir.port), *(["FORCE", "TIMEOUT", "1000"] if force else [])]
+        return await cluster.command(self._agents, [old], *argv)
+
+
+def _replicas(rows: Sequence[Shard], pair: int) -> tuple[int, ...]:
+    return tuple(
+        row.uid for row in rows if row.pair == pair and row.current_role == "slave" and row.observed_status == "ok"
+    )
 
 
 def promotable(rows: Sequence[Shard]) -> list[Broken]:
@@ -189,7 +238,7 @@ def _offset(info: str) -> int:
     return int(match[1]) if match else 0
 
 
-def _loss(behind: int | None) -> str:
-    if behind is None:
-        return "how far it was behind is not known"
-    return f"it was at most {behind} bytes behind" if behind else "it was not behind"
+def _aftermath(seconds: float, promotion: dict[str, Any]) -> str:
+    behind = promotion["bytes_behind"]
+    loss = "it was not behind" if behind == 0 else f"it was at most {behind} bytes behind"
+    return f"{seconds:.2f} s after it was down; {'how far it was behind is not known' if behind is None else loss}."

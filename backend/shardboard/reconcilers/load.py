@@ -37,9 +37,7 @@ async def database(store: Store, uid: int) -> Database | None:
         places = {node.uid: reference(node) for node in await nodes.every(session)}
         rows = await shards.of_bdb(session, uid)
     references = {row.uid: _shard(row, places[row.node_uid]) for row in rows}
-    primaries = [
-        references[row.uid] for row in rows if row.current_role == "master" and row.observed_status != "down"
-    ]
+    primaries = [references[row.uid] for row in rows if row.current_role == "master" and row.observed_status != "down"]
     return Database(bdb.name, bdb.status, engine(bdb), list(references.values()), primaries)
 
 

@@ -93,6 +93,7 @@ CLUSTER_DEFAULTS: dict[str, Any] = {
 """Kept and sent back; `reserved_ports` and `options_method_forbidden` have an effect. No mail password is stored."""
 
 POLICY_DEFAULTS: dict[str, Any] = {
+    "drills_enabled": False,  # ours: faults on demand are for rehearsals, not for production
     "acl_pubsub_default": "resetchannels",
     "auto_recovery": False,
     "automatic_node_offload": True,

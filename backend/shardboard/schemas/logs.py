@@ -1,5 +1,6 @@
 """An event as an element of the log."""
 
+from datetime import datetime
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -19,7 +20,9 @@ class Event(BaseModel):
 
     uid: int
     time: str
-    end_time: OptionalStr = Field(description="Set when the event was a span.")
+    time_ms: int = Field(description="The same in milliseconds since the epoch: seconds are too coarse for a failover.")
+    ended_at: OptionalStr = Field(description="Set when the event was a span and has ended.")
+    ended_ms: OptionalInt
     type: str
     severity: str = Field(json_schema_extra={"enum": list(SEVERITIES)})
     source: str = Field(json_schema_extra={"enum": list(SOURCES)})
@@ -37,6 +40,7 @@ def render(event: EventRow) -> dict[str, Any]:
         **event.details,
         "uid": event.uid,
         "time": iso(event.time),
+        "time_ms": _ms(event.time),
         "type": event.type,
         "severity": event.severity,
         "source": event.source,
@@ -47,6 +51,11 @@ def render(event: EventRow) -> dict[str, Any]:
             node_uid=event.node_uid,
             shard_uid=None if event.shard_uid is None else str(event.shard_uid),
             action_uid=event.action_uid,
-            end_time=iso(event.ended_at) if event.ended_at else None,
+            ended_at=iso(event.ended_at) if event.ended_at else None,
+            ended_ms=_ms(event.ended_at) if event.ended_at else None,
         ),
     }
+
+
+def _ms(moment: datetime) -> int:
+    return round(moment.timestamp() * 1000)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import JSON, func, select
+from sqlalchemy import JSON, and_, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -64,11 +64,42 @@ def record(
     return event
 
 
-async def open_span(session: AsyncSession, type_: str, *, node_uid: int) -> Event | None:
-    """The newest event of this type about a node that has begun and not ended."""
-    query = select(Event).where(Event.type == type_, Event.node_uid == node_uid).order_by(Event.uid.desc()).limit(1)
+async def open_span(
+    session: AsyncSession, type_: str, *, node_uid: int | None = None, shard_uid: int | None = None
+) -> Event | None:
+    """The newest event of this type about a node or a shard, if it has begun and not ended."""
+    query = select(Event).where(Event.type == type_).order_by(Event.uid.desc()).limit(1)
+    if node_uid is not None:
+        query = query.where(Event.node_uid == node_uid)
+    if shard_uid is not None:
+        query = query.where(Event.shard_uid == shard_uid)
     event = (await session.execute(query)).scalar_one_or_none()
     return event if event is not None and event.details.get("open") else None
+
+
+async def touching(
+    session: AsyncSession,
+    types: Sequence[str],
+    first: datetime,
+    last: datetime,
+    *,
+    bdb_uid: int | None = None,
+    node_uid: int | None = None,
+    limit: int,
+) -> Sequence[Event]:
+    """Events of these types that lie in `first <= time < last`, or are spans that reach into it, oldest first.
+
+    A span that is still open has no end yet and reaches to now.
+    """
+    reaches = or_(Event.ended_at >= first, and_(Event.ended_at.is_(None), Event.details["open"].as_boolean()))
+    query = select(Event).where(Event.type.in_(types), Event.time < last, or_(Event.time >= first, reaches))
+    if bdb_uid is not None:
+        # What befell a node befell its databases.
+        query = query.where(or_(Event.bdb_uid == bdb_uid, Event.source == "node"))
+    if node_uid is not None:
+        query = query.where(Event.node_uid == node_uid)
+    newest = (await session.execute(query.order_by(Event.time.desc(), Event.uid.desc()).limit(limit))).scalars().all()
+    return newest[::-1]
 
 
 async def newest_uid(session: AsyncSession) -> int:

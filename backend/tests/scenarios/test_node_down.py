@@ -1,5 +1,7 @@
 """A node dies with all its processes: its slots are written to again at once, and nothing that was acknowledged is lost."""
 
+from typing import Any
+
 import valkey
 from backend.tests.scenarios import databases
 
@@ -41,6 +43,80 @@ def test_a_dead_node_is_failed_over_without_loss(cluster: LocalCluster) -> None:
     assert {row["role"] for row in returned} == {"slave"}
     assert [reader.get(f"key:{number}") for number in range(2000)] == [str(number) for number in range(2000)]
     databases.delete(cluster, uid)
+
+
+def test_a_reboot_drill_tells_its_story(cluster: LocalCluster) -> None:
+    """Order a reboot of node 3: its primaries are failed over, its shards come back as replicas, each resync is a span."""
+    uid = _three_pairs(cluster)
+    refused = cluster.api.post("/v1/nodes/3/actions/drill", json={"kind": "reboot", "confirm": "node 3"})
+    assert (refused.status_code, refused.json()["error_code"]) == (403, "drills_disabled")
+    ok(cluster.api.put("/v1/cluster/policy", json={"drills_enabled": True}))
+    ok(cluster.api.post("/v1/nodes/3/actions/drill", json={"kind": "reboot", "seconds": 3, "confirm": "node 3"}))
+    cluster.until(lambda: "drill_ended" in _story(cluster, uid), "the drill does not end")
+    cluster.until(lambda: _in_sync(cluster, uid) == 6, "the replicas do not come back")
+    story = _story(cluster, uid)
+    for type_ in ("drill_started", "node_failed", "shard_failover", "node_up", "replica_revived"):
+        assert type_ in story, story
+    [outage] = [event for event in _timeline(cluster, node_uid=3) if event["type"] == "node_failed"]
+    assert outage["ended_ms"] > outage["time_ms"]
+    databases.delete(cluster, uid)
+
+
+def test_a_frozen_node_is_failed_over_and_follows_when_it_thaws(cluster: LocalCluster) -> None:
+    uid = _three_pairs(cluster)
+    ok(cluster.api.put("/v1/cluster/policy", json={"drills_enabled": True}))
+    before = {process.pid for process in cluster.engines()}
+    ok(cluster.api.post("/v1/nodes/1/actions/drill", json={"kind": "freeze", "seconds": 8, "confirm": "node 1"}))
+    cluster.until(lambda: "shard_failover" in _story(cluster, uid), "the frozen primary is not replaced")
+    cluster.until(lambda: "node_up" in _story(cluster, uid), "the thawed node is not seen")
+    cluster.until(lambda: _in_sync(cluster, uid) == 6, "the thawed shards do not follow")
+    assert {process.pid for process in cluster.engines()} == before, "a frozen shard was restarted"
+    roles = [row["role"] for row in ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))]
+    assert sorted(roles) == ["master"] * 3 + ["slave"] * 3
+    databases.delete(cluster, uid)
+
+
+def test_a_primary_hands_over_when_asked(cluster: LocalCluster) -> None:
+    for shards in (1, 3):
+        uid = databases.create(cluster, databases.body(shards, replication=True))
+        databases.settled(cluster, uid)
+        rows = ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))
+        old = next(row for row in rows if row["role"] == "master")
+        heir = next(row for row in rows if row["pair"] == old["pair"] and row["role"] == "slave")
+        cluster.until(
+            lambda uid=uid, shards=shards: _in_sync(cluster, uid) == 2 * shards, "the replicas are not in sync"
+        )  # type: ignore[misc]
+        reply = ok(cluster.api.post(f"/v1/shards/{old['uid']}/actions/failover", json={}))
+        cluster.until(
+            lambda reply=reply: _status(cluster, reply["action_uid"]) != "running", "the failover does not end"
+        )  # type: ignore[misc]
+        assert _status(cluster, reply["action_uid"]) == "completed"
+        assert ok(cluster.api.get(f"/v1/shards/{heir['uid']}"))["role"] == "master"
+        refused = cluster.api.post(f"/v1/shards/{old['uid']}/actions/failover", json={})
+        assert (refused.status_code, refused.json()["error_code"]) == (400, "shard_is_slave")
+        databases.delete(cluster, uid)
+
+
+def _three_pairs(cluster: LocalCluster) -> int:
+    uid = databases.create(cluster, databases.body(3, replication=True))
+    assert databases.settled(cluster, uid)["status"] == "active"
+    return uid
+
+
+def _status(cluster: LocalCluster, action_uid: str) -> str:
+    status: str = ok(cluster.api.get(f"/v2/actions/{action_uid}"))["status"]
+    return "running" if status == "queued" else status
+
+
+def _timeline(cluster: LocalCluster, **params: object) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = ok(cluster.api.get("/v1/timeline", params=params))
+    return found
+
+
+def _story(cluster: LocalCluster, uid: int) -> set[str]:
+    """Types of the events since the database was created."""
+    since = ok(cluster.api.get(f"/v1/bdbs/{uid}"))["created_time"]
+    return {event["type"] for event in _timeline(cluster, **{"from": since})}
 
 
 def _in_sync(cluster: LocalCluster, uid: int) -> int:

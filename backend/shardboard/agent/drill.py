@@ -1,0 +1,69 @@
+"""Faults on demand, so that a team sees an outage before it has one. They touch this agent's own shards and nothing else."""
+
+import asyncio
+import logging
+import signal
+from typing import Literal
+
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from shardboard.agent.contract import Drill
+from shardboard.agent.processes import Supervisor
+from shardboard.agent.sampler import Sampler
+
+log = logging.getLogger(__name__)
+
+
+class Drills:
+    """One at a time; a second one waits for its turn."""
+
+    def __init__(self, supervisor: Supervisor, sampler: Sampler) -> None:
+        self._supervisor = supervisor
+        self._sampler = sampler
+        self._running = asyncio.Lock()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.away: Literal["", "refusing", "silent"] = ""
+        """While the node is to seem gone: `refusing` as after a crash, or `silent` as when frozen."""
+        self.over = asyncio.Event()
+
+    def begin(self, drill: Drill) -> None:
+        task = asyncio.create_task(self._run(drill))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _run(self, drill: Drill) -> None:
+        async with self._running:
+            chosen = list(self._supervisor.shards) if drill.uid is None else [drill.uid]
+            log.warning("drill: %s of shards %s for %s s", drill.kind, chosen, drill.seconds)
+            killing = drill.kind in ("reboot", "kill_shard")
+            self._supervisor.signal(chosen, signal.SIGKILL if killing else signal.SIGSTOP)
+            try:
+                if drill.uid is None:
+                    self.away = "refusing" if killing else "silent"
+                    self.over.clear()
+                    self._sampler.close() if killing else self._sampler.ignore()
+                await asyncio.sleep(drill.seconds)
+            finally:
+                self.away = ""
+                self.over.set()
+                self._sampler.resume()
+                if not killing:
+                    self._supervisor.signal(chosen, signal.SIGCONT)
+            log.warning("drill: %s is over", drill.kind)
+
+
+class Absence:
+    """Lets the agent seem gone while a drill says so. Plain ASGI around all routes."""
+
+    def __init__(self, app: ASGIApp, drills: Drills) -> None:
+        self._app = app
+        self._drills = drills
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and self._drills.away == "refusing":
+            await PlainTextResponse("away for a drill", status_code=503)(scope, receive, send)
+            return
+        if scope["type"] == "http" and self._drills.away == "silent":
+            await self._drills.over.wait()
+        await self._app(scope, receive, send)

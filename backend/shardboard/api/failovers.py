@@ -1,0 +1,50 @@
+"""Failover of shards on demand, over HTTP."""
+
+from fastapi import APIRouter
+from pydantic import BaseModel, Field
+
+from shardboard.api.deps import Editor, Tx
+from shardboard.api.paths import Uid
+from shardboard.api.replies import errors
+from shardboard.services import failovers as service
+from shardboard.state.actions import Action
+
+router = APIRouter(tags=["shards"])
+
+
+class FailoverOrder(BaseModel):
+    """The reference's body; `force` is ours."""
+
+    dry_run: bool = False
+    force: bool = Field(
+        default=False, description="Do not wait for the primary to hand over; what it has not sent is lost."
+    )
+
+
+class ManyFailoverOrder(FailoverOrder):
+    shard_uids: list[str] = Field(default=[], max_length=1024, description="Primaries of one database.")
+
+
+class FailoverReply(BaseModel):
+    action_uid: str | None
+    description: str
+
+
+@router.post("/shards/actions/failover", responses=errors(400, 404, 406, 409))
+async def fail_over_many(editor: Editor, session: Tx, body: ManyFailoverOrder) -> FailoverReply:
+    """Hand the role of several primaries to their replicas."""
+    uids = [int(uid) if uid.isascii() and uid.isdigit() and len(uid) < 10 else 0 for uid in body.shard_uids]
+    return _reply(await service.order(session, uids, editor, force=body.force, dry_run=body.dry_run))
+
+
+@router.post("/shards/{uid}/actions/failover", responses=errors(400, 404, 406, 409))
+async def fail_over(editor: Editor, session: Tx, uid: Uid, body: FailoverOrder | None = None) -> FailoverReply:
+    """Hand the role of a primary to its replica."""
+    given = body or FailoverOrder()
+    return _reply(await service.order(session, [uid], editor, force=given.force, dry_run=given.dry_run))
+
+
+def _reply(action: Action | None) -> FailoverReply:
+    if action is None:
+        return FailoverReply(action_uid=None, description="Nothing stands in the way; nothing was done.")
+    return FailoverReply(action_uid=action.uid, description=action.description)

@@ -1,0 +1,57 @@
+"""What happened to nodes and shards, as instants and spans over time."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from fastapi.responses import JSONResponse
+
+from shardboard.api.deps import Reader
+from shardboard.api.logs import LogViewer, Number, moment
+from shardboard.api.replies import errors
+from shardboard.schemas import logs as schema
+from shardboard.state import events
+
+router = APIRouter(tags=["log"])
+
+MAX_EVENTS = 5000
+DEFAULT_SPAN = timedelta(hours=1)
+TYPES = (
+    "node_failed",
+    "node_up",
+    "node_agent_lost",
+    "node_agent_connected",
+    "node_joined",
+    "shard_down",
+    "shard_up",
+    "shard_role_changed",
+    "replica_link_down",
+    "replica_in_sync",
+    "shard_failover",
+    "shard_failover_failed",
+    "resync",
+    "replica_revived",
+    "replica_revival_failed",
+    "drill_started",
+    "drill_ended",
+    "bdb_activated",
+    "bdb_creation_failed",
+    "bdb_deleted",
+    "bdb_flushed",
+)
+
+
+@router.get("/timeline", response_model=list[schema.Event], responses=errors())
+async def timeline(
+    _viewer: LogViewer,
+    session: Reader,
+    from_: Annotated[str | None, Query(alias="from", description="ISO 8601; an hour before `to` when left out")] = None,
+    to: Annotated[str | None, Query(description="ISO 8601; now when left out")] = None,
+    bdb_uid: Number = None,
+    node_uid: Number = None,
+) -> JSONResponse:
+    """Instants in the interval and spans that reach into it, oldest first; the newest ones when there are too many."""
+    last = moment(to, "to") or datetime.now(UTC) + timedelta(seconds=1)
+    first = moment(from_, "from") or last - DEFAULT_SPAN
+    found = await events.touching(session, TYPES, first, last, bdb_uid=bdb_uid, node_uid=node_uid, limit=MAX_EVENTS)
+    return JSONResponse([schema.render(event) for event in found])

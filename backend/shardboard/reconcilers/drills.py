@@ -1,0 +1,59 @@
+"""Carries out a drill: tells the agent once, then waits for its end."""
+
+from datetime import UTC, datetime, timedelta
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.db import Store
+from shardboard.driver.ports import Agents, Drill
+from shardboard.reconcilers.load import reference
+from shardboard.reconcilers.loop import Outcome
+from shardboard.state import nodes
+from shardboard.state.actions import Action
+from shardboard.state.events import record
+
+NAME = "SMDrill"
+
+
+class DrillStepper:
+    """The steps of the action tell whether the agent has been told, so that a killed console does not tell it twice."""
+
+    def __init__(self, store: Store, agents: Agents) -> None:
+        self._store = store
+        self._agents = agents
+
+    async def step(self, action: Action) -> Outcome:
+        if action.steps:
+            left = (action.created_at + timedelta(seconds=action.params["seconds"]) - datetime.now(UTC)).total_seconds()
+            share = 100 * (1 - max(left, 0) / action.params["seconds"])
+            return Outcome(finished=True) if left <= 0 else Outcome(progress=share, again_in=min(left, 1.0))
+        async with self._store.read() as session:
+            node = await nodes.by_uid(session, action.object_uid)
+        if node is None:
+            return Outcome(failed="The node does not exist any more.")
+        params = action.params
+        await self._agents.drill(
+            reference(node), Drill(kind=params["kind"], seconds=params["seconds"], uid=params["shard_uid"])
+        )
+        return Outcome(steps=[{"name": action.description, "status": "running"}])
+
+    async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
+        _tell(session, action, f"{action.description}: it is over.", "INFO")
+
+    async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
+        _tell(session, action, f"{action.description}: it failed. {reason}", "ERROR")
+
+
+def _tell(session: AsyncSession, action: Action, description: str, severity: str) -> None:
+    record(
+        session,
+        "drill_ended",
+        description,
+        source="node",
+        severity=severity,
+        originator=action.originator,
+        node_uid=action.object_uid,
+        shard_uid=action.params["shard_uid"],
+        action_uid=action.uid,
+        details={"kind": action.params["kind"]},
+    )

@@ -1,0 +1,71 @@
+"""Ordering a rehearsed fault."""
+
+from datetime import timedelta
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.errors import BadRequest, Forbidden, NotAcceptable, NotFound
+from shardboard.schemas.cluster import policy_of
+from shardboard.services import actions, events
+from shardboard.services.users import Principal
+from shardboard.state import cluster, nodes, shards
+from shardboard.state.actions import Action
+
+KINDS = {
+    "reboot": "Reboot node {node} for {seconds:.0f} s",
+    "freeze": "Freeze node {node} for {seconds:.0f} s",
+    "kill_shard": "Kill shard redis:{shard} on node {node}",
+    "freeze_shard": "Freeze shard redis:{shard} on node {node} for {seconds:.0f} s",
+}
+
+
+async def order(
+    session: AsyncSession,
+    node_uid: int,
+    principal: Principal,
+    *,
+    kind: str,
+    seconds: float,
+    shard_uid: int | None,
+    confirm: str,
+) -> Action:
+    """Queue a drill. It needs the policy `drills_enabled` and the words `node <uid>`, typed by who orders it."""
+    if not policy_of(await cluster.load(session))["drills_enabled"]:
+        raise Forbidden("drills_disabled", "Drills are switched off by the cluster's policy drills_enabled.")
+    node = await nodes.by_uid(session, node_uid)
+    if node is None:
+        raise NotFound("node_not_found", f"There is no node {node_uid}.")
+    if confirm != f"node {node_uid}":
+        raise BadRequest("bad_request", f'To confirm, send "node {node_uid}".', field="confirm")
+    if node.agent_status != "connected":
+        raise NotAcceptable(
+            "node_not_connected", f"The agent of node {node_uid} does not answer; nothing can be drilled."
+        )
+    if kind.endswith("_shard"):
+        shard = await shards.by_uid(session, shard_uid) if shard_uid is not None else None
+        if shard is None or shard.node_uid != node_uid:
+            raise NotFound("shard_not_exist", f"There is no such shard on node {node_uid}.")
+    what = KINDS[kind].format(node=node_uid, seconds=seconds, shard=shard_uid)
+    action = actions.start(
+        session,
+        "SMDrill",
+        object_type="node",
+        object_uid=node_uid,
+        description=f"Drill: {what}",
+        originator=principal.username,
+        deadline=timedelta(seconds=seconds + 60),
+        params={"kind": kind, "seconds": seconds, "shard_uid": shard_uid},
+    )
+    events.record(
+        session,
+        "drill_started",
+        f"A drill was ordered: {what[0].lower()}{what[1:]}.",
+        source="node",
+        severity="WARNING",
+        originator=principal.username,
+        node_uid=node_uid,
+        shard_uid=shard_uid,
+        action_uid=action.uid,
+        details={"kind": kind, "seconds": seconds},
+    )
+    return action

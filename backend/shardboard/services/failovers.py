@@ -1,0 +1,57 @@
+"""Ordering failovers on demand."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.errors import BadRequest, Conflict, NotAcceptable, NotFound
+from shardboard.services import actions
+from shardboard.services.users import Principal
+from shardboard.state import actions as actions_state
+from shardboard.state import bdbs, shards
+from shardboard.state.actions import Action
+from shardboard.state.shards import Shard
+
+DEADLINE = timedelta(seconds=30)
+
+
+async def order(
+    session: AsyncSession, uids: Sequence[int], principal: Principal, *, force: bool, dry_run: bool
+) -> Action | None:
+    """Hand the role of these primaries to their replicas: gracefully, or by force. None for a dry run."""
+    if not uids:
+        raise NotFound("shard_uids_required", "No shards were named.")
+    rows = [await _primary(session, uid) for uid in dict.fromkeys(uids)]
+    if len({row.bdb_uid for row in rows}) > 1:
+        raise BadRequest("failover_shards_different_bdb", "All shards of one failover belong to one database.")
+    bdb = await bdbs.by_uid(session, rows[0].bdb_uid)
+    if bdb is None or bdb.status != "active":
+        raise Conflict("db_busy", "The database is being changed; try again when it is active.")
+    if await actions_state.open_of_bdb(session, bdb.uid):
+        raise Conflict("db_busy", f"Another action is running on {bdb.name}; try again when it is done.")
+    held = await shards.of_bdb(session, bdb.uid)
+    for row in rows:
+        heirs = [each for each in held if each.pair == row.pair and each.current_role == "slave"]
+        if not any(each.observed_status == "ok" and each.observed_link == "idle" for each in heirs):
+            raise NotAcceptable("replication_violation", f"Shard redis:{row.uid} has no replica that is in sync.")
+    if dry_run:
+        return None
+    return actions.start(
+        session,
+        "SMShardFailover",
+        object_uid=bdb.uid,
+        description=f"Fail over {len(rows)} shards of {bdb.name}",
+        originator=principal.username,
+        deadline=DEADLINE,
+        params={"shards": [row.uid for row in rows], "force": force},
+    )
+
+
+async def _primary(session: AsyncSession, uid: int) -> Shard:
+    shard = await shards.by_uid(session, uid)
+    if shard is None:
+        raise NotFound("shard_not_exist", f"There is no shard {uid}.")
+    if shard.current_role != "master":
+        raise BadRequest("shard_is_slave", f"Shard redis:{uid} is a replica; name the primary that is to hand over.")
+    return shard
