@@ -4,6 +4,27 @@
  */
 
 export interface paths {
+    "/metrics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Metrics
+         * @description The newest second in the text format of Prometheus. Without login from the machine itself; from elsewhere the policy
+         *     `metrics_auth` decides.
+         */
+        get: operations["get_metrics_metrics_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/actions": {
         parameters: {
             query?: never;
@@ -672,6 +693,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/nodes/{uid}/actions/drill": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Drill
+         * @description Rehearse an outage; follow the action and the timeline. Needs the policy `drills_enabled`.
+         */
+        post: operations["drill_v1_nodes__uid__actions_drill_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/nodes/{uid}/status": {
         parameters: {
             query?: never;
@@ -734,6 +775,26 @@ export interface paths {
         get: operations["list_shards_v1_shards_get"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/shards/actions/failover": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Fail Over Many
+         * @description Hand the role of several primaries to their replicas.
+         */
+        post: operations["fail_over_many_v1_shards_actions_failover_post"];
         delete?: never;
         options?: never;
         head?: never;
@@ -840,6 +901,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/shards/{uid}/actions/failover": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Fail Over
+         * @description Hand the role of a primary to its replica.
+         */
+        post: operations["fail_over_v1_shards__uid__actions_failover_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/stream": {
         parameters: {
             query?: never;
@@ -849,6 +930,26 @@ export interface paths {
         };
         /** Live samples and changes as server-sent events */
         get: operations["stream_v1_stream_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/timeline": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Timeline
+         * @description Instants in the interval and spans that reach into it, oldest first; the newest ones when there are too many.
+         */
+        get: operations["timeline_v1_timeline_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1520,6 +1621,43 @@ export interface components {
             /** Username */
             username: string;
         };
+        /**
+         * DrillOrder
+         * @description A fault to rehearse on one node.
+         */
+        DrillOrder: {
+            /**
+             * Confirm
+             * @description The words "node <uid>", typed by who orders it.
+             */
+            confirm: string;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "reboot" | "freeze" | "kill_shard" | "freeze_shard";
+            /**
+             * Seconds
+             * @description How long the node or shard stays away.
+             * @default 20
+             */
+            seconds?: number;
+            /**
+             * Shard Uid
+             * @description For the drills of one shard.
+             */
+            shard_uid?: string | null;
+        };
+        /** DrillReply */
+        DrillReply: {
+            /** Action Uid */
+            action_uid: string;
+            /**
+             * Status
+             * @default queued
+             */
+            status?: string;
+        };
         /** Endpoint */
         Endpoint: {
             /**
@@ -1580,10 +1718,12 @@ export interface components {
             /** Description */
             description: string;
             /**
-             * End Time
-             * @description Set when the event was a span.
+             * Ended At
+             * @description Set when the event was a span and has ended.
              */
-            end_time?: string;
+            ended_at?: string;
+            /** Ended Ms */
+            ended_ms?: number;
             /** Node Uid */
             node_uid?: number;
             /** Originator */
@@ -1602,12 +1742,41 @@ export interface components {
             source: "cluster" | "node" | "bdb" | "shard";
             /** Time */
             time: string;
+            /**
+             * Time Ms
+             * @description The same in milliseconds since the epoch: seconds are too coarse for a failover.
+             */
+            time_ms: number;
             /** Type */
             type: string;
             /** Uid */
             uid: number;
         } & {
             [key: string]: unknown;
+        };
+        /**
+         * FailoverOrder
+         * @description The reference's body; `force` is ours.
+         */
+        FailoverOrder: {
+            /**
+             * Dry Run
+             * @default false
+             */
+            dry_run?: boolean;
+            /**
+             * Force
+             * @description Do not wait for the primary to hand over; what it has not sent is lost.
+             * @default false
+             */
+            force?: boolean;
+        };
+        /** FailoverReply */
+        FailoverReply: {
+            /** Action Uid */
+            action_uid: string | null;
+            /** Description */
+            description: string;
         };
         /** HTTPValidationError */
         HTTPValidationError: {
@@ -1781,6 +1950,26 @@ export interface components {
             password: string;
             /** Username */
             username: string;
+        };
+        /** ManyFailoverOrder */
+        ManyFailoverOrder: {
+            /**
+             * Dry Run
+             * @default false
+             */
+            dry_run?: boolean;
+            /**
+             * Force
+             * @description Do not wait for the primary to hand over; what it has not sent is lost.
+             * @default false
+             */
+            force?: boolean;
+            /**
+             * Shard Uids
+             * @description Primaries of one database.
+             * @default []
+             */
+            shard_uids?: string[];
         };
         /**
          * Node
@@ -2215,6 +2404,71 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    get_metrics_metrics_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": components["schemas"]["Error"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     list_actions_v1_v1_actions_get: {
         parameters: {
             query?: never;
@@ -5558,6 +5812,104 @@ export interface operations {
             };
         };
     };
+    drill_v1_nodes__uid__actions_drill_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DrillOrder"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DrillReply"];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Understood, but not valid */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     get_node_status_v1_nodes__uid__status_get: {
         parameters: {
             query?: never;
@@ -5986,6 +6338,111 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    fail_over_many_v1_shards_actions_failover_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ManyFailoverOrder"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FailoverReply"];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Understood, but not valid */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Busy, or it exists already */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
             /** @description The header x-api-version names an unknown version */
@@ -6446,6 +6903,113 @@ export interface operations {
             };
         };
     };
+    fail_over_v1_shards__uid__actions_failover_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["FailoverOrder"] | null;
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FailoverReply"];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Understood, but not valid */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Busy, or it exists already */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     stream_v1_stream_get: {
         parameters: {
             query?: {
@@ -6478,6 +7042,87 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    timeline_v1_timeline_get: {
+        parameters: {
+            query?: {
+                /** @description ISO 8601; an hour before `to` when left out */
+                from?: string | null;
+                /** @description ISO 8601; now when left out */
+                to?: string | null;
+                bdb_uid?: number | null;
+                node_uid?: number | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Event"][];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
                 };
             };
         };
