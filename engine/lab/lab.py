@@ -1,0 +1,156 @@
+"""Real valkey-server processes and a real proxy on loopback addresses, for the benchmark and the conformance run."""
+
+import json
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+SLOTS = 16384
+
+
+def command(*args: Any) -> bytes:
+    """A request: an array of bulk strings."""
+    parts = [arg if isinstance(arg, bytes) else str(arg).encode() for arg in args]
+    return b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%b\r\n" % (len(part), part) for part in parts)
+
+
+def say(address: tuple[str, int], *args: Any) -> bytes:
+    """One command and what comes back at once; for replies of one line or one packet."""
+    with socket.create_connection(address, timeout=5) as connection:
+        connection.sendall(command(*args))
+        return connection.recv(1 << 20)
+
+
+class Lab:
+    """Starts processes in a directory of its own and ends exactly those."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.directory = Path(tempfile.mkdtemp(prefix="shardboard-lab-"))
+        self.processes: list[subprocess.Popen[bytes]] = []
+
+    def server(self, port: int, *options: str) -> subprocess.Popen[bytes]:
+        """A valkey-server that keeps nothing."""
+        home = self.directory / str(port)
+        home.mkdir(exist_ok=True)
+        process = subprocess.Popen(
+            ["valkey-server", "--bind", self.address, "--port", str(port), "--dir", str(home), "--save", ""]
+            + ["--unixsocket", str(home / "socket"), "--protected-mode", "no", "--repl-diskless-sync-delay", "0"]
+            + ["--enable-debug-command", "yes", *options],
+            stdout=(home / "log").open("ab"),
+        )
+        self.processes.append(process)
+        wait_for(lambda: say((self.address, port), "PING") == b"+PONG\r\n", f"port {port}")
+        return process
+
+    def cluster(self, ports: list[int], replicas: list[int] | None = None) -> list[dict[str, Any]]:
+        """Primaries that share the slots evenly, and a replica of each; as the proxy wants shards described."""
+        options = ["--cluster-enabled", "yes", "--cluster-require-full-coverage", "no", "--cluster-node-timeout", "5000"]
+        for port in [*ports, *(replicas or [])]:
+            self.server(port, *options, "--cluster-port", str(port + 5000))
+        shards = []
+        for number, port in enumerate(ports):
+            at = (self.address, port)
+            ranges = (number * SLOTS // len(ports), (number + 1) * SLOTS // len(ports) - 1)
+            say(at, "CLUSTER", "SET-CONFIG-EPOCH", number + 1)
+            say(at, "CLUSTER", "ADDSLOTSRANGE", *ranges)
+            shards.append(self.shard(port, [ranges]))
+        for port in [*ports[1:], *(replicas or [])]:
+            say((self.address, port), "CLUSTER", "MEET", self.address, ports[0], ports[0] + 5000)
+        everyone = [*ports, *(replicas or [])]
+        for port in everyone:
+            known = f"cluster_known_nodes:{len(everyone)}".encode()
+            wait_for(lambda p=port: known in say((self.address, p), "CLUSTER", "INFO"), "the nodes to know each other")
+        for primary, port in zip(shards, replicas or [], strict=False):
+            say((self.address, port), "CLUSTER", "REPLICATE", primary["id"])
+            shards.append(self.shard(port, [], "replica"))
+        for port in everyone:
+            wait_for(lambda p=port: b"cluster_state:ok" in say((self.address, p), "CLUSTER", "INFO"), "cluster ok")
+            wait_for(
+                lambda p=port: b"cluster_slots_assigned:16384" in say((self.address, p), "CLUSTER", "INFO"), "slots"
+            )
+        for port in replicas or []:
+            wait_for(lambda p=port: b"master_link_status:up" in say((self.address, p), "INFO", "replication"), "in sync")
+        return shards
+
+    def shard(self, port: int, slots: list[tuple[int, int]], role: str = "primary") -> dict[str, Any]:
+        """As the proxy wants it described."""
+        identity = say((self.address, port), "CLUSTER", "MYID").split(b"\r\n")[1].decode()
+        return {
+            "id": identity,
+            "role": role,
+            "address": self.address,
+            "port": port,
+            "slots": slots,
+        }
+
+    def unix_socket(self, port: int) -> str:
+        """Where the server of that port listens as well."""
+        return str(self.directory / str(port) / "socket")
+
+    def close(self) -> None:
+        """Ends what was started, and forgets it."""
+        for process in self.processes:
+            process.kill()
+        for process in self.processes:
+            process.wait()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+
+class Proxy:
+    """A proxy process and the agent's side of its control socket."""
+
+    def __init__(self, lab: Lab, binary: Path) -> None:
+        self.path = lab.directory / "proxy.sock"
+        self.process = subprocess.Popen([str(binary), "--control", str(self.path)])
+        lab.processes.append(self.process)
+        wait_for(self.path.exists, "the control socket")
+        connection = socket.socket(socket.AF_UNIX)
+        connection.connect(str(self.path))
+        self.lines = connection.makefile("rwb")
+        self.expect("hello")
+
+    def expect(self, kind: str) -> dict[str, Any]:
+        """The next message of that type; others are skipped."""
+        while True:
+            line = self.lines.readline()
+            if not line:
+                raise RuntimeError(f"the proxy ended instead of saying {kind}")
+            message = json.loads(line)
+            if message["type"] == kind:
+                return message
+
+    def order(self, kind: str, **fields: Any) -> None:
+        """A message to the proxy."""
+        self.lines.write(json.dumps({"type": kind, **fields}).encode() + b"\n")
+        self.lines.flush()
+
+    def apply(self, *databases: dict[str, Any], threads: int = 1) -> dict[str, Any]:
+        """The complete desired state; fails if the proxy cannot do it."""
+        self.order("apply", threads=threads, databases=list(databases))
+        applied = self.expect("applied")
+        if applied["failures"]:
+            raise RuntimeError(str(applied["failures"]))
+        return applied
+
+    def metrics(self) -> dict[str, Any]:
+        """Those of the next second."""
+        return self.expect("metrics")
+
+
+def wait_for(condition: Any, what: str, seconds: float = 20) -> None:
+    """Until the condition holds; errors of connecting count as not yet."""
+    until = time.monotonic() + seconds
+    while True:
+        try:
+            if condition():
+                return
+        except OSError:
+            pass
+        if time.monotonic() > until:
+            raise TimeoutError(f"waited {seconds} s for {what}")
+        time.sleep(0.02)

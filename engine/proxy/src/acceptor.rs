@@ -1,0 +1,164 @@
+//! One thread accepts for all databases and deals new clients out to the workers in turn. The listening sockets are
+//! never closed while a worker comes or goes, so no waiting connection is lost.
+
+use crate::poll::{Interest, Poll, Source, Waker};
+use crate::socket;
+use crate::stats::Connections;
+use crate::stream::Stream;
+use crate::worker::{Handle, Message};
+use rustls::{ServerConfig, ServerConnection};
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, Sender};
+use std::time::Duration;
+
+/// A listening socket and what its clients may do.
+pub struct Listener {
+    pub uid: u64,
+    pub fd: Arc<OwnedFd>,
+    pub tls: Option<Arc<ServerConfig>>,
+    pub max_connections: u32,
+    pub connections: Arc<Connections>,
+}
+
+enum Change {
+    Listeners(Vec<Listener>),
+    Workers(Vec<Handle>),
+}
+
+#[derive(Clone)]
+pub struct Acceptor {
+    messages: Sender<Change>,
+    waker: Waker,
+}
+
+impl Acceptor {
+    /// Replaces the sockets that are listened on.
+    pub fn listen(&self, listeners: Vec<Listener>) {
+        self.tell(Change::Listeners(listeners));
+    }
+
+    /// Replaces the workers that get new clients.
+    pub fn deal_to(&self, workers: Vec<Handle>) {
+        self.tell(Change::Workers(workers));
+    }
+
+    fn tell(&self, message: Change) {
+        if self.messages.send(message).is_ok() {
+            self.waker.wake();
+        }
+    }
+}
+
+struct State {
+    poll: Poll,
+    messages: Receiver<Change>,
+    listeners: Vec<Listener>,
+    workers: Vec<Handle>,
+    /// Clients so far; also the number of the newest one.
+    clients: u64,
+}
+
+/// Accepted from one listener before the others are looked at.
+const BATCH: usize = 64;
+
+pub fn start() -> io::Result<Acceptor> {
+    let poll = Poll::new()?;
+    let (sender, messages) = std::sync::mpsc::channel();
+    let acceptor = Acceptor { messages: sender, waker: poll.waker() };
+    let mut state = State { poll, messages, listeners: Vec::new(), workers: Vec::new(), clients: 0 };
+    std::thread::Builder::new().name("accept".into()).spawn(move || state.run())?;
+    Ok(acceptor)
+}
+
+impl State {
+    fn run(&mut self) {
+        let mut ready = Vec::new();
+        loop {
+            if let Err(error) = self.poll.wait(&mut ready, Duration::from_secs(3600)) {
+                eprintln!("accept: {error}");
+                return;
+            }
+            for event in &ready {
+                match event.source {
+                    Source::Wake => self.take_messages(),
+                    Source::Other(index) => self.accept(index as usize),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    fn take_messages(&mut self) {
+        while let Ok(message) = self.messages.try_recv() {
+            match message {
+                Change::Listeners(listeners) => self.replace(listeners),
+                Change::Workers(workers) => self.workers = workers,
+            }
+        }
+    }
+
+    fn replace(&mut self, listeners: Vec<Listener>) {
+        for old in &self.listeners {
+            self.poll.remove(&*old.fd);
+        }
+        self.listeners = listeners;
+        for (index, new) in self.listeners.iter().enumerate() {
+            let interest = Interest { hangup: false, ..Interest::READ };
+            if let Err(error) = self.poll.add(&*new.fd, Source::Other(index as u32), interest) {
+                eprintln!("accept: database {}: {error}", new.uid);
+            }
+        }
+    }
+
+    fn accept(&mut self, index: usize) {
+        for _ in 0..BATCH {
+            let Some(listener) = self.listeners.get(index) else { return };
+            match socket::accept(&listener.fd) {
+                Ok(Some((fd, peer))) => self.deal(index, fd, peer),
+                Ok(None) => return,
+                Err(error) => {
+                    eprintln!("accept: database {}: {error}", listener.uid);
+                    // Out of descriptors, most likely; asking again at once would only burn time.
+                    std::thread::sleep(Duration::from_millis(20));
+                    return;
+                }
+            }
+        }
+    }
+
+    fn deal(&mut self, index: usize, fd: OwnedFd, peer: Option<SocketAddr>) {
+        let listener = &self.listeners[index];
+        let connections = &listener.connections;
+        if connections.now.load(Ordering::Relaxed) >= listener.max_connections {
+            connections.rejected.fetch_add(1, Ordering::Relaxed);
+            if listener.tls.is_none() {
+                // Best effort, as in the engine.
+                let _ = rustix::io::write(&fd, b"-ERR max number of clients reached\r\n");
+            }
+            return;
+        }
+        let stream = match &listener.tls {
+            None => Stream::plain(fd),
+            Some(config) => match ServerConnection::new(Arc::clone(config)) {
+                Ok(session) => Stream::tls(fd, session),
+                Err(error) => {
+                    eprintln!("accept: database {}: {error}", listener.uid);
+                    return;
+                }
+            },
+        };
+        if self.workers.is_empty() {
+            return;
+        }
+        connections.now.fetch_add(1, Ordering::Relaxed);
+        connections.total.fetch_add(1, Ordering::Relaxed);
+        self.clients += 1;
+        let worker = &self.workers[self.clients as usize % self.workers.len()];
+        let (uid, number) = (listener.uid, self.clients);
+        worker.send(Message::Accepted { uid, stream: Box::new(stream), peer, number });
+    }
+}

@@ -1,0 +1,108 @@
+//! Connections by number. A number is never valid for two connections: the generation tells a late reply for a
+//! closed client from one for the client that took its place.
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Id {
+    pub index: u32,
+    pub generation: u32,
+}
+
+impl Id {
+    /// Belongs to nobody.
+    pub const NONE: Self = Self { index: u32::MAX, generation: 0 };
+}
+
+#[derive(Debug)]
+struct Place<T> {
+    generation: u32,
+    value: Option<Box<T>>,
+}
+
+#[derive(Debug)]
+pub struct Arena<T> {
+    places: Vec<Place<T>>,
+    free: Vec<u32>,
+    len: usize,
+}
+
+impl<T> Default for Arena<T> {
+    fn default() -> Self {
+        Self { places: Vec::new(), free: Vec::new(), len: 0 }
+    }
+}
+
+impl<T> Arena<T> {
+    pub fn insert(&mut self, value: Box<T>) -> Id {
+        self.len += 1;
+        if let Some(index) = self.free.pop() {
+            let place = &mut self.places[index as usize];
+            place.value = Some(value);
+            return Id { index, generation: place.generation };
+        }
+        self.places.push(Place { generation: 1, value: Some(value) });
+        Id { index: self.places.len() as u32 - 1, generation: 1 }
+    }
+
+    #[inline]
+    pub fn get(&self, id: Id) -> Option<&T> {
+        let place = self.places.get(id.index as usize)?;
+        if place.generation == id.generation { place.value.as_deref() } else { None }
+    }
+
+    #[inline]
+    pub fn get_mut(&mut self, id: Id) -> Option<&mut T> {
+        let place = self.places.get_mut(id.index as usize)?;
+        if place.generation == id.generation { place.value.as_deref_mut() } else { None }
+    }
+
+    /// Lends the value out, so that the rest of the worker can be used beside it; `put_back` must follow.
+    #[inline]
+    pub fn take(&mut self, id: Id) -> Option<Box<T>> {
+        let place = self.places.get_mut(id.index as usize)?;
+        if place.generation == id.generation { place.value.take() } else { None }
+    }
+
+    #[inline]
+    pub fn put_back(&mut self, id: Id, value: Box<T>) {
+        self.places[id.index as usize].value = Some(value);
+    }
+
+    /// Forgets the number; the value may have been taken before.
+    pub fn remove(&mut self, id: Id) -> Option<Box<T>> {
+        let place =
+            self.places.get_mut(id.index as usize).filter(|place| place.generation == id.generation)?;
+        place.generation = place.generation.wrapping_add(1) & MAX_GENERATION;
+        self.free.push(id.index);
+        self.len -= 1;
+        place.value.take()
+    }
+
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    pub fn ids(&self) -> Vec<Id> {
+        let used = self.places.iter().enumerate().filter(|(_, place)| place.value.is_some());
+        used.map(|(index, place)| Id { index: index as u32, generation: place.generation }).collect()
+    }
+}
+
+/// Two bits of an event's 64 tell what kind of connection it is about.
+const MAX_GENERATION: u32 = (1 << 30) - 1;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_is_not_used_twice() {
+        let mut arena = Arena::default();
+        let first = arena.insert(Box::new(1));
+        assert_eq!(arena.remove(first), Some(Box::new(1)));
+        let second = arena.insert(Box::new(2));
+        assert_eq!(first.index, second.index);
+        assert_eq!(arena.get(first), None);
+        assert_eq!(arena.get(second), Some(&2));
+        assert_eq!(arena.len(), 1);
+    }
+}

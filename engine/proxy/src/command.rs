@@ -1,0 +1,215 @@
+//! What the proxy knows of a command: its class, where its keys are, and how it is handled.
+
+use crate::command_table::COMMANDS;
+use resp::Args;
+
+/// Read and write as the engine flags them; everything else (scripts included, they may write) is `Other`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    Read,
+    Write,
+    Other,
+}
+
+impl Class {
+    pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Other];
+}
+
+/// Positions of keys among the arguments, the name of the command being number 0.
+#[derive(Debug, Clone, Copy)]
+pub enum Keys {
+    None,
+    /// From this one on, one key in that many arguments.
+    Range(usize, usize),
+    /// The argument at this position counts the keys that follow it.
+    Counted(usize),
+    /// The destination, then counted ones.
+    DestinationAndCounted,
+    /// The first half of what follows the word STREAMS.
+    Streams,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Handling {
+    /// To the shard of the first key, or to the home shard without keys.
+    Forward,
+    Mget,
+    Mset,
+    Count,
+    Block,
+    Xread,
+    Subscribe,
+    Unsubscribe,
+    Monitor,
+    Multi,
+    Exec,
+    Discard,
+    Watch,
+    Unwatch,
+    Auth,
+    Hello,
+    Reset,
+    Quit,
+    Select,
+    Client,
+    Ping,
+    Echo,
+    ReadMode,
+    Scan,
+    Dbsize,
+    Keys,
+    Randomkey,
+    Flush,
+    Script,
+    Function,
+    Wait,
+    Info,
+    Cluster,
+    Config,
+    Acl,
+    Refuse,
+}
+
+#[derive(Debug)]
+pub struct Command {
+    pub name: &'static str,
+    /// As the engine defines it: exact with the name counted, or at least that many when negative.
+    pub arity: i32,
+    pub class: Class,
+    pub keys: Keys,
+    pub handling: Handling,
+}
+
+pub(crate) const fn command(
+    name: &'static str,
+    arity: i32,
+    class: Class,
+    keys: Keys,
+    handling: Handling,
+) -> Command {
+    Command { name, arity, class, keys, handling }
+}
+
+/// What is not in the table goes to the home shard, so that the engine words the error.
+pub static UNKNOWN: Command = command("", -1, Class::Other, Keys::None, Handling::Forward);
+
+impl Command {
+    pub fn accepts(&self, args: usize) -> bool {
+        let wanted = self.arity.unsigned_abs() as usize;
+        if self.arity < 0 { args >= wanted } else { args == wanted }
+    }
+
+    /// The first key, which decides the shard: where keys of one command are on different shards the engine that
+    /// has the first one words the CROSSSLOT error.
+    #[inline]
+    pub fn first_key<'a>(&self, args: &Args<'a>) -> Option<&'a [u8]> {
+        match self.keys {
+            Keys::None => None,
+            Keys::Range(first, _) => args.get(first),
+            Keys::Counted(at) => match resp::decimal(args.get(at)?) {
+                Some(1..) => args.get(at + 1),
+                _ => None,
+            },
+            Keys::DestinationAndCounted => args.get(1),
+            Keys::Streams => {
+                let at = args.iter().position(|arg| arg.eq_ignore_ascii_case(b"streams"))?;
+                args.get(at + 1)
+            }
+        }
+    }
+}
+
+/// Names folded to lower case and hashed; the table is sparse enough that most names take one look.
+struct Index {
+    slots: [u16; SIZE],
+}
+
+const SIZE: usize = 2048;
+const EMPTY: u16 = u16::MAX;
+
+static INDEX: Index = Index::build();
+
+const fn hash(name: &[u8]) -> usize {
+    let mut h: u32 = 0x811c_9dc5;
+    let mut i = 0;
+    while i < name.len() {
+        h = (h ^ (name[i] | 0x20) as u32).wrapping_mul(0x0100_0193);
+        i += 1;
+    }
+    (h ^ (h >> 15)) as usize % SIZE
+}
+
+impl Index {
+    const fn build() -> Self {
+        let mut slots = [EMPTY; SIZE];
+        let mut n = 0;
+        while n < COMMANDS.len() {
+            let mut at = hash(COMMANDS[n].name.as_bytes());
+            while slots[at] != EMPTY {
+                at = (at + 1) % SIZE;
+            }
+            slots[at] = n as u16;
+            n += 1;
+        }
+        Self { slots }
+    }
+}
+
+#[inline]
+pub fn find(name: &[u8]) -> Option<&'static Command> {
+    if name.len() > 32 {
+        return None;
+    }
+    let mut at = hash(name);
+    while INDEX.slots[at] != EMPTY {
+        let command = &COMMANDS[usize::from(INDEX.slots[at])];
+        if command.name.as_bytes().eq_ignore_ascii_case(name) {
+            return Some(command);
+        }
+        at = (at + 1) % SIZE;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use resp::{Limits, RequestParser};
+
+    fn first_key(line: &str) -> Option<String> {
+        let mut parser = RequestParser::default();
+        let line = format!("{line}\r\n");
+        parser.parse(line.as_bytes(), &Limits::default()).unwrap();
+        let args = parser.args(line.as_bytes());
+        let key = find(args.get(0).unwrap()).unwrap().first_key(&args)?;
+        Some(String::from_utf8(key.to_vec()).unwrap())
+    }
+
+    #[test]
+    fn every_command_is_found_in_any_case() {
+        for command in &COMMANDS {
+            assert_eq!(find(command.name.as_bytes()).unwrap().name, command.name);
+            assert_eq!(find(command.name.to_uppercase().as_bytes()).unwrap().name, command.name);
+        }
+        assert!(find(b"nosuch").is_none());
+    }
+
+    #[test]
+    fn the_first_key_is_where_the_engine_says() {
+        for (line, key) in [
+            ("get a", "a"),
+            ("mset a 1 b 2", "a"),
+            ("eval s 2 a b c", "a"),
+            ("zunionstore d 2 a b weights 1 2", "d"),
+            ("zunion 2 a b", "a"),
+            ("xread count 1 streams a b 0 0", "a"),
+            ("bitop and d a b", "d"),
+            ("object encoding a", "a"),
+        ] {
+            assert_eq!(first_key(line).as_deref(), Some(key), "{line}");
+        }
+        for line in ["eval s 0 a", "eval s x a", "memory doctor", "dbsize", "xread count 1", "get"] {
+            assert_eq!(first_key(line), None, "{line}");
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! What the agent and the proxy of a node say to each other: one JSON object per line, over the Unix socket that
+//! the proxy listens on (`--control PATH`). Any number of agents may be connected; one that comes back misses
+//! nothing, because counters and histograms are cumulative since the start of the process.
+//!
+//! agent -> proxy ([`Order`]):
+//!
+//! | `type` | meaning |
+//! |---|---|
+//! | `apply` | the complete desired state; may be repeated at will. Answered by `applied` |
+//! | `threads` | the number of worker threads, now. Answered by `applied` |
+//! | `drain` | stop accepting, finish what is under way, exit. Answered by `draining` |
+//!
+//! proxy -> agent ([`Report`]):
+//!
+//! | `type` | when |
+//! |---|---|
+//! | `hello` | first line of every connection |
+//! | `applied` | after `apply` and `threads`, with what could not be done per database |
+//! | `metrics` | every second |
+//! | `topology` | a shard said that a slot has another owner than was applied |
+//! | `draining` | the process finishes its connections and exits |
+//! | `error` | a line could not be understood |
+//!
+//! A database's `version` orders its topology: a shard list is adopted when its version is greater than the one
+//! applied before, so that repeating an old state does not undo what a MOVED has taught since.
+//!
+//! A second process started with the same `--control PATH` takes over: see `takeover.rs`.
+
+use crate::metrics::Metrics;
+use serde::{Deserialize, Serialize};
+
+/// Raised when a message changes its meaning; unknown fields are ignored, missing ones have defaults.
+pub const PROTOCOL: u32 = 1;
+
+#[derive(Debug, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Order {
+    Apply(State),
+    Threads { threads: usize },
+    Drain { seconds: Option<u64> },
+    Takeover,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    #[serde(default)]
+    pub threads: Option<usize>,
+    #[serde(default)]
+    pub databases: Vec<Database>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Database {
+    pub uid: u64,
+    /// An IP address to listen on.
+    pub address: String,
+    pub port: u16,
+    pub mode: Mode,
+    /// Whether the shards are in cluster mode; a database of one primary need not be.
+    #[serde(default = "yes")]
+    pub sharded: bool,
+    #[serde(default)]
+    pub version: u64,
+    #[serde(default)]
+    pub tls: Option<Tls>,
+    #[serde(default = "default_max_connections")]
+    pub max_connections: u32,
+    #[serde(default = "default_max_request")]
+    pub max_request_bytes: u32,
+    /// Replies a client has not read; beyond it the connection is closed.
+    #[serde(default = "default_output_limit")]
+    pub output_limit_bytes: usize,
+    #[serde(default = "default_failover_wait")]
+    pub failover_wait_ms: u64,
+    pub shards: Vec<Shard>,
+    /// The endpoints of this database on all nodes; needed by `oss_cluster` only.
+    #[serde(default)]
+    pub proxies: Vec<Endpoint>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// One address hides all shards.
+    Hidden,
+    /// This proxy looks like the cluster node that owns the slots of the shards it is named for.
+    OssCluster,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Tls {
+    /// PEM files.
+    pub certificate: String,
+    pub key: String,
+    #[serde(default)]
+    pub client_ca: Option<String>,
+    #[serde(default)]
+    pub require_client_certificate: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shard {
+    /// The node id of the process in its cluster; any unique text without cluster mode.
+    pub id: String,
+    pub role: Role,
+    pub address: String,
+    pub port: u16,
+    /// Only for a shard of this node.
+    #[serde(default)]
+    pub unix_socket: Option<String>,
+    /// Inclusive ranges; of a replica, none.
+    #[serde(default)]
+    pub slots: Vec<(u16, u16)>,
+    /// The `id` of the endpoint that serves this shard's slots; needed by `oss_cluster` only.
+    #[serde(default)]
+    pub proxy: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    Primary,
+    Replica,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Endpoint {
+    /// 40 hexadecimal digits, shown as the id of a cluster node.
+    pub id: String,
+    pub address: String,
+    pub port: u16,
+    /// Whether it is the one that reads this.
+    #[serde(default)]
+    pub local: bool,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Report {
+    Hello { protocol: u32, pid: u32, version: &'static str },
+    Applied { threads: usize, databases: Vec<u64>, failures: Vec<Failure> },
+    Metrics(Box<Metrics>),
+    Topology { uid: u64, slot: u16, address: String, port: u16 },
+    Draining { connections: u32 },
+    Error { message: String },
+}
+
+#[derive(Debug, Serialize)]
+pub struct Failure {
+    pub uid: u64,
+    pub message: String,
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn default_max_connections() -> u32 {
+    10_000
+}
+
+fn default_max_request() -> u32 {
+    1 << 30
+}
+
+fn default_output_limit() -> usize {
+    256 << 20
+}
+
+fn default_failover_wait() -> u64 {
+    2_000
+}

@@ -1,0 +1,21 @@
+//! The endpoint: one process per node in front of every database that has an endpoint there.
+//!
+//! `process.rs` starts and stops everything; `acceptor.rs` gives new clients to the threads of `worker.rs`;
+//! `control.rs` is all that agent and proxy say to each other.
+
+pub mod acceptor;
+pub mod arena;
+pub mod command;
+mod command_table;
+pub mod control;
+pub mod listeners;
+pub mod metrics;
+pub mod poll;
+pub mod process;
+pub mod resources;
+pub mod socket;
+pub mod stats;
+pub mod stream;
+pub mod tls;
+pub mod topology;
+pub mod worker;

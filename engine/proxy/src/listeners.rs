@@ -1,0 +1,79 @@
+//! The listening sockets of all databases: opened, kept and closed as the desired state says.
+
+use crate::acceptor::Listener;
+use crate::control::{Database, Failure};
+use crate::socket;
+use crate::stats::Connections;
+use crate::tls;
+use rustls::ServerConfig;
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+struct Entry {
+    at: SocketAddr,
+    fd: Arc<OwnedFd>,
+    tls: Option<Arc<ServerConfig>>,
+    max_connections: u32,
+}
+
+#[derive(Default)]
+pub struct Listeners {
+    by_uid: BTreeMap<u64, Entry>,
+    /// Kept for as long as the process lives, because the totals are.
+    connections: BTreeMap<u64, Arc<Connections>>,
+}
+
+impl Listeners {
+    /// Opens what is missing, closes what is not wanted; what cannot be done is said and tried again next time.
+    pub fn apply(&mut self, databases: &[Arc<Database>]) -> Vec<Failure> {
+        self.by_uid.retain(|uid, _| databases.iter().any(|database| database.uid == *uid));
+        let mut failures = Vec::new();
+        for database in databases {
+            if let Err(message) = self.listen(database) {
+                failures.push(Failure { uid: database.uid, message });
+            }
+        }
+        failures
+    }
+
+    fn listen(&mut self, database: &Database) -> Result<(), String> {
+        let ip: IpAddr =
+            database.address.parse().map_err(|error| format!("{}: {error}", database.address))?;
+        let at = SocketAddr::new(ip, database.port);
+        // Read again each time: a renewed certificate is used from the next connection on.
+        let tls = database.tls.as_ref().map(tls::server_config).transpose()?;
+        let fd = match self.by_uid.get(&database.uid) {
+            Some(entry) if entry.at == at => Arc::clone(&entry.fd),
+            _ => Arc::new(socket::listen(at).map_err(|error| format!("{at}: {error}"))?),
+        };
+        self.by_uid.insert(database.uid, Entry { at, fd, tls, max_connections: database.max_connections });
+        Ok(())
+    }
+
+    pub fn connections(&mut self, uid: u64) -> Arc<Connections> {
+        Arc::clone(self.connections.entry(uid).or_default())
+    }
+
+    /// For the acceptor.
+    pub fn current(&mut self) -> Vec<Listener> {
+        let uids: Vec<_> = self.by_uid.keys().copied().collect();
+        uids.into_iter().map(|uid| self.listener(uid)).collect()
+    }
+
+    fn listener(&mut self, uid: u64) -> Listener {
+        let connections = self.connections(uid);
+        let Entry { fd, tls, max_connections, .. } = &self.by_uid[&uid];
+        Listener { uid, fd: Arc::clone(fd), tls: tls.clone(), max_connections: *max_connections, connections }
+    }
+
+    /// Addresses and sockets, to be handed to a successor.
+    pub fn sockets(&self) -> Vec<(SocketAddr, Arc<OwnedFd>)> {
+        self.by_uid.values().map(|entry| (entry.at, Arc::clone(&entry.fd))).collect()
+    }
+
+    pub fn close(&mut self) {
+        self.by_uid.clear();
+    }
+}

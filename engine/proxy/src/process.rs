@@ -1,0 +1,236 @@
+//! The process: starts everything, obeys the agent, reports each second, stops everything.
+
+mod agents;
+mod measure;
+
+use crate::acceptor::{self, Acceptor};
+use crate::control::{Database, Failure, Order, Report, State};
+use crate::listeners::Listeners;
+use crate::worker::{self, Handle, Message};
+use agents::Agents;
+use measure::Measured;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// What happens to the process.
+pub enum Event {
+    Connected { agent: u64, stream: std::os::unix::net::UnixStream },
+    Said { agent: u64, line: String },
+    Gone { agent: u64 },
+    Report(Report),
+    Terminate,
+}
+
+struct Process {
+    events: Receiver<Event>,
+    sender: Sender<Event>,
+    agents: Agents,
+    acceptor: Acceptor,
+    listeners: Listeners,
+    workers: Vec<(Handle, JoinHandle<()>)>,
+    /// Still finish clients, and still count.
+    retired: Vec<(Handle, JoinHandle<()>)>,
+    started: usize,
+    databases: Vec<Arc<Database>>,
+    measured: Measured,
+    draining: bool,
+}
+
+const MAX_THREADS: usize = 256;
+
+/// Runs until the agent or SIGTERM says to drain and everything has been finished.
+pub fn run(control: &Path) -> io::Result<()> {
+    raise_descriptor_limit();
+    let (sender, events) = channel();
+    agents::listen(control, sender.clone())?;
+    terminate_on_signal(sender.clone())?;
+    let mut process = Process {
+        events,
+        sender,
+        agents: Agents::default(),
+        acceptor: acceptor::start()?,
+        listeners: Listeners::default(),
+        workers: Vec::new(),
+        retired: Vec::new(),
+        started: 0,
+        databases: Vec::new(),
+        measured: Measured::new(),
+        draining: false,
+    };
+    process.set_threads(1)?;
+    process.serve();
+    // Another process may have put its own socket there meanwhile; it announces that by taking over first.
+    if !process.measured.has_successor {
+        let _ = std::fs::remove_file(control);
+    }
+    Ok(())
+}
+
+/// Ten thousand clients need as many descriptors; the soft limit is often 1024.
+fn raise_descriptor_limit() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    // Without the right to raise it the limit stays, and accepting says so when it is met.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+}
+
+fn terminate_on_signal(sender: Sender<Event>) -> io::Result<()> {
+    use signal_hook::consts::{SIGINT, SIGTERM};
+    let mut signals = signal_hook::iterator::Signals::new([SIGTERM, SIGINT])?;
+    std::thread::Builder::new().name("signals".into()).spawn(move || {
+        for _ in signals.forever() {
+            if sender.send(Event::Terminate).is_err() {
+                return;
+            }
+        }
+    })?;
+    Ok(())
+}
+
+impl Process {
+    fn serve(&mut self) {
+        let mut next = Instant::now() + Duration::from_secs(1);
+        loop {
+            match self.events.recv_timeout(next.saturating_duration_since(Instant::now())) {
+                Ok(event) => self.react(event),
+                Err(RecvTimeoutError::Timeout) => {
+                    next += Duration::from_secs(1);
+                    self.report();
+                }
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            if self.draining
+                && self.workers.iter().chain(&self.retired).all(|(_, thread)| thread.is_finished())
+            {
+                self.report();
+                return;
+            }
+        }
+    }
+
+    fn react(&mut self, event: Event) {
+        match event {
+            Event::Connected { agent, stream } => self.agents.welcome(agent, stream),
+            Event::Gone { agent } => self.agents.forget(agent),
+            Event::Said { agent, line } => match serde_json::from_str(&line) {
+                Ok(order) => self.obey(agent, order),
+                Err(error) => self.agents.tell(agent, &Report::Error { message: error.to_string() }),
+            },
+            Event::Report(report) => self.agents.tell_all(&report),
+            Event::Terminate => self.drain(),
+        }
+    }
+
+    fn obey(&mut self, agent: u64, order: Order) {
+        match order {
+            Order::Apply(state) => {
+                let failures = self.apply(state);
+                self.applied(agent, failures);
+            }
+            Order::Threads { threads } => {
+                if let Err(error) = self.set_threads(threads) {
+                    self.agents.tell(agent, &Report::Error { message: error.to_string() });
+                }
+                self.applied(agent, Vec::new());
+            }
+            Order::Drain { .. } => self.drain(),
+            Order::Takeover => {}
+        }
+    }
+
+    fn applied(&mut self, agent: u64, failures: Vec<Failure>) {
+        let databases = self.databases.iter().map(|database| database.uid).collect();
+        self.agents.tell(agent, &Report::Applied { threads: self.workers.len(), databases, failures });
+    }
+
+    fn apply(&mut self, state: State) -> Vec<Failure> {
+        let mut failures = Vec::new();
+        if let Some(threads) = state.threads
+            && let Err(error) = self.set_threads(threads)
+        {
+            failures.push(Failure { uid: 0, message: error.to_string() });
+        }
+        let databases: Vec<_> = state.databases.into_iter().map(Arc::new).collect();
+        for old in &self.databases {
+            if !databases.iter().any(|new| new.uid == old.uid) {
+                self.tell_workers(|| Message::Remove { uid: old.uid });
+            }
+        }
+        self.databases = databases;
+        for database in &self.databases {
+            let connections = self.listeners.connections(database.uid);
+            self.tell_workers(|| Message::Apply {
+                database: Arc::clone(database),
+                connections: Arc::clone(&connections),
+            });
+        }
+        failures.extend(self.listeners.apply(&self.databases));
+        self.acceptor.listen(self.listeners.current());
+        failures
+    }
+
+    fn tell_workers(&self, message: impl Fn() -> Message) {
+        for (worker, _) in self.workers.iter().chain(&self.retired) {
+            worker.send(message());
+        }
+    }
+
+    /// Starts or retires workers. Those that are retired give their clients to the others.
+    fn set_threads(&mut self, threads: usize) -> io::Result<()> {
+        let threads = threads.clamp(1, MAX_THREADS);
+        let before = self.workers.len();
+        while self.workers.len() < threads {
+            self.started += 1;
+            let (handle, thread) = worker::start(
+                format!("worker-{}", self.started),
+                self.sender.clone(),
+                self.measured.counts.clone(),
+            )?;
+            for database in &self.databases {
+                let connections = self.listeners.connections(database.uid);
+                handle.send(Message::Apply { database: Arc::clone(database), connections });
+            }
+            self.workers.push((handle, thread));
+        }
+        let retiring = self.workers.split_off(threads);
+        let all: Vec<_> = self.workers.iter().map(|(handle, _)| handle.clone()).collect();
+        self.acceptor.deal_to(all.clone());
+        if before > 0 && before < threads {
+            let fresh = all[before..].to_vec();
+            for (handle, _) in &self.workers[..before] {
+                handle.send(Message::Share { with: fresh.clone(), of: threads });
+            }
+        }
+        for (handle, thread) in retiring {
+            handle.send(Message::Retire { to: all.clone() });
+            self.retired.push((handle, thread));
+        }
+        Ok(())
+    }
+
+    fn drain(&mut self) {
+        if std::mem::replace(&mut self.draining, true) {
+            return;
+        }
+        self.listeners.close();
+        self.acceptor.listen(Vec::new());
+        self.tell_workers(|| Message::Drain);
+        let connections = self.databases.iter().map(|database| self.listeners.connections(database.uid));
+        let connections = connections.map(|c| c.now.load(std::sync::atomic::Ordering::Relaxed)).sum();
+        self.agents.tell_all(&Report::Draining { connections });
+    }
+
+    fn report(&mut self) {
+        self.retired.retain(|(_, thread)| !thread.is_finished());
+        let all: Vec<_> =
+            self.workers.iter().chain(&self.retired).map(|(handle, _)| handle.clone()).collect();
+        self.measured.collect(&all);
+        let metrics =
+            self.measured.metrics(self.workers.len(), &self.databases, &mut self.listeners, self.draining);
+        self.agents.tell_all(&Report::Metrics(Box::new(metrics)));
+    }
+}

@@ -1,0 +1,81 @@
+//! The agents that are connected to the control socket. A thread reads each; writing is bounded in time, so that an
+//! agent that hangs cannot hold the process up.
+
+use super::Event;
+use crate::control::{PROTOCOL, Report};
+use std::collections::BTreeMap;
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::sync::mpsc::Sender;
+use std::time::Duration;
+
+#[derive(Default)]
+pub(super) struct Agents {
+    streams: BTreeMap<u64, UnixStream>,
+}
+
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Listens at the path, which only this user may then use, and passes on what agents say.
+pub(super) fn listen(path: &Path, events: Sender<Event>) -> io::Result<()> {
+    // Beside it first: whoever connects to the path finds either the old process or this one, never nothing.
+    let beside = path.with_extension("new");
+    let _ = std::fs::remove_file(&beside);
+    let listener = UnixListener::bind(&beside)?;
+    std::fs::set_permissions(&beside, PermissionsExt::from_mode(0o600))?;
+    std::fs::rename(&beside, path)?;
+    std::thread::Builder::new().name("control".into()).spawn(move || {
+        for (agent, stream) in (1..).zip(listener.incoming()) {
+            let Ok(stream) = stream else { continue };
+            if let Err(error) = introduce(agent, stream, &events) {
+                eprintln!("control: {error}");
+            }
+        }
+    })?;
+    Ok(())
+}
+
+fn introduce(agent: u64, stream: UnixStream, events: &Sender<Event>) -> io::Result<()> {
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let reader = BufReader::new(stream.try_clone()?);
+    let events = events.clone();
+    std::thread::Builder::new().name(format!("agent-{agent}")).spawn(move || {
+        // Only fails when the process is ending.
+        let _ = events.send(Event::Connected { agent, stream });
+        for line in reader.lines() {
+            let Ok(line) = line else { break };
+            let _ = events.send(Event::Said { agent, line });
+        }
+        let _ = events.send(Event::Gone { agent });
+    })?;
+    Ok(())
+}
+
+impl Agents {
+    pub(super) fn welcome(&mut self, agent: u64, stream: UnixStream) {
+        self.streams.insert(agent, stream);
+        let (pid, version) = (std::process::id(), env!("CARGO_PKG_VERSION"));
+        self.tell(agent, &Report::Hello { protocol: PROTOCOL, pid, version });
+    }
+
+    pub(super) fn forget(&mut self, agent: u64) {
+        self.streams.remove(&agent);
+    }
+
+    pub(super) fn tell(&mut self, agent: u64, report: &Report) {
+        let Some(mut stream) = self.streams.get(&agent) else { return };
+        let mut line = serde_json::to_vec(report).expect("reports are made of plain values");
+        line.push(b'\n');
+        if stream.write_all(&line).is_err() {
+            self.forget(agent);
+        }
+    }
+
+    pub(super) fn tell_all(&mut self, report: &Report) {
+        for agent in self.streams.keys().copied().collect::<Vec<_>>() {
+            self.tell(agent, report);
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! What one worker counts for one database, since it was asked last. Plain numbers: the worker is the only writer.
+
+use crate::command::Class;
+use hdrhistogram::Histogram;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Failure {
+    Moved,
+    Ask,
+    Clusterdown,
+    Loading,
+    Noauth,
+    Crossslot,
+    Refused,
+    Timeout,
+    Reset,
+    Protocol,
+    Maxclients,
+    Other,
+}
+
+impl Failure {
+    pub const NAMES: [&str; 12] = [
+        "moved",
+        "ask",
+        "clusterdown",
+        "loading",
+        "noauth",
+        "crossslot",
+        "refused",
+        "timeout",
+        "reset",
+        "protocol",
+        "maxclients",
+        "other",
+    ];
+
+    /// By the first word of an error reply.
+    pub fn of(reply: &[u8]) -> Self {
+        let word = reply.get(1..).unwrap_or_default().split(|b| b.is_ascii_whitespace()).next();
+        match word.unwrap_or_default() {
+            b"MOVED" => Self::Moved,
+            b"ASK" => Self::Ask,
+            b"CLUSTERDOWN" => Self::Clusterdown,
+            b"LOADING" => Self::Loading,
+            b"NOAUTH" | b"WRONGPASS" => Self::Noauth,
+            b"CROSSSLOT" => Self::Crossslot,
+            _ => Self::Other,
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+pub struct Stats {
+    pub requests: [u64; 3],
+    pub responses: [u64; 3],
+    pub failures: [u64; 12],
+    pub bytes_in: u64,
+    pub bytes_out: u64,
+    /// Microseconds from a request's arrival until its reply left; made when first needed.
+    pub latency: [Option<Histogram<u64>>; 3],
+}
+
+const MAX_LATENCY_US: u64 = 60_000_000;
+
+impl Stats {
+    #[inline]
+    pub fn replied(&mut self, class: Class, micros: u64, count: u64) {
+        self.responses[class as usize] += count;
+        let histogram = self.latency[class as usize].get_or_insert_with(new_histogram);
+        histogram.saturating_record_n(micros.clamp(1, MAX_LATENCY_US), count);
+    }
+
+    pub fn failed(&mut self, failure: Failure) {
+        self.failures[failure as usize] += 1;
+    }
+
+    pub fn add(&mut self, other: &Self) {
+        add(&mut self.requests, &other.requests);
+        add(&mut self.responses, &other.responses);
+        add(&mut self.failures, &other.failures);
+        self.bytes_in += other.bytes_in;
+        self.bytes_out += other.bytes_out;
+        for (mine, theirs) in self.latency.iter_mut().zip(&other.latency) {
+            if let Some(theirs) = theirs {
+                mine.get_or_insert_with(new_histogram)
+                    .add(theirs)
+                    .expect("a histogram that grows holds any other");
+            }
+        }
+    }
+}
+
+fn add<const N: usize>(mine: &mut [u64; N], theirs: &[u64; N]) {
+    for (mine, theirs) in mine.iter_mut().zip(theirs) {
+        *mine += theirs;
+    }
+}
+
+fn new_histogram() -> Histogram<u64> {
+    Histogram::new(3).expect("three significant digits are allowed")
+}
+
+/// Connections of one database, counted by the thread that accepts and the workers that close.
+#[derive(Debug, Default)]
+pub struct Connections {
+    pub now: AtomicU32,
+    pub total: AtomicU64,
+    pub rejected: AtomicU64,
+}
+
+impl Connections {
+    pub fn closed(&self) {
+        self.now.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Class {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Other => "other",
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! TLS of a database's listener, from the files that the agent names.
+
+use crate::control::Tls;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::WebPkiClientVerifier;
+use rustls::{RootCertStore, ServerConfig};
+use std::sync::Arc;
+
+pub fn server_config(tls: &Tls) -> Result<Arc<ServerConfig>, String> {
+    let certificates = certificates(&tls.certificate)?;
+    let key = PrivateKeyDer::from_pem_file(&tls.key).map_err(|error| format!("{}: {error}", tls.key))?;
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| error.to_string())?;
+    let builder = match &tls.client_ca {
+        None if tls.require_client_certificate => return Err("client certificates need a client CA".into()),
+        None => builder.with_no_client_auth(),
+        Some(path) => {
+            let mut roots = RootCertStore::empty();
+            for certificate in self::certificates(path)? {
+                roots.add(certificate).map_err(|error| format!("{path}: {error}"))?;
+            }
+            let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+            let verifier = match tls.require_client_certificate {
+                true => verifier,
+                false => verifier.allow_unauthenticated(),
+            };
+            builder.with_client_cert_verifier(verifier.build().map_err(|error| error.to_string())?)
+        }
+    };
+    let config = builder.with_single_cert(certificates, key).map_err(|error| error.to_string())?;
+    Ok(Arc::new(config))
+}
+
+fn certificates(path: &str) -> Result<Vec<CertificateDer<'static>>, String> {
+    let read = || CertificateDer::pem_file_iter(path)?.collect::<Result<Vec<_>, _>>();
+    read().map_err(|error| format!("{path}: {error}"))
+}

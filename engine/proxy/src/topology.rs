@@ -1,0 +1,154 @@
+//! Which shard owns which slot: as applied by the agent, corrected by MOVED. Pure values, no connections.
+
+use crate::control::{Database, Mode, Role};
+use resp::slot::SLOTS;
+use std::net::{IpAddr, SocketAddr};
+
+/// A process that commands are sent to. Its number stays the same for the life of the worker's database, so
+/// connections can be found by it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    pub address: SocketAddr,
+    pub unix_socket: Option<String>,
+    /// The endpoint that serves this shard, by its number in `proxies`.
+    pub proxy: Option<usize>,
+    /// Whether it was a primary when last heard of.
+    pub primary: bool,
+}
+
+pub type TargetNumber = u16;
+const NOBODY: TargetNumber = u16::MAX;
+
+#[derive(Debug, Clone)]
+pub struct Topology {
+    pub version: Option<u64>,
+    pub targets: Vec<Target>,
+    slots: Box<[TargetNumber]>,
+    /// One slot of each primary, in the order of their lowest slots: where fanned out commands go.
+    representatives: Vec<u16>,
+    local_proxy: Option<usize>,
+    is_cluster: bool,
+}
+
+impl Default for Topology {
+    fn default() -> Self {
+        Self {
+            version: None,
+            targets: Vec::new(),
+            slots: vec![NOBODY; usize::from(SLOTS)].into(),
+            representatives: Vec::new(),
+            local_proxy: None,
+            is_cluster: false,
+        }
+    }
+}
+
+impl Topology {
+    /// Adopts what the agent says; `false` when it is not newer than what is known.
+    pub fn adopt(&mut self, database: &Database) -> bool {
+        if self.version.is_some_and(|version| database.version <= version) {
+            return false;
+        }
+        self.version = Some(database.version);
+        self.is_cluster = database.mode == Mode::OssCluster;
+        self.local_proxy = database.proxies.iter().position(|proxy| proxy.local);
+        self.slots.fill(NOBODY);
+        for target in &mut self.targets {
+            target.primary = false;
+        }
+        for shard in &database.shards {
+            let Ok(ip) = shard.address.parse::<IpAddr>() else { continue };
+            let number = self.intern(SocketAddr::new(ip, shard.port));
+            let target = &mut self.targets[usize::from(number)];
+            target.unix_socket.clone_from(&shard.unix_socket);
+            target.primary = shard.role == Role::Primary;
+            target.proxy = database.proxies.iter().position(|proxy| Some(&proxy.id) == shard.proxy.as_ref());
+            if shard.role == Role::Primary {
+                self.own(number, if database.sharded { &shard.slots } else { &[(0, SLOTS - 1)] });
+            }
+        }
+        self.represent();
+        true
+    }
+
+    fn own(&mut self, number: TargetNumber, ranges: &[(u16, u16)]) {
+        for &(first, last) in ranges {
+            let last = usize::from(last.min(SLOTS - 1));
+            if usize::from(first) <= last {
+                self.slots[usize::from(first)..=last].fill(number);
+            }
+        }
+    }
+
+    /// The number of the process at this address, which may be new.
+    pub fn intern(&mut self, address: SocketAddr) -> TargetNumber {
+        if let Some(number) = self.targets.iter().position(|target| target.address == address) {
+            return number as TargetNumber;
+        }
+        self.targets.push(Target { address, unix_socket: None, proxy: None, primary: true });
+        self.targets.len() as TargetNumber - 1
+    }
+
+    /// A shard said that `slot` belongs to `address`. `false`: known already.
+    pub fn moved(&mut self, slot: u16, address: SocketAddr) -> bool {
+        let number = self.intern(address);
+        let owner = &mut self.slots[usize::from(slot % SLOTS)];
+        if *owner == number {
+            return false;
+        }
+        *owner = number;
+        self.targets[usize::from(number)].primary = true;
+        self.represent();
+        true
+    }
+
+    fn represent(&mut self) {
+        let mut seen = vec![false; self.targets.len()];
+        self.representatives.clear();
+        for (slot, &owner) in self.slots.iter().enumerate() {
+            if owner != NOBODY && !std::mem::replace(&mut seen[usize::from(owner)], true) {
+                self.representatives.push(slot as u16);
+            }
+        }
+    }
+
+    #[inline]
+    pub fn owner(&self, slot: u16) -> Option<TargetNumber> {
+        let number = self.slots[usize::from(slot)];
+        (number != NOBODY).then_some(number)
+    }
+
+    /// One slot of every primary this endpoint stands for: all of them, or those of its own node.
+    pub fn representatives(&self) -> impl Iterator<Item = u16> {
+        self.representatives.iter().copied().filter(|&slot| self.is_ours(slot))
+    }
+
+    /// Where commands without a key go. With cluster clients on a node without primaries: anywhere.
+    pub fn home(&self) -> u16 {
+        self.representatives().next().or(self.representatives.first().copied()).unwrap_or(0)
+    }
+
+    /// Whether a client may use this slot here; always, unless it speaks the cluster protocol.
+    #[inline]
+    pub fn is_ours(&self, slot: u16) -> bool {
+        !self.is_cluster || self.proxy_of(slot).is_none_or(|proxy| Some(proxy) == self.local_proxy)
+    }
+
+    /// The endpoint that serves the slot, by its number in the database's `proxies`.
+    pub fn proxy_of(&self, slot: u16) -> Option<usize> {
+        self.targets[usize::from(self.owner(slot)?)].proxy
+    }
+
+    /// Inclusive ranges of slots with the same value of `key`; `None` values are left out.
+    pub fn ranges<T: PartialEq + Copy>(&self, key: impl Fn(u16) -> Option<T>) -> Vec<(u16, u16, T)> {
+        let mut ranges: Vec<(u16, u16, T)> = Vec::new();
+        for slot in 0..SLOTS {
+            match (key(slot), ranges.last_mut()) {
+                (Some(value), Some(range)) if range.2 == value && range.1 + 1 == slot => range.1 = slot,
+                (Some(value), _) => ranges.push((slot, slot, value)),
+                (None, _) => {}
+            }
+        }
+        ranges
+    }
+}

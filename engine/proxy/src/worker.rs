@@ -1,0 +1,285 @@
+//! One thread that serves a share of the clients: waits for sockets, looks at what they sent, sends to shards,
+//! and gives replies back. Everything in it belongs to this thread; the others send it messages.
+//!
+//! bytes -> request (`intake`) -> command (`dispatch`) -> shard (`send`) -> reply (`replies`) -> client.
+
+mod backend;
+mod client;
+mod client_command;
+mod cluster;
+mod db;
+mod dispatch;
+mod exclusive;
+mod fanout;
+mod info;
+mod intake;
+mod join;
+mod moving;
+mod pubsub;
+mod redirect;
+mod replies;
+mod send;
+mod session;
+mod split;
+mod timers;
+mod transaction;
+
+use crate::arena::{Arena, Id};
+use crate::control::Database;
+use crate::poll::{Poll, Ready, Source, Waker};
+use crate::process::Event;
+use crate::stats::{Connections, Stats};
+use crate::stream::Stream;
+use backend::Backend;
+use client::Client;
+use db::Db;
+use moving::Traveller;
+use resp::RequestParser;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// What a worker has counted since it was asked last, by database.
+pub type Counts = Vec<(u64, Stats)>;
+
+/// What other threads ask of a worker.
+pub enum Message {
+    /// Serve this database, or serve it differently.
+    Apply {
+        database: Arc<Database>,
+        connections: Arc<Connections>,
+    },
+    /// Its clients may finish; no new ones come.
+    Remove {
+        uid: u64,
+    },
+    Accepted {
+        uid: u64,
+        stream: Box<Stream>,
+        peer: Option<SocketAddr>,
+        number: u64,
+    },
+    /// Say what was counted since the last time.
+    Measure,
+    /// A client of another worker.
+    Adopt(Box<Traveller>),
+    /// Give these new workers their share of the clients; there are `of` workers now.
+    Share {
+        with: Vec<Handle>,
+        of: usize,
+    },
+    /// Give all clients to these workers, then end.
+    Retire {
+        to: Vec<Handle>,
+    },
+    /// Finish all clients, then end.
+    Drain,
+}
+
+#[derive(Debug, Clone)]
+pub struct Handle {
+    messages: Sender<Message>,
+    waker: Waker,
+}
+
+impl Handle {
+    /// A worker that has ended takes no messages, and needs none.
+    pub fn send(&self, message: Message) {
+        if self.messages.send(message).is_ok() {
+            self.waker.wake();
+        }
+    }
+}
+
+pub struct Worker {
+    poll: Poll,
+    messages: Receiver<Message>,
+    /// To the thread that speaks with the agents.
+    events: Sender<Event>,
+    counts: Sender<Counts>,
+    started: Instant,
+    now: u64,
+    clients: Arena<Client>,
+    backends: Arena<Backend>,
+    dbs: Vec<Db>,
+    dirty_clients: Vec<Id>,
+    dirty_backends: Vec<Id>,
+    resume: Vec<Id>,
+    scratch: Vec<u8>,
+    parser: RequestParser,
+    next_tick: u64,
+    draining: Option<u64>,
+    retiring: Option<Vec<Handle>>,
+}
+
+const SCRATCH: usize = 256 * 1024;
+const TICK: u64 = 20_000;
+/// How long a worker that drains waits for clients in the middle of something.
+const DRAIN: u64 = 30_000_000;
+
+/// Starts a worker thread; `events` receives what the agent should know.
+pub fn start(
+    name: String,
+    events: Sender<Event>,
+    counts: Sender<Counts>,
+) -> io::Result<(Handle, JoinHandle<()>)> {
+    let poll = Poll::new()?;
+    let (sender, messages) = std::sync::mpsc::channel();
+    let handle = Handle { messages: sender, waker: poll.waker() };
+    let mut worker = Worker {
+        poll,
+        messages,
+        events,
+        counts,
+        started: Instant::now(),
+        now: 1,
+        clients: Arena::default(),
+        backends: Arena::default(),
+        dbs: Vec::new(),
+        dirty_clients: Vec::new(),
+        dirty_backends: Vec::new(),
+        resume: Vec::new(),
+        scratch: vec![0; SCRATCH],
+        parser: RequestParser::default(),
+        next_tick: TICK,
+        draining: None,
+        retiring: None,
+    };
+    let thread = std::thread::Builder::new().name(name).spawn(move || worker.run())?;
+    Ok((handle, thread))
+}
+
+impl Worker {
+    fn run(&mut self) {
+        let mut ready = Vec::with_capacity(256);
+        while !self.is_done() {
+            let timeout = Duration::from_micros(self.next_tick.saturating_sub(self.clock()));
+            if let Err(error) = self.poll.wait(&mut ready, timeout) {
+                eprintln!("worker: {error}");
+                return;
+            }
+            self.clock();
+            for event in &ready {
+                self.react(*event);
+            }
+            self.settle();
+            if self.now >= self.next_tick {
+                self.tick();
+                self.settle();
+            }
+        }
+        self.tell_counts();
+    }
+
+    fn is_done(&self) -> bool {
+        self.retiring.is_some() && self.clients.len() == 0
+            || self.draining.is_some_and(|since| self.clients.len() == 0 || self.now > since + DRAIN)
+    }
+
+    fn react(&mut self, event: Ready) {
+        match event.source {
+            Source::Wake => self.take_messages(),
+            Source::Client(id) => self.client_ready(id, event),
+            Source::Backend(id) => self.backend_ready(id, event),
+            Source::Other(_) => {}
+        }
+    }
+
+    /// Looks again at clients that waited, and writes everything that was produced, once per connection.
+    fn settle(&mut self) {
+        loop {
+            while let Some(id) = self.resume.pop() {
+                self.resume_client(id);
+            }
+            self.flush_backends();
+            self.flush_clients();
+            if self.resume.is_empty() && self.dirty_backends.is_empty() && self.dirty_clients.is_empty() {
+                return;
+            }
+        }
+    }
+
+    /// Microseconds since the worker started, never 0.
+    fn clock(&mut self) -> u64 {
+        self.now = self.started.elapsed().as_micros() as u64 + 1;
+        self.now
+    }
+
+    fn take_messages(&mut self) {
+        while let Ok(message) = self.messages.try_recv() {
+            match message {
+                Message::Apply { database, connections } => self.apply(database, connections),
+                Message::Remove { uid } => self.remove(uid),
+                Message::Accepted { uid, stream, peer, number } => self.accepted(uid, *stream, peer, number),
+                Message::Measure => self.tell_counts(),
+                Message::Adopt(traveller) => self.adopt(*traveller),
+                Message::Share { with, of } => self.share(&with, of),
+                Message::Retire { to } => self.retire(to),
+                Message::Drain => self.drain(),
+            }
+        }
+    }
+
+    fn tell_counts(&mut self) {
+        let counts = self.dbs.iter_mut().map(|db| (db.config.uid, std::mem::take(&mut db.stats))).collect();
+        // Nobody listens only when the process is ending.
+        let _ = self.counts.send(counts);
+    }
+
+    fn db_of(&self, uid: u64) -> Option<usize> {
+        self.dbs.iter().position(|db| db.config.uid == uid)
+    }
+
+    fn apply(&mut self, database: Arc<Database>, connections: Arc<Connections>) {
+        let Some(db) = self.db_of(database.uid) else {
+            self.dbs.push(Db::new(database, connections));
+            let db = self.dbs.len() - 1;
+            self.warm(db);
+            return;
+        };
+        self.dbs[db].leaving = false;
+        if self.dbs[db].configure(database) {
+            self.demote_backends(db);
+            self.retry_parked(db);
+        }
+        self.warm(db);
+    }
+
+    fn remove(&mut self, uid: u64) {
+        if let Some(db) = self.db_of(uid) {
+            self.dbs[db].leaving = true;
+            self.finish_clients(|client| client.db == db);
+        }
+    }
+
+    fn drain(&mut self) {
+        self.draining.get_or_insert(self.now);
+        self.finish_clients(|_| true);
+    }
+
+    fn accepted(&mut self, uid: u64, stream: Stream, peer: Option<SocketAddr>, number: u64) {
+        let Some(db) = self.db_of(uid) else { return };
+        let id = self.welcome(Client::new(stream, peer, db, number, self.now));
+        if let Some(to) = self.retiring.clone() {
+            // Dealt to this worker before the accepting thread knew.
+            self.retire(to);
+        }
+        self.client_ready(id, Ready { source: Source::Client(id), read: true, write: false, hangup: false });
+    }
+
+    fn welcome(&mut self, mut client: Client) -> Id {
+        let db = &mut self.dbs[client.db];
+        client.generation = db.generation;
+        db.identities[client.identity].clients += 1;
+        let id = self.clients.insert(Box::new(client));
+        let client = self.clients.get(id).expect("it was just put there");
+        if let Err(error) = self.poll.add(client.stream.fd(), Source::Client(id), client.interest) {
+            eprintln!("worker: a client cannot be watched: {error}");
+            self.close_client(id);
+        }
+        id
+    }
+}

@@ -1,0 +1,186 @@
+//! A connection to a shard. Requests of many clients follow one another on it, and replies come back in that
+//! order. A request's bytes stay here until it is answered, so it can be sent again, elsewhere.
+
+use crate::arena::Id;
+use crate::command::Class;
+use crate::poll::Interest;
+use crate::stream::Stream;
+use crate::topology::TargetNumber;
+use crate::worker::client::Asker;
+use resp::ReplyScanner;
+use std::collections::VecDeque;
+use std::io;
+
+/// Bytes that wait for the socket before clients are asked to wait.
+pub const CONGESTED: usize = 4 << 20;
+
+/// What happens to a reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// It is the client's.
+    Reply,
+    /// Of what the proxy itself put in front of a client's request.
+    Ignore,
+    /// Of the greeting of a new connection.
+    Greeting,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct Pending {
+    pub asker: Asker,
+    pub purpose: Purpose,
+    pub class: Class,
+    pub slot: u16,
+    pub len: u32,
+    /// How often it was sent somewhere else.
+    pub tries: u8,
+    /// Until when it may wait for a primary; 0 while it never had to.
+    pub deadline: u64,
+}
+
+impl Pending {
+    /// A request of the proxy's own.
+    pub fn own(purpose: Purpose) -> Self {
+        let asker = Asker { client: Id::NONE, number: 0, part: 0 };
+        Self { asker, purpose, class: Class::Other, slot: 0, len: 0, tries: 0, deadline: 0 }
+    }
+}
+
+#[derive(Debug)]
+pub struct Backend {
+    pub stream: Stream,
+    pub db: usize,
+    pub target: TargetNumber,
+    pub identity: usize,
+    /// The only client that uses this connection, if it must not be shared.
+    pub owner: Option<Id>,
+    pub connected: bool,
+    /// Between MULTI and the reply to EXEC.
+    pub in_transaction: bool,
+    /// Everything it says is the owner's: a subscription or MONITOR.
+    pub is_relayed: bool,
+    pub interest: Interest,
+    pub dirty: bool,
+    pub inflight: VecDeque<Pending>,
+    out: Vec<u8>,
+    answered: usize,
+    sent: usize,
+    pub input: Vec<u8>,
+    pub scanner: ReplyScanner,
+    /// Clients that wait until there is room again.
+    pub waiting: Vec<Id>,
+    pub used_at: u64,
+    /// Since when it is no longer wanted: its shard is not a primary any more.
+    pub demoted_at: Option<u64>,
+}
+
+impl Backend {
+    pub fn new(stream: Stream, db: usize, target: TargetNumber, identity: usize, owner: Option<Id>) -> Self {
+        Self {
+            stream,
+            db,
+            target,
+            identity,
+            owner,
+            connected: false,
+            in_transaction: false,
+            is_relayed: false,
+            interest: Interest::WRITE,
+            dirty: false,
+            inflight: VecDeque::new(),
+            out: Vec::new(),
+            answered: 0,
+            sent: 0,
+            input: Vec::new(),
+            scanner: ReplyScanner::default(),
+            waiting: Vec::new(),
+            used_at: 0,
+            demoted_at: None,
+        }
+    }
+
+    #[inline]
+    pub fn push(&mut self, bytes: &[u8], mut pending: Pending) {
+        pending.len = bytes.len() as u32;
+        self.out.extend_from_slice(bytes);
+        self.inflight.push_back(pending);
+    }
+
+    /// Bytes whose answer is no reply of one request.
+    pub fn push_raw(&mut self, bytes: &[u8]) {
+        self.out.extend_from_slice(bytes);
+    }
+
+    pub fn unsent(&self) -> usize {
+        self.out.len() - self.sent
+    }
+
+    pub fn is_congested(&self) -> bool {
+        self.unsent() > CONGESTED
+    }
+
+    /// The oldest request, because its reply has come; its bytes are still `request`.
+    #[inline]
+    pub fn answered(&mut self) -> Option<Pending> {
+        self.inflight.pop_front()
+    }
+
+    #[inline]
+    pub fn request(&self, pending: &Pending) -> &[u8] {
+        &self.out[self.answered..self.answered + pending.len as usize]
+    }
+
+    #[inline]
+    pub fn forget(&mut self, pending: &Pending) {
+        self.answered += pending.len as usize;
+        if self.answered == self.out.len() {
+            self.out.clear();
+            self.answered = 0;
+            self.sent = 0;
+        }
+    }
+
+    /// Writes what it can; `true` when nothing is left.
+    pub fn write(&mut self) -> io::Result<bool> {
+        while self.sent < self.out.len() {
+            match self.stream.write(&self.out[self.sent..]) {
+                Ok(n) => self.sent += n,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error),
+            }
+        }
+        if self.inflight.is_empty() && self.sent == self.out.len() {
+            self.out.clear();
+            self.answered = 0;
+            self.sent = 0;
+        }
+        if self.answered > 64 * 1024 && self.answered > self.out.len() / 2 {
+            self.out.drain(..self.answered);
+            self.sent -= self.answered;
+            self.answered = 0;
+        }
+        Ok(self.sent == self.out.len())
+    }
+
+    /// Everything that has not been answered, with its bytes, and whether the shard may have seen it whole.
+    pub fn unanswered(&mut self) -> Vec<(Pending, Vec<u8>, bool)> {
+        let mut at = self.answered;
+        let sent = self.sent;
+        let mut all = Vec::with_capacity(self.inflight.len());
+        for pending in self.inflight.drain(..) {
+            let end = at + pending.len as usize;
+            all.push((pending, self.out[at..end].to_vec(), end <= sent));
+            at = end;
+        }
+        all
+    }
+
+    pub fn slim(&mut self) {
+        if self.inflight.is_empty() && self.out.capacity() > 256 * 1024 {
+            self.out = Vec::new();
+        }
+        if self.input.is_empty() && self.input.capacity() > 256 * 1024 {
+            self.input = Vec::new();
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! A client's connection: what it has sent and was not looked at, and its replies in the order of its requests.
+
+use crate::arena::Id;
+use crate::command::Class;
+use crate::poll::Interest;
+use crate::stream::Stream;
+use crate::worker::Handle;
+use crate::worker::exclusive::Exclusive;
+use crate::worker::join::Join;
+use crate::worker::session::Then;
+use resp::RequestParser;
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+
+/// Requests of one client under way at a time; further ones wait in its socket.
+pub const MAX_UNDER_WAY: usize = 4096;
+/// Replies a client has not read yet before its next request is looked at.
+pub const ENOUGH_OUTPUT: usize = 1 << 20;
+/// A buffer of this size may stay with an idle connection.
+const KEEP: usize = 4096;
+
+#[derive(Debug)]
+pub enum Answer {
+    Waiting,
+    /// In the stash, because replies to earlier requests are missing.
+    Stashed {
+        at: usize,
+        len: usize,
+    },
+    Joining(Box<Join>),
+    /// The shard's answer changes something about the client.
+    Then(Box<Then>),
+}
+
+#[derive(Debug)]
+pub struct Slot {
+    pub arrived: u64,
+    pub class: Class,
+    /// CLIENT REPLY OFF or SKIP.
+    pub silent: bool,
+    pub answer: Answer,
+}
+
+/// Replies in `out` whose time ends when they leave: `count` of them arrived together.
+#[derive(Debug)]
+struct Leaving {
+    arrived: u64,
+    class: Class,
+    count: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Muted {
+    #[default]
+    No,
+    /// Until CLIENT REPLY ON.
+    Off,
+    /// The next request only.
+    Skip,
+}
+
+/// What only some clients say about themselves.
+#[derive(Debug, Default, Clone)]
+pub struct Profile {
+    pub name: Vec<u8>,
+    pub library_name: Vec<u8>,
+    pub library_version: Vec<u8>,
+}
+
+#[derive(Debug)]
+pub struct Client {
+    pub stream: Stream,
+    pub peer: Option<SocketAddr>,
+    pub db: usize,
+    pub identity: usize,
+    pub number: u64,
+    pub since: u64,
+    pub input: Vec<u8>,
+    pub parser: Option<Box<RequestParser>>,
+    /// When the bytes looked at now were read.
+    pub read_at: u64,
+    out: Vec<u8>,
+    written: usize,
+    leaving: Vec<Leaving>,
+    queue: VecDeque<Slot>,
+    first: u32,
+    stash: Vec<u8>,
+    /// The topology by which the requests under way were routed.
+    pub generation: u32,
+    pub interest: Interest,
+    /// Has input that was not looked at; progress of its replies must look again.
+    pub paused: bool,
+    pub resuming: bool,
+    pub dirty: bool,
+    /// The connection ends when what is under way has been answered.
+    pub closing: bool,
+    /// What is under way must be answered before anything else is looked at.
+    pub blocked: bool,
+    /// A shard takes requests more slowly than they come.
+    pub congested: bool,
+    pub muted: Muted,
+    pub exclusive: Option<Box<Exclusive>>,
+    pub profile: Option<Box<Profile>>,
+    /// The worker it moves to when everything has been answered.
+    pub destination: Option<Handle>,
+}
+
+impl Client {
+    pub fn new(stream: Stream, peer: Option<SocketAddr>, db: usize, number: u64, now: u64) -> Self {
+        Self {
+            stream,
+            peer,
+            db,
+            identity: 0,
+            number,
+            since: now,
+            input: Vec::new(),
+            parser: None,
+            read_at: now,
+            out: Vec::new(),
+            written: 0,
+            leaving: Vec::new(),
+            queue: VecDeque::new(),
+            first: 0,
+            stash: Vec::new(),
+            generation: 0,
+            interest: Interest::READ,
+            paused: false,
+            resuming: false,
+            dirty: false,
+            closing: false,
+            blocked: false,
+            congested: false,
+            muted: Muted::No,
+            exclusive: None,
+            profile: None,
+            destination: None,
+        }
+    }
+
+    pub fn is_drained(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    pub fn has_output(&self) -> bool {
+        self.written < self.out.len()
+    }
+
+    pub fn output_size(&self) -> usize {
+        self.out.len() - self.written + self.stash.len()
+    }
+
+    /// Whether another request may be looked at.
+    #[inline]
+    pub fn may_go_on(&self) -> bool {
+        !(self.closing || self.blocked || self.congested || self.destination.is_some())
+            && self.queue.len() < MAX_UNDER_WAY
+            && self.output_size() < ENOUGH_OUTPUT
+    }
+
+    /// Makes room for one more reply; its number says later which.
+    #[inline]
+    pub fn expect(&mut self, class: Class, answer: Answer) -> u32 {
+        let silent = self.muted != Muted::No;
+        if self.muted == Muted::Skip {
+            self.muted = Muted::No;
+        }
+        self.queue.push_back(Slot { arrived: self.read_at, class, silent, answer });
+        self.first.wrapping_add(self.queue.len() as u32 - 1)
+    }
+
+    #[inline]
+    pub fn slot(&mut self, number: u32) -> Option<&mut Slot> {
+        self.queue.get_mut(number.wrapping_sub(self.first) as usize)
+    }
+
+    /// The reply to a request that needs no shard.
+    pub fn reply(&mut self, class: Class, write: impl FnOnce(&mut Vec<u8>)) {
+        let mut frame = Vec::new();
+        write(&mut frame);
+        let number = self.expect(class, Answer::Waiting);
+        self.answer(number, &frame);
+    }
+
+    /// The reply to request `number`, complete.
+    #[inline]
+    pub fn answer(&mut self, number: u32, frame: &[u8]) {
+        if number != self.first {
+            let at = self.stash.len();
+            let Some(slot) = self.slot(number) else { return };
+            slot.answer = Answer::Stashed { at, len: frame.len() };
+            self.stash.extend_from_slice(frame);
+            return;
+        }
+        let Some(slot) = self.queue.pop_front() else { return };
+        self.first = self.first.wrapping_add(1);
+        self.leave(&slot, frame);
+        self.leave_stashed();
+    }
+
+    #[inline]
+    fn leave(&mut self, slot: &Slot, frame: &[u8]) {
+        if !slot.silent {
+            self.out.extend_from_slice(frame);
+        }
+        self.count(slot);
+    }
+
+    #[inline]
+    fn count(&mut self, slot: &Slot) {
+        match self.leaving.last_mut() {
+            Some(last) if last.arrived == slot.arrived && last.class == slot.class => last.count += 1,
+            _ => self.leaving.push(Leaving { arrived: slot.arrived, class: slot.class, count: 1 }),
+        }
+    }
+
+    #[inline]
+    fn leave_stashed(&mut self) {
+        while let Some(Slot { answer: Answer::Stashed { at, len }, silent, .. }) = self.queue.front() {
+            if !silent {
+                self.out.extend_from_slice(&self.stash[*at..at + len]);
+            }
+            let slot = self.queue.pop_front().expect("it was just looked at");
+            self.first = self.first.wrapping_add(1);
+            self.count(&slot);
+        }
+        if self.queue.is_empty() {
+            self.stash.clear();
+        }
+    }
+
+    /// Bytes that answer no request: messages of subscriptions, invalidations.
+    pub fn push(&mut self, frame: &[u8]) {
+        self.out.extend_from_slice(frame);
+    }
+
+    /// Requests that will never be answered, because the client is gone.
+    pub fn abandon(&mut self) -> usize {
+        std::mem::take(&mut self.queue).len()
+    }
+
+    /// Writes what it can; `Ok(true)` when nothing is left. `left` hears of replies that have left.
+    pub fn write(&mut self, mut left: impl FnMut(Class, u64, u64)) -> std::io::Result<(usize, bool)> {
+        let before = self.written;
+        while self.has_output() {
+            match self.stream.write(&self.out[self.written..]) {
+                Ok(n) => self.written += n,
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error),
+            }
+        }
+        let written = self.written - before;
+        if self.has_output() {
+            self.compact();
+            return Ok((written, false));
+        }
+        for gone in self.leaving.drain(..) {
+            left(gone.class, gone.arrived, gone.count);
+        }
+        self.written = 0;
+        self.out.clear();
+        Ok((written, self.stream.finish()?))
+    }
+
+    fn compact(&mut self) {
+        if self.written > self.out.len() / 2 {
+            self.out.drain(..self.written);
+            self.written = 0;
+        }
+    }
+
+    /// Gives back what an idle connection does not need.
+    pub fn slim(&mut self) {
+        if self.queue.is_empty() && !self.has_output() {
+            shed(&mut self.out);
+            shed(&mut self.stash);
+            if self.queue.capacity() > 64 {
+                self.queue = VecDeque::new();
+            }
+        }
+        if self.input.is_empty() {
+            shed(&mut self.input);
+        }
+    }
+}
+
+fn shed(buffer: &mut Vec<u8>) {
+    if buffer.capacity() > KEEP {
+        *buffer = Vec::new();
+    }
+}
+
+/// Whom a reply is for.
+#[derive(Debug, Clone, Copy)]
+pub struct Asker {
+    pub client: Id,
+    pub number: u32,
+    /// Which part of a request that was split.
+    pub part: u32,
+}

@@ -1,0 +1,187 @@
+//! CLIENT: about the client's connection to the endpoint, which is all it can see.
+
+use super::Worker;
+use super::client::{Answer, Client, Muted};
+use super::dispatch::{is_word, pending};
+use super::intake::Flow;
+use super::session::Then;
+use crate::arena::Id;
+use crate::command::Class;
+use resp::{Args, encode};
+
+impl Worker {
+    pub(super) fn client_command(&mut self, id: Id, client: &mut Client, args: &Args<'_>) -> Flow {
+        let word = |text| is_word(args, 1, text);
+        let exact = |n| args.len() == n;
+        if word("id") && exact(2) {
+            let number = client.number as i64;
+            client.reply(Class::Other, |out| encode::integer(out, number));
+        } else if word("setname") && exact(3) {
+            self.set_name(client, args.get(2).unwrap_or_default());
+        } else if word("getname") && exact(2) {
+            let name = client.profile.as_ref().map(|profile| profile.name.clone()).unwrap_or_default();
+            let resp3 = self.is_resp3(client);
+            client.reply(Class::Other, |out| null_or_bulk(out, &name, resp3));
+        } else if word("setinfo") && exact(4) {
+            set_info(client, args);
+        } else if word("info") && exact(2) {
+            let mut line = self.describe(client);
+            line.push('\n');
+            self.reply_text(client, &line);
+        } else if word("list") {
+            let line = self.describe(client);
+            let all: Vec<_> = std::iter::once(line).chain(self.others(client)).collect();
+            self.reply_text(client, &(all.join("\n") + "\n"));
+        } else if (word("no-evict") || word("no-touch"))
+            && exact(3)
+            && (is_word(args, 2, "on") || is_word(args, 2, "off"))
+        {
+            client.reply(Class::Other, |out| encode::simple(out, "OK"));
+        } else if word("reply") && exact(3) {
+            mute(client, args);
+        } else if word("getredir") && exact(2) {
+            client.reply(Class::Other, |out| encode::integer(out, -1));
+        } else if word("tracking") {
+            return self.track(id, client, args);
+        } else if word("caching") || word("trackinginfo") {
+            return self.about_tracking(id, client, args);
+        } else if ["kill", "pause", "unpause", "unblock"].into_iter().any(word) {
+            client.reply(Class::Other, |out| {
+                encode::error(out, "ERR this CLIENT subcommand is not available through the endpoint");
+            });
+        } else {
+            // Unknown or malformed: the engine words it.
+            return self.forward_home(id, client, Class::Other, args.raw);
+        }
+        Flow::Next
+    }
+
+    fn set_name(&mut self, client: &mut Client, name: &[u8]) {
+        if name.iter().any(|b| !(b'!'..=b'~').contains(b)) {
+            let text = "ERR Client names cannot contain spaces, newlines or special characters.";
+            client.reply(Class::Other, |out| encode::error(out, text));
+            return;
+        }
+        client.profile.get_or_insert_default().name = name.to_vec();
+        client.reply(Class::Other, |out| encode::simple(out, "OK"));
+    }
+
+    fn reply_text(&self, client: &mut Client, text: &str) {
+        let resp3 = self.is_resp3(client);
+        client.reply(Class::Other, |out| match resp3 {
+            true => {
+                encode::bulk(out, format!("txt:{text}").as_bytes());
+                out[0] = b'=';
+            }
+            false => encode::bulk(out, text.as_bytes()),
+        });
+    }
+
+    /// Those of this database that are served by the same thread.
+    fn others(&self, client: &Client) -> Vec<String> {
+        let ids = self.clients.ids().into_iter();
+        ids.filter_map(|id| self.clients.get(id))
+            .filter(|other| other.db == client.db)
+            .map(|c| self.describe(c))
+            .collect()
+    }
+
+    fn describe(&self, client: &Client) -> String {
+        let db = &self.dbs[client.db];
+        let credentials = &db.identities[client.identity].credentials;
+        let user =
+            credentials.login.as_ref().map_or("default".into(), |(user, _)| String::from_utf8_lossy(user));
+        let profile = client.profile.as_deref().cloned().unwrap_or_default();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        format!(
+            "id={} addr={} laddr={}:{} name={} age={} db=0 user={user} lib-name={} lib-ver={} resp={}",
+            client.number,
+            client.peer.map_or("?:0".into(), |peer| peer.to_string()),
+            db.config.address,
+            db.config.port,
+            text(&profile.name),
+            self.now.saturating_sub(client.since) / 1_000_000,
+            text(&profile.library_name),
+            text(&profile.library_version),
+            if credentials.resp3 { 3 } else { 2 },
+        )
+    }
+
+    /// From here on the client's commands go on connections of its own, where the engine sees who reads what.
+    fn track(&mut self, id: Id, client: &mut Client, args: &Args<'_>) -> Flow {
+        if !client.is_drained() {
+            return Flow::Hold;
+        }
+        if !self.is_resp3(client) || args.iter().any(|arg| arg.eq_ignore_ascii_case(b"redirect")) {
+            client.reply(Class::Other, |out| {
+                encode::error(out, "ERR CLIENT TRACKING needs RESP3 and no REDIRECT through the endpoint");
+            });
+            return Flow::Next;
+        }
+        if is_word(args, 2, "off") {
+            self.release_exclusive(client);
+            client.reply(Class::Other, |out| encode::simple(out, "OK"));
+            return Flow::Next;
+        }
+        client.blocked = true;
+        let slot = self.dbs[client.db].topology.home();
+        let number = client.expect(Class::Other, Answer::Then(Box::new(Then::Tracking)));
+        self.send_exclusive(id, client, args.raw, pending(id, number, 0, Class::Other, slot));
+        client.exclusive.get_or_insert_default().tracking = Some(args.raw.to_vec());
+        Flow::Next
+    }
+
+    fn about_tracking(&mut self, id: Id, client: &mut Client, args: &Args<'_>) -> Flow {
+        let slot = self.dbs[client.db].topology.home();
+        self.ask(id, client, Class::Other, slot, args.raw);
+        Flow::Next
+    }
+}
+
+fn null_or_bulk(out: &mut Vec<u8>, bytes: &[u8], resp3: bool) {
+    match (bytes.is_empty(), resp3) {
+        (false, _) => encode::bulk(out, bytes),
+        (true, true) => out.extend_from_slice(b"_\r\n"),
+        (true, false) => out.extend_from_slice(b"$-1\r\n"),
+    }
+}
+
+fn set_info(client: &mut Client, args: &Args<'_>) {
+    let value = args.get(3).unwrap_or_default();
+    let name = String::from_utf8_lossy(args.get(2).unwrap_or_default()).into_owned();
+    if value.iter().any(|b| !(b'!'..=b'~').contains(b)) {
+        let text = format!("ERR {name} cannot contain spaces, newlines or special characters.");
+        client.reply(Class::Other, |out| encode::error(out, &text));
+        return;
+    }
+    let profile = client.profile.get_or_insert_default();
+    let known = match name.to_ascii_lowercase().as_str() {
+        "lib-name" => Some(&mut profile.library_name),
+        "lib-ver" => Some(&mut profile.library_version),
+        _ => None,
+    };
+    match known {
+        Some(field) => {
+            *field = value.to_vec();
+            client.reply(Class::Other, |out| encode::simple(out, "OK"));
+        }
+        None => {
+            client.reply(Class::Other, |out| encode::error(out, &format!("ERR Unrecognized option '{name}'")))
+        }
+    }
+}
+
+fn mute(client: &mut Client, args: &Args<'_>) {
+    if is_word(args, 2, "on") {
+        client.muted = Muted::No;
+        client.reply(Class::Other, |out| encode::simple(out, "OK"));
+    } else if is_word(args, 2, "off") {
+        client.muted = Muted::Off;
+    } else if is_word(args, 2, "skip") {
+        if client.muted == Muted::No {
+            client.muted = Muted::Skip;
+        }
+    } else {
+        client.reply(Class::Other, |out| encode::error(out, "ERR syntax error"));
+    }
+}

@@ -1,0 +1,160 @@
+//! request -> command: decides by the name what happens, and sends the common ones on.
+
+use super::Worker;
+use super::backend::{Pending, Purpose};
+use super::client::{Answer, Asker, Client};
+use super::intake::Flow;
+use crate::arena::Id;
+use crate::command::{self, Class, Command, Handling};
+use resp::{Args, encode};
+
+impl Worker {
+    /// Handles one request, or leaves it for later without having changed anything.
+    #[inline]
+    pub(super) fn dispatch(&mut self, id: Id, client: &mut Client, args: &Args<'_>) -> Flow {
+        let db = &self.dbs[client.db];
+        if client.generation != db.generation {
+            // Slots have moved: what is under way may be sent again, and must not be overtaken.
+            if !client.is_drained() {
+                return Flow::Hold;
+            }
+            client.generation = db.generation;
+        }
+        let command = args.get(0).and_then(command::find).unwrap_or(&command::UNKNOWN);
+        let flow = if client.exclusive.is_some() {
+            self.dispatch_exclusive(id, client, command, args)
+        } else {
+            self.dispatch_command(id, client, command, args)
+        };
+        if flow == Flow::Next {
+            self.dbs[client.db].stats.requests[command.class as usize] += 1;
+        }
+        flow
+    }
+
+    #[inline]
+    pub(super) fn dispatch_command(
+        &mut self,
+        id: Id,
+        client: &mut Client,
+        command: &'static Command,
+        args: &Args<'_>,
+    ) -> Flow {
+        if command.handling == Handling::Forward {
+            return self.forward(id, client, command, args);
+        }
+        self.dispatch_special(id, client, command, args)
+    }
+
+    fn dispatch_special(
+        &mut self,
+        id: Id,
+        client: &mut Client,
+        command: &'static Command,
+        args: &Args<'_>,
+    ) -> Flow {
+        use Handling::*;
+        if let Some(flow) = self.refuse(id, client, command, args) {
+            return flow;
+        }
+        match command.handling {
+            Mget | Mset | Count => self.split(id, client, command, args),
+            Block => self.block(id, client, command, args),
+            Xread if has_word(args, b"block") => self.block(id, client, command, args),
+            Subscribe | Unsubscribe => self.subscribe(id, client, command, args),
+            Monitor => self.monitor(id, client, args),
+            Multi | Exec | Discard | Watch | Unwatch => self.transaction(id, client, command, args),
+            Auth | Hello | Reset | Quit | Select | Client | Ping | Echo | ReadMode => {
+                self.session(id, client, command, args)
+            }
+            Scan | Dbsize | Keys | Randomkey | Flush | Script | Function | Wait | Info | Config => {
+                self.fan_out(id, client, command, args)
+            }
+            Cluster => self.cluster(client, args),
+            Acl | Forward | Xread | Refuse => self.forward(id, client, command, args),
+        }
+    }
+
+    /// What is answered here must be refused here, too, as the engine would.
+    fn refuse(
+        &mut self,
+        id: Id,
+        client: &mut Client,
+        command: &'static Command,
+        args: &Args<'_>,
+    ) -> Option<Flow> {
+        let wrong = match command.handling {
+            _ if !command.accepts(args.len()) => {
+                return Some(self.forward_home(id, client, command.class, args.raw));
+            }
+            Handling::Refuse => true,
+            Handling::Acl => ["setuser", "deluser", "load", "save"].iter().any(|word| is_word(args, 1, word)),
+            Handling::Config => ["set", "rewrite"].iter().any(|word| is_word(args, 1, word)),
+            _ => false,
+        };
+        if wrong {
+            client.reply(command.class, |out| {
+                encode::error(out, &format!("ERR {} is not available through the endpoint", command.name));
+            });
+            return Some(Flow::Next);
+        }
+        let open =
+            matches!(command.handling, Handling::Auth | Handling::Hello | Handling::Quit | Handling::Reset);
+        if self.dbs[client.db].identities[client.identity].noauth && !open {
+            client.reply(command.class, |out| encode::error(out, "NOAUTH Authentication required."));
+            return Some(Flow::Next);
+        }
+        None
+    }
+
+    /// To the shard of the first key as it is.
+    #[inline]
+    pub(super) fn forward(
+        &mut self,
+        id: Id,
+        client: &mut Client,
+        command: &Command,
+        args: &Args<'_>,
+    ) -> Flow {
+        let db = &self.dbs[client.db];
+        let slot = match command.first_key(args) {
+            Some(key) => {
+                let slot = db.slot_of(key);
+                if !db.topology.is_ours(slot) {
+                    return self.elsewhere(client, command.class, slot);
+                }
+                slot
+            }
+            None => db.topology.home(),
+        };
+        self.ask(id, client, command.class, slot, args.raw);
+        Flow::Next
+    }
+
+    pub(super) fn forward_home(&mut self, id: Id, client: &mut Client, class: Class, raw: &[u8]) -> Flow {
+        let slot = self.dbs[client.db].topology.home();
+        self.ask(id, client, class, slot, raw);
+        Flow::Next
+    }
+
+    /// One request to one shard, whose reply is the client's.
+    #[inline]
+    pub(super) fn ask(&mut self, id: Id, client: &mut Client, class: Class, slot: u16, raw: &[u8]) {
+        let number = client.expect(class, Answer::Waiting);
+        self.route(id, client, raw, pending(id, number, 0, class, slot));
+    }
+}
+
+#[inline]
+pub(super) fn pending(client: Id, number: u32, part: u32, class: Class, slot: u16) -> Pending {
+    let asker = Asker { client, number, part };
+    Pending { asker, class, slot, ..Pending::own(Purpose::Reply) }
+}
+
+pub(super) fn is_word(args: &Args<'_>, at: usize, word: &str) -> bool {
+    args.get(at).is_some_and(|arg| arg.eq_ignore_ascii_case(word.as_bytes()))
+}
+
+fn has_word(args: &Args<'_>, word: &[u8]) -> bool {
+    args.iter().any(|arg| arg.eq_ignore_ascii_case(word))
+}

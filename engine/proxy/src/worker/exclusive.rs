@@ -1,0 +1,193 @@
+//! Connections of one client's own: for transactions, blocking commands, subscriptions, MONITOR and tracking.
+//! They are opened when first needed, used by nobody else ever, and closed with the client.
+
+use super::Worker;
+use super::backend::{Backend, Pending, Purpose};
+use super::client::{Answer, Client};
+use super::dispatch::pending;
+use super::intake::Flow;
+use super::pubsub::Subscription;
+use super::transaction::Transaction;
+use crate::arena::Id;
+use crate::command::{Class, Command, Handling};
+use crate::topology::TargetNumber;
+use resp::Args;
+
+#[derive(Debug, Default)]
+pub struct Exclusive {
+    connections: Vec<(TargetNumber, Id)>,
+    pub(super) transaction: Option<Transaction>,
+    /// The slot of the keys that are watched.
+    pub(super) watching: Option<u16>,
+    pub(super) subscriptions: Vec<Subscription>,
+    pub(super) monitors: bool,
+    /// The CLIENT TRACKING request, said again on each new connection.
+    pub(super) tracking: Option<Vec<u8>>,
+    /// The last request went to a connection of its own; a shared one must not overtake it.
+    pub(super) was_last: bool,
+}
+
+impl Exclusive {
+    pub(super) fn connection(&self, target: TargetNumber) -> Option<Id> {
+        self.connections.iter().find(|(to, _)| *to == target).map(|(_, backend)| *backend)
+    }
+
+    pub(super) fn all_connections(&self) -> Vec<Id> {
+        self.connections.iter().map(|(_, backend)| *backend).collect()
+    }
+}
+
+impl Worker {
+    /// Requests of a client that has connections of its own.
+    pub(super) fn dispatch_exclusive(
+        &mut self,
+        id: Id,
+        client: &mut Client,
+        command: &'static Command,
+        args: &Args<'_>,
+    ) -> Flow {
+        let Some(exclusive) = client.exclusive.as_deref() else { return Flow::Hold };
+        let relayed = exclusive.monitors || !exclusive.subscriptions.is_empty() && !self.is_resp3(client);
+        if relayed && !matches!(command.handling, Handling::Quit | Handling::Reset) {
+            return self.dispatch_relayed(id, client, command, args);
+        }
+        if exclusive.transaction.is_some() {
+            return self.queue_command(id, client, command, args);
+        }
+        if exclusive.was_last && exclusive.tracking.is_none() {
+            if !client.is_drained() {
+                return Flow::Hold;
+            }
+            if let Some(exclusive) = &mut client.exclusive {
+                exclusive.was_last = false;
+            }
+        }
+        self.dispatch_command(id, client, command, args)
+    }
+
+    /// To the shared connection, or to the client's own while the engine tracks what it reads.
+    #[inline]
+    pub(super) fn route(&mut self, id: Id, client: &mut Client, bytes: &[u8], pending: Pending) {
+        match &client.exclusive {
+            Some(exclusive) if exclusive.tracking.is_some() => {
+                self.send_exclusive(id, client, bytes, pending)
+            }
+            _ => self.send(client, bytes, pending),
+        }
+    }
+
+    /// Sends on a connection of the client's own to the owner of the slot.
+    pub(super) fn send_exclusive(&mut self, id: Id, client: &mut Client, bytes: &[u8], pending: Pending) {
+        client.exclusive.get_or_insert_default().was_last = true;
+        let target = self.dbs[client.db].topology.owner(pending.slot);
+        match target.and_then(|target| self.exclusive_to(id, client, target)) {
+            Some(backend) => client.congested = self.push(backend, bytes, pending),
+            None => {
+                client.generation = self.dbs[client.db].generation.wrapping_sub(1);
+                self.park(client.db, client.identity, true, bytes, pending, super::send::NO_PRIMARY);
+            }
+        }
+    }
+
+    pub(super) fn exclusive_to(&mut self, id: Id, client: &mut Client, target: TargetNumber) -> Option<Id> {
+        let exclusive = client.exclusive.get_or_insert_default();
+        if let Some(backend) = exclusive.connection(target) {
+            return Some(backend);
+        }
+        let backend = self.open(client.db, client.identity, target, Some(id))?;
+        let exclusive = client.exclusive.get_or_insert_default();
+        exclusive.connections.push((target, backend));
+        if let Some(tracking) = exclusive.tracking.clone() {
+            self.push(backend, &tracking, Pending::own(Purpose::Ignore));
+        }
+        Some(backend)
+    }
+
+    /// The same for a client that is not being looked at now.
+    pub(super) fn exclusive_for(&mut self, id: Id, target: TargetNumber) -> Option<Id> {
+        let mut client = self.clients.take(id)?;
+        let backend = self.exclusive_to(id, &mut client, target);
+        self.clients.put_back(id, client);
+        backend
+    }
+
+    pub(super) fn exclusive_again(&mut self, db: usize, pending: &Pending) -> Option<Id> {
+        let target = self.dbs[db].topology.owner(pending.slot)?;
+        self.exclusive_for(pending.asker.client, target)
+    }
+
+    /// Closes what the client alone used.
+    pub(super) fn release_exclusive(&mut self, client: &mut Client) {
+        let Some(exclusive) = client.exclusive.take() else { return };
+        for (_, backend) in exclusive.connections {
+            self.discard(backend);
+        }
+        for subscription in exclusive.subscriptions {
+            self.discard(subscription.backend);
+        }
+    }
+
+    /// A connection of a client's own ended by itself.
+    pub(super) fn lost_exclusive(&mut self, owner: Id, id: Id, backend: &Backend) {
+        let Some(client) = self.clients.get_mut(owner) else { return };
+        let Some(exclusive) = client.exclusive.as_deref_mut() else { return };
+        exclusive.connections.retain(|(_, connection)| *connection != id);
+        if backend.is_relayed {
+            // Messages may have been missed: the client has to subscribe again, and knows how.
+            self.close_client(owner);
+            return;
+        }
+        if let Some(transaction) = &mut exclusive.transaction {
+            transaction.broken = true;
+        }
+        if exclusive.watching.take().is_some() {
+            exclusive.transaction.get_or_insert_default().broken = true;
+        }
+        if exclusive.tracking.is_some() {
+            // Invalidations may have been missed: everything the client has cached is in doubt.
+            client.push(b">2\r\n$10\r\ninvalidate\r\n_\r\n");
+            self.progressed(owner);
+        }
+    }
+
+    /// A command that may wait for long: nothing of this client is looked at until it is answered.
+    pub(super) fn block(&mut self, id: Id, client: &mut Client, command: &Command, args: &Args<'_>) -> Flow {
+        let db = &self.dbs[client.db];
+        let slot = command.first_key(args).map_or_else(|| db.topology.home(), |key| db.slot_of(key));
+        if !db.topology.is_ours(slot) {
+            return self.elsewhere(client, command.class, slot);
+        }
+        if !client.is_drained() {
+            return Flow::Hold;
+        }
+        let number = client.expect(command.class, Answer::Waiting);
+        self.send_exclusive(id, client, args.raw, pending(id, number, 0, command.class, slot));
+        client.blocked = true;
+        Flow::Next
+    }
+
+    /// WAIT on all shards; the smallest number counts. A connection must have executed something to know what it
+    /// waits for, hence the PING in front: it sees every write that was acknowledged before.
+    pub(super) fn wait(&mut self, id: Id, client: &mut Client, args: &Args<'_>) -> Flow {
+        if !client.is_drained() {
+            return Flow::Hold;
+        }
+        let slots: Vec<_> = self.dbs[client.db].topology.representatives().collect();
+        let join = super::join::Join::new(super::join::Kind::Least, slots.len().max(1));
+        if slots.is_empty() {
+            return self.forward_home(id, client, Class::Other, args.raw);
+        }
+        let number = client.expect(Class::Other, Answer::Joining(join));
+        for (part, slot) in slots.into_iter().enumerate() {
+            self.send_exclusive(
+                id,
+                client,
+                b"*1\r\n$4\r\nPING\r\n",
+                Pending { slot, ..Pending::own(Purpose::Ignore) },
+            );
+            self.send_exclusive(id, client, args.raw, pending(id, number, part as u32, Class::Other, slot));
+        }
+        client.blocked = true;
+        Flow::Next
+    }
+}

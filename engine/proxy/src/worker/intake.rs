@@ -1,0 +1,193 @@
+//! bytes -> request: reads from clients, and looks at their requests one after another while they may go on.
+
+use super::Worker;
+use super::client::Client;
+use crate::arena::Id;
+use crate::command::Class;
+use crate::poll::{Interest, Ready, Source};
+use crate::stats::Failure;
+use resp::encode;
+use std::io::ErrorKind;
+
+/// What became of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Flow {
+    Next,
+    /// Look at it again when something has been answered.
+    Hold,
+}
+
+impl Worker {
+    pub(super) fn client_ready(&mut self, id: Id, event: Ready) {
+        if event.write {
+            self.flush_client(id);
+        }
+        let Some(client) = self.clients.get(id) else { return };
+        if event.read && !client.paused && !client.closing {
+            self.read_client(id);
+        } else if event.hangup {
+            self.hung_up(id);
+        } else if event.read {
+            // More than may be looked at now: leave it in the socket.
+            self.set_interest(id, |interest| interest.read = false);
+        }
+    }
+
+    fn hung_up(&mut self, id: Id) {
+        let Some(client) = self.clients.get(id) else { return };
+        if client.is_drained() || client.exclusive.is_some() || client.closing {
+            self.close_client(id);
+        } else {
+            // It may still read the replies to what it sent.
+            self.set_interest(id, |interest| *interest = Interest { hangup: false, ..*interest });
+        }
+    }
+
+    pub(super) fn set_interest(&mut self, id: Id, change: impl FnOnce(&mut Interest)) {
+        let Some(client) = self.clients.get_mut(id) else { return };
+        let before = client.interest;
+        change(&mut client.interest);
+        if before != client.interest
+            && self.poll.change(client.stream.fd(), Source::Client(id), client.interest).is_err()
+        {
+            self.close_client(id);
+        }
+    }
+
+    fn read_client(&mut self, id: Id) {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        loop {
+            let Some(client) = self.clients.get_mut(id) else { break };
+            match client.stream.read(&mut scratch) {
+                Ok(0) => self.end_of_client(id),
+                Ok(n) => {
+                    self.received(id, &scratch[..n]);
+                    // TLS may hold more than what the kernel tells of.
+                    if n == scratch.len()
+                        && self.clients.get(id).is_some_and(|c| c.stream.is_tls() && !c.paused)
+                    {
+                        continue;
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                Err(_) => self.close_client(id),
+            }
+            break;
+        }
+        self.scratch = scratch;
+    }
+
+    fn end_of_client(&mut self, id: Id) {
+        let Some(client) = self.clients.get_mut(id) else { return };
+        if client.is_drained() || client.exclusive.is_some() {
+            self.close_client(id);
+            return;
+        }
+        client.closing = true;
+        self.set_interest(id, |interest| *interest = Interest { read: false, hangup: false, ..*interest });
+    }
+
+    fn received(&mut self, id: Id, bytes: &[u8]) {
+        let now = self.clock();
+        let Some(mut client) = self.clients.take(id) else { return };
+        client.read_at = now;
+        self.dbs[client.db].stats.bytes_in += bytes.len() as u64;
+        if client.input.is_empty() {
+            let used = self.consume(id, &mut client, bytes);
+            if used < bytes.len() {
+                client.input.extend_from_slice(&bytes[used..]);
+            }
+        } else {
+            client.input.extend_from_slice(bytes);
+            self.consume_input(id, &mut client);
+        }
+        self.clients.put_back(id, client);
+        self.after_intake(id);
+    }
+
+    /// A client that waited may have something to go on with.
+    pub(super) fn resume_client(&mut self, id: Id) {
+        let Some(mut client) = self.clients.take(id) else { return };
+        client.resuming = false;
+        client.congested = false;
+        if client.paused {
+            client.paused = false;
+            self.consume_input(id, &mut client);
+        }
+        let reads = !client.paused && !client.closing;
+        self.clients.put_back(id, client);
+        if reads {
+            self.set_interest(id, |interest| {
+                *interest = Interest { write: interest.write, ..Interest::READ }
+            });
+        }
+        self.after_intake(id);
+    }
+
+    fn consume_input(&mut self, id: Id, client: &mut Client) {
+        let mut input = std::mem::take(&mut client.input);
+        let used = self.consume(id, client, &input);
+        if used == input.len() {
+            input.clear();
+        } else {
+            input.drain(..used);
+        }
+        client.input = input;
+    }
+
+    /// Handles the requests in `bytes`; how many bytes they were.
+    fn consume(&mut self, id: Id, client: &mut Client, bytes: &[u8]) -> usize {
+        let limits = self.dbs[client.db].limits;
+        let mut own = client.parser.take();
+        let mut shared = std::mem::take(&mut self.parser);
+        let parser = own.as_deref_mut().unwrap_or(&mut shared);
+        let mut at = 0;
+        while at < bytes.len() {
+            client.blocked &= !client.is_drained();
+            if !client.may_go_on() {
+                client.paused = true;
+                break;
+            }
+            match parser.parse(&bytes[at..], &limits) {
+                Ok(Some(len)) => {
+                    let args = parser.args(&bytes[at..at + len]);
+                    if !args.is_empty() && self.dispatch(id, client, &args) == Flow::Hold {
+                        client.paused = true;
+                        break;
+                    }
+                    at += len;
+                }
+                Ok(None) => break,
+                Err(error) => {
+                    self.dbs[client.db].stats.failed(Failure::Protocol);
+                    client.reply(Class::Other, |out| {
+                        encode::error(out, &format!("ERR Protocol error: {error}"))
+                    });
+                    client.closing = true;
+                    at = bytes.len();
+                }
+            }
+        }
+        if parser.is_midway() {
+            client.parser = Some(own.unwrap_or_else(|| Box::new(std::mem::take(&mut shared))));
+        }
+        self.parser = shared;
+        at
+    }
+
+    fn after_intake(&mut self, id: Id) {
+        self.mark_client(id);
+        if self.clients.get(id).is_some_and(|client| client.closing) {
+            self.set_interest(id, |interest| interest.read = false);
+        }
+    }
+
+    /// Whatever it has to say is written at the end of the round.
+    pub(super) fn mark_client(&mut self, id: Id) {
+        let Some(client) = self.clients.get_mut(id) else { return };
+        if !client.dirty && (client.has_output() || client.closing || client.stream.wants_write()) {
+            client.dirty = true;
+            self.dirty_clients.push(id);
+        }
+    }
+}

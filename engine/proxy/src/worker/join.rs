@@ -1,0 +1,170 @@
+//! Several replies become one; pure, on complete frames.
+
+use resp::{encode, integer, items, text};
+
+#[derive(Debug)]
+pub enum Kind {
+    /// For each key of the request, the part that has it.
+    Mget(Vec<u32>),
+    /// All did the same: the first error, or the first reply.
+    Same,
+    Sum,
+    Concatenate,
+    /// The smallest number.
+    Least,
+    /// Of each position, the smallest number: scripts that exist everywhere.
+    LeastEach,
+    /// The cursor of one shard becomes the cursor of the database.
+    Scan {
+        shard: u64,
+        last: bool,
+    },
+    /// The first key that is not null.
+    First,
+    Info,
+}
+
+#[derive(Debug)]
+pub struct Join {
+    pub kind: Kind,
+    pub missing: usize,
+    pub parts: Vec<Vec<u8>>,
+}
+
+impl Join {
+    pub fn new(kind: Kind, parts: usize) -> Box<Self> {
+        Box::new(Self { kind, missing: parts, parts: vec![Vec::new(); parts] })
+    }
+
+    /// `true` when nothing is missing any more.
+    pub fn add(&mut self, part: u32, frame: &[u8]) -> bool {
+        let Some(place) = self.parts.get_mut(part as usize) else { return false };
+        *place = frame.to_vec();
+        self.missing -= 1;
+        self.missing == 0
+    }
+
+    pub fn finish(&self) -> Vec<u8> {
+        if let Some(error) = self.parts.iter().find(|part| part.first() == Some(&b'-')) {
+            return error.clone();
+        }
+        match &self.kind {
+            Kind::Mget(order) => mget(order, &self.parts),
+            Kind::Same => self.parts[0].clone(),
+            Kind::Sum => number(self.parts.iter().filter_map(|part| integer(part)).sum()),
+            Kind::Least => number(self.parts.iter().filter_map(|part| integer(part)).min().unwrap_or(0)),
+            Kind::Concatenate => concatenate(&self.parts),
+            Kind::LeastEach => least_each(&self.parts),
+            Kind::Scan { shard, last } => scan(&self.parts[0], *shard, *last),
+            Kind::First => first(&self.parts),
+            Kind::Info => crate::worker::info::merge(&self.parts),
+        }
+    }
+}
+
+fn number(value: i64) -> Vec<u8> {
+    let mut out = Vec::new();
+    encode::integer(&mut out, value);
+    out
+}
+
+fn mget(order: &[u32], parts: &[Vec<u8>]) -> Vec<u8> {
+    let mut values: Vec<_> = parts.iter().map(|part| items(part).unwrap_or_default().into_iter()).collect();
+    let mut out = Vec::with_capacity(parts.iter().map(Vec::len).sum());
+    encode::array(&mut out, order.len());
+    for &part in order {
+        out.extend_from_slice(values[part as usize].next().unwrap_or(b"$-1\r\n"));
+    }
+    out
+}
+
+/// The type of the first part (array or set) is kept.
+fn concatenate(parts: &[Vec<u8>]) -> Vec<u8> {
+    let all: Vec<_> = parts.iter().flat_map(|part| items(part).unwrap_or_default()).collect();
+    let mut out = Vec::with_capacity(parts.iter().map(Vec::len).sum());
+    encode::array(&mut out, all.len());
+    out[0] = parts[0][0];
+    for item in all {
+        out.extend_from_slice(item);
+    }
+    out
+}
+
+fn least_each(parts: &[Vec<u8>]) -> Vec<u8> {
+    let rows: Vec<Vec<i64>> = parts
+        .iter()
+        .map(|part| items(part).unwrap_or_default().iter().filter_map(|item| integer(item)).collect())
+        .collect();
+    let mut out = Vec::new();
+    encode::array(&mut out, rows[0].len());
+    for column in 0..rows[0].len() {
+        encode::integer(&mut out, rows.iter().filter_map(|row| row.get(column)).min().copied().unwrap_or(0));
+    }
+    out
+}
+
+/// Bits of a database's cursor that number the shard.
+pub const SHARD_BITS: u32 = 10;
+
+fn scan(part: &[u8], shard: u64, last: bool) -> Vec<u8> {
+    let reply = items(part).unwrap_or_default();
+    let [cursor, keys] = reply[..] else { return part.to_vec() };
+    let cursor =
+        text(cursor).and_then(|digits| std::str::from_utf8(digits).ok()?.parse::<u64>().ok()).unwrap_or(0);
+    let cursor = match cursor {
+        0 if last => 0,
+        0 => shard + 1,
+        more => more << SHARD_BITS | shard,
+    };
+    let mut out = Vec::with_capacity(part.len() + 8);
+    encode::array(&mut out, 2);
+    encode::bulk(&mut out, cursor.to_string().as_bytes());
+    out.extend_from_slice(keys);
+    out
+}
+
+fn first(parts: &[Vec<u8>]) -> Vec<u8> {
+    parts.iter().find(|part| text(part).is_some()).unwrap_or(&parts[0]).clone()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn joined(kind: Kind, parts: &[&str]) -> String {
+        let mut join = Join::new(kind, parts.len());
+        for (n, part) in parts.iter().enumerate() {
+            assert_eq!(join.add(n as u32, part.as_bytes()), n + 1 == parts.len());
+        }
+        String::from_utf8(join.finish()).unwrap()
+    }
+
+    #[test]
+    fn values_come_back_in_the_order_of_the_keys() {
+        let parts = ["*2\r\n$1\r\na\r\n$-1\r\n", "*1\r\n$1\r\nb\r\n"];
+        assert_eq!(joined(Kind::Mget(vec![0, 1, 0]), &parts), "*3\r\n$1\r\na\r\n$1\r\nb\r\n$-1\r\n");
+    }
+
+    #[test]
+    fn numbers_and_errors() {
+        assert_eq!(joined(Kind::Sum, &[":1\r\n", ":2\r\n"]), ":3\r\n");
+        assert_eq!(joined(Kind::Least, &[":1\r\n", ":0\r\n"]), ":0\r\n");
+        assert_eq!(joined(Kind::Sum, &[":1\r\n", "-ERR no\r\n"]), "-ERR no\r\n");
+        assert_eq!(
+            joined(Kind::LeastEach, &["*2\r\n:1\r\n:1\r\n", "*2\r\n:0\r\n:1\r\n"]),
+            "*2\r\n:0\r\n:1\r\n"
+        );
+        assert_eq!(joined(Kind::Concatenate, &["*1\r\n$1\r\na\r\n", "*0\r\n"]), "*1\r\n$1\r\na\r\n");
+        assert_eq!(joined(Kind::First, &["$-1\r\n", "$1\r\nk\r\n"]), "$1\r\nk\r\n");
+    }
+
+    #[test]
+    fn a_cursor_goes_from_shard_to_shard() {
+        let page = |cursor: &str| format!("*2\r\n${}\r\n{cursor}\r\n*0\r\n", cursor.len());
+        let scan = |shard, last, cursor: &str| joined(Kind::Scan { shard, last }, &[&page(cursor)]);
+        assert_eq!(scan(0, false, "7"), page(&(7 << SHARD_BITS).to_string()));
+        assert_eq!(scan(0, false, "0"), page("1"));
+        assert_eq!(scan(1, true, "7"), page(&(7 << SHARD_BITS | 1).to_string()));
+        assert_eq!(scan(1, true, "0"), page("0"));
+    }
+}

@@ -1,0 +1,93 @@
+//! Clients change their thread when the number of threads changes. One that is in the middle of something finishes
+//! it first; one with connections of its own stays until it needs them no more.
+
+use super::client::{Client, Muted, Profile};
+use super::db::Credentials;
+use super::{Handle, Message, Worker};
+use crate::arena::Id;
+use crate::stream::Stream;
+use std::net::SocketAddr;
+
+/// Everything a client is between two requests.
+pub struct Traveller {
+    uid: u64,
+    stream: Stream,
+    peer: Option<SocketAddr>,
+    number: u64,
+    age: u64,
+    credentials: Credentials,
+    profile: Option<Box<Profile>>,
+    muted: Muted,
+    input: Vec<u8>,
+}
+
+impl Worker {
+    /// Gives each of the new workers its share.
+    pub(super) fn share(&mut self, with: &[Handle], of: usize) {
+        let all = self.clients.ids();
+        let count = all.len() * with.len() / of.max(1);
+        for (n, id) in all.into_iter().take(count).enumerate() {
+            self.send_away(id, &with[n % with.len()]);
+        }
+    }
+
+    /// Gives everything away, then ends.
+    pub(super) fn retire(&mut self, to: Vec<Handle>) {
+        for (n, id) in self.clients.ids().into_iter().enumerate() {
+            self.send_away(id, &to[n % to.len()]);
+        }
+        self.retiring = Some(to);
+    }
+
+    fn send_away(&mut self, id: Id, to: &Handle) {
+        if let Some(client) = self.clients.get_mut(id) {
+            client.destination = Some(to.clone());
+            self.go_if_ready(id);
+        }
+    }
+
+    /// Called whenever everything the client asked for has left.
+    pub(super) fn go_if_ready(&mut self, id: Id) {
+        let Some(client) = self.clients.get(id) else { return };
+        let ready =
+            client.is_drained() && !client.has_output() && client.exclusive.is_none() && !client.closing;
+        if client.destination.is_none() || !ready {
+            return;
+        }
+        let Some(client) = self.clients.remove(id) else { return };
+        self.poll.remove(client.stream.fd());
+        let client = *client;
+        let db = &mut self.dbs[client.db];
+        let identity = &mut db.identities[client.identity];
+        identity.clients -= 1;
+        let traveller = Traveller {
+            uid: db.config.uid,
+            stream: client.stream,
+            peer: client.peer,
+            number: client.number,
+            age: self.now.saturating_sub(client.since),
+            credentials: identity.credentials.clone(),
+            profile: client.profile,
+            muted: client.muted,
+            input: client.input,
+        };
+        if let Some(to) = client.destination {
+            to.send(Message::Adopt(Box::new(traveller)));
+        }
+    }
+
+    pub(super) fn adopt(&mut self, traveller: Traveller) {
+        let Some(db) = self.db_of(traveller.uid) else { return };
+        let Traveller { stream, peer, number, age, credentials, profile, muted, input, .. } = traveller;
+        let identity = self.dbs[db].intern(credentials);
+        let mut client = Client::new(stream, peer, db, number, self.now.saturating_sub(age));
+        client.identity = identity;
+        client.profile = profile;
+        client.muted = muted;
+        client.input = input;
+        // Looked at once, as what it sent last may not have been.
+        client.paused = true;
+        let id = self.welcome(client);
+        self.resume.push(id);
+    }
+}

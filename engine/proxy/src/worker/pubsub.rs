@@ -1,0 +1,197 @@
+//! Subscriptions and MONITOR: a connection of the client's own whose every word is passed on. Behind each request
+//! goes a PING that nobody else sends; when it is answered, so is the request, however many messages that took.
+
+use super::Worker;
+use super::backend::{Backend, Pending, Purpose};
+use super::client::Client;
+use super::intake::Flow;
+use crate::arena::Id;
+use crate::command::{Command, Handling};
+use crate::topology::TargetNumber;
+use resp::{Args, encode};
+
+#[derive(Debug)]
+pub struct Subscription {
+    target: TargetNumber,
+    pub(super) backend: Id,
+    /// Channels and patterns, as the shard counts them.
+    plain: i64,
+    sharded: i64,
+    /// Answers to our PINGs that are still to come.
+    pings: usize,
+}
+
+const MARK: &[u8] = b"shardboard-proxy: that was all";
+
+impl Worker {
+    pub(super) fn subscribe(
+        &mut self,
+        id: Id,
+        client: &mut Client,
+        command: &'static Command,
+        args: &Args<'_>,
+    ) -> Flow {
+        if !client.is_drained() {
+            return Flow::Hold;
+        }
+        let db = &self.dbs[client.db];
+        let sharded = command.name.starts_with('s') && command.name != "subscribe";
+        let slot = match args.get(1) {
+            Some(channel) if sharded => db.slot_of(channel),
+            _ => db.topology.home(),
+        };
+        if !db.topology.is_ours(slot) {
+            return self.elsewhere(client, command.class, slot);
+        }
+        let Some(target) = db.topology.owner(slot) else {
+            client.reply(command.class, |out| out.extend_from_slice(super::send::NO_PRIMARY));
+            return Flow::Next;
+        };
+        // Without a channel it is about all channels of that kind, wherever they are.
+        let everywhere = sharded && args.len() == 1;
+        let mut chosen = Vec::new();
+        if everywhere && let Some(exclusive) = client.exclusive.as_deref() {
+            chosen.extend(exclusive.subscriptions.iter().filter(|one| one.sharded > 0).map(|one| one.target));
+        }
+        if chosen.is_empty() {
+            chosen.push(target);
+        }
+        for target in chosen {
+            if !self.say_subscription(id, client, target, args.raw) {
+                client.reply(command.class, |out| out.extend_from_slice(super::send::NO_PRIMARY));
+            }
+        }
+        Flow::Next
+    }
+
+    fn say_subscription(&mut self, id: Id, client: &mut Client, target: TargetNumber, raw: &[u8]) -> bool {
+        let Some(backend) = self.subscription(id, client, target) else { return false };
+        let exclusive = client.exclusive.get_or_insert_default();
+        if let Some(one) = exclusive.subscriptions.iter_mut().find(|one| one.backend == backend) {
+            one.pings += 1;
+        }
+        let mut request = raw.to_vec();
+        encode::command(&mut request, [b"PING", MARK].into_iter());
+        self.say(backend, &request);
+        true
+    }
+
+    fn say(&mut self, backend: Id, bytes: &[u8]) {
+        if let Some(backend) = self.backends.get_mut(backend) {
+            backend.push_raw(bytes);
+        }
+        self.mark_dirty(backend);
+    }
+
+    fn subscription(&mut self, id: Id, client: &mut Client, target: TargetNumber) -> Option<Id> {
+        let exclusive = client.exclusive.get_or_insert_default();
+        if let Some(one) = exclusive.subscriptions.iter().find(|one| one.target == target) {
+            return Some(one.backend);
+        }
+        let backend = self.open_relayed(id, client, target)?;
+        let one = Subscription { target, backend, plain: 0, sharded: 0, pings: 0 };
+        client.exclusive.get_or_insert_default().subscriptions.push(one);
+        Some(backend)
+    }
+
+    fn open_relayed(&mut self, id: Id, client: &Client, target: TargetNumber) -> Option<Id> {
+        let backend = self.open(client.db, client.identity, target, Some(id))?;
+        self.backends.get_mut(backend)?.is_relayed = true;
+        Some(backend)
+    }
+
+    /// A RESP2 client that subscribes, or one that monitors, speaks to that connection only.
+    pub(super) fn dispatch_relayed(
+        &mut self,
+        id: Id,
+        client: &mut Client,
+        command: &'static Command,
+        args: &Args<'_>,
+    ) -> Flow {
+        let Some(exclusive) = client.exclusive.as_deref() else { return Flow::Hold };
+        if exclusive.subscriptions.iter().any(|one| one.pings > 0) {
+            return Flow::Hold;
+        }
+        if matches!(command.handling, Handling::Subscribe | Handling::Unsubscribe) && !exclusive.monitors {
+            return self.subscribe(id, client, command, args);
+        }
+        if let Some(target) = exclusive.subscriptions.first().map(|one| one.target) {
+            self.say_subscription(id, client, target, args.raw);
+        }
+        Flow::Next
+    }
+
+    pub(super) fn monitor(&mut self, id: Id, client: &mut Client, args: &Args<'_>) -> Flow {
+        if !client.is_drained() {
+            return Flow::Hold;
+        }
+        let topology = &self.dbs[client.db].topology;
+        let targets: Vec<_> = topology.representatives().filter_map(|slot| topology.owner(slot)).collect();
+        for target in targets {
+            let Some(backend) = self.open_relayed(id, client, target) else { continue };
+            let exclusive = client.exclusive.get_or_insert_default();
+            let first = !std::mem::replace(&mut exclusive.monitors, true);
+            exclusive.subscriptions.push(Subscription { target, backend, plain: 0, sharded: 0, pings: 0 });
+            match first {
+                // Its OK, or why not, is the client's.
+                true => self.say(backend, args.raw),
+                false => {
+                    self.push(backend, args.raw, Pending::own(Purpose::Ignore));
+                }
+            }
+        }
+        if client.exclusive.as_deref().is_none_or(|exclusive| !exclusive.monitors) {
+            client.reply(crate::command::Class::Other, |out| out.extend_from_slice(super::send::NO_PRIMARY));
+        }
+        Flow::Next
+    }
+
+    /// A shard said something on a connection of the client's own that answers no request.
+    pub(super) fn relayed(&mut self, backend: &mut Backend, client: &mut Client, frame: &[u8]) {
+        let one = client.exclusive.as_deref_mut().and_then(|exclusive| {
+            exclusive.subscriptions.iter_mut().find(|one| one.target == backend.target && backend.is_relayed)
+        });
+        let Some(one) = one else {
+            client.push(frame);
+            return;
+        };
+        if is_mark(frame) {
+            one.pings -= 1;
+            let done = one.pings == 0 && one.plain <= 0 && one.sharded <= 0;
+            if done
+                && let Some(exclusive) = client.exclusive.as_deref_mut()
+                && !exclusive.monitors
+            {
+                let gone = exclusive.subscriptions.extract_if(.., |one| one.target == backend.target);
+                // Closed by the next tick: the worker is in the middle of reading from it.
+                gone.for_each(|_| backend.demoted_at = Some(0));
+                backend.owner = None;
+            }
+            return;
+        }
+        match counted(frame) {
+            Some((b"subscribe" | b"unsubscribe" | b"psubscribe" | b"punsubscribe", n)) => one.plain = n,
+            Some((b"ssubscribe" | b"sunsubscribe", n)) => one.sharded = n,
+            _ => {}
+        }
+        client.push(frame);
+    }
+}
+
+/// The answer to our PING: a bulk string, or `pong` and the string for RESP2 clients that subscribe.
+fn is_mark(frame: &[u8]) -> bool {
+    match resp::text(frame) {
+        Some(text) => text == MARK,
+        None => {
+            resp::items(frame).is_some_and(|items| items.len() == 2 && resp::text(items[1]) == Some(MARK))
+        }
+    }
+}
+
+/// Of `kind, channel, count`: kind and count.
+fn counted(frame: &[u8]) -> Option<(&[u8], i64)> {
+    match resp::items(frame)?[..] {
+        [kind, _, count] if count.first() == Some(&b':') => Some((resp::text(kind)?, resp::integer(count)?)),
+        _ => None,
+    }
+}

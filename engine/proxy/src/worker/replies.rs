@@ -1,0 +1,199 @@
+//! shard -> reply -> client: matches replies with requests, follows redirections, and writes to clients.
+
+use super::Worker;
+use super::backend::{Backend, Pending, Purpose};
+use super::client::Answer;
+use super::redirect::Redirect;
+use super::send::reuse;
+use crate::arena::Id;
+use crate::poll::Ready;
+use crate::socket;
+use crate::stats::Failure;
+use std::io::ErrorKind;
+
+impl Worker {
+    pub(super) fn backend_ready(&mut self, id: Id, event: Ready) {
+        let Some(backend) = self.backends.get_mut(id) else { return };
+        if !backend.connected {
+            if socket::outcome(backend.stream.fd()).is_err() {
+                self.lost(id);
+                return;
+            }
+            backend.connected = event.write;
+        }
+        if event.write {
+            self.flush_backend(id);
+        }
+        if event.read || event.hangup {
+            self.read_backend(id);
+        }
+    }
+
+    fn read_backend(&mut self, id: Id) {
+        let Some(mut backend) = self.backends.take(id) else { return };
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let mut redirects = Vec::new();
+        let alive = match backend.stream.read(&mut scratch) {
+            Ok(0) => false,
+            Ok(n) if backend.input.is_empty() => {
+                let used = self.take_replies(&mut backend, &scratch[..n], &mut redirects);
+                backend.input.extend_from_slice(&scratch[used.unwrap_or(n)..n]);
+                used.is_some()
+            }
+            Ok(n) => {
+                let mut input = std::mem::take(&mut backend.input);
+                input.extend_from_slice(&scratch[..n]);
+                let used = self.take_replies(&mut backend, &input, &mut redirects);
+                input.drain(..used.unwrap_or(0));
+                backend.input = input;
+                used.is_some()
+            }
+            Err(error) => error.kind() == ErrorKind::WouldBlock,
+        };
+        self.scratch = scratch;
+        self.backends.put_back(id, backend);
+        for redirect in redirects {
+            self.redirect(redirect);
+        }
+        if !alive {
+            self.lost(id);
+        }
+    }
+
+    /// How many bytes the complete replies were; `None` when the shard does not speak the protocol.
+    fn take_replies(
+        &mut self,
+        backend: &mut Backend,
+        bytes: &[u8],
+        redirects: &mut Vec<Redirect>,
+    ) -> Option<usize> {
+        backend.used_at = self.now;
+        let mut at = 0;
+        while at < bytes.len() {
+            let len = match backend.scanner.scan(&bytes[at..]) {
+                Ok(Some(len)) => len,
+                Ok(None) => break,
+                Err(_) => return None,
+            };
+            let frame = &bytes[at..at + len];
+            at += len;
+            if frame[0] == b'>' || backend.is_relayed && backend.inflight.is_empty() {
+                self.relay(backend, frame);
+                continue;
+            }
+            let pending = backend.answered()?;
+            match pending.purpose {
+                Purpose::Reply if frame[0] == b'-' => {
+                    if let Some(redirect) = self.error_reply(backend, &pending, frame) {
+                        redirects.push(redirect);
+                    }
+                }
+                Purpose::Reply => self.deliver(&pending, frame),
+                Purpose::Ignore => {}
+                Purpose::Greeting => self.greeted(backend, frame)?,
+            }
+            backend.forget(&pending);
+        }
+        Some(at)
+    }
+
+    /// The shard's answer to HELLO. `None`: commands cannot be executed as this identity.
+    fn greeted(&mut self, backend: &Backend, frame: &[u8]) -> Option<()> {
+        let identity = &mut self.dbs[backend.db].identities[backend.identity];
+        identity.noauth = frame.starts_with(b"-NOAUTH");
+        if frame[0] == b'-' && !identity.noauth {
+            identity.rejected = Some(frame.to_vec());
+            return None;
+        }
+        identity.rejected = None;
+        self.dbs[backend.db].learn_engine(frame);
+        Some(())
+    }
+
+    /// Gives a complete reply to the request it belongs to.
+    #[inline]
+    pub(super) fn deliver(&mut self, pending: &Pending, frame: &[u8]) {
+        let asker = pending.asker;
+        let Some(client) = self.clients.get_mut(asker.client) else { return };
+        if frame[0] == b'-' {
+            self.dbs[client.db].stats.failed(Failure::of(frame));
+        }
+        let Some(slot) = client.slot(asker.number) else { return };
+        match &mut slot.answer {
+            Answer::Waiting => client.answer(asker.number, frame),
+            Answer::Joining(join) => {
+                if join.add(asker.part, frame) {
+                    let joined = join.finish();
+                    client.answer(asker.number, &joined);
+                }
+            }
+            Answer::Then(_) => {
+                let Answer::Then(then) = std::mem::replace(&mut slot.answer, Answer::Waiting) else { return };
+                self.then(asker, *then, frame);
+            }
+            Answer::Stashed { .. } => return,
+        }
+        self.progressed(asker.client);
+    }
+
+    /// A client got a reply: it has output, and may go on if it waited.
+    #[inline]
+    pub(super) fn progressed(&mut self, id: Id) {
+        let Some(client) = self.clients.get_mut(id) else { return };
+        if !client.dirty {
+            client.dirty = true;
+            self.dirty_clients.push(id);
+        }
+        client.blocked &= !client.is_drained();
+        if client.paused && !client.resuming {
+            client.resuming = true;
+            self.resume.push(id);
+        }
+    }
+
+    pub(super) fn flush_clients(&mut self) {
+        let dirty = std::mem::take(&mut self.dirty_clients);
+        for &id in &dirty {
+            self.flush_client(id);
+        }
+        self.dirty_clients = reuse(dirty, std::mem::take(&mut self.dirty_clients));
+    }
+
+    pub(super) fn flush_client(&mut self, id: Id) {
+        let now = self.clock();
+        let Some(client) = self.clients.get_mut(id) else { return };
+        client.dirty = false;
+        let db = &mut self.dbs[client.db];
+        let stats = &mut db.stats;
+        let Ok((written, done)) =
+            client.write(|class, arrived, count| stats.replied(class, now.saturating_sub(arrived), count))
+        else {
+            self.close_client(id);
+            return;
+        };
+        stats.bytes_out += written as u64;
+        if done && client.closing && client.is_drained()
+            || client.output_size() > db.config.output_limit_bytes
+        {
+            self.close_client(id);
+            return;
+        }
+        if client.paused && !client.resuming && written > 0 {
+            client.resuming = true;
+            self.resume.push(id);
+        }
+        self.set_interest(id, |interest| interest.write = !done);
+        self.go_if_ready(id);
+    }
+
+    pub(super) fn close_client(&mut self, id: Id) {
+        let Some(mut client) = self.clients.remove(id) else { return };
+        self.poll.remove(client.stream.fd());
+        client.stream.say_goodbye();
+        client.abandon();
+        self.release_exclusive(&mut client);
+        let db = &mut self.dbs[client.db];
+        db.identities[client.identity].clients -= 1;
+        db.connections.closed();
+    }
+}

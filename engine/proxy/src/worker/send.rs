@@ -1,0 +1,228 @@
+//! command -> shard: finds or opens the connection, and keeps requests that no primary can take now.
+
+use super::Worker;
+use super::backend::{Backend, Pending, Purpose};
+use super::client::Client;
+use super::db::Parked;
+use crate::arena::Id;
+use crate::poll::{Interest, Source};
+use crate::socket;
+use crate::stats::Failure;
+use crate::stream::Stream;
+use crate::topology::TargetNumber;
+use resp::encode;
+
+/// A target that refused is asked again after this long.
+const RETRY: u64 = 50_000;
+
+pub(super) const NO_PRIMARY: &[u8] =
+    b"-CLUSTERDOWN no primary of the shard can be reached; the command was not executed\r\n";
+
+impl Worker {
+    /// Sends to the owner of `slot` on a shared connection. A request that has to wait makes its client wait.
+    #[inline]
+    pub(super) fn send(&mut self, client: &mut Client, bytes: &[u8], pending: Pending) {
+        let db = client.db;
+        match self.shared(db, client.identity, pending.slot) {
+            Some(backend) => client.congested = self.push(backend, bytes, pending),
+            None => {
+                client.generation = self.dbs[db].generation.wrapping_sub(1);
+                self.park(db, client.identity, false, bytes, pending, NO_PRIMARY);
+            }
+        }
+    }
+
+    #[inline]
+    fn shared(&mut self, db: usize, identity: usize, slot: u16) -> Option<Id> {
+        let target = self.dbs[db].topology.owner(slot)?;
+        self.shared_to(db, identity, target)
+    }
+
+    #[inline]
+    pub(super) fn shared_to(&mut self, db: usize, identity: usize, target: TargetNumber) -> Option<Id> {
+        let connections = &self.dbs[db].identities[identity].connections;
+        match connections.get(usize::from(target)) {
+            Some(&Some(id)) => Some(id),
+            _ => self.open(db, identity, target, None),
+        }
+    }
+
+    /// `true`: there are so many bytes now that its client has to wait; it is resumed when they have gone.
+    #[inline]
+    pub(super) fn push(&mut self, id: Id, bytes: &[u8], pending: Pending) -> bool {
+        let Some(backend) = self.backends.get_mut(id) else { return false };
+        backend.push(bytes, pending);
+        if !backend.dirty {
+            backend.dirty = true;
+            self.dirty_backends.push(id);
+        }
+        let congested = backend.is_congested();
+        if congested {
+            backend.waiting.push(pending.asker.client);
+        }
+        congested
+    }
+
+    /// Begins a connection and puts its greeting in front. `None`: the target is down.
+    pub(super) fn open(
+        &mut self,
+        db: usize,
+        identity: usize,
+        target: TargetNumber,
+        owner: Option<Id>,
+    ) -> Option<Id> {
+        if self.dbs[db].is_down(target, self.now) {
+            return None;
+        }
+        let place = &self.dbs[db].topology.targets[usize::from(target)];
+        let opened = socket::connect(place.address, place.unix_socket.as_deref());
+        let Ok(fd) = opened else {
+            self.refused(db, target);
+            return None;
+        };
+        let mut backend = Backend::new(Stream::plain(fd), db, target, identity, owner);
+        backend.used_at = self.now;
+        let id = self.backends.insert(Box::new(backend));
+        let backend = self.backends.get_mut(id).expect("it was just put there");
+        if self.poll.add(backend.stream.fd(), Source::Backend(id), backend.interest).is_err() {
+            self.backends.remove(id);
+            return None;
+        }
+        let mut greeting = Vec::new();
+        greet(&mut greeting, &self.dbs[db].identities[identity].credentials);
+        backend.push(&greeting, Pending::own(Purpose::Greeting));
+        if owner.is_none() {
+            let connections = &mut self.dbs[db].identities[identity].connections;
+            if connections.len() <= usize::from(target) {
+                connections.resize(usize::from(target) + 1, None);
+            }
+            connections[usize::from(target)] = Some(id);
+        }
+        Some(id)
+    }
+
+    pub(super) fn refused(&mut self, db: usize, target: TargetNumber) {
+        let until = self.now + RETRY;
+        self.dbs[db].set_down(target, until);
+        self.dbs[db].stats.failed(Failure::Refused);
+    }
+
+    /// Keeps a request until a primary can take it, or its time is over.
+    pub(super) fn park(
+        &mut self,
+        db: usize,
+        identity: usize,
+        exclusive: bool,
+        bytes: &[u8],
+        mut pending: Pending,
+        error: &[u8],
+    ) {
+        if pending.deadline == 0 {
+            pending.deadline = self.now + self.dbs[db].failover_wait();
+        }
+        let db = &mut self.dbs[db];
+        if db.parked.is_empty() {
+            db.retry_at = self.now + RETRY / 2;
+        }
+        db.parked.push_back(Parked {
+            pending,
+            bytes: bytes.to_vec(),
+            identity,
+            exclusive,
+            error: error.to_vec(),
+        });
+    }
+
+    /// Tries to send what waits, in the order in which it came.
+    pub(super) fn retry_parked(&mut self, db: usize) {
+        self.dbs[db].retry_at = self.now + RETRY / 2;
+        for parked in std::mem::take(&mut self.dbs[db].parked) {
+            if parked.pending.deadline <= self.now {
+                self.dbs[db].stats.failed(Failure::Timeout);
+                self.deliver(&parked.pending, &parked.error);
+                continue;
+            }
+            let Parked { pending, bytes, identity, exclusive, error } = parked;
+            let backend = if exclusive {
+                self.exclusive_again(db, &pending)
+            } else {
+                self.shared(db, identity, pending.slot)
+            };
+            match backend {
+                Some(id) => {
+                    self.push(id, &bytes, pending);
+                }
+                None => self.dbs[db].parked.push_back(Parked { pending, bytes, identity, exclusive, error }),
+            }
+        }
+    }
+
+    /// Connects the plain identity to all primaries before anyone asks.
+    pub(super) fn warm(&mut self, db: usize) {
+        let targets: Vec<_> = {
+            let topology = &self.dbs[db].topology;
+            topology.representatives().filter_map(|slot| topology.owner(slot)).collect()
+        };
+        for target in targets {
+            if let Some(id) = self.shared_to(db, 0, target) {
+                self.mark_dirty(id);
+            }
+        }
+    }
+
+    pub(super) fn mark_dirty(&mut self, id: Id) {
+        if let Some(backend) = self.backends.get_mut(id).filter(|backend| !backend.dirty) {
+            backend.dirty = true;
+            self.dirty_backends.push(id);
+        }
+    }
+
+    pub(super) fn flush_backends(&mut self) {
+        let dirty = std::mem::take(&mut self.dirty_backends);
+        for &id in &dirty {
+            self.flush_backend(id);
+        }
+        self.dirty_backends = reuse(dirty, std::mem::take(&mut self.dirty_backends));
+    }
+
+    pub(super) fn flush_backend(&mut self, id: Id) {
+        let Some(backend) = self.backends.get_mut(id) else { return };
+        backend.dirty = false;
+        if !backend.connected {
+            return;
+        }
+        let Ok(done) = backend.write() else {
+            self.lost(id);
+            return;
+        };
+        let interest = Interest { read: true, write: !done, hangup: false };
+        if backend.interest != interest {
+            backend.interest = interest;
+            if self.poll.change(backend.stream.fd(), Source::Backend(id), interest).is_err() {
+                self.lost(id);
+                return;
+            }
+        }
+        if !backend.waiting.is_empty() && !backend.is_congested() {
+            let waiting = std::mem::take(&mut backend.waiting);
+            self.resume.extend(waiting);
+        }
+    }
+}
+
+/// The emptied list, to keep its memory, with what was added meanwhile.
+pub(super) fn reuse(mut emptied: Vec<Id>, added: Vec<Id>) -> Vec<Id> {
+    emptied.clear();
+    emptied.extend(added);
+    emptied
+}
+
+fn greet(out: &mut Vec<u8>, credentials: &super::db::Credentials) {
+    let version: &[u8] = if credentials.resp3 { b"3" } else { b"2" };
+    let mut hello: Vec<&[u8]> = vec![b"HELLO", version];
+    if let Some((user, password)) = &credentials.login {
+        hello.extend([b"AUTH", user.as_slice(), password.as_slice()]);
+    }
+    hello.extend([&b"SETNAME"[..], b"shardboard-proxy"]);
+    encode::command(out, hello.into_iter());
+}

@@ -1,0 +1,66 @@
+//! MGET, MSET, DEL, UNLINK, EXISTS and TOUCH with keys of several shards: one request for each shard.
+
+use super::Worker;
+use super::client::{Answer, Client};
+use super::dispatch::pending;
+use super::intake::Flow;
+use super::join::{Join, Kind};
+use crate::arena::Id;
+use crate::command::{Command, Handling};
+use resp::{Args, encode};
+
+/// The keys of one shard, and which part of the whole each belongs to.
+struct Part {
+    slot: u16,
+    args: Vec<usize>,
+}
+
+impl Worker {
+    pub(super) fn split(
+        &mut self,
+        id: Id,
+        client: &mut Client,
+        command: &'static Command,
+        args: &Args<'_>,
+    ) -> Flow {
+        let step = if command.handling == Handling::Mset { 2 } else { 1 };
+        let db = &self.dbs[client.db];
+        let whole = args.len() < 2 + step || !db.config.sharded || !(args.len() - 1).is_multiple_of(step);
+        if whole || db.config.mode == crate::control::Mode::OssCluster {
+            // The engine words what is wrong with it, CROSSSLOT included.
+            return self.forward(id, client, command, args);
+        }
+        // Parts are per slot: a shard in cluster mode takes no request with keys of two.
+        let mut parts: Vec<Part> = Vec::new();
+        let mut order = Vec::with_capacity(args.len() / step);
+        for at in (1..args.len()).step_by(step) {
+            let slot = db.slot_of(args.get(at).unwrap_or_default());
+            let part = parts.iter().position(|part| part.slot == slot).unwrap_or_else(|| {
+                parts.push(Part { slot, args: Vec::new() });
+                parts.len() - 1
+            });
+            parts[part].args.extend(at..at + step);
+            order.push(part as u32);
+        }
+        if parts.len() == 1 {
+            return self.forward(id, client, command, args);
+        }
+        let kind = match command.handling {
+            Handling::Mget => Kind::Mget(order),
+            Handling::Mset => Kind::Same,
+            _ => Kind::Sum,
+        };
+        let number = client.expect(command.class, Answer::Joining(Join::new(kind, parts.len())));
+        let mut request = Vec::new();
+        for (n, part) in parts.iter().enumerate() {
+            request.clear();
+            encode::array(&mut request, part.args.len() + 1);
+            encode::bulk(&mut request, command.name.as_bytes());
+            for &at in &part.args {
+                encode::bulk(&mut request, args.get(at).unwrap_or_default());
+            }
+            self.route(id, client, &request, pending(id, number, n as u32, command.class, part.slot));
+        }
+        Flow::Next
+    }
+}

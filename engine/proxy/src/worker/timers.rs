@@ -1,0 +1,63 @@
+//! What time alone brings about, looked at fifty times a second.
+
+use super::{TICK, Worker};
+use crate::arena::Id;
+
+/// A former primary has this long to answer what it was sent.
+const DEMOTED: u64 = 500_000;
+/// A connection of an identity without clients, or of a client that needs none of its own, is kept this long.
+const UNUSED: u64 = 10_000_000;
+/// Every this many ticks memory is given back.
+const SELDOM: u64 = 50;
+
+impl Worker {
+    pub(super) fn tick(&mut self) {
+        self.next_tick = self.now + TICK;
+        for db in 0..self.dbs.len() {
+            if !self.dbs[db].parked.is_empty() && self.dbs[db].retry_at <= self.now {
+                self.retry_parked(db);
+            }
+        }
+        for id in self.backends.ids() {
+            self.check_backend(id);
+        }
+        if (self.now / TICK).is_multiple_of(SELDOM) {
+            for id in self.clients.ids() {
+                if let Some(client) = self.clients.get_mut(id) {
+                    client.slim();
+                }
+            }
+            self.dbs_gone();
+        }
+    }
+
+    fn check_backend(&mut self, id: Id) {
+        let Some(backend) = self.backends.get_mut(id) else { return };
+        backend.slim();
+        let idle = backend.inflight.is_empty();
+        let unused = backend.used_at + UNUSED < self.now
+            && backend.owner.is_none()
+            && backend.identity > 1
+            && self.dbs[backend.db].identities[backend.identity].clients == 0;
+        let demoted = backend.demoted_at.is_some_and(|since| since + DEMOTED < self.now);
+        if !backend.connected && backend.used_at + self.dbs[backend.db].failover_wait() < self.now {
+            // A machine that does not even refuse.
+            self.lost(id);
+        } else if idle && (unused || backend.demoted_at.is_some() && backend.owner.is_none()) {
+            self.discard(id);
+        } else if demoted {
+            self.lost(id);
+        }
+    }
+
+    /// A database that is not wanted and has no clients needs no connections.
+    fn dbs_gone(&mut self) {
+        for id in self.backends.ids() {
+            let Some(backend) = self.backends.get(id) else { continue };
+            let db = &self.dbs[backend.db];
+            if db.leaving && db.identities.iter().all(|identity| identity.clients == 0) {
+                self.discard(id);
+            }
+        }
+    }
+}

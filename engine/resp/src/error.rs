@@ -1,0 +1,35 @@
+//! What can be wrong with bytes, worded as the engine words it.
+
+use std::fmt;
+
+/// The peer does not speak the protocol, or exceeds a limit; the connection cannot go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProtocolError {
+    TooBigInline,
+    UnbalancedQuotes,
+    InvalidMultibulkLength,
+    TooBigMultibulkCount,
+    ExpectedBulk(u8),
+    TooBigBulkCount,
+    InvalidBulkLength,
+    TooBigRequest,
+    InvalidReply(u8),
+}
+
+impl fmt::Display for ProtocolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooBigInline => f.write_str("too big inline request"),
+            Self::UnbalancedQuotes => f.write_str("unbalanced quotes in request"),
+            Self::InvalidMultibulkLength => f.write_str("invalid multibulk length"),
+            Self::TooBigMultibulkCount => f.write_str("too big mbulk count string"),
+            Self::ExpectedBulk(got) => write!(f, "expected '$', got '{}'", char::from(*got)),
+            Self::TooBigBulkCount => f.write_str("too big bulk count string"),
+            Self::InvalidBulkLength => f.write_str("invalid bulk length"),
+            Self::TooBigRequest => f.write_str("request is larger than the endpoint allows"),
+            Self::InvalidReply(got) => write!(f, "invalid reply type {got:#04x}"),
+        }
+    }
+}
+
+impl std::error::Error for ProtocolError {}

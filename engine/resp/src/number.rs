@@ -1,0 +1,85 @@
+//! Decimal numbers and lines in bytes: the innermost loop of both parsers.
+
+/// Longest line that may hold a count or a length; the engine's limit for an inline request as well.
+pub(crate) const MAX_LINE: usize = 64 * 1024;
+
+/// A signed decimal that fills `bytes` completely, as the engine's `string2ll` accepts it (no `+`, no leading zero).
+pub fn decimal(bytes: &[u8]) -> Option<i64> {
+    let (negative, digits) = match bytes {
+        [b'-', rest @ ..] => (true, rest),
+        _ => (false, bytes),
+    };
+    match digits {
+        [] => return None,
+        [b'0'] if !negative => return Some(0),
+        [b'0', ..] => return None,
+        _ if digits.len() > 19 => return None,
+        _ => {}
+    }
+    let mut value: i64 = 0;
+    for &digit in digits {
+        if !digit.is_ascii_digit() {
+            return None;
+        }
+        value = value.checked_mul(10)?.checked_add(i64::from(digit - b'0'))?;
+    }
+    Some(if negative { -value } else { value })
+}
+
+/// The number in the line that starts at `at`, and where the next line starts. The line of a count is a few bytes
+/// long, so a plain loop beats a vectorised search. `Ok(None)`: the line has not arrived completely.
+#[inline]
+pub(crate) fn line_number(buf: &[u8], at: usize) -> Result<Option<(i64, usize)>, ()> {
+    let mut value: i64 = 0;
+    let mut i = at;
+    while let Some(&byte) = buf.get(i) {
+        match byte {
+            b'0'..=b'9' if i - at < 18 => value = value * 10 + i64::from(byte - b'0'),
+            b'\r' if i > at && (buf[at] != b'0' || i == at + 1) => {
+                return Ok((buf.len() > i + 1).then_some((value, i + 2)));
+            }
+            _ => return uncommon(buf, at),
+        }
+        i += 1;
+    }
+    Ok(None)
+}
+
+/// Negative, malformed and very long numbers.
+#[cold]
+fn uncommon(buf: &[u8], at: usize) -> Result<Option<(i64, usize)>, ()> {
+    match buf[at..].iter().take(MAX_LINE).position(|&b| b == b'\r') {
+        Some(n) => {
+            let value = decimal(&buf[at..at + n]).ok_or(())?;
+            Ok((buf.len() > at + n + 1).then_some((value, at + n + 2)))
+        }
+        None if buf.len() - at >= MAX_LINE => Err(()),
+        None => Ok(None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimals_are_as_strict_as_the_engine() {
+        assert_eq!(decimal(b"0"), Some(0));
+        assert_eq!(decimal(b"-1"), Some(-1));
+        assert_eq!(decimal(b"9223372036854775807"), Some(i64::MAX));
+        for wrong in [&b""[..], b"-", b"-0", b"01", b"+1", b"1a", b" 1", b"9223372036854775808"] {
+            assert_eq!(decimal(wrong), None, "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn a_number_needs_its_whole_line() {
+        assert_eq!(line_number(b"12\r\n", 0), Ok(Some((12, 4))));
+        assert_eq!(line_number(b"12\r", 0), Ok(None));
+        assert_eq!(line_number(b"12", 0), Ok(None));
+        assert_eq!(line_number(b"-1\r\n", 0), Ok(Some((-1, 4))));
+        assert_eq!(line_number(b"\r\n", 0), Err(()));
+        assert_eq!(line_number(b"1x\r\n", 0), Err(()));
+        assert_eq!(line_number(b"00\r\n", 0), Err(()));
+    }
+}
