@@ -1,6 +1,7 @@
 """Real valkey-server processes and a real proxy on loopback addresses, for the benchmark and the conformance run."""
 
 import json
+import secrets
 import shutil
 import socket
 import subprocess
@@ -48,45 +49,32 @@ class Lab:
         return process
 
     def cluster(self, ports: list[int], replicas: list[int] | None = None) -> list[dict[str, Any]]:
-        """Primaries that share the slots evenly, and a replica of each; as the proxy wants shards described."""
-        options = ["--cluster-enabled", "yes", "--cluster-require-full-coverage", "no", "--cluster-node-timeout", "5000"]
-        for port in [*ports, *(replicas or [])]:
-            self.server(port, *options, "--cluster-port", str(port + 5000))
+        """Primaries that share the slots evenly, and a replica of each; as the proxy wants shards described.
+
+        Born formed: each process finds a nodes.conf that knows all of them."""
         shards = []
         for number, port in enumerate(ports):
-            at = (self.address, port)
-            ranges = (number * SLOTS // len(ports), (number + 1) * SLOTS // len(ports) - 1)
-            say(at, "CLUSTER", "SET-CONFIG-EPOCH", number + 1)
-            say(at, "CLUSTER", "ADDSLOTSRANGE", *ranges)
-            shards.append(self.shard(port, [ranges]))
-        for port in [*ports[1:], *(replicas or [])]:
-            say((self.address, port), "CLUSTER", "MEET", self.address, ports[0], ports[0] + 5000)
-        everyone = [*ports, *(replicas or [])]
-        for port in everyone:
-            known = f"cluster_known_nodes:{len(everyone)}".encode()
-            wait_for(lambda p=port: known in say((self.address, p), "CLUSTER", "INFO"), "the nodes to know each other")
-        for primary, port in zip(shards, replicas or [], strict=False):
-            say((self.address, port), "CLUSTER", "REPLICATE", primary["id"])
-            shards.append(self.shard(port, [], "replica"))
-        for port in everyone:
-            wait_for(lambda p=port: b"cluster_state:ok" in say((self.address, p), "CLUSTER", "INFO"), "cluster ok")
-            wait_for(
-                lambda p=port: b"cluster_slots_assigned:16384" in say((self.address, p), "CLUSTER", "INFO"), "slots"
-            )
+            slots = [(number * SLOTS // len(ports), (number + 1) * SLOTS // len(ports) - 1)]
+            shards.append(self.shard(port, "primary", slots))
         for port in replicas or []:
-            wait_for(lambda p=port: b"master_link_status:up" in say((self.address, p), "INFO", "replication"), "in sync")
+            shards.append(self.shard(port, "replica", []))
+        options = ["--cluster-enabled", "yes", "--cluster-require-full-coverage", "no", "--cluster-node-timeout", "5000"]
+        for shard in shards:
+            port = shard["port"]
+            (self.directory / str(port)).mkdir()
+            (self.directory / str(port) / "nodes.conf").write_text(nodes_conf(shards, len(ports), shard))
+            self.server(port, *options, "--cluster-port", str(port + 5000), "--cluster-announce-ip", self.address)
+        for port in [*ports, *(replicas or [])]:
+            at = (self.address, port)
+            wait_for(lambda at=at: b"cluster_state:ok" in say(at, "CLUSTER", "INFO"), "the cluster to be ok")
+        for port in replicas or []:
+            at = (self.address, port)
+            wait_for(lambda at=at: b"master_link_status:up" in say(at, "INFO", "replication"), "replicas in sync")
         return shards
 
-    def shard(self, port: int, slots: list[tuple[int, int]], role: str = "primary") -> dict[str, Any]:
+    def shard(self, port: int, role: str, slots: list[tuple[int, int]]) -> dict[str, Any]:
         """As the proxy wants it described."""
-        identity = say((self.address, port), "CLUSTER", "MYID").split(b"\r\n")[1].decode()
-        return {
-            "id": identity,
-            "role": role,
-            "address": self.address,
-            "port": port,
-            "slots": slots,
-        }
+        return {"id": secrets.token_hex(20), "role": role, "address": self.address, "port": port, "slots": slots}
 
     def unix_socket(self, port: int) -> str:
         """Where the server of that port listens as well."""
@@ -99,6 +87,20 @@ class Lab:
         for process in self.processes:
             process.wait()
         shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def nodes_conf(shards: list[dict[str, Any]], primaries: int, myself: dict[str, Any]) -> str:
+    """What a node of this cluster would have written before it was stopped."""
+    lines = []
+    for number, shard in enumerate(shards):
+        primary = shards[number % primaries]
+        group = primary["id"][::-1]
+        role, of = ("master", "-") if shard is primary else ("slave", primary["id"])
+        flags = f"myself,{role}" if shard is myself else role
+        slots = " ".join(f"{first}-{last}" for first, last in shard["slots"])
+        at = f"{shard['address']}:{shard['port']}@{shard['port'] + 5000},,tls-port=0,shard-id={group}"
+        lines.append(f"{shard['id']} {at} {flags} {of} 0 0 {number % primaries + 1} connected {slots}".rstrip())
+    return "\n".join([*lines, f"vars currentEpoch {primaries} lastVoteEpoch 0", ""])
 
 
 class Proxy:
