@@ -18,6 +18,10 @@ class CommandClasses:
         self._tables: dict[str, dict[str, str]] = {}
         self._known: dict[tuple[str, ...], dict[str, str]] = {}
 
+    def known(self, run_id: str) -> Mapping[str, str] | None:
+        """The table of this process when it was read already."""
+        return self._tables.get(run_id)
+
     async def of(self, connection: Connection, run_id: str) -> Mapping[str, str]:
         """Class by lower-case command name. Raises EngineError."""
         if run_id not in self._tables:

@@ -7,6 +7,7 @@ import asyncio
 import os
 import time
 from collections import Counter, deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -28,13 +29,19 @@ class OwnTraffic:
     """By lower-case command name."""
 
 
+def packed(*argv: str) -> bytes:
+    """A command as it goes over the wire."""
+    data: bytes = hiredis.pack_command(argv)  # type: ignore[arg-type]  # its stub knows one-element tuples only
+    return data
+
+
 class Connection(asyncio.Protocol):
     """`execute` may be called concurrently; replies come in order."""
 
     def __init__(self, own: OwnTraffic) -> None:
         # "replace": a key name or log line in a reply may be any bytes, and one bad byte must not break the connection.
         self._reader = hiredis.Reader(encoding="utf-8", errors="replace")
-        self._waiting: deque[tuple[asyncio.Future[Any], float]] = deque()
+        self._waiting: deque[tuple[Callable[[Any], None], float]] = deque()
         self._transport: asyncio.Transport | None = None
         self._own = own
         self.last_seconds = 0.0
@@ -68,15 +75,27 @@ class Connection(asyncio.Protocol):
     def send(self, argv: tuple[str, ...]) -> asyncio.Future[Any]:
         """Send one command now; the future holds its reply."""
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        if self._transport is None or self._transport.is_closing():
-            future.set_exception(EngineError("the connection is closed"))
-            return future
-        data = hiredis.pack_command(argv)  # type: ignore[arg-type]  # its stub knows one-element tuples only
-        self._own.bytes_sent += len(data)
-        self._own.commands[argv[0].lower()] += 1
-        self._waiting.append((future, time.perf_counter()))
-        self._transport.write(data)
+
+        def settle(reply: Any) -> None:
+            if future.done():
+                return
+            if isinstance(reply, EngineError):
+                future.set_exception(reply)
+            else:
+                future.set_result(reply)
+
+        self.ask(packed(*argv), argv[0].lower(), settle)
         return future
+
+    def ask(self, data: bytes, name: str, then: Callable[[Any], None]) -> None:
+        """Send the command `name`, packed as `data`; `then` is called once, with its reply or an EngineError."""
+        if self._transport is None or self._transport.is_closing():
+            then(EngineError("the connection is closed"))
+            return
+        self._own.bytes_sent += len(data)
+        self._own.commands[name] += 1
+        self._waiting.append((then, time.perf_counter()))
+        self._transport.write(data)
 
     def close(self) -> None:
         if self._transport is not None:
@@ -96,17 +115,10 @@ class Connection(asyncio.Protocol):
             if not self._waiting:
                 self.close()
                 return
-            future, sent = self._waiting.popleft()
+            then, sent = self._waiting.popleft()
             self.last_seconds = time.perf_counter() - sent
-            if future.done():
-                continue
-            if isinstance(reply, hiredis.ReplyError):
-                future.set_exception(EngineError(str(reply)))
-            else:
-                future.set_result(reply)
+            then(EngineError(str(reply)) if isinstance(reply, hiredis.ReplyError) else reply)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        for future, _ in self._waiting:
-            if not future.done():
-                future.set_exception(EngineError("the shard closed the connection"))
-        self._waiting.clear()
+        while self._waiting:
+            self._waiting.popleft()[0](EngineError("the shard closed the connection"))

@@ -6,28 +6,18 @@ import logging
 import time
 import uuid
 from collections import deque
-from collections.abc import AsyncIterator, Mapping
-from typing import Literal, NamedTuple
+from collections.abc import AsyncIterator
+from typing import Literal
 
-from shardboard.agent.commands import CommandClasses
-from shardboard.agent.contract import PULSE_SECONDS, RING_SECONDS, SHARD_FIELDS, Sample
+from shardboard.agent.contract import PULSE_SECONDS, RING_SECONDS, Sample
 from shardboard.agent.machine import MachineSampler
-from shardboard.agent.processes import Shard, Supervisor
-from shardboard.agent.resp import EngineError
+from shardboard.agent.processes import Supervisor
+from shardboard.agent.reading import Readings
 
 log = logging.getLogger(__name__)
 
-SECTIONS = ("server", "clients", "memory", "persistence", "stats", "replication", "cpu", "keyspace", "commandstats")
 TIMEOUT = 0.8
 """Seconds; a shard that needs longer leaves a gap in this second, so that the beat is kept."""
-
-
-class Own(NamedTuple):
-    """What to subtract: the agent's commands by name, and the bytes it sent and received before the reply at hand."""
-
-    commands: Mapping[str, int]
-    bytes_sent: int
-    bytes_received: int
 
 
 class Sampler:
@@ -36,7 +26,7 @@ class Sampler:
     def __init__(self, supervisor: Supervisor, machine: MachineSampler) -> None:
         self._supervisor = supervisor
         self._machine = machine
-        self._classes = CommandClasses()
+        self._readings = Readings()
         self._ring: deque[Sample] = deque(maxlen=RING_SECONDS)
         self._boot = uuid.uuid4().hex
         self._seq = 0
@@ -96,7 +86,7 @@ class Sampler:
         second = int(time.time())
         self._supervisor.check()
         running = {uid: shard for uid, shard in self._supervisor.shards.items() if shard.state == "running"}
-        results = await asyncio.gather(*(self._read(shard) for shard in running.values()))
+        results = await self._readings.take(list(running.values()), TIMEOUT)
         values: dict[int, list[float | None]] = {}
         missing: dict[int, str] = {}
         died = {uid: shard.detail for uid, shard in self._supervisor.shards.items() if shard.state == "died"}
@@ -120,87 +110,3 @@ class Sampler:
             self._ring.append(sample)
             self._seq = sample.seq
             self._grown.notify_all()
-
-    async def _read(self, shard: Shard) -> list[float | None] | str:
-        """The shard's values in the order of SHARD_FIELDS, or the reason why there are none."""
-        try:
-            async with asyncio.timeout(TIMEOUT):
-                connection = await shard.connect()
-                classes = await self._classes.of(connection, shard.record.run_id)
-                await connection.execute("PING")
-                ping_seconds = connection.last_seconds
-                info = connection.send(("INFO", *SECTIONS))
-                # What INFO counts: all that was sent until here, and all replies but its own. So it is sent alone:
-                # whether a PONG is counted already would depend on how the engine happens to read the two.
-                own = Own(dict(shard.own.commands), shard.own.bytes_sent, shard.own.bytes_received)
-                text = await info
-        except TimeoutError:
-            return f"it did not answer INFO within {TIMEOUT} s"
-        except EngineError as error:
-            return str(error)
-        return shard_values(parse_info(text), classes, own, ping_seconds, shard.record.started_at or 0.0)
-
-
-def parse_info(text: str) -> dict[str, str]:
-    """`name: value` lines of an INFO reply; section titles are skipped."""
-    pairs = (line.partition(":") for line in text.splitlines() if line and line[0] != "#")
-    return {name: value for name, _, value in pairs}
-
-
-def shard_values(
-    info: Mapping[str, str], classes: Mapping[str, str], own: Own, ping_seconds: float, started_at: float
-) -> list[float | None]:
-    """Pick and add up what SHARD_FIELDS names; None for what this engine does not tell."""
-    counts = {"read": 0, "write": 0, "other": 0}
-    keys = expires = 0
-    for name, count in own.commands.items():
-        if (kind := classes.get(name, "other")) != "internal":
-            counts[kind] -= count
-    for name, value in info.items():
-        if name.startswith("cmdstat_"):
-            kind = classes.get(name[8:].partition("|")[0], "other")
-            if kind != "internal":
-                counts[kind] += int(value[6 : value.index(",")])  # calls=N,usec=…
-        elif name[:2] == "db" and name[2:].isdigit():
-            fields = dict(part.split("=") for part in value.split(","))
-            keys += int(fields["keys"])
-            expires += int(fields["expires"])
-
-    def number(name: str) -> float | None:
-        value = info.get(name)
-        return float(value) if value is not None else None
-
-    primary = info.get("role") == "master"
-    cpu = [number("used_cpu_user_main_thread"), number("used_cpu_sys_main_thread")]
-    net_in, net_out, clients = (
-        number("total_net_input_bytes"),
-        number("total_net_output_bytes"),
-        number("connected_clients"),
-    )
-    values: dict[str, float | None] = {
-        "pid": number("process_id"),
-        "started_at": started_at,
-        "is_primary": float(primary),
-        "loading": number("loading"),
-        "link_up": 1.0 if primary or info.get("master_link_status") == "up" else 0.0,
-        "read_cmds": float(counts["read"]),
-        "write_cmds": float(counts["write"]),
-        "other_cmds": float(counts["other"]),
-        "used_memory": number("used_memory"),
-        "used_memory_rss": number("used_memory_rss"),
-        "keys": float(keys),
-        "expires": float(expires),
-        "hits": number("keyspace_hits"),
-        "misses": number("keyspace_misses"),
-        "clients": None if clients is None else max(0.0, clients - 1),  # this connection
-        "connections": number("total_connections_received"),
-        "net_in": None if net_in is None else net_in - own.bytes_sent,
-        "net_out": None if net_out is None else net_out - own.bytes_received,
-        "evicted": number("evicted_keys"),
-        "expired": number("expired_keys"),
-        "fragmentation": number("mem_fragmentation_ratio"),
-        "cpu": None if None in cpu else sum(part for part in cpu if part is not None),
-        "ping_ms": ping_seconds * 1000,
-        "repl_offset": number("master_repl_offset" if primary else "slave_repl_offset"),
-    }
-    return [values[name] for name in SHARD_FIELDS]

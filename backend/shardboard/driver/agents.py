@@ -5,6 +5,7 @@ import ssl
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
+from urllib.parse import urlencode
 
 import httpx
 from pydantic import TypeAdapter, ValidationError
@@ -21,6 +22,7 @@ from shardboard.agent.contract import (
     ShardReport,
     StartShards,
 )
+from shardboard.driver import lines
 from shardboard.driver.ports import NodeRef
 from shardboard.errors import AgentRefused, AgentUnreachable
 from shardboard.probing import answers
@@ -47,6 +49,7 @@ class HttpAgents:
     """Implements `ports.Agents`."""
 
     def __init__(self, tls: ssl.SSLContext) -> None:
+        self._tls = tls
         self._http = httpx.AsyncClient(verify=tls, limits=httpx.Limits(max_keepalive_connections=200), trust_env=False)
 
     async def facts(self, node: NodeRef) -> NodeFacts:
@@ -78,11 +81,10 @@ class HttpAgents:
 
     async def samples(self, node: NodeRef, after: int, boot: str) -> AsyncIterator[Sample | None]:
         with _translated(node):
-            async with self._http.stream(
-                "GET", _url(node, "/samples"), params={"after": after, "boot": boot}, timeout=BEAT
-            ) as reply:
-                _check(node, reply, "a request for samples")
-                async for line in reply.aiter_lines():
+            target = f"/samples?{urlencode({'after': after, 'boot': boot})}"
+            async with lines.opened(self._tls, node.addr, node.port, target, BEAT) as reply:
+                _check(node, reply.status, "a request for samples")
+                async for line in reply:
                     yield Sample.model_validate_json(line) if line else None
 
     async def close(self) -> None:
@@ -100,15 +102,15 @@ class HttpAgents:
         headers = {"Content-Type": "application/json"} if body is not None else None
         with _translated(node):
             reply = await self._http.request(method, _url(node, path), content=body, headers=headers, timeout=timeout)
-            _check(node, reply, f"{method} {path}")
+            _check(node, reply.status_code, f"{method} {path}")
             return answer.validate_json(reply.content)
 
 
-def _check(node: NodeRef, reply: httpx.Response, request: str) -> None:
-    if reply.status_code == 503:
+def _check(node: NodeRef, status: int, request: str) -> None:
+    if status == 503:
         raise AgentUnreachable(f"the agent of node {node.uid} is away for a drill")
-    if reply.status_code != 200:
-        raise AgentRefused(f"the agent of node {node.uid} answered {reply.status_code} to {request}")
+    if status != 200:
+        raise AgentRefused(f"the agent of node {node.uid} answered {status} to {request}")
 
 
 def _url(node: NodeRef, path: str) -> str:

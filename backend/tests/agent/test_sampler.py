@@ -149,9 +149,10 @@ async def test_replication_is_not_traffic(tmp_path: Path) -> None:
         replica = lone(2, role="slave", primary=(node.settings[1].address, lone(1).port))
         assert all(outcome.ok for outcome in await node[1].start(request(lone(1), replica)))
         watched = Watched(node)
+        await until(lambda: linked(watched))  # until then the replica introduces itself with PING and AUTH
         before = await watched.values()
-        await until(lambda: linked(watched))
-        after = await watched.values()
+        for _ in range(20):
+            after = await watched.values()
         assert {name: grown(before, after)[name] for name in COUNTERS[:3]} == dict.fromkeys(COUNTERS[:3], 0)
         assert (after["is_primary"], (await watched.values(2))["is_primary"]) == (1, 0)
 

@@ -1,0 +1,102 @@
+"""One look at all shards of an agent: PING, then INFO, on each shard's connection. Replies are taken by callbacks.
+
+A task, a timeout and a lock per shard cost more than the exchange itself, and there may be hundreds of shards on a machine.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from shardboard.agent.commands import CommandClasses
+from shardboard.agent.info import SECTIONS, InfoReader, Own, shard_values
+from shardboard.agent.processes import Shard
+from shardboard.agent.resp import EngineError, packed
+
+PING = packed("PING")
+INFO = packed("INFO", *SECTIONS)
+
+Outcome = list[float | None] | str
+"""A shard's values in the order of SHARD_FIELDS, or the reason why there are none."""
+
+
+class Readings:
+    """Reads shards second by second."""
+
+    def __init__(self) -> None:
+        self._classes = CommandClasses()
+        self._readers: dict[int, InfoReader] = {}
+
+    async def take(self, shards: Sequence[Shard], timeout: float) -> list[Outcome]:
+        """One outcome per shard, in their order, after at most `timeout` seconds."""
+        late = f"it did not answer INFO within {timeout} s"
+        looks = [_Look(shard, self._readers.setdefault(shard.record.spec.uid, InfoReader())) for shard in shards]
+        try:
+            async with asyncio.timeout(timeout):
+                fresh = [look for look in looks if not self._begin(look)]
+                await asyncio.gather(*(self._prepare(look) for look in fresh))
+                for look in looks:
+                    if not look.outcome.done():
+                        await look.outcome
+        except TimeoutError:
+            pass
+        for uid in self._readers.keys() - {shard.record.spec.uid for shard in shards}:
+            del self._readers[uid]
+        return [look.result(late) for look in looks]
+
+    def _begin(self, look: "_Look") -> bool:
+        """Ask at once where everything is ready for it."""
+        connection, classes = look.shard.connection, self._classes.known(look.shard.record.run_id)
+        if connection is None or connection.closed or classes is None:
+            return False
+        look.begin(connection, classes)
+        return True
+
+    async def _prepare(self, look: "_Look") -> None:
+        try:
+            connection = await look.shard.connect()
+            look.begin(connection, await self._classes.of(connection, look.shard.record.run_id))
+        except EngineError as error:
+            look.outcome.set_result(str(error))
+
+
+class _Look:
+    """One shard in one second."""
+
+    def __init__(self, shard: Shard, reader: InfoReader) -> None:
+        self.shard = shard
+        self.outcome: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+        self._reader = reader
+
+    def begin(self, connection: Any, classes: Any) -> None:
+        self._connection, self._classes = connection, classes
+        connection.ask(PING, "ping", self._ponged)
+
+    def result(self, late: str) -> Outcome:
+        if not self.outcome.done():
+            self.outcome.cancel()
+        return late if self.outcome.cancelled() else self.outcome.result()
+
+    def _ponged(self, reply: Any) -> None:
+        if self.outcome.done():
+            return
+        if isinstance(reply, EngineError):
+            self.outcome.set_result(str(reply))
+            return
+        self._ping_seconds = self._connection.last_seconds
+        self._connection.ask(INFO, "info", self._told)
+        # What INFO counts: all that was sent until here, and all replies but its own. So it is sent alone:
+        # whether a PONG is counted already would depend on how the engine happens to read the two.
+        own = self.shard.own
+        self._own = Own(dict(own.commands), own.bytes_sent, own.bytes_received)
+
+    def _told(self, reply: Any) -> None:
+        if self.outcome.done():
+            return
+        if isinstance(reply, EngineError):
+            self.outcome.set_result(str(reply))
+            return
+        record = self.shard.record
+        values = shard_values(
+            self._reader.read(reply), self._classes, self._own, record.pid, self._ping_seconds, record.started_at or 0.0
+        )
+        self.outcome.set_result(values)
