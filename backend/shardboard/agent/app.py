@@ -2,7 +2,9 @@
 
 import asyncio
 import logging
+import os
 import ssl
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -24,7 +26,7 @@ from shardboard.agent.contract import (
     StartShards,
 )
 from shardboard.agent.drill import Absence, Drills
-from shardboard.agent.enrol import Identity, enrol
+from shardboard.agent.enrol import Identity, enrol, load
 from shardboard.agent.processes import Supervisor
 from shardboard.agent.resp import EngineError
 from shardboard.agent.sampler import Sampler
@@ -111,9 +113,13 @@ def run_agent(settings: AgentSettings) -> int:
     """Join if need be, then serve until a signal. The exit status."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s agent %(levelname)s %(message)s")
     settings.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    joining = load(settings.state_dir) is None
     identity = enrol(
         settings.join, settings.token, settings.address, settings.port, settings.state_dir, machine.facts(settings)
     )
+    if joining:
+        # What making a key needed stays in memory, a fifth of the agent, for as long as it runs: start over without it.
+        os.execv(sys.executable, sys.orig_argv)  # noqa: S606 - the same program with the same arguments
     asyncio.run(_serve(settings, identity))
     return 0
 

@@ -4,6 +4,7 @@ The classes are those of the REST reference (4.2): read = keyed and not mutating
 What replication sends is `internal` and not counted as traffic.
 """
 
+import asyncio
 from collections.abc import Mapping
 
 from shardboard.agent.resp import Connection
@@ -16,6 +17,7 @@ class CommandClasses:
 
     def __init__(self) -> None:
         self._tables: dict[str, dict[str, str]] = {}
+        self._reading = asyncio.Lock()
         self._known: dict[tuple[str, ...], dict[str, str]] = {}
 
     def known(self, run_id: str) -> Mapping[str, str] | None:
@@ -24,10 +26,11 @@ class CommandClasses:
 
     async def of(self, connection: Connection, run_id: str) -> Mapping[str, str]:
         """Class by lower-case command name. Raises EngineError."""
-        if run_id not in self._tables:
-            table = classify(await connection.execute("COMMAND"))
-            # Equal tables are kept once: hundreds of shards of one version share it.
-            self._tables[run_id] = self._known.setdefault(tuple(sorted(table.items())), table)  # type: ignore[arg-type]
+        async with self._reading:  # one after the other: a reply takes megabytes, and what an agent once took it keeps
+            if run_id not in self._tables:
+                table = classify(await connection.execute("COMMAND"))
+                # Equal tables are kept once: hundreds of shards of one version share it.
+                self._tables[run_id] = self._known.setdefault(tuple(sorted(table.items())), table)  # type: ignore[arg-type]
         return self._tables[run_id]
 
 
