@@ -247,11 +247,13 @@ class Live:
             self._ring("cluster", "cluster").put(t, rates.database(list(shards.values())))
 
     def _settle_nodes(self, t: int, second: _Second, shards: Mapping[int, ShardSecond]) -> None:
+        by_node: dict[int, list[ShardSecond]] = defaultdict(list)
+        for uid, shard in shards.items():
+            by_node[self._members[uid].node_uid].append(shard)
         for node_uid, raw in second.nodes.items():
             earlier = ((past, self._seconds[past].nodes.get(node_uid)) for past in self._past(t))
             then, before = next(((past, found) for past, found in earlier if found is not None), (t, None))
-            own = [shard for uid, shard in shards.items() if self._members[uid].node_uid == node_uid]
-            self._ring("nodes", str(node_uid)).put(t, rates.node(raw, before, t - then, own))
+            self._ring("nodes", str(node_uid)).put(t, rates.node(raw, before, t - then, by_node[node_uid]))
 
     def _shard_second(self, t: int, uid: int, raw: Raw) -> ShardSecond:
         earlier = ((past, self._seconds[past].shards.get(uid)) for past in self._past(t))
@@ -265,7 +267,7 @@ class Live:
     def _flush_backfill(self) -> None:
         for topic, (first, last) in self._backfilled.items():
             first = max(first, self.newest - self._retention(topic) + 1)
-            if first <= last:
+            if first <= last and self._bus.heard(f"frame:{topic}"):
                 self._bus.publish(
                     f"frame:{topic}", ("history", self.newest, self._frame(topic, first, last - first + 1))
                 )
