@@ -11,7 +11,8 @@ export function ringSource(live: Live, topic: string, series: readonly SeriesRef
   return {
     read: (from, to) => {
       const ring = live.ring(topic);
-      return series.map(({ uid, metric }) => ring.read(uid, metric, from, to));
+      const rows = series.map(({ uid, metric }) => ring.read(uid, metric, from, to));
+      return { from, step: 1, rows };
     },
     subscribe: (listener) => live.onTick(listener),
   };

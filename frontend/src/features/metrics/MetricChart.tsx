@@ -35,7 +35,7 @@ export function MetricChart(props: Props) {
       kind: declaration.kind,
       series: declaration.series.map(({ label, color }) => ({ label, color })),
       source,
-      apiCall: call,
+      apiCall: () => call,
     };
     if (declaration.max) base.max = declaration.max;
     if (declaration.emptyReason) base.emptyReason = declaration.emptyReason;
@@ -45,7 +45,11 @@ export function MetricChart(props: Props) {
       series: [...base.series, { label: declaration.limit.label, color: COLOR.limit, limit: true }],
       source: {
         ...source,
-        read: (from, to) => [...source.read(from, to), new Float64Array(to - from + 1).fill(limit)],
+        read: (from, to) => {
+          const columns = source.read(from, to);
+          const line = new Float64Array(to - from + 1).fill(limit);
+          return { ...columns, rows: [...columns.rows, line] };
+        },
       },
     };
   }, [live, topic, uid, declaration, limit]);

@@ -39,7 +39,8 @@ export function TopShards({ topic, metric, ranked }: Props) {
           const ring = live.ring(topic);
           const lines = (list: string[]) =>
             list.map((uid) => ring.read(uid, metric.metric, from, to));
-          return rest.length ? [...lines(top), meanOf(lines(rest))] : lines(top);
+          const rows = rest.length ? [...lines(top), meanOf(lines(rest))] : lines(top);
+          return { from, step: 1, rows };
         },
       },
       emptyReason: 'No shard has sent a sample in this time range.',

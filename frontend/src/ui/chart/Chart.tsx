@@ -1,7 +1,8 @@
 /** The one chart: title, plot, legend. Redrawn in place; React renders only when the spec changes. */
 import { useComputedColorScheme } from '@mantine/core';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
-import { clock } from '@/lib/time';
+import { interval } from '@/lib/dates';
+import { clock, duration } from '@/lib/time';
 import { useZone } from '../zone';
 import classes from './Chart.module.css';
 import { ChartMenu } from './ChartMenu';
@@ -9,6 +10,7 @@ import { isolate } from './isolate';
 import { Legend, type LegendHandle } from './Legend';
 import { ChartPlot } from './plot';
 import { useTimeAxis } from './TimeAxisContext';
+import { Tooltip, type TooltipHandle } from './Tooltip';
 import type { ChartMark, ChartSpec } from './types';
 import 'uplot/dist/uPlot.min.css';
 
@@ -31,6 +33,9 @@ export function Chart({ spec, height = 150, marks = NO_MARKS, menu, actions }: P
   const empty = useRef<HTMLDivElement>(null);
   const bubble = useRef<HTMLDivElement>(null);
   const legend = useRef<LegendHandle>(null);
+  const tooltip = useRef<TooltipHandle>(null);
+  const resolution = useRef<HTMLSpanElement>(null);
+  const reason = useRef<HTMLSpanElement>(null);
   const plot = useRef<ChartPlot | null>(null);
   const marksNow = useRef(marks);
   const [visible, setVisible] = useState<readonly boolean[]>([]);
@@ -39,7 +44,6 @@ export function Chart({ spec, height = 150, marks = NO_MARKS, menu, actions }: P
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new colour scheme needs a new plot, its colours are read once
   useEffect(() => {
     if (!host.current) return;
-    let cursor: number | null = null;
     const chart = new ChartPlot({
       host: host.current,
       spec,
@@ -53,12 +57,34 @@ export function Chart({ spec, height = 150, marks = NO_MARKS, menu, actions }: P
           (row, i) => !spec.series[i]?.limit && row.some((value) => !Number.isNaN(value)),
         );
         if (empty.current) empty.current.hidden = any;
+        if (reason.current && !any) {
+          reason.current.textContent =
+            spec.source.reason?.() ?? spec.emptyReason ?? 'No sample arrived in this time range.';
+        }
+        if (resolution.current) {
+          const word = spec.rollup === 'last' ? 'values' : 'averages';
+          resolution.current.textContent = data.step > 1 ? `${duration(data.step)} ${word}` : '';
+        }
       },
-      onCursor: (index) => {
-        cursor = index;
-        const second = cursor === null ? undefined : chart.data.x[cursor];
-        const time = second === undefined ? null : clock(second * 1000, zone);
-        legend.current?.show(chart.data, time === null ? null : cursor, time);
+      onCursor: (index, left, own) => {
+        const { x, step, raw } = chart.data;
+        const middle = index === null ? undefined : x[index];
+        if (index === null || middle === undefined) {
+          legend.current?.show(chart.data, null, null);
+          tooltip.current?.hide();
+          return;
+        }
+        const begin = middle - Math.floor(step / 2);
+        legend.current?.show(chart.data, index, clock(begin * 1000, zone));
+        if (!own) tooltip.current?.hide();
+        else {
+          const hidden = (at: number) => visibleNow.current[at] === false;
+          const values = raw.map((row, at) =>
+            hidden(at) ? Number.NaN : (row[index] ?? Number.NaN),
+          );
+          const width = host.current?.clientWidth ?? 0;
+          tooltip.current?.show({ left, width, time: interval(begin, step, zone), values });
+        }
       },
       onMark: (mark, left) => {
         const label = bubble.current;
@@ -94,9 +120,10 @@ export function Chart({ spec, height = 150, marks = NO_MARKS, menu, actions }: P
   };
 
   return (
-    <section className={classes.card} aria-label={spec.title}>
+    <section id={spec.id} className={classes.card} aria-label={spec.title}>
       <header className={classes.header}>
         <h2 className={classes.title}>{spec.title}</h2>
+        <span ref={resolution} className={classes.resolution} />
         {actions}
         <ChartMenu spec={spec} plot={() => plot.current} extra={menu} />
       </header>
@@ -105,8 +132,9 @@ export function Chart({ spec, height = 150, marks = NO_MARKS, menu, actions }: P
         <div ref={bubble} className={classes.bubble} hidden />
         <div ref={empty} className={classes.empty} hidden>
           <strong>No data</strong>
-          <span>{spec.emptyReason ?? 'No sample arrived in this time range.'}</span>
+          <span ref={reason} />
         </div>
+        <Tooltip ref={tooltip} series={spec.series} unit={spec.unit} />
       </div>
       <Legend
         ref={legend}

@@ -1,10 +1,19 @@
-/** Take a chart away: CSV, PNG, or the call that returns its numbers. */
+/** Take a chart away: CSV, PNG, a link, or the query that returns its numbers. */
 import { ActionIcon, Menu } from '@mantine/core';
-import { IconApi, IconCheck, IconDotsVertical, IconPhoto, IconTable } from '@tabler/icons-react';
+import {
+  IconApi,
+  IconChartDots,
+  IconCheck,
+  IconDotsVertical,
+  IconLink,
+  IconPhoto,
+  IconTable,
+} from '@tabler/icons-react';
 import { type ReactNode, useState } from 'react';
 import { copyImage, copyText } from '@/lib/clipboard';
 import type { ChartPlot } from './plot';
 import { toCsv } from './prepare';
+import { useTimeAxis } from './TimeAxisContext';
 import type { ChartSpec } from './types';
 
 interface Props {
@@ -15,6 +24,7 @@ interface Props {
 
 export function ChartMenu({ spec, plot, extra }: Props) {
   const [done, setDone] = useState<string | null>(null);
+  const axis = useTimeAxis();
   const report = (what: string) => {
     setDone(what);
     setTimeout(() => setDone(null), 1500);
@@ -23,16 +33,25 @@ export function ChartMenu({ spec, plot, extra }: Props) {
     const data = plot()?.data;
     if (!data) return;
     const labels = spec.series.map((series) => `${series.label} (${spec.unit})`);
-    await copyText(toCsv(data.x, labels, data.raw));
+    await copyText(toCsv(data, labels));
     report('CSV copied');
   };
   const png = async () => {
     const canvas = plot()?.canvas();
     if (canvas) report(await copyImage(canvas, spec.title));
   };
-  const call = async () => {
-    await copyText(spec.apiCall ?? '');
-    report('Call copied');
+  const copy = async (text: string, what: string) => {
+    await copyText(text);
+    report(`${what} copied`);
+  };
+  const { apiCall, promql } = spec;
+  const call = () => {
+    const { from, to } = axis.window();
+    return copy(apiCall?.(from, to) ?? '', 'Call');
+  };
+  const link = () => {
+    const anchor = spec.id ? `#${spec.id}` : '';
+    return copy((axis.link?.(plot()?.data.step ?? 1) ?? '') + anchor, 'Link');
   };
   return (
     <Menu position="bottom-end" withinPortal closeOnItemClick>
@@ -55,9 +74,22 @@ export function ChartMenu({ spec, plot, extra }: Props) {
         <Menu.Item leftSection={<IconPhoto size={15} />} onClick={png}>
           Copy as PNG
         </Menu.Item>
-        {spec.apiCall && (
+        {promql && (
+          <Menu.Item
+            leftSection={<IconChartDots size={15} />}
+            onClick={() => copy(promql, 'PromQL')}
+          >
+            Copy as PromQL
+          </Menu.Item>
+        )}
+        {apiCall && (
           <Menu.Item leftSection={<IconApi size={15} />} onClick={call}>
             Copy API call
+          </Menu.Item>
+        )}
+        {axis.link && (
+          <Menu.Item leftSection={<IconLink size={15} />} onClick={link}>
+            Copy link
           </Menu.Item>
         )}
       </Menu.Dropdown>

@@ -2,7 +2,7 @@
 import { type Ref, useImperativeHandle, useRef, useState } from 'react';
 import { brief, exact, type Unit, unitWord } from '@/lib/format';
 import classes from './Chart.module.css';
-import { figures, type Prepared } from './prepare';
+import { figuresOf, type Prepared } from './prepare';
 import type { ChartSeries } from './types';
 
 const COLUMNS = ['min', 'avg', 'max', 'last'] as const;
@@ -34,9 +34,10 @@ export function Legend({ ref, series, unit, visible, onToggle }: Props) {
       const head = root.querySelector('[data-head="last"]');
       if (head) write(head, time ?? 'last');
       for (const row of root.querySelectorAll<HTMLElement>('tr[data-row]')) {
-        const values = next.raw[Number(row.dataset.row)];
+        const index = Number(row.dataset.row);
+        const values = next.raw[index];
         if (!values) continue;
-        const result = figures(values);
+        const result = figuresOf(next, index);
         if (cursor !== null) result.last = values[cursor] ?? Number.NaN;
         for (const cell of row.querySelectorAll<HTMLElement>('td[data-column]')) {
           const value = result[cell.dataset.column as Column];
@@ -47,9 +48,9 @@ export function Legend({ ref, series, unit, visible, onToggle }: Props) {
   }));
 
   const sortBy = (by: Column) => {
-    const raw = data.current?.raw ?? [];
+    const now = data.current;
     const value = (index: number) => {
-      const found = figures(raw[index] ?? new Float64Array())[by];
+      const found = now ? figuresOf(now, index)[by] : Number.NaN;
       return Number.isNaN(found) ? Number.NEGATIVE_INFINITY : found;
     };
     const rank = series.map((_, index) => index).sort((a, b) => value(b) - value(a));

@@ -26,7 +26,7 @@ export function Sparkline({ source, color, label, height = 28, max }: Props) {
     const stroke = resolveColor(color);
     const draw = () => {
       const { from, to } = axis.window();
-      const rows = source.read(from, to);
+      const { rows } = source.read(from, to);
       const first = rows[0] ?? new Float64Array();
       const values = rows.length > 1 ? first.map((_, t) => sumAt(rows, t)) : first;
       paint(canvas, values, stroke, height, max?.());

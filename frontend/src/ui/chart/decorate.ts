@@ -10,6 +10,34 @@ const LABEL_HEIGHT = 13;
 /** With more lines than this the values would hide one another; the legend has them. */
 const LABELS_MAX = 4;
 
+/** Where a band lies on the canvas, in pixels after the left edge of the plot; null out of sight. */
+export function bandOf(plot: uPlot, mark: ChartMark, onCanvas: boolean): [number, number] | null {
+  if (mark.until === undefined) return null;
+  const { min, max } = plot.scales.x ?? {};
+  if (min == null || max == null) return null;
+  const from = Math.max(mark.at / 1000, min);
+  const to = Math.min(mark.until === null ? max : mark.until / 1000, max);
+  if (from > to) return null;
+  return [plot.valToPos(from, 'x', onCanvas), plot.valToPos(to, 'x', onCanvas)];
+}
+
+/** Spans, beneath the lines. */
+export function drawBands(plot: uPlot, marks: readonly ChartMark[]): void {
+  const { ctx, bbox } = plot;
+  for (const mark of marks) {
+    const band = bandOf(plot, mark, true);
+    if (!band) continue;
+    const [left, right] = band;
+    ctx.fillStyle = resolveColor(`var(--mark-${mark.tone})`);
+    ctx.globalAlpha = 0.14;
+    ctx.fillRect(left, bbox.top, Math.max(uPlot.pxRatio, right - left), bbox.height);
+    // A cap tells neighbouring bands apart, and one that is too narrow to be seen.
+    ctx.globalAlpha = 0.9;
+    ctx.fillRect(left, bbox.top, Math.max(2 * uPlot.pxRatio, right - left), 2 * uPlot.pxRatio);
+    ctx.globalAlpha = 1;
+  }
+}
+
 export function drawMarks(
   plot: uPlot,
   marks: readonly ChartMark[],
@@ -20,7 +48,7 @@ export function drawMarks(
   ctx.setLineDash([3 * uPlot.pxRatio, 3 * uPlot.pxRatio]);
   for (const mark of marks) {
     const second = mark.at / 1000;
-    if (second < from || second > to) continue;
+    if (mark.until !== undefined || second < from || second > to) continue;
     const x = Math.round(plot.valToPos(second, 'x', true)) + 0.5;
     ctx.strokeStyle = resolveColor(`var(--mark-${mark.tone})`);
     ctx.beginPath();
@@ -38,8 +66,8 @@ interface Label {
 }
 
 /** The current value of each line, or the sum of a stack, beside its end, never overlapping. */
-export function drawEdgeValues(plot: uPlot, spec: ChartSpec): void {
-  const labels = edgeLabels(plot, spec).sort((a, b) => a.y - b.y);
+export function drawEdgeValues(plot: uPlot, spec: ChartSpec, late: number): void {
+  const labels = edgeLabels(plot, spec, late).sort((a, b) => a.y - b.y);
   if (labels.length > LABELS_MAX) return;
   const { ctx, bbox } = plot;
   const step = LABEL_HEIGHT * uPlot.pxRatio;
@@ -59,11 +87,11 @@ export function drawEdgeValues(plot: uPlot, spec: ChartSpec): void {
   }
 }
 
-function edgeLabels(plot: uPlot, spec: ChartSpec): Label[] {
+function edgeLabels(plot: uPlot, spec: ChartSpec, late: number): Label[] {
   const stacked = spec.kind === 'stacked';
   const drawn = plot.data.slice(1) as (number | null)[][];
   return (stacked ? drawn.slice(-1) : drawn).flatMap((row, index) => {
-    const value = row.slice(-4).findLast((v) => v !== null);
+    const value = row.slice(-late).findLast((v) => v !== null);
     const series = spec.series[stacked ? spec.series.length - 1 : index];
     if (value === null || value === undefined || !series || series.limit) return [];
     return [

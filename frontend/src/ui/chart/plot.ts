@@ -1,15 +1,15 @@
 /** One uPlot, built once and fed in place: axes, gaps, crosshair, zoom. */
 import uPlot from 'uplot';
 import { axisLabels } from '@/lib/format';
-import { clock, type Zone } from '@/lib/time';
-import { drawEdgeValues, drawMarks, EDGE_WIDTH } from './decorate';
+import type { Zone } from '@/lib/time';
+import { bandOf, drawBands, drawEdgeValues, drawMarks, EDGE_WIDTH } from './decorate';
 import { resolveColor } from './palette';
-import { niceCeiling, type Prepared, prepare } from './prepare';
+import { lateness, NOTHING, niceCeiling, type Prepared, prepare } from './prepare';
+import { TIME_STEPS, timeLabel } from './timeTicks';
 import type { ChartMark, ChartSpec, TimeAxis } from './types';
 
 const SYNC_KEY = 'page';
 const FONT = '11px system-ui, sans-serif';
-const X_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900];
 const BINARY_STEPS = Array.from({ length: 50 }, (_, power) => 2 ** power);
 
 export interface PlotOptions {
@@ -21,16 +21,18 @@ export interface PlotOptions {
   marks: () => readonly ChartMark[];
   visible: () => readonly boolean[];
   onData: (data: Prepared) => void;
-  /** Index of the second under the crosshair, null when it left. */
-  onCursor: (index: number | null) => void;
+  /** Index of the interval under the crosshair, null when it left; `left` is in pixels. */
+  onCursor: (index: number | null, left: number, own: boolean) => void;
   onMark: (mark: ChartMark | null, left: number) => void;
 }
 
 export class ChartPlot {
-  data: Prepared = { x: [], raw: [], drawn: [] };
+  data: Prepared = NOTHING;
   private readonly plot: uPlot;
   private readonly observer: ResizeObserver;
   private top = 1;
+  /** The mark under the pointer. */
+  private near: ChartMark | null = null;
 
   constructor(private readonly options: PlotOptions) {
     const { host, height } = options;
@@ -39,22 +41,22 @@ export class ChartPlot {
       if (host.clientWidth) this.plot.setSize({ width: host.clientWidth, height });
     });
     this.observer.observe(host);
+    this.plot.over.addEventListener('click', () => this.near?.open?.());
   }
 
   update(): void {
     const { axis, spec } = this.options;
     const { from, to } = axis.window();
     const visible = this.options.visible();
-    const raw = spec.source.read(from, to);
-    const shown = raw.map((values, index) =>
+    const columns = spec.source.read(from, to);
+    const shown = columns.rows.map((values, index) =>
       visible[index] === false ? new Float64Array(values.length).fill(Number.NaN) : values,
     );
-    const prepared = prepare(from, shown, spec.kind);
-    this.data = { ...prepared, raw };
-    this.top = spec.max ?? this.ceiling(prepared.drawn);
-    this.plot.setData([prepared.x, ...prepared.drawn] as uPlot.AlignedData, true);
+    this.data = prepare(columns, spec.kind, shown);
+    this.top = spec.max ?? this.ceiling(this.data.drawn);
+    this.plot.setData([this.data.x, ...this.data.drawn] as uPlot.AlignedData, true);
     this.options.onData(this.data);
-    this.options.onCursor(this.plot.cursor.idx ?? null);
+    this.cursor();
   }
 
   canvas(): HTMLCanvasElement {
@@ -112,7 +114,7 @@ export class ChartPlot {
           size: 24,
           gap: 2,
           space: 70,
-          incrs: X_STEPS,
+          incrs: TIME_STEPS,
           values: (plot, splits) => splits.map((second) => this.timeLabel(plot, second, splits)),
         },
         {
@@ -128,10 +130,11 @@ export class ChartPlot {
         },
       ],
       series: [{}, ...spec.series.map((series, index) => this.line(series, index))],
-      bands: spec.kind === 'stacked' ? this.bands() : [],
+      bands: spec.kind === 'stacked' ? this.bands() : this.shades(),
       hooks: {
         setSelect: [(plot) => this.selected(plot)],
         setCursor: [(plot) => this.moved(plot)],
+        drawClear: [(plot) => drawBands(plot, this.options.marks())],
         draw: [(plot) => this.decorate(plot)],
       },
     };
@@ -146,8 +149,7 @@ export class ChartPlot {
     // At the left end it would run into the zero of the other axis.
     if (plot.valToPos(second, 'x') < 16) return '';
     const step = (splits[1] ?? 60) - (splits[0] ?? 0);
-    const text = clock(second * 1000, this.options.zone);
-    return step >= 60 ? text.slice(0, 5) : text;
+    return timeLabel(second, step, this.options.zone);
   }
 
   private line(series: ChartSpec['series'][number], index: number): uPlot.Series {
@@ -172,6 +174,14 @@ export class ChartPlot {
     }));
   }
 
+  private shades(): uPlot.Band[] {
+    return this.options.spec.series.flatMap(({ shadeTo, color }, index) =>
+      shadeTo === undefined
+        ? []
+        : [{ series: [index + 1, shadeTo + 1], fill: this.layer(index, resolveColor(color)) }],
+    );
+  }
+
   private layer(index: number, color: string): () => string {
     return () => (this.options.visible()[index] === false ? 'transparent' : `${color}38`);
   }
@@ -185,27 +195,44 @@ export class ChartPlot {
     if (to - from >= 4) this.options.axis.zoom(from, to);
   }
 
+  private cursor(): void {
+    const { idx, left = -1 } = this.plot.cursor;
+    const own = left >= 0 && this.plot.over.matches(':hover');
+    this.options.onCursor(idx ?? null, left + this.plot.bbox.left / uPlot.pxRatio, own);
+  }
+
   private moved(plot: uPlot): void {
-    this.options.onCursor(plot.cursor.idx ?? null);
+    this.cursor();
     const left = plot.cursor.left ?? -1;
-    const near = this.options
-      .marks()
-      .map((mark) => ({ mark, x: plot.valToPos(mark.at / 1000, 'x') }))
-      .filter(({ x }) => left >= 0 && Math.abs(x - left) < 6)
-      .sort((a, b) => Math.abs(a.x - left) - Math.abs(b.x - left))[0];
     // Only the chart under the pointer speaks; the synced ones would repeat it.
-    const own = plot.over.matches(':hover');
-    this.options.onMark(
-      own && near ? near.mark : null,
-      (near?.x ?? 0) + plot.bbox.left / uPlot.pxRatio,
-    );
+    this.near = left >= 0 && plot.over.matches(':hover') ? this.markAt(left) : null;
+    plot.over.style.cursor = this.near?.open ? 'pointer' : '';
+    this.options.onMark(this.near, left + plot.bbox.left / uPlot.pxRatio);
+  }
+
+  /** The closest instant, else the shortest span. */
+  private markAt(left: number): ChartMark | null {
+    const marks = this.options.marks();
+    const distance = (mark: ChartMark) => Math.abs(this.plot.valToPos(mark.at / 1000, 'x') - left);
+    const [instant] = marks
+      .filter((mark) => mark.until === undefined && distance(mark) < 6)
+      .sort((a, b) => distance(a) - distance(b));
+    if (instant) return instant;
+    const [span] = marks
+      .flatMap((mark) => {
+        const band = bandOf(this.plot, mark, false);
+        const inside = band && left >= band[0] - 3 && left <= band[1] + 3;
+        return inside ? [{ mark, width: band[1] - band[0] }] : [];
+      })
+      .sort((a, b) => a.width - b.width);
+    return span?.mark ?? null;
   }
 
   private decorate(plot: uPlot): void {
     const { spec, axis, marks } = this.options;
     plot.ctx.save();
     drawMarks(plot, marks(), axis.window());
-    drawEdgeValues(plot, spec);
+    drawEdgeValues(plot, spec, lateness(this.data.step));
     plot.ctx.restore();
   }
 }

@@ -3,22 +3,29 @@ import { figures, niceCeiling, prepare, toCsv } from './prepare';
 
 const of = (...values: number[]) => Float64Array.from(values);
 const GAP = Number.NaN;
+const seconds = (from: number, ...rows: Float64Array[]) => ({ from, step: 1, rows });
 
 describe('prepare', () => {
   it('puts lines on the seconds of the window and leaves gaps open', () => {
-    const { x, drawn } = prepare(100, [of(1, GAP, 3)], 'lines');
+    const { x, drawn } = prepare(seconds(100, of(1, GAP, 3)), 'lines');
     expect(x).toEqual([100, 101, 102]);
     expect(drawn).toEqual([[1, null, 3]]);
   });
 
   it('stacks from the bottom up; a second without any sample stays a gap', () => {
-    const { drawn, raw } = prepare(0, [of(1, GAP, 1), of(2, GAP, GAP), of(4, GAP, 4)], 'stacked');
+    const columns = seconds(0, of(1, GAP, 1), of(2, GAP, GAP), of(4, GAP, 4));
+    const { drawn, raw } = prepare(columns, 'stacked');
     expect(drawn).toEqual([
       [1, null, 1],
       [3, null, 1],
       [7, null, 5],
     ]);
     expect(Array.from(raw[2] ?? [])).toEqual([4, GAP, 4]);
+  });
+
+  it('puts longer intervals at their middle', () => {
+    const { x } = prepare({ from: 600, step: 300, rows: [of(1, 2)] }, 'lines');
+    expect(x).toEqual([750, 1050]);
   });
 });
 
@@ -31,6 +38,15 @@ describe('figures', () => {
     expect(figures(of(GAP, GAP))).toEqual({ min: GAP, avg: GAP, max: GAP, last: GAP });
     expect(figures(of(5, GAP, GAP, GAP, GAP)).last).toBeNaN();
     expect(figures(of(5, GAP, GAP, GAP)).last).toBe(5);
+  });
+
+  it('takes the highest second of an interval, and weighs averages', () => {
+    const found = figures(of(10, GAP, 40), 2, of(15, GAP, 90), of(3, 0, 1));
+    expect(found).toEqual({ min: 10, avg: 17.5, max: 90, last: 40 });
+  });
+
+  it('has an average of an interval whose peak is not known', () => {
+    expect(figures(of(10, 20), 2, of(GAP, GAP)).max).toBe(20);
   });
 });
 
@@ -49,9 +65,16 @@ describe('niceCeiling', () => {
 
 describe('toCsv', () => {
   it('writes times, quotes labels and leaves gaps empty', () => {
-    const csv = toCsv([0, 1], ['Reads', 'a "b", c'], [of(1, GAP), of(2, 3)]);
+    const raw = [of(1, GAP), of(2, 3)];
+    const csv = toCsv({ x: [0, 1], step: 1, raw }, ['Reads', 'a "b", c']);
     expect(csv).toBe(
       'time,Reads,"a ""b"", c"\n1970-01-01T00:00:00.000Z,1,2\n1970-01-01T00:00:01.000Z,,3',
+    );
+  });
+
+  it('names intervals by their beginning', () => {
+    expect(toCsv({ x: [5], step: 10, raw: [of(1)] }, ['a'])).toBe(
+      'time,a\n1970-01-01T00:00:00.000Z,1',
     );
   });
 });

@@ -1,17 +1,46 @@
-/** Turns ring values into what uPlot draws, and into legend figures. Pure. */
+/** Turns the columns of a source into what uPlot draws, and into legend figures. Pure. */
+import type { Columns } from './types';
 
 export interface Prepared {
+  /** Middle of each interval; a second is its own middle. */
   x: number[];
+  step: number;
   /** As drawn: running sums for a stacked chart, null for a gap. */
   drawn: (number | null)[][];
   /** As measured. */
   raw: Float64Array[];
+  peaks: Columns['peaks'];
+  weights: Columns['weights'];
 }
 
-export function prepare(from: number, raw: Float64Array[], kind: 'lines' | 'stacked'): Prepared {
-  const length = raw[0]?.length ?? 0;
-  const x = Array.from({ length }, (_, index) => from + index);
-  if (kind === 'lines') return { x, raw, drawn: raw.map(withGaps) };
+export const NOTHING: Prepared = {
+  x: [],
+  step: 1,
+  drawn: [],
+  raw: [],
+  peaks: undefined,
+  weights: undefined,
+};
+
+export function prepare(
+  columns: Columns,
+  kind: 'lines' | 'stacked',
+  shown = columns.rows,
+): Prepared {
+  const { from, step, rows, peaks, weights } = columns;
+  const half = Math.floor(step / 2);
+  const x = Array.from({ length: rows[0]?.length ?? 0 }, (_, index) => from + index * step + half);
+  return {
+    x,
+    step,
+    raw: rows,
+    peaks,
+    weights,
+    drawn: kind === 'lines' ? shown.map(withGaps) : stack(shown, x.length),
+  };
+}
+
+function stack(raw: Float64Array[], length: number): (number | null)[][] {
   // The first series is the bottom layer, the last line is the whole sum.
   const drawn: (number | null)[][] = raw.map(() => new Array(length).fill(null));
   for (let t = 0; t < length; t += 1) {
@@ -27,7 +56,7 @@ export function prepare(from: number, raw: Float64Array[], kind: 'lines' | 'stac
       if (row) row[t] = known ? sum : null;
     }
   }
-  return { x, raw, drawn };
+  return drawn;
 }
 
 function withGaps(values: Float64Array): (number | null)[] {
@@ -41,34 +70,52 @@ export interface Figures {
   last: number;
 }
 
-/** NaN everywhere when there is no sample at all. `last` looks back a few seconds only. */
-export function figures(values: Float64Array): Figures {
+/** How many intervals back the newest value still is the last one; seconds may be late. */
+export const lateness = (step: number): number => (step === 1 ? 4 : 2);
+
+/** The figures of one series of a chart. */
+export function figuresOf(data: Prepared, index: number): Figures {
+  const values = data.raw[index] ?? new Float64Array();
+  return figures(values, lateness(data.step), data.peaks?.[index], data.weights?.[index]);
+}
+
+/** NaN everywhere when there is no sample at all. `last` looks back a few intervals only. */
+export function figures(
+  values: Float64Array,
+  within = lateness(1),
+  peaks?: Float64Array,
+  weights?: Float64Array,
+): Figures {
   let min = Number.POSITIVE_INFINITY;
   let max = Number.NEGATIVE_INFINITY;
   let sum = 0;
+  let weight = 0;
   let count = 0;
   let last = Number.NaN;
   for (let index = 0; index < values.length; index += 1) {
     const value = values[index] ?? Number.NaN;
     if (Number.isNaN(value)) continue;
+    const peak = peaks?.[index] ?? value;
+    const counts = weights?.[index] ?? 1;
     min = Math.min(min, value);
-    max = Math.max(max, value);
-    sum += value;
+    max = Math.max(max, value, Number.isNaN(peak) ? value : peak);
+    sum += value * counts;
+    weight += counts;
     count += 1;
-    if (index >= values.length - 4) last = value;
+    if (index >= values.length - within) last = value;
   }
   if (!count) return { min: Number.NaN, avg: Number.NaN, max: Number.NaN, last };
-  return { min, avg: sum / count, max, last };
+  return { min, avg: sum / weight, max, last };
 }
 
 export function toCsv(
-  x: readonly number[],
+  { x, step, raw }: Pick<Prepared, 'x' | 'step' | 'raw'>,
   labels: readonly string[],
-  raw: Float64Array[],
 ): string {
   const quote = (text: string) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
   const head = ['time', ...labels].map(quote).join(',');
-  const rows = x.map((second, index) => {
+  const rows = x.map((middle, index) => {
+    const second = middle - Math.floor(step / 2);
     const values = raw.map((series) => {
       const value = series[index] ?? Number.NaN;
       return Number.isNaN(value) ? '' : String(value);

@@ -1,10 +1,25 @@
 /** What a chart needs to know; where the numbers come from is not its business. */
 import type { Unit } from '@/lib/format';
 
+/** One row per series, one value per interval, NaN for a gap. */
+export interface Columns {
+  /** Epoch second at which the first interval begins. */
+  from: number;
+  /** Seconds of one interval. */
+  step: number;
+  rows: Float64Array[];
+  /** Per series the highest second within each interval, where that is known. */
+  peaks?: readonly (Float64Array | undefined)[] | undefined;
+  /** Per series how much each interval counts in an average; all alike when left out. */
+  weights?: readonly (Float64Array | undefined)[] | undefined;
+}
+
 export interface ChartSource {
-  /** One array per series, one value per second of [from, to], NaN for a gap. */
-  read: (from: number, to: number) => Float64Array[];
+  /** What is known of [from, to]; at least these seconds, intervals may reach beyond. */
+  read: (from: number, to: number) => Columns;
   subscribe: (listener: () => void) => () => void;
+  /** Why there is nothing at the moment, if the source knows. */
+  reason?: () => string | undefined;
 }
 
 export interface ChartSeries {
@@ -12,17 +27,25 @@ export interface ChartSeries {
   color: string;
   /** Drawn as a thin dashed line: a limit, not a measurement. */
   limit?: boolean;
+  /** Shades the area between this series and the one with that index. */
+  shadeTo?: number;
 }
 
 export interface ChartMark {
   /** Epoch milliseconds. */
   at: number;
   label: string;
-  tone: 'info' | 'warning' | 'error';
+  tone: 'info' | 'warning' | 'error' | 'progress';
+  /** Makes it a band: epoch milliseconds, null while it goes on. */
+  until?: number | null;
+  /** What a click on it does. */
+  open?: () => void;
 }
 
 export interface ChartSpec {
   title: string;
+  /** Names the chart in links. */
+  id?: string;
   unit: Unit;
   kind: 'lines' | 'stacked';
   series: ChartSeries[];
@@ -31,8 +54,11 @@ export interface ChartSpec {
   max?: number;
   /** Why there may be nothing to see. */
   emptyReason?: string;
-  /** The REST call that returns the same numbers. */
-  apiCall?: string;
+  /** What an interval longer than a second shows; averages when left out. */
+  rollup?: 'average' | 'last';
+  /** The REST call that returns the same numbers of [from, to]. */
+  apiCall?: (from: number, to: number) => string;
+  promql?: string;
 }
 
 /** The time axis all charts of a page share. */
@@ -40,5 +66,8 @@ export interface TimeAxis {
   window: () => { from: number; to: number };
   subscribe: (listener: () => void) => () => void;
   zoom: (from: number, to: number) => void;
+  /** Undoes the latest zoom. */
   reset: () => void;
+  /** Address of this page that shows the same window in the same resolution. */
+  link?: (step: number) => string;
 }

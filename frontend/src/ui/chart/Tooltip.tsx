@@ -1,0 +1,67 @@
+/** What the crosshair says: the time, the highest series and how many more there are. Written, not rendered. */
+import { type Ref, useImperativeHandle, useRef } from 'react';
+import { brief, type Unit } from '@/lib/format';
+import classes from './Chart.module.css';
+import { rankAt } from './rank';
+import type { ChartSeries } from './types';
+
+const TOP = 8;
+/** Distance from the crosshair, and what the box may need at most. */
+const OFFSET = 12;
+const WIDTH = 220;
+
+export interface TooltipHandle {
+  show: (at: { left: number; width: number; time: string; values: readonly number[] }) => void;
+  hide: () => void;
+}
+
+interface Props {
+  ref: Ref<TooltipHandle>;
+  series: readonly ChartSeries[];
+  unit: Unit;
+}
+
+export function Tooltip({ ref, series, unit }: Props) {
+  const box = useRef<HTMLDivElement>(null);
+  useImperativeHandle(ref, () => ({
+    show: ({ left, width, time, values }) => {
+      const root = box.current;
+      if (!root) return;
+      const { top, more, silent } = rankAt(values, TOP);
+      const rest = [more && `and ${more} more`, silent && `${silent} without data`];
+      root.replaceChildren(
+        line('time', time),
+        ...top.map((index) => row(series[index], brief(unit, values[index]))),
+        ...(more || silent ? [line('rest', rest.filter(Boolean).join(', '))] : []),
+      );
+      const flip = left + OFFSET + WIDTH > width;
+      root.style.left = flip ? '' : `${left + OFFSET}px`;
+      root.style.right = flip ? `${width - left + OFFSET}px` : '';
+      root.hidden = false;
+    },
+    hide: () => {
+      if (box.current) box.current.hidden = true;
+    },
+  }));
+  return <div ref={box} className={classes.tooltip} hidden />;
+}
+
+function line(kind: string, text: string): HTMLElement {
+  const element = document.createElement('div');
+  element.dataset.kind = kind;
+  element.textContent = text;
+  return element;
+}
+
+function row(series: ChartSeries | undefined, value: string): HTMLElement {
+  const element = document.createElement('div');
+  const swatch = document.createElement('span');
+  swatch.className = classes.swatch ?? '';
+  swatch.style.color = series?.color ?? '';
+  const label = document.createElement('span');
+  label.textContent = series?.label ?? '';
+  const number = document.createElement('b');
+  number.textContent = value;
+  element.append(swatch, label, number);
+  return element;
+}

@@ -1,0 +1,21 @@
+/** Which series a tooltip names: the highest ones at one instant. Pure. */
+
+export interface Ranked {
+  /** Indices, highest value first. */
+  top: number[];
+  more: number;
+  /** Series without a value at that instant. */
+  silent: number;
+}
+
+export function rankAt(values: readonly number[], limit: number): Ranked {
+  const known = values.flatMap((value, index) => (Number.isNaN(value) ? [] : [index]));
+  known.sort((a, b) => (values[b] ?? 0) - (values[a] ?? 0));
+  // One more line says as much as "and 1 more".
+  const shown = known.length === limit + 1 ? limit + 1 : limit;
+  return {
+    top: known.slice(0, shown),
+    more: Math.max(0, known.length - shown),
+    silent: values.length - known.length,
+  };
+}

@@ -1,0 +1,24 @@
+/** Steps and labels of the time axis, from a minute to years. */
+import { day } from '@/lib/dates';
+import { clock, type Zone } from '@/lib/time';
+
+const MINUTE = 60;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+/** Seconds between two labels. From a month on uPlot counts months, not seconds. */
+export const TIME_STEPS: number[] = [
+  ...[1, 2, 5, 10, 15, 30],
+  ...[1, 2, 5, 10, 15, 30].map((minutes) => minutes * MINUTE),
+  ...[1, 2, 3, 6, 12].map((hours) => hours * HOUR),
+  ...[1, 2, 4, 7, 14].map((days) => days * DAY),
+  ...[30, 61, 91, 182].map((days) => days * DAY),
+];
+
+/** 14:03:07 · 14:03 · 3 Mar: as exact as the step, and the date where a day begins. */
+export function timeLabel(second: number, step: number, zone: Zone): string {
+  const ms = second * 1000;
+  const text = clock(ms, zone);
+  if (step >= DAY || text === '00:00:00') return day(ms, zone);
+  return step >= MINUTE ? text.slice(0, 5) : text;
+}
