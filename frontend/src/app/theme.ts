@@ -62,7 +62,14 @@ export const theme = createTheme({
       },
     },
     Tooltip: { defaultProps: { openDelay: 300, multiline: true, maw: 320, withArrow: true } },
-    Menu: { defaultProps: { shadow: 'sm', transitionProps: { duration: 80 } } },
+    // The placeholder would be a child that a menu must not have.
+    Menu: {
+      defaultProps: {
+        shadow: 'sm',
+        transitionProps: { duration: 80 },
+        withInitialFocusPlaceholder: false,
+      },
+    },
     Modal: { defaultProps: { ...closable, transitionProps: { duration: 100 } }, styles: titled },
   },
 });

@@ -38,46 +38,51 @@ export function Search({ onClose }: { onClose: () => void }) {
   };
 
   return (
-    <Modal opened onClose={onClose} withCloseButton={false} yOffset="12vh" aria-label="Search">
-      <TextInput
-        data-autofocus
-        role="combobox"
-        aria-label="Search databases, nodes and shards"
-        aria-expanded
-        aria-controls="search-results"
-        aria-activedescendant={hits[active] ? `hit-${active}` : undefined}
-        placeholder="Database, node or shard"
-        leftSection={<IconSearch size={15} />}
-        value={text}
-        onChange={(event) => {
-          setText(event.currentTarget.value);
-          setActive(0);
-        }}
-        onKeyDown={onKey}
-      />
-      <div id="search-results" role="listbox" aria-label="Results" className={classes.results}>
-        {hits.map((hit, index) => {
-          const Icon = ICONS[hit.kind];
-          return (
-            // biome-ignore lint/a11y/useKeyWithClickEvents: the input above handles the keys
-            // biome-ignore lint/a11y/useFocusableInteractive: focus stays in the input
-            <div
-              key={hit.id}
-              id={`hit-${index}`}
-              role="option"
-              aria-selected={index === active}
-              className={classes.result}
-              onMouseEnter={() => setActive(index)}
-              onClick={() => open(hit)}
-            >
-              <Icon size={16} aria-hidden />
-              <span>{hit.name}</span>
-              <span>{hit.detail}</span>
-            </div>
-          );
-        })}
-      </div>
-      {hits.length === 0 && <p className="dim">Nothing is called like that.</p>}
-    </Modal>
+    <Modal.Root opened onClose={onClose} yOffset="12vh">
+      <Modal.Overlay />
+      <Modal.Content aria-label="Search">
+        <Modal.Body>
+          <TextInput
+            data-autofocus
+            role="combobox"
+            aria-label="Search databases, nodes and shards"
+            aria-expanded
+            aria-controls="search-results"
+            aria-activedescendant={hits[active] ? `hit-${active}` : undefined}
+            placeholder="Database, node or shard"
+            leftSection={<IconSearch size={15} />}
+            value={text}
+            onChange={(event) => {
+              setText(event.currentTarget.value);
+              setActive(0);
+            }}
+            onKeyDown={onKey}
+          />
+          <div id="search-results" role="listbox" aria-label="Results" className={classes.results}>
+            {hits.map((hit, index) => {
+              const Icon = ICONS[hit.kind];
+              return (
+                // biome-ignore lint/a11y/useKeyWithClickEvents: the input above handles the keys
+                // biome-ignore lint/a11y/useFocusableInteractive: focus stays in the input
+                <div
+                  key={hit.id}
+                  id={`hit-${index}`}
+                  role="option"
+                  aria-selected={index === active}
+                  className={classes.result}
+                  onMouseEnter={() => setActive(index)}
+                  onClick={() => open(hit)}
+                >
+                  <Icon size={16} aria-hidden />
+                  <span>{hit.name}</span>
+                  <span>{hit.detail}</span>
+                </div>
+              );
+            })}
+          </div>
+          {hits.length === 0 && <p className="dim">Nothing is called like that.</p>}
+        </Modal.Body>
+      </Modal.Content>
+    </Modal.Root>
   );
 }

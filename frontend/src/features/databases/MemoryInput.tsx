@@ -1,7 +1,5 @@
-/** An amount of memory with its unit. */
-import { Input, NativeSelect, NumberInput } from '@mantine/core';
-import { useId } from 'react';
-import classes from './databases.module.css';
+/** An amount of memory with its unit. The unit sits inside the field, so that help and error belong to the amount. */
+import { NativeSelect, NumberInput } from '@mantine/core';
 import { MEMORY_UNITS, type MemoryUnit } from './draft';
 
 interface Props {
@@ -13,25 +11,24 @@ interface Props {
 }
 
 export function MemoryInput({ description, memory, unit, error, onChange }: Props) {
-  const id = useId();
   return (
-    <Input.Wrapper id={id} label="Memory limit" description={description} error={error}>
-      <div className={classes.memory}>
-        <NumberInput
-          id={id}
-          aria-describedby={`${id}-description ${id}-error`}
-          value={memory}
-          error={Boolean(error)}
-          hideControls
-          onChange={(value) => onChange({ memory: value })}
-        />
+    <NumberInput
+      label="Memory limit"
+      description={description}
+      error={error}
+      value={memory}
+      hideControls
+      onChange={(value) => onChange({ memory: value })}
+      rightSectionWidth={84}
+      rightSection={
         <NativeSelect
+          variant="unstyled"
           aria-label="Memory unit"
           value={unit}
           onChange={(event) => onChange({ memory_unit: event.currentTarget.value as MemoryUnit })}
           data={Object.keys(MEMORY_UNITS)}
         />
-      </div>
-    </Input.Wrapper>
+      }
+    />
   );
 }

@@ -52,7 +52,7 @@ describe('toCurl', () => {
   it('never shows a password', () => {
     const text = toCurl({ ...EMPTY_DRAFT, name: 'demo', password: 'hush-hush' }, 'https://x:9443');
     expect(text).not.toContain('hush-hush');
-    expect(text).toContain('<database password>');
+    expect(text).toContain('<database-password>');
     expect(text).toContain('-u "<user>:<password>"');
     expect(text).toContain('https://x:9443/v1/bdbs');
   });

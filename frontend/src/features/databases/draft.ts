@@ -137,7 +137,7 @@ export function toRequest(draft: CreateDraft): CreateBdb {
 /** The same request for a terminal. Passwords are placeholders, always. */
 export function toCurl(draft: CreateDraft, origin: string): string {
   const body = toRequest(draft);
-  if (body.authentication_redis_pass) body.authentication_redis_pass = '<database password>';
+  if (body.authentication_redis_pass) body.authentication_redis_pass = '<database-password>';
   const json = JSON.stringify(body, null, 2).replaceAll("'", "'\\''");
   return [
     'curl -k -X POST -u "<user>:<password>" \\',
