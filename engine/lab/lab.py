@@ -140,8 +140,12 @@ class Proxy:
         return applied
 
     def metrics(self) -> dict[str, Any]:
-        """Those of the next second."""
-        return self.expect("metrics")
+        """Those of the next second; older ones may wait in the socket."""
+        now = time.time() * 1000
+        while True:
+            metrics = self.expect("metrics")
+            if metrics["at"] >= now:
+                return metrics
 
 
 def wait_for(condition: Any, what: str, seconds: float = 20) -> None:

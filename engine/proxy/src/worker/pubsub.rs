@@ -115,8 +115,19 @@ impl Worker {
         if matches!(command.handling, Handling::Subscribe | Handling::Unsubscribe) && !exclusive.monitors {
             return self.subscribe(id, client, command, args);
         }
-        if let Some(target) = exclusive.subscriptions.first().map(|one| one.target) {
-            self.say_subscription(id, client, target, args.raw);
+        let first = exclusive.subscriptions.first().map(|one| one.target);
+        match first.filter(|_| command.handling == Handling::Ping || exclusive.monitors) {
+            Some(target) => {
+                self.say_subscription(id, client, target, args.raw);
+            }
+            None => {
+                let text = format!(
+                    "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed \
+                     in this context",
+                    String::from_utf8_lossy(args.get(0).unwrap_or_default()).to_lowercase(),
+                );
+                client.reply(command.class, |out| encode::error(out, &text));
+            }
         }
         Flow::Next
     }

@@ -285,7 +285,10 @@ fn hello_options<'a>(args: &Args<'a>) -> Result<HelloOptions<'a>, String> {
                 at += 2;
             }
             _ => {
-                return Err(format!("ERR Syntax error in HELLO option '{}'", String::from_utf8_lossy(option)));
+                return Err(format!(
+                    "ERR Syntax error in HELLO option '{}'",
+                    String::from_utf8_lossy(option)
+                ));
             }
         }
     }

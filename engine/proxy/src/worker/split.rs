@@ -25,10 +25,15 @@ impl Worker {
     ) -> Flow {
         let step = if command.handling == Handling::Mset { 2 } else { 1 };
         let db = &self.dbs[client.db];
-        let whole = args.len() < 2 + step || !db.config.sharded || !(args.len() - 1).is_multiple_of(step);
+        let whole = args.len() < 2 + step || !db.config.sharded;
         if whole || db.config.mode == crate::control::Mode::OssCluster {
             // The engine words what is wrong with it, CROSSSLOT included.
             return self.forward(id, client, command, args);
+        }
+        if !(args.len() - 1).is_multiple_of(step) {
+            let text = format!("ERR wrong number of arguments for '{}' command", command.name);
+            client.reply(command.class, |out| encode::error(out, &text));
+            return Flow::Next;
         }
         // Parts are per slot: a shard in cluster mode takes no request with keys of two.
         let mut parts: Vec<Part> = Vec::new();

@@ -130,12 +130,12 @@ impl Worker {
             _ if !may_be_queued(command.handling, shards) => {
                 Some("ERR Command not allowed inside a transaction")
             }
-            (Some(key), Some(bound)) if db.topology.owner(key) != db.topology.owner(bound) => Some(CROSSSLOT),
             (Some(key), _) if !db.topology.is_ours(key) => {
                 transaction.broken = true;
                 self.elsewhere(client, command.class, key);
                 return;
             }
+            (Some(key), Some(bound)) if db.topology.owner(key) != db.topology.owner(bound) => Some(CROSSSLOT),
             _ => None,
         };
         if let Some(text) = wrong {

@@ -1,0 +1,69 @@
+//! Commands are executed as the user who sent them.
+
+use crate::lab::{Lab, SHARDS};
+
+fn on_all(lab: &Lab, command: &str) {
+    for port in SHARDS {
+        assert_eq!(lab.direct(port).ask(command), "+OK\r\n", "{command}");
+    }
+}
+
+#[test]
+fn each_user_has_its_own_rights() {
+    let mut lab = Lab::new();
+    let _proxy = lab.hidden();
+    on_all(&lab, "ACL SETUSER reader on >secret ~* +@read +@connection");
+    let (mut plain, mut reader) = (lab.client(), lab.client());
+    assert_eq!(plain.ask("SET a 1"), "+OK\r\n");
+    let wrong = "-WRONGPASS invalid username-password pair or user is disabled.\r\n";
+    assert_eq!(reader.ask("AUTH reader wrong"), wrong);
+    assert_eq!(reader.ask("SET a 2"), "+OK\r\n");
+    assert_eq!(reader.ask("AUTH reader secret"), "+OK\r\n");
+    assert_eq!(reader.ask("GET a"), "$1\r\n2\r\n");
+    assert!(
+        reader.ask("SET a 3").starts_with("-NOPERM User reader has no permissions to run the 'set' command")
+    );
+    assert_eq!(
+        reader.ask("ACL WHOAMI"),
+        "-NOPERM User reader has no permissions to run the 'acl|whoami' command\r\n"
+    );
+    assert_eq!(plain.ask("SET a 4"), "+OK\r\n");
+    assert_eq!(reader.ask("AUTH reader wrong"), wrong);
+    assert!(reader.ask("SET a 3").starts_with("-NOPERM"));
+    assert!(reader.ask("HELLO 3 AUTH reader secret SETNAME r").starts_with("%7\r\n"));
+    assert!(reader.ask("HELLO 3 AUTH reader no").starts_with("-WRONGPASS"));
+    assert_eq!(reader.ask("CLIENT GETNAME"), "$1\r\nr\r\n");
+    assert_eq!(reader.ask("MGET a none"), "*2\r\n$1\r\n4\r\n_\r\n");
+    assert_eq!(reader.ask("RESET"), "+RESET\r\n");
+    assert_eq!(reader.ask("SET a 5"), "+OK\r\n");
+    assert!(plain.ask("AUTH x").starts_with("-ERR AUTH <password> called without any password configured"));
+}
+
+#[test]
+fn nothing_without_the_password_of_the_database() {
+    let mut lab = Lab::new();
+    let proxy = lab.hidden();
+    on_all(&lab, "CONFIG SET requirepass secret");
+    drop(proxy);
+    let shards: Vec<_> = (0..3)
+        .map(|n| {
+            lab.shard(SHARDS[n], "primary", serde_json::json!([[n * 16384 / 3, (n + 1) * 16384 / 3 - 1]]))
+        })
+        .collect();
+    let _proxy = lab.proxy(&lab.database(&shards));
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    let (mut one, mut two) = (lab.client(), lab.client());
+    let noauth = "-NOAUTH Authentication required.\r\n";
+    for line in ["GET a", "PING", "MGET a b c", "MULTI", "SUBSCRIBE a", "DBSIZE", "CLIENT ID"] {
+        assert_eq!(one.ask(line), noauth, "{line}");
+    }
+    assert!(one.ask("HELLO 3").starts_with("-NOAUTH HELLO must be called"));
+    assert!(one.ask("AUTH wrong").starts_with("-WRONGPASS"));
+    assert_eq!(one.ask("GET a"), noauth);
+    assert_eq!(one.ask("AUTH secret"), "+OK\r\n");
+    assert_eq!(one.ask("SET a 1"), "+OK\r\n");
+    assert_eq!(one.ask("PING"), "+PONG\r\n");
+    assert_eq!(two.ask("GET a"), noauth);
+    assert_eq!(two.ask("AUTH default secret"), "+OK\r\n");
+    assert_eq!(two.ask("GET a"), "$1\r\n1\r\n");
+}

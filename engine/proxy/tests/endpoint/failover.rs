@@ -1,0 +1,92 @@
+//! A shard goes away: what waits, what is repeated, what is told.
+
+use crate::lab::{Lab, REPLICAS, SHARDS, wait};
+use serde_json::json;
+use std::time::{Duration, Instant};
+
+const LOST: &str =
+    "-ERR the connection to the shard was lost; the write may or may not have been executed\r\n";
+
+#[test]
+fn requests_wait_for_the_new_primary() {
+    let mut lab = Lab::new();
+    let shards = lab.cluster(true);
+    let mut proxy = lab.proxy(&lab.database(&shards));
+    let mut client = lab.client();
+    // "a" is on the last shard.
+    assert_eq!(client.ask("SET a 1"), "+OK\r\n");
+    lab.kill(SHARDS[2]);
+    let started = Instant::now();
+    client.send("SET a 2");
+    client.send("GET a");
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(lab.direct(REPLICAS[2]).ask("CLUSTER FAILOVER TAKEOVER"), "+OK\r\n");
+    wait("the promotion", || lab.direct(REPLICAS[2]).ask("INFO replication").contains("role:master"));
+    let mut promoted = lab.database(&shards);
+    promoted["version"] = json!(2);
+    promoted["shards"][2]["role"] = json!("replica");
+    promoted["shards"][5]["role"] = json!("primary");
+    promoted["shards"][5]["slots"] = promoted["shards"][2]["slots"].take();
+    promoted["shards"][2]["slots"] = json!([]);
+    proxy.apply(&promoted);
+    assert_eq!(client.reply(), "+OK\r\n");
+    assert_eq!(client.reply(), "$1\r\n2\r\n");
+    assert!(started.elapsed() < Duration::from_secs(2));
+}
+
+#[test]
+fn without_a_new_primary_the_wait_ends() {
+    let mut lab = Lab::new();
+    let shards = lab.cluster(false);
+    let mut database = lab.database(&shards);
+    database["failover_wait_ms"] = json!(400);
+    let _proxy = lab.proxy(&database);
+    let mut client = lab.client();
+    lab.kill(SHARDS[2]);
+    std::thread::sleep(Duration::from_millis(100));
+    let started = Instant::now();
+    assert!(client.ask("SET a 1").starts_with("-CLUSTERDOWN no primary of the shard can be reached"));
+    assert!(started.elapsed() > Duration::from_millis(350));
+    assert!(started.elapsed() < Duration::from_secs(3));
+    // The other shards never stopped.
+    assert_eq!(client.ask("SET b 1"), "+OK\r\n");
+}
+
+#[test]
+fn of_a_lost_write_nobody_knows_and_a_read_is_repeated() {
+    let mut lab = Lab::new();
+    let shards = lab.cluster(false);
+    let mut database = lab.database(&shards);
+    database["failover_wait_ms"] = json!(800);
+    let _proxy = lab.proxy(&database);
+    let (mut writer, mut reader) = (lab.client(), lab.client());
+    assert_eq!(writer.ask("SET a 1"), "+OK\r\n");
+    // The shard sleeps while both requests are on their way, and never wakes up.
+    let mut direct = lab.direct(SHARDS[2]);
+    direct.send("DEBUG SLEEP 5");
+    std::thread::sleep(Duration::from_millis(200));
+    writer.send("INCR a");
+    reader.send("GET a");
+    std::thread::sleep(Duration::from_millis(200));
+    lab.kill(SHARDS[2]);
+    assert_eq!(writer.reply(), LOST);
+    assert!(reader.reply().starts_with("-CLUSTERDOWN no primary"));
+    assert_eq!(writer.ask("SET b 1"), "+OK\r\n");
+}
+
+#[test]
+fn a_shard_that_comes_back_is_used_again() {
+    let mut lab = Lab::new();
+    lab.server(21000, &[]);
+    let mut database = lab.database(&[lab.shard(21000, "primary", json!([]))]);
+    database["sharded"] = json!(false);
+    let _proxy = lab.proxy(&database);
+    let mut client = lab.client();
+    assert_eq!(client.ask("SET a 1"), "+OK\r\n");
+    lab.kill(21000);
+    client.send("SET a 2");
+    std::thread::sleep(Duration::from_millis(100));
+    lab.server(21000, &[]);
+    assert_eq!(client.reply(), "+OK\r\n");
+    assert_eq!(client.ask("GET a"), "$1\r\n2\r\n");
+}

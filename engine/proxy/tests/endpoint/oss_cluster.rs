@@ -1,0 +1,83 @@
+//! Cluster clients: each endpoint looks like the node that owns the slots of its own primaries.
+
+use crate::lab::{Lab, Proxy, SHARDS};
+use serde_json::{Value, json};
+
+const PORTS: [u16; 2] = [12000, 12001];
+
+/// Two endpoints on one address: the first serves two shards, the second one.
+fn databases(lab: &Lab, shards: &[Value]) -> [Value; 2] {
+    let id = |n: usize| format!("{:040x}", 0xe0 + n);
+    [0, 1].map(|me| {
+        let mut database = lab.database(shards);
+        database["mode"] = json!("oss_cluster");
+        database["port"] = json!(PORTS[me]);
+        for (n, shard) in database["shards"].as_array_mut().unwrap().iter_mut().enumerate() {
+            let serves = usize::from(n == 2);
+            shard["proxy"] = json!(id(serves));
+            if serves == me {
+                shard["unix_socket"] = json!(lab.unix_socket(SHARDS[n]));
+            }
+        }
+        let proxies =
+            [0, 1].map(|n| json!({"id": id(n), "address": lab.ip, "port": PORTS[n], "local": n == me}));
+        database["proxies"] = json!(proxies);
+        database
+    })
+}
+
+#[test]
+fn each_endpoint_is_a_node() {
+    let mut lab = Lab::new();
+    let shards = lab.cluster(false);
+    let [first, second] = databases(&lab, &shards);
+    let mut one = Proxy::start(&lab.directory.join("one"));
+    let mut two = Proxy::start(&lab.directory.join("two"));
+    one.apply(&first);
+    two.apply(&second);
+    let (mut here, mut there) = (lab.direct(PORTS[0]), lab.direct(PORTS[1]));
+    // "a" is on the last shard, "b" on the first.
+    let slot = resp::slot::of_key(b"a");
+    assert_eq!(here.ask("SET a 1"), format!("-MOVED {slot} {}:{}\r\n", lab.ip, PORTS[1]));
+    assert_eq!(there.ask("SET a 1"), "+OK\r\n");
+    assert_eq!(here.ask("SET b 1"), "+OK\r\n");
+    assert!(there.ask("GET b").starts_with("-MOVED "));
+    assert_eq!(here.ask("DBSIZE"), ":1\r\n");
+    assert_eq!(here.ask("MGET b {b}c"), "*2\r\n$1\r\n1\r\n$-1\r\n");
+    assert_eq!(here.ask("MGET b foo"), "-CROSSSLOT Keys in request don't hash to the same slot\r\n");
+    assert_eq!(here.ask("READONLY"), "+OK\r\n");
+    let slots = here.ask("CLUSTER SLOTS");
+    assert!(slots.starts_with("*2\r\n*3\r\n:0\r\n:10921\r\n*4\r\n"), "{slots}");
+    assert_eq!(slots, there.ask("CLUSTER SLOTS"));
+    assert!(here.ask("CLUSTER INFO").contains("cluster_state:ok"));
+    assert!(
+        here.ask("CLUSTER NODES")
+            .contains(&format!("{}:12000@12000 myself,master - 0 0 1 connected 0-10921", lab.ip))
+    );
+    assert!(here.ask("CLUSTER SHARDS").starts_with("*2\r\n*4\r\n$5\r\nslots\r\n*2\r\n:0\r\n:10921\r\n"));
+    assert_eq!(here.ask("CLUSTER KEYSLOT a"), format!(":{slot}\r\n"));
+    here.ask("MULTI");
+    assert_eq!(here.ask("SET b 2"), "+QUEUED\r\n");
+    assert!(here.ask("SET a 2").starts_with("-MOVED "));
+    assert!(here.ask("EXEC").starts_with("-EXECABORT"));
+}
+
+#[test]
+fn a_cluster_client_finds_every_key() {
+    let mut lab = Lab::new();
+    let shards = lab.cluster(false);
+    let [first, second] = databases(&lab, &shards);
+    let mut one = Proxy::start(&lab.directory.join("one"));
+    let mut two = Proxy::start(&lab.directory.join("two"));
+    one.apply(&first);
+    two.apply(&second);
+    for n in 0..20 {
+        let output = std::process::Command::new("valkey-cli")
+            .args(["-c", "-h", &lab.ip, "-p", "12000", "SET", &format!("key:{n}"), "x"])
+            .output()
+            .unwrap();
+        assert_eq!(output.stdout, b"OK\n");
+    }
+    let count = |port| lab.direct(port).ask("DBSIZE")[1..].trim().parse::<u32>().unwrap();
+    assert_eq!(count(PORTS[0]) + count(PORTS[1]), 20);
+}

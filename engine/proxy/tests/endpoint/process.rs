@@ -1,0 +1,100 @@
+//! The process: metrics, threads, databases that come and go, draining.
+
+use crate::lab::{ENDPOINT, Lab};
+use serde_json::json;
+
+#[test]
+fn metrics_count_what_was_asked_and_answered() {
+    let mut lab = Lab::new();
+    let mut proxy = lab.hidden();
+    let mut client = lab.client();
+    for n in 0..30 {
+        client.ask(&format!("SET key:{n} x"));
+        client.ask(&format!("GET key:{n}"));
+        client.ask(&format!("GET key:{n}"));
+    }
+    client.ask("PING");
+    client.ask("MGET key:1 key:2 key:3");
+    client.ask("GET");
+    let metrics = proxy.metrics(|database| database["responses"]["read"] == 62);
+    let database = &metrics["databases"][0];
+    assert_eq!(database["requests"], json!({"read": 62, "write": 30, "other": 1}));
+    assert_eq!(database["requests"], database["responses"]);
+    assert_eq!(database["connections"], 1);
+    assert_eq!(database["errors"]["other"], 1);
+    let counted = |kind: &str| {
+        let buckets = database["latency"][kind].as_array().unwrap();
+        buckets.iter().map(|bucket| bucket[1].as_u64().unwrap()).sum::<u64>()
+    };
+    assert_eq!((counted("read"), counted("write"), counted("other")), (62, 30, 1));
+    assert!(metrics["cpu_seconds"].as_f64().unwrap() > 0.0);
+    assert!(metrics["rss_bytes"].as_u64().unwrap() < 25 << 20);
+}
+
+#[test]
+fn threads_change_under_the_clients() {
+    let mut lab = Lab::new();
+    let mut proxy = lab.hidden();
+    let mut clients: Vec<_> = (0..20).map(|_| lab.client()).collect();
+    let mut total = 0;
+    for threads in [3, 1, 4, 2, 1] {
+        for client in &mut clients {
+            client.ask("CLIENT SETNAME stays");
+            client.send("INCR n");
+        }
+        proxy.order(&json!({"type": "threads", "threads": threads}));
+        assert_eq!(proxy.expect("applied")["threads"], threads);
+        for client in &mut clients {
+            assert!(client.reply().starts_with(':'));
+            total += 1;
+        }
+    }
+    assert_eq!(clients[0].ask("GET n"), format!("$3\r\n{total}\r\n"));
+    assert_eq!(clients[0].ask("CLIENT GETNAME"), "$5\r\nstays\r\n");
+    let metrics = proxy.metrics(|database| database["requests"]["write"] == total);
+    assert_eq!(metrics["databases"][0]["connections"], 20);
+    assert_eq!(metrics["threads"], 1);
+}
+
+#[test]
+fn a_database_that_is_not_wanted_stops_listening() {
+    let mut lab = Lab::new();
+    let mut proxy = lab.hidden();
+    let mut client = lab.client();
+    assert_eq!(client.ask("PING"), "+PONG\r\n");
+    proxy.order(&json!({"type": "apply", "databases": []}));
+    proxy.expect("applied");
+    assert_eq!(client.try_reply(), None);
+    crate::lab::wait("the endpoint to close", || {
+        std::net::TcpStream::connect(lab.address(ENDPOINT)).is_err()
+    });
+}
+
+#[test]
+fn draining_finishes_what_is_under_way() {
+    let mut lab = Lab::new();
+    let mut proxy = lab.hidden();
+    let mut client = lab.client();
+    let mut direct = lab.direct(21002);
+    direct.send("DEBUG SLEEP 0.5");
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    client.send("SET a 1");
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    proxy.order(&json!({"type": "drain"}));
+    proxy.expect("draining");
+    assert_eq!(client.reply(), "+OK\r\n");
+    assert_eq!(client.try_reply(), None);
+    assert!(proxy.process.wait().unwrap().success());
+}
+
+#[test]
+fn nonsense_on_the_control_socket_is_answered() {
+    let lab = Lab::new();
+    let mut proxy = crate::lab::Proxy::start(&lab.directory.join("control"));
+    proxy.order(&json!({"type": "dance"}));
+    assert!(proxy.expect("error")["message"].as_str().unwrap().contains("dance"));
+    proxy.order(&json!({"type": "apply", "databases": [
+        {"uid": 7, "address": "203.0.113.1", "port": 12000, "mode": "hidden", "shards": []}
+    ]}));
+    assert_eq!(proxy.expect("applied")["failures"][0]["uid"], 7);
+}

@@ -1,0 +1,91 @@
+//! Subscriptions and MONITOR.
+
+use crate::lab::Lab;
+
+fn message(parts: &[&str]) -> String {
+    let mut out = format!("*{}\r\n", parts.len());
+    for part in parts {
+        match part.parse::<u8>() {
+            Ok(n) => out += &format!(":{n}\r\n"),
+            Err(_) => out += &format!("${}\r\n{part}\r\n", part.len()),
+        }
+    }
+    out
+}
+
+#[test]
+fn messages_of_all_kinds_of_channels() {
+    let mut lab = Lab::new();
+    let _proxy = lab.hidden();
+    let (mut one, mut two) = (lab.client(), lab.client());
+    one.send("SUBSCRIBE a b");
+    assert_eq!(one.reply(), message(&["subscribe", "a", "1"]));
+    assert_eq!(one.reply(), message(&["subscribe", "b", "2"]));
+    assert_eq!(one.ask("PSUBSCRIBE p*"), message(&["psubscribe", "p*", "3"]));
+    assert_eq!(two.ask("PUBLISH a hello"), ":1\r\n");
+    assert_eq!(one.reply(), message(&["message", "a", "hello"]));
+    two.ask("PUBLISH pq there");
+    assert_eq!(one.reply(), message(&["pmessage", "p*", "pq", "there"]));
+    assert_eq!(one.ask("PING"), "*2\r\n$4\r\npong\r\n$0\r\n\r\n");
+    assert!(one.ask("GET x").starts_with("-ERR Can't execute 'get'"));
+    assert!(two.ask("PUBSUB NUMSUB a").contains(":1\r\n"));
+    assert_eq!(one.ask("UNSUBSCRIBE a"), message(&["unsubscribe", "a", "2"]));
+    // The last ones, with an ordinary command right behind.
+    one.send("UNSUBSCRIBE");
+    one.send("PUNSUBSCRIBE");
+    one.send("SET x 1");
+    assert_eq!(one.reply(), message(&["unsubscribe", "b", "1"]));
+    assert_eq!(one.reply(), message(&["punsubscribe", "p*", "0"]));
+    assert_eq!(one.reply(), "+OK\r\n");
+    assert_eq!(one.ask("GET x"), "$1\r\n1\r\n");
+    assert_eq!(two.ask("PUBLISH a hello"), ":0\r\n");
+}
+
+#[test]
+fn sharded_channels_of_several_shards() {
+    let mut lab = Lab::new();
+    let _proxy = lab.hidden();
+    let (mut one, mut two) = (lab.client(), lab.client());
+    for channel in ["a", "b", "c"] {
+        assert!(one.ask(&format!("SSUBSCRIBE {channel}")).contains("ssubscribe"));
+        assert_eq!(two.ask(&format!("SPUBLISH {channel} hi")), ":1\r\n");
+        assert_eq!(one.reply(), message(&["smessage", channel, "hi"]));
+    }
+}
+
+#[test]
+fn a_resp3_client_may_do_both() {
+    let mut lab = Lab::new();
+    let _proxy = lab.hidden();
+    let (mut one, mut two) = (lab.client(), lab.client());
+    one.ask("HELLO 3");
+    assert_eq!(one.ask("SUBSCRIBE a"), ">3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n");
+    for n in 0..10 {
+        assert_eq!(one.ask(&format!("SET key:{n} 1")), "+OK\r\n");
+    }
+    two.ask("PUBLISH a x");
+    assert_eq!(one.reply(), ">3\r\n$7\r\nmessage\r\n$1\r\na\r\n$1\r\nx\r\n");
+    assert_eq!(one.ask("UNSUBSCRIBE a"), ">3\r\n$11\r\nunsubscribe\r\n$1\r\na\r\n:0\r\n");
+    assert_eq!(one.ask("GET key:1"), "$1\r\n1\r\n");
+}
+
+#[test]
+fn monitor_shows_all_shards() {
+    let mut lab = Lab::new();
+    let _proxy = lab.hidden();
+    let (mut one, mut two) = (lab.client(), lab.client());
+    assert_eq!(one.ask("MONITOR"), "+OK\r\n");
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    for key in ["a", "b", "c"] {
+        two.ask(&format!("SET {key} 1"));
+    }
+    let mut seen = Vec::new();
+    while seen.len() < 3 {
+        let line = one.reply();
+        if line.contains("\"SET\"") {
+            seen.push(line);
+        }
+    }
+    drop(one);
+    assert_eq!(two.ask("GET a"), "$1\r\n1\r\n");
+}

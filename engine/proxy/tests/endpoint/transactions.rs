@@ -1,0 +1,132 @@
+//! MULTI, WATCH and blocking commands: on a connection of the client's own, so nobody else ever notices.
+
+use crate::lab::Lab;
+use std::time::Duration;
+
+#[test]
+fn a_transaction_never_leaks_into_other_clients() {
+    let mut lab = Lab::new();
+    let _proxy = lab.hidden();
+    let (mut one, mut two) = (lab.client(), lab.client());
+    assert_eq!(one.ask("MULTI"), "+OK\r\n");
+    assert_eq!(one.ask("SET a 1"), "+QUEUED\r\n");
+    assert_eq!(one.ask("INCR {a}n"), "+QUEUED\r\n");
+    for n in 0..50 {
+        assert_eq!(two.ask(&format!("SET key:{n} x")), "+OK\r\n");
+        assert_eq!(two.ask(&format!("SET {{a}}:{n} x")), "+OK\r\n");
+    }
+    assert_eq!(two.ask("GET a"), "$-1\r\n");
+    assert_eq!(two.ask("EXEC"), "-ERR EXEC without MULTI\r\n");
+    // A client that leaves in the middle takes its transaction with it.
+    let mut three = lab.client();
+    three.ask("MULTI");
+    assert_eq!(three.ask("SET a 3"), "+QUEUED\r\n");
+    drop(three);
+    std::thread::sleep(Duration::from_millis(50));
+    assert_eq!(two.ask("SET {a}2 1"), "+OK\r\n");
+    assert_eq!(one.ask("EXEC"), "*2\r\n+OK\r\n:1\r\n");
+    assert_eq!(two.ask("GET a"), "$1\r\n1\r\n");
+    assert_eq!(one.ask("GET a"), "$1\r\n1\r\n");
+}
+
+#[test]
+fn transactions_behave_as_in_the_engine() {
+    let mut lab = Lab::new();
+    let _proxy = lab.hidden();
+    let mut client = lab.client();
+    let aborted = "-EXECABORT Transaction discarded because of previous errors.\r\n";
+    // Pipelined, between ordinary commands.
+    for line in ["SET n 1", "MULTI", "PING", "INCR n", "EXEC", "INCR n", "GET n"] {
+        client.send(line);
+    }
+    for reply in
+        ["+OK\r\n", "+OK\r\n", "+QUEUED\r\n", "+QUEUED\r\n", "*2\r\n+PONG\r\n:2\r\n", ":3\r\n", "$1\r\n3\r\n"]
+    {
+        assert_eq!(client.reply(), reply);
+    }
+    client.ask("MULTI");
+    assert_eq!(client.ask("EXEC"), "*0\r\n");
+    client.ask("MULTI");
+    assert_eq!(client.ask("MULTI"), "-ERR MULTI calls can not be nested\r\n");
+    assert_eq!(client.ask("WATCH a"), "-ERR WATCH inside MULTI is not allowed\r\n");
+    assert_eq!(client.ask("DISCARD"), "+OK\r\n");
+    client.ask("MULTI");
+    client.ask("SET n 5");
+    assert_eq!(client.ask("DISCARD"), "+OK\r\n");
+    assert_eq!(client.ask("GET n"), "$1\r\n3\r\n");
+    client.ask("MULTI");
+    assert!(client.ask("NOSUCH").starts_with("-ERR unknown command"));
+    assert_eq!(client.ask("EXEC"), aborted);
+    client.ask("MULTI");
+    assert_eq!(client.ask("SET a 1"), "+QUEUED\r\n");
+    // "b" is on another shard than "a".
+    assert_eq!(client.ask("SET b 1"), "-CROSSSLOT Keys in request don't hash to the same slot\r\n");
+    assert_eq!(client.ask("EXEC"), aborted);
+    assert_eq!(client.ask("MGET a b"), "*2\r\n$-1\r\n$-1\r\n");
+    assert_eq!(client.ask("DISCARD"), "-ERR DISCARD without MULTI\r\n");
+}
+
+#[test]
+fn watch_sees_what_others_write() {
+    let mut lab = Lab::new();
+    let _proxy = lab.hidden();
+    let (mut one, mut two) = (lab.client(), lab.client());
+    assert_eq!(one.ask("WATCH a"), "+OK\r\n");
+    two.ask("SET a other");
+    one.ask("MULTI");
+    one.ask("SET a mine");
+    assert_eq!(one.ask("EXEC"), "*-1\r\n");
+    assert_eq!(one.ask("GET a"), "$5\r\nother\r\n");
+    one.ask("WATCH a");
+    assert_eq!(one.ask("GET a"), "$5\r\nother\r\n");
+    one.ask("UNWATCH");
+    two.ask("SET a again");
+    one.ask("MULTI");
+    one.ask("SET a mine");
+    assert_eq!(one.ask("EXEC"), "*1\r\n+OK\r\n");
+}
+
+#[test]
+fn who_blocks_blocks_nobody_else() {
+    let mut lab = Lab::new();
+    let _proxy = lab.hidden();
+    let (mut one, mut two) = (lab.client(), lab.client());
+    one.send("BLPOP list 10");
+    one.send("SET after 1");
+    assert!(one.is_quiet());
+    for n in 0..20 {
+        assert_eq!(two.ask(&format!("SET key:{n} x")), "+OK\r\n");
+    }
+    assert_eq!(two.ask("GET after"), "$-1\r\n");
+    two.ask("RPUSH list v");
+    assert_eq!(one.reply(), "*2\r\n$4\r\nlist\r\n$1\r\nv\r\n");
+    assert_eq!(one.reply(), "+OK\r\n");
+    // A client that leaves takes nothing.
+    one.send("BLPOP list 0");
+    assert!(one.is_quiet());
+    drop(one);
+    std::thread::sleep(Duration::from_millis(100));
+    two.ask("RPUSH list w");
+    assert_eq!(two.ask("LLEN list"), ":1\r\n");
+    two.ask("XADD stream 1-0 f v");
+    assert!(two.ask("XREAD BLOCK 10 STREAMS stream 0").starts_with("*1\r\n"));
+    assert_eq!(two.ask("WAIT 0 10"), ":0\r\n");
+}
+
+#[test]
+fn tracking_tells_who_reads_what_changes() {
+    let mut lab = Lab::new();
+    let _proxy = lab.hidden();
+    let (mut one, mut two) = (lab.client(), lab.client());
+    one.ask("HELLO 3");
+    assert_eq!(one.ask("CLIENT TRACKING ON"), "+OK\r\n");
+    for key in ["a", "b", "c"] {
+        assert_eq!(one.ask(&format!("GET {key}")), "_\r\n");
+        two.ask(&format!("SET {key} 1"));
+        assert_eq!(one.reply(), format!(">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\n{key}\r\n"));
+    }
+    assert_eq!(one.ask("CLIENT TRACKING OFF"), "+OK\r\n");
+    assert_eq!(one.ask("GET a"), "$1\r\n1\r\n");
+    two.ask("SET a 2");
+    assert!(one.is_quiet());
+}
