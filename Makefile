@@ -92,6 +92,8 @@ lint-page: tools
 	@echo "== Page: format, lint, types"
 	@npm run lint --silent --workspace frontend
 	@npm run typecheck --silent --workspace frontend
+	@npm run lint --silent --workspace e2e
+	@npm run typecheck --silent --workspace e2e
 
 .PHONY: check-openapi
 check-openapi: tools

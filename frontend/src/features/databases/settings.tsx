@@ -24,7 +24,7 @@ export function settingGroups(bdb: Bdb): SettingGroup[] {
         ['Name', bdb.name],
         ['ID', bdb.uid],
         ['Endpoint', endpoint ? `${endpoint.host}:${endpoint.port}` : ''],
-        ['Version', bdb.version || bdb.redis_version],
+        ['Redis compatibility', bdb.version || bdb.redis_version],
         ['Tags', (bdb.tags ?? []).map(({ key, value }) => `${key}: ${value}`).join(', ')],
         ['Created', <Stamp key="created" time={bdb.created_time} />],
         ['Last changed', <Stamp key="changed" time={bdb.last_changed_time} />],
