@@ -102,6 +102,7 @@ class Supervisor:
             self.shards[record.spec.uid] = shard
             process = alive.get(directory.resolve())
             if process is not None:
+                _thaw(process)
                 living.append(self._settle(shard, process))
             elif record.parked or not (directory / render.LOG).exists():
                 parked.append(shard)
@@ -314,6 +315,15 @@ def _send(shard: Shard, sig: signal.Signals) -> None:
             os.kill(shard.process.pid, sig)
     except (psutil.NoSuchProcess, ProcessLookupError):
         pass
+
+
+def _thaw(process: psutil.Process) -> None:
+    """Let go on what a drill had stopped: the agent that would have ended the drill is no more."""
+    try:
+        if process.status() == psutil.STATUS_STOPPED:
+            process.resume()
+    except psutil.Error:
+        pass  # it ended, or is not ours
 
 
 async def _gone(shard: Shard) -> None:
