@@ -46,6 +46,7 @@ class ResyncCollector:
 
     async def run(self) -> None:
         """Until cancelled."""
+        await self._end_forgotten()
         with self._bus.listen("change") as changes:
             try:
                 while True:
@@ -54,6 +55,17 @@ class ResyncCollector:
             finally:
                 for task in self._tasks.values():
                     task.cancel()
+
+    async def _end_forgotten(self) -> None:
+        """End the spans of replicas that came in sync, or went away, while no console was looking."""
+        async with self._store.begin() as session:
+            behind = {
+                row.uid for row in await shards.every(session) if row.observed_link in ("link_down", "in_progress")
+            }
+            for event in await events.open_spans(session, "resync"):
+                if event.shard_uid not in behind:
+                    event.ended_at = datetime.now(UTC)
+                    event.details = {**event.details, "open": False, "outcome": "unknown"}
 
     async def _sweep(self) -> None:
         async with self._store.read() as session:
@@ -138,8 +150,12 @@ class ResyncCollector:
                     },
                 )
                 await session.flush()
-            started = event.time.timestamp()
-            return _Tracked(replica, primary, event.uid, started, phases=list(event.details.get("phases", [])))
+            tracked = _Tracked(replica, primary, event.uid, event.time.timestamp())
+            tracked.phases = [dict(phase) for phase in event.details.get("phases", [])]
+            if tracked.phases:  # begun by an earlier run of this console
+                details = event.details
+                tracked.progress = Progress(details["phase"], details["percent"], details["bytes"])
+            return tracked
 
     async def _tell(self, tracked: _Tracked, *, ended: str = "") -> None:
         progress = tracked.progress or Progress("waiting", 0.0, 0)

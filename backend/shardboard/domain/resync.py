@@ -49,11 +49,12 @@ def look(replica: Mapping[str, str], primary: Mapping[str, str]) -> Progress:
 
 
 def follow(before: Progress | None, now: Progress) -> Progress:
-    """`now`, but never behind `before`: counters are updated once a second and sometimes start again."""
-    if before is None or now.percent >= before.percent:
+    """`now`, but in nothing behind `before`: counters are updated once a second and sometimes start again."""
+    if before is None:
         return now
     phase = max((before.phase, now.phase), key=PHASES.index)
-    return Progress(phase, before.percent, max(before.transferred, now.transferred), now.eta_seconds)
+    transferred = max(before.transferred, now.transferred)
+    return Progress(phase, max(before.percent, now.percent), transferred, now.eta_seconds)
 
 
 def remaining(percent: float, seconds: float) -> float | None:

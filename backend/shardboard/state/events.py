@@ -77,6 +77,12 @@ async def open_span(
     return event if event is not None and event.details.get("open") else None
 
 
+async def open_spans(session: AsyncSession, type_: str) -> Sequence[Event]:
+    """All events of this type that have begun and not ended."""
+    query = select(Event).where(Event.type == type_, Event.ended_at.is_(None), Event.details["open"].as_boolean())
+    return (await session.execute(query)).scalars().all()
+
+
 async def touching(
     session: AsyncSession,
     types: Sequence[str],
