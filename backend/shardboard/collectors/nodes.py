@@ -36,6 +36,8 @@ class NodeCollector:
         self._followers: dict[int, asyncio.Task[None]] = {}
         self._known: dict[int, Observed] = {}
         self._members: Mapping[int, object] = {}
+        self._down: set[int] = set()
+        """Nodes of which the store says that they are down."""
 
     async def run(self) -> None:
         """Follow all nodes until cancelled."""
@@ -55,6 +57,7 @@ class NodeCollector:
             known_shards = await shards.every(session)
         self._members = members(known_shards)
         self._live.set_members(members(known_shards))
+        self._down = {node.uid for node in known_nodes if node.health == "down"}
         for shard in known_shards:
             self._known[shard.uid] = observations.recorded(shard)
         for uid in self._known.keys() - self._members.keys():
@@ -84,8 +87,10 @@ class NodeCollector:
                     if not connected:
                         connected = True
                         self._live.connect(node.uid)
-                    if count % FACTS_EVERY == 0:
+                    # A silence may be too short to break the stream and long enough for the node to be found down.
+                    if count % FACTS_EVERY == 0 or node.uid in self._down:
                         await self._note_seen(node)
+                        self._down.discard(node.uid)
                     count += 1
                     await self._note_shards(sample)
                 reason = "its agent ended the stream of samples"

@@ -68,7 +68,7 @@ class NodeWatch:
                 return
             verdict = health.judge(await self._testimonies(others, targets))
             agreed = agreed + 1 if verdict == "silent" else 0
-            if agreed >= rounds:
+            if agreed >= rounds and self._pulses.silence(suspect.uid) > suspect_after:  # asking took time, too
                 witnesses = [node.uid for node in others]
                 log.warning("node %s is down: none of its %s shards answers", suspect.uid, len(targets))
                 async with self._store.begin() as session:
