@@ -119,7 +119,8 @@ def _tell(session: AsyncSession, bdb: Bdb, shard: Shard, observed: Observed) -> 
     name = f"Shard redis:{shard.uid} of {bdb.name} on node {shard.node_uid}"
     if observed.status == "down" and shard.observed_status != "down":
         kind = "primary" if shard.current_role == "master" else "replica"
-        told = f"{name} ({kind}) went down: {observed.detail}. It is not restarted by itself."
+        told = f"{name} ({kind}) went down: {observed.detail}."
+        told += "" if bdb.replication else " It has no replica, so it is not restarted by itself."
         record(session, "shard_down", told, severity="ERROR", **where)  # type: ignore[arg-type]
     elif observed.status in ("ok", "loading") and shard.observed_status == "down":
         record(session, "shard_up", f"{name} came up.", **where)  # type: ignore[arg-type]
