@@ -152,6 +152,8 @@ class Drill(Message):
     """A fault to rehearse. `reboot` kills all shards, `freeze` stops them for a while, and in both the agent is silent;
     `kill_shard` and `freeze_shard` do it to one shard and leave the agent alone."""
 
+    id: str
+    """An order that was heard before is not carried out again."""
     kind: Literal["reboot", "freeze", "kill_shard", "freeze_shard"]
     seconds: float = Field(ge=1, le=120)
     uid: int | None = None

@@ -23,11 +23,15 @@ class Drills:
         self._sampler = sampler
         self._running = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._heard: set[str] = set()
         self.away: Literal["", "refusing", "silent"] = ""
         """While the node is to seem gone: `refusing` as after a crash, or `silent` as when frozen."""
         self.over = asyncio.Event()
 
     def begin(self, drill: Drill) -> None:
+        if drill.id in self._heard:
+            return
+        self._heard.add(drill.id)
         task = asyncio.create_task(self._run(drill))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

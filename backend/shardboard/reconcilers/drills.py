@@ -16,7 +16,8 @@ NAME = "SMDrill"
 
 
 class DrillStepper:
-    """The steps of the action tell whether the agent has been told, so that a killed console does not tell it twice."""
+    """The steps of the action tell whether the agent has been told. A console that is killed in between tells it again;
+    the agent knows the order by its id."""
 
     def __init__(self, store: Store, agents: Agents) -> None:
         self._store = store
@@ -32,9 +33,8 @@ class DrillStepper:
         if node is None:
             return Outcome(failed="The node does not exist any more.")
         params = action.params
-        await self._agents.drill(
-            reference(node), Drill(kind=params["kind"], seconds=params["seconds"], uid=params["shard_uid"])
-        )
+        order = Drill(id=action.uid, kind=params["kind"], seconds=params["seconds"], uid=params["shard_uid"])
+        await self._agents.drill(reference(node), order)
         return Outcome(steps=[{"name": action.description, "status": "running"}])
 
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:

@@ -41,7 +41,10 @@ async def order(
         raise NotAcceptable(
             "node_not_connected", f"The agent of node {node_uid} does not answer; nothing can be drilled."
         )
-    if kind.endswith("_shard"):
+    if not kind.endswith("_shard"):
+        if shard_uid is not None:
+            raise BadRequest("bad_request", f"A drill of kind {kind} is of the whole node.", field="shard_uid")
+    else:
         shard = await shards.by_uid(session, shard_uid) if shard_uid is not None else None
         if shard is None or shard.node_uid != node_uid:
             raise NotFound("shard_not_exist", f"There is no such shard on node {node_uid}.")
