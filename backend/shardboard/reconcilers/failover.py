@@ -24,6 +24,7 @@ from shardboard.driver.ports import Agents, CommandResult
 from shardboard.reconcilers import load
 from shardboard.reconcilers.loop import Outcome
 from shardboard.state import actions, bdbs, shards
+from shardboard.state import cluster as clusters
 from shardboard.state.actions import Action
 from shardboard.state.events import record
 from shardboard.state.shards import Shard
@@ -58,6 +59,7 @@ class FailoverLoop:
             if not any(promotable(rows) for rows in (await _by_bdb(session)).values()):
                 return
         async with self._store.begin() as session:
+            await clusters.load_for_update(session)  # another console on this store may have the same idea
             for bdb_uid, rows in (await _by_bdb(session)).items():
                 bdb = await bdbs.by_uid(session, bdb_uid)
                 found = promotable(rows)
@@ -76,7 +78,11 @@ class FailoverLoop:
 
 
 class Failover:
-    """All broken pairs of one database at once. Computed anew at every step, so that it may be killed at any line."""
+    """All broken pairs of one database at once. Computed anew at every step, so that it may be killed at any line.
+
+    Who takes over, and how many bytes it is behind, is remembered before the order goes out: a promoted replica writes on,
+    and then nobody can tell any more.
+    """
 
     def __init__(self, store: Store, agents: Agents, last_offset: LastOffset) -> None:
         self._store = store
@@ -88,27 +94,38 @@ class Failover:
         if database is None:
             return Outcome(failed="The database does not exist any more.")
         async with self._store.read() as session:
-            broken = promotable(await shards.of_bdb(session, action.object_uid))
-        if not broken:
-            return Outcome(finished=True, facts={"promoted": []})
-        references = {shard.uid: shard for shard in database.shards}
-        chosen = await self._choose(broken, references)
-        if not chosen:
-            return Outcome(unreachable="no replica answers", again_in=0.2)
+            rows = await shards.of_bdb(session, action.object_uid)
+        broken = promotable(rows)
         method = failover.method(
             cluster=database.engine.cluster,
             primaries=len({shard.pair for shard in database.shards}),
-            lost=len(broken),
+            lost=len(failover.broken_pairs(_members(rows))),  # those that nobody can take over do not vote, either
         )
-        argv = ("REPLICAOF", "NO", "ONE") if method == "REPLICAOF" else ("CLUSTER", "FAILOVER", method)
+        references = {shard.uid: shard for shard in database.shards}
+        known: list[dict[str, Any]] = action.params.get("chosen", [])
+        leading = {row.uid for row in rows if row.current_role == "master" and row.observed_status != "down"}
+        done = [each for each in known if each["heir"] in leading]
+        chosen = [{**each, "method": method} for each in await self._plan(broken, known, references)]
+        if [*done, *chosen] != known:
+            return Outcome(remember={"chosen": [*done, *chosen]}, again_in=0)
+        if broken and not chosen:
+            return Outcome(unreachable="no replica answers", again_in=0.2)
         heirs = [references[each["heir"]] for each in chosen]
+        argv = ("REPLICAOF", "NO", "ONE") if method == "REPLICAOF" else ("CLUSTER", "FAILOVER", method)
         await cluster.command(self._agents, heirs, *argv)
-        promoted = await self._await_promotion(heirs)
-        done = [{**each, "method": method} for each in chosen if each["heir"] in promoted]
-        if len(done) < len(broken):
+        if len(await self._await_promotion(heirs)) < len(broken):
             steps = [{"name": f"Promote {len(broken)} replicas ({method})", "status": "running"}]
-            return Outcome(steps=steps, again_in=0.1, facts={"promoted": done})
-        return Outcome(finished=True, facts={"promoted": done})
+            return Outcome(steps=steps, again_in=0.1)
+        return Outcome(finished=True, facts={"promoted": [*done, *chosen]})
+
+    async def _plan(
+        self, broken: Sequence[Broken], known: Sequence[dict[str, Any]], references: dict[int, ShardRef]
+    ) -> list[dict[str, Any]]:
+        """For each broken pair what was chosen before, as long as it can still be promoted, or else a new choice."""
+        candidates = {uid for pair in broken for uid in pair.candidates}
+        kept = [each for each in known if each["heir"] in candidates]
+        settled = {each["pair"] for each in kept}
+        return [*kept, *await self._choose([pair for pair in broken if pair.pair not in settled], references)]
 
     async def _choose(self, broken: Sequence[Broken], references: dict[int, ShardRef]) -> list[dict[str, Any]]:
         """For each pair the replica that has received most, and by how much it was behind what its primary last told."""
@@ -128,12 +145,15 @@ class Failover:
     async def _await_promotion(self, heirs: Sequence[ShardRef]) -> set[int]:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + VOTE_SECONDS
-        promoted: set[int] = set()
+        promoted = await self._promoted(heirs)
         while len(promoted) < len(heirs) and loop.time() < deadline:
-            replies = await cluster.command(self._agents, heirs, "INFO", "replication")
-            promoted = {uid for uid, result in replies.items() if result.ok and "role:master" in result.reply}
             await asyncio.sleep(0.01)
+            promoted = await self._promoted(heirs)
         return promoted
+
+    async def _promoted(self, heirs: Sequence[ShardRef]) -> set[int]:
+        replies = await cluster.command(self._agents, heirs, "INFO", "replication")
+        return {uid for uid, result in replies.items() if result.ok and "role:master" in result.reply}
 
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
         bdb = await bdbs.by_uid(session, action.object_uid)
@@ -185,15 +205,22 @@ class Handover(Failover):
         async with self._store.read() as session:
             rows = await shards.of_bdb(session, action.object_uid)
         references = {shard.uid: shard for shard in database.shards}
-        leaving = [row for row in rows if row.uid in action.params["shards"] and row.current_role == "master"]
-        pairs = [Broken(row.pair, row.uid, _replicas(rows, row.pair)) for row in leaving]
-        chosen = await self._choose(pairs, references)
-        if len(chosen) < len(pairs):
-            return Outcome(unreachable="a replica does not answer", again_in=0.2)
         force = action.params["force"]
+        if "chosen" not in action.params:
+            leaving = [row for row in rows if row.uid in action.params["shards"] and row.current_role == "master"]
+            pairs = [Broken(row.pair, row.uid, _replicas(rows, row.pair)) for row in leaving]
+            fresh = await self._choose(pairs, references)
+            if len(fresh) < len(pairs):
+                return Outcome(unreachable="a replica does not answer", again_in=0.2)
+            method = "FORCE" if force else "graceful"
+            return Outcome(remember={"chosen": [{**each, "method": method} for each in fresh]}, again_in=0)
+        chosen = action.params["chosen"]
+        heirs = [references[each["heir"]] for each in chosen]
+        promoted = await self._promoted(heirs)
         refused = [
             result.reply
             for each in chosen
+            if each["heir"] not in promoted
             for result in (
                 await self._order(references[each["heir"]], references[each["lost"]], database.engine, force)
             ).values()
@@ -201,11 +228,9 @@ class Handover(Failover):
         ]
         if refused:
             return Outcome(unreachable=f"the engine refused: {refused[0]}", again_in=0.5)
-        promoted = await self._await_promotion([references[each["heir"]] for each in chosen])
-        if len(promoted) < len(chosen):
+        if len(await self._await_promotion(heirs)) < len(chosen):
             return Outcome(steps=[{"name": action.description, "status": "running"}], again_in=0.2)
-        method = "FORCE" if force else "graceful"
-        return Outcome(finished=True, facts={"promoted": [{**each, "method": method} for each in chosen]})
+        return Outcome(finished=True, facts={"promoted": chosen})
 
     async def _order(self, heir: ShardRef, old: ShardRef, engine: Engine, force: bool) -> dict[int, CommandResult]:
         if engine.cluster:
@@ -222,8 +247,11 @@ def _replicas(rows: Sequence[Shard], pair: int) -> tuple[int, ...]:
 
 def promotable(rows: Sequence[Shard]) -> list[Broken]:
     """Broken pairs that have somebody to take over."""
-    members = [Member(row.uid, row.pair, row.current_role, row.observed_status) for row in rows]
-    return [pair for pair in failover.broken_pairs(members) if pair.candidates]
+    return [pair for pair in failover.broken_pairs(_members(rows)) if pair.candidates]
+
+
+def _members(rows: Sequence[Shard]) -> list[Member]:
+    return [Member(row.uid, row.pair, row.current_role, row.observed_status) for row in rows]
 
 
 async def _by_bdb(session: AsyncSession) -> dict[int, list[Shard]]:

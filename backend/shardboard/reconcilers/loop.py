@@ -45,6 +45,8 @@ class Outcome:
     """A machine did not answer; the action fails when that lasts longer than PATIENCE."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     """Handed to `finish`."""
+    remember: Mapping[str, Any] = field(default_factory=dict)
+    """Kept in the action's `params`, for what a later step cannot find out any more."""
 
 
 class Stepper(Protocol):
@@ -152,6 +154,8 @@ class ActionLoop:
                     action.progress = max(action.progress, round(outcome.progress, 1))
                 if outcome.steps is not None and outcome.steps != action.steps:
                     action.steps = outcome.steps
+                if outcome.remember:
+                    action.params = {**action.params, **outcome.remember}
                 return True
             if stepper is not None and outcome.finished:
                 await stepper.finish(session, action, outcome)
