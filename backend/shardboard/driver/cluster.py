@@ -130,8 +130,12 @@ async def start_replicas(
     newcomers: Sequence[ShardRef],
     known: Mapping[str, Place],
 ) -> dict[int, str]:
-    """Start `newcomers` as replicas of their pairs' present primaries. Reasons by uid of those that did not start."""
-    heads = {shard.pair: shard for shard in primaries}
+    """Start `newcomers` as replicas of their pairs' present primaries. Reasons by uid of those that did not start.
+
+    Every newcomer's pair must have one of `primaries`; of a pair that has none, the engine is told what was wanted.
+    """
+    wanted = {shard.pair: shard for shard in shards if shard.role == "master"}
+    heads = wanted | {shard.pair: shard for shard in primaries}
     now = [replace(shard, role="master" if heads[shard.pair].uid == shard.uid else "slave") for shard in shards]
     peers = [
         peer.model_copy(update={"epoch": known[heads[shard.pair].engine_id].epoch}) if known else peer

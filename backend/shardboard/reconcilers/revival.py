@@ -4,6 +4,7 @@ A shard without a living primary in its pair is left alone; starting it would ma
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -16,6 +17,7 @@ from shardboard.driver.ports import Agents
 from shardboard.reconcilers import load
 from shardboard.reconcilers.loop import Outcome
 from shardboard.state import actions, bdbs, nodes, shards
+from shardboard.state import cluster as clusters
 from shardboard.state.actions import Action
 from shardboard.state.events import record
 from shardboard.state.shards import Shard
@@ -23,6 +25,7 @@ from shardboard.state.shards import Shard
 NAME = "SMReviveReplicas"
 LOOK_AGAIN = 5.0
 DEADLINE = timedelta(minutes=30)
+RETRY_AFTER = timedelta(seconds=30)
 
 
 class RevivalLoop:
@@ -44,9 +47,11 @@ class RevivalLoop:
             if not await _orders(session):
                 return
         async with self._store.begin() as session:
+            await clusters.load_for_update(session)  # another console on this store may have the same idea
             for bdb_uid, dead in (await _orders(session)).items():
                 bdb = await bdbs.by_uid(session, bdb_uid)
-                if bdb is None or bdb.status != "active" or await actions.open_of_bdb(session, bdb_uid):
+                earlier = await actions.of_bdb(session, bdb_uid)
+                if bdb is None or bdb.status != "active" or any(map(_in_the_way, earlier)):
                     continue
                 actions.start(
                     session,
@@ -70,10 +75,15 @@ class Revive:
         database = await load.database(self._store, action.object_uid)
         if database is None:
             return Outcome(failed="The database does not exist any more.")
-        wanted = [shard for shard in database.shards if shard.uid in action.params["shards"]]
+        # Whatever they were before: what comes back is a replica, and is looked at as one.
+        chosen = set(action.params["shards"]) - {shard.uid for shard in database.primaries}
+        wanted = [replace(shard, role="slave") for shard in database.shards if shard.uid in chosen]
         seen = await cluster.look(self._agents, wanted, cluster=database.engine.cluster)
         dead = [shard for shard in wanted if shard.uid not in seen or seen[shard.uid].died]
         if dead:
+            led = {shard.pair for shard in database.primaries}
+            if orphan := next((shard for shard in dead if shard.pair not in led), None):
+                return Outcome(unreachable=f"the primary of shard redis:{orphan.uid} is down", again_in=0.5)
             view = await cluster.view(self._agents, database.primaries) if database.engine.cluster else {}
             for shard in dead:
                 await self._agents.remove(shard.node, [shard.uid])
@@ -93,8 +103,11 @@ class Revive:
         now = datetime.now(UTC)
         for uid in action.params["shards"]:
             shard = await shards.by_uid(session, uid)
-            if shard is None:
-                continue
+            if shard is None or (shard.current_role == "master" and shard.observed_status == "ok"):
+                continue  # removed, or promoted meanwhile
+            for other in await shards.of_bdb(session, shard.bdb_uid):
+                if other.pair == shard.pair:
+                    other.role = "slave" if other is shard else other.current_role
             shard.became("slave", now)
             seconds = (now - action.created_at).total_seconds()
             record(
@@ -118,6 +131,12 @@ class Revive:
             bdb_uid=action.object_uid,
             action_uid=action.uid,
         )
+
+
+def _in_the_way(action: Action) -> bool:
+    """Anything that is going on, and a revival that failed only just now."""
+    failed = action.finished_at if action.name == NAME and action.status == "failed" else None
+    return action.status in actions.OPEN or (failed is not None and failed > datetime.now(UTC) - RETRY_AFTER)
 
 
 async def _orders(session: AsyncSession) -> dict[int, list[int]]:
