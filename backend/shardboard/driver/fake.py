@@ -49,6 +49,14 @@ class FakeAgents:
         self.calls: list[tuple[str, int]] = []
         self.commands: list[tuple[int, tuple[str, ...]]] = []
         self.promoted: set[int] = set()
+        self.offsets: dict[int, int] = {}
+        """Replication offset by shard uid."""
+        self.behind: set[int] = set()
+        """Replicas whose link to the primary is down."""
+        self.votes_refused: dict[int, int] = {}
+        """How many failovers of a shard still come to nothing."""
+        self.info: dict[tuple[int, str], str] = {}
+        """Replies to INFO by shard uid and section, in place of the usual ones."""
         self.drills: list[tuple[int, Drill]] = []
         self.silent: set[tuple[str, int]] = set()
         """Shards, by address and port, that answer no probe."""
@@ -94,6 +102,8 @@ class FakeAgents:
         self._note("remove", node)
         for uid in uids:
             self.running[node.uid].pop(uid, None)
+            self.died.pop(uid, None)
+            self.promoted.discard(uid)
         return [ShardOutcome(uid=uid, ok=True) for uid in uids]
 
     async def command(self, node: NodeRef, commands: Sequence[ShardCommand]) -> list[CommandResult]:
@@ -102,19 +112,35 @@ class FakeAgents:
 
     def _execute(self, node: NodeRef, command: ShardCommand) -> CommandResult:
         spec = self.running[node.uid].get(command.uid)
-        if spec is None:
+        if spec is None or spec.uid in self.died:
             return CommandResult(uid=command.uid, ok=False, reply=f"shard {command.uid} does not run here")
         argv = tuple(command.argv)
         self.commands.append((command.uid, argv))
-        if argv == ("CLUSTER", "FAILOVER", "TAKEOVER"):
-            self.promoted.add(command.uid)
+        if argv[:2] == ("CLUSTER", "FAILOVER") or argv == ("REPLICAOF", "NO", "ONE"):
+            self._promote(command.uid)
+        return CommandResult(uid=command.uid, ok=True, reply=self._reply(spec, argv))
+
+    def _promote(self, uid: int) -> None:
+        if self.votes_refused.get(uid, 0) > 0:
+            self.votes_refused[uid] -= 1
+        else:
+            self.promoted.add(uid)
+
+    def _reply(self, spec: ShardSpec, argv: tuple[str, ...]) -> str:
+        if argv[0] == "INFO" and (spec.uid, argv[1]) in self.info:
+            return self.info[spec.uid, argv[1]]
         if argv == ("CLUSTER", "INFO"):
-            return CommandResult(uid=command.uid, ok=True, reply="cluster_state:ok\r\n")
+            return "cluster_state:ok\r\n"
+        if argv == ("CLUSTER", "NODES"):
+            held = [each for shards in self.running.values() for each in shards.values()]
+            return "".join(f"{each.engine_id} - {each.role} - 0 0 {each.uid} connected\n" for each in held)
         if argv == ("INFO", "replication"):
-            primary = spec.role == "master" and (spec.swap_with is None or command.uid in self.promoted)
-            reply = "role:master\r\n" if primary else "role:slave\r\nmaster_link_status:up\r\n"
-            return CommandResult(uid=command.uid, ok=True, reply=reply)
-        return CommandResult(uid=command.uid, ok=True, reply="OK")
+            offset = self.offsets.get(spec.uid, 0)
+            if spec.uid in self.promoted or (spec.role == "master" and spec.swap_with is None):
+                return f"role:master\r\nmaster_repl_offset:{offset}\r\n"
+            link = "down" if spec.uid in self.behind else "up"
+            return f"role:slave\r\nmaster_link_status:{link}\r\nslave_repl_offset:{offset}\r\n"
+        return "OK"
 
     async def probe(self, node: NodeRef, targets: Sequence[ProbeTarget]) -> list[bool]:
         self._note("probe", node)
