@@ -1,4 +1,4 @@
-"""`python -m bench [NAME…]`: all benchmarks, or those named: small, sixty, paper, failover, page."""
+"""`python -m bench [NAME…]`: all benchmarks, or those named: small, sixty, paper, failover, page, metrics, collection."""
 
 import sys
 import tempfile
@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bench import creation, failover
+from bench.collection import collection
+from bench.metrics import storing
 from bench.page import page
 from bench.report import Report
 
@@ -21,6 +23,8 @@ def main() -> int:
             "paper": lambda: creation.large(report, root / "paper", shards=360, nodes=18, limit=60),
             "failover": lambda: failover.killed(report, root / "failover"),
             "page": lambda: page(report),
+            "metrics": lambda: storing(report),
+            "collection": lambda: collection(report, root / "collection"),
         }
         for chosen in sys.argv[1:] or benchmarks:
             benchmarks[chosen]()

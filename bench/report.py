@@ -23,6 +23,11 @@ class Report:
             f"      {what}: median {median(values):.3g} {unit}, {min(values):.3g}-{max(values):.3g}, n={len(values)}"
         )
 
+    def repeat(self, line: str) -> None:
+        """A line that another process reported."""
+        self.missed += line.startswith("MISS")
+        self._say(line)
+
     def _say(self, line: str) -> None:
         self.lines.append(line)
         print(line, flush=True)

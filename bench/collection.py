@@ -1,0 +1,149 @@
+"""What watching hundreds of real shards costs, beside redis_exporter and Prometheus doing the same in the same minutes."""
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from bench.report import Report
+from shardboard.local import LocalCluster, free_port, ok, private_cluster
+
+SHARDS, NODES = 512, 26
+SECONDS = int(os.environ.get("SHARDBOARD_BENCH_SECONDS", "600"))
+SETTLE = 15
+"""Seconds after the creation before anything is measured."""
+STANDARD = [{"regex": ".*\\{(?<tag>.*)\\}.*"}, {"regex": "(?<tag>.*)"}]
+EXPORTERS = ("redis_exporter", "prometheus-redis-exporter")
+"""The program as Go and as Debian name it."""
+
+
+def collection(report: Report, directory: Path, *, shards: int = SHARDS, nodes: int = NODES) -> None:
+    """One database of primaries only; the exporters, where they are installed, look at the very same processes."""
+    cluster = private_cluster(directory, nodes=nodes)
+    rivals: list[psutil.Popen] = []
+    try:
+        cluster.start_console()
+        cluster.start_agents()
+        uid = _create(cluster, shards)
+        time.sleep(SETTLE)
+        first, before = int(time.time()), _used(cluster)
+        time.sleep(SECONDS)
+        after, last = _used(cluster), int(time.time())
+        _report(report, cluster, shards, before, after, last - first)
+        missed = _missed(cluster, uid, shards, first, last - 2)
+        report.limit(f"missed seconds of {shards} shards in {last - first} s", missed, 0, "shard-seconds")
+        rivals = _rivals(directory, cluster, uid)
+        if rivals:
+            _compare(report, cluster, rivals)
+    finally:
+        for rival in rivals:
+            rival.kill()
+        psutil.wait_procs(rivals, timeout=10)
+        cluster.stop()
+        cluster.kill_shards()
+
+
+def _create(cluster: LocalCluster, shards: int) -> int:
+    wanted: dict[str, Any] = {
+        "name": "bench",
+        "memory_size": 0,
+        "sharding": True,
+        "shards_count": shards,
+        "oss_cluster": True,
+        "proxy_policy": "all-master-shards",
+        "shards_placement": "sparse",
+        "shard_key_regex": STANDARD,
+    }
+    uid: int = ok(cluster.api.post("/v1/bdbs", json=wanted))["uid"]
+
+    def active() -> bool:
+        return bool(ok(cluster.api.get(f"/v1/bdbs/{uid}", params={"fields": "status"}))["status"] == "active")
+
+    cluster.until(active, "the database does not become active", 600)
+    return uid
+
+
+def _used(cluster: LocalCluster) -> dict[str, tuple[float, int]]:
+    """Processor seconds and resident bytes of console and agents by name."""
+    found = {}
+    for name, child in cluster.children.items():
+        process = psutil.Process(child.pid)
+        found[name] = (_seconds([process]), process.memory_info().rss)
+    return found
+
+
+def _seconds(processes: Iterable[psutil.Process]) -> float:
+    return sum(times.user + times.system for times in (process.cpu_times() for process in processes))
+
+
+def _report(
+    report: Report,
+    cluster: LocalCluster,
+    shards: int,
+    before: dict[str, tuple[float, int]],
+    after: dict[str, tuple[float, int]],
+    seconds: int,
+) -> None:
+    cores = {name: (after[name][0] - before[name][0]) / seconds for name in after}
+    what = f"{shards} shards at 1 Hz on {len(cluster.addresses)} agents"
+    note = f" (console {cores['console']:.3f})"
+    report.limit(f"{what}, console and agents together", sum(cores.values()), 0.35, "cores", note)
+    report.limit(f"{what}, console", after["console"][1] / 1e6, 250, "MB")
+    report.limit(f"{what}, largest agent", max(after[name][1] for name in cluster.addresses) / 1e6, 60, "MB")
+
+
+def _missed(cluster: LocalCluster, uid: int, shards: int, first: int, last: int) -> int:
+    """Shard-seconds without a value, as the charts would show them."""
+    query = {"topic": f"shards:{uid}", "metrics": "used_memory", "from": first, "to": last, "max_points": 4000}
+    found = ok(cluster.api.get("/v1/history", params=query))
+    assert found["step"] == 1
+    told = sum(value is not None for columns in found["series"].values() for value in columns[0])
+    return shards * int(found["count"]) - told
+
+
+def _rivals(directory: Path, cluster: LocalCluster, uid: int) -> list[psutil.Popen]:
+    """redis_exporter and Prometheus, scraping every shard each second; none when they are not installed."""
+    exporter = next((found for name in EXPORTERS if (found := shutil.which(name))), None)
+    prometheus = shutil.which("prometheus")
+    if exporter is None or prometheus is None:
+        print("      not compared: needs prometheus and prometheus-redis-exporter (Debian packages) on PATH")
+        return []
+    address, listen = f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"
+    rows = ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))
+    targets = [f"redis://{row['address']}:{row['port']}" for row in rows]
+    relabel = [
+        {"source_labels": ["__address__"], "target_label": "__param_target"},
+        {"source_labels": ["__param_target"], "target_label": "instance"},
+        {"target_label": "__address__", "replacement": address},
+    ]
+    job = {
+        "job_name": "shards",
+        "metrics_path": "/scrape",
+        "static_configs": [{"targets": targets}],
+        "relabel_configs": relabel,
+    }
+    settings = {"global": {"scrape_interval": "1s", "scrape_timeout": "1s"}, "scrape_configs": [job]}
+    config = directory / "prometheus.yml"
+    config.write_text(json.dumps(settings))  # JSON is YAML
+    data = f"--storage.tsdb.path={directory / 'prometheus'}"
+    commands = (
+        [exporter, f"-web.listen-address={address}", "-redis.addr="],
+        [prometheus, f"--config.file={config}", data, f"--web.listen-address={listen}"],
+    )
+    with (directory / "rivals.log").open("ab") as log:
+        return [psutil.Popen(command, stdout=log, stderr=log) for command in commands]
+
+
+def _compare(report: Report, cluster: LocalCluster, rivals: list[psutil.Popen]) -> None:
+    """Both at the same time, so that both suffer the same machine."""
+    time.sleep(SETTLE)
+    ours = [psutil.Process(child.pid) for child in cluster.children.values()]
+    before, theirs = _seconds(ours), _seconds(rivals)
+    time.sleep(min(SECONDS, 60))
+    ratio = (_seconds(ours) - before) / (_seconds(rivals) - theirs)
+    report.limit("our processor time beside redis_exporter and Prometheus at 1 s", ratio, 0.5, "x")
