@@ -28,6 +28,8 @@ class CommandError(Exception):
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point of the console script; returns the exit status."""
     arguments = build_parser().parse_args(argv)
+    # Whatever is written from here on, by us or by the shards we start, is for our own user only.
+    os.umask(0o077)
     try:
         status: int = arguments.run(arguments)
     except CommandError as error:

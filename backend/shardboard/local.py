@@ -130,6 +130,7 @@ class LocalCluster:
         finally:
             os.close(log)
         living = [psutil.Process(child.pid) for child in self.children.values() if child.poll() is None]
+        self._pids.touch(mode=0o600)
         self._pids.write_text(json.dumps([(process.pid, process.create_time()) for process in living]))
 
     def log_of(self, name: str) -> Path:

@@ -32,6 +32,9 @@ def test_a_database_serves_and_goes_without_a_trace(cluster: LocalCluster, shard
         assert row["node_uid"] not in by_pair.setdefault(row["pair"], set()), "a primary and its replica share a node"
         by_pair[row["pair"]].add(row["node_uid"])
 
+    readable = [path for path in cluster.directory.rglob("*") if not path.is_symlink() and path.stat().st_mode & 0o077]
+    assert readable == [], "others may read what is ours"
+
     databases.delete(cluster, uid)
     assert cluster.engines() == []
     assert databases.shard_directories(cluster) == []
