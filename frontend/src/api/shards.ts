@@ -21,3 +21,7 @@ export function useNodeShards(nodeUid: number) {
     select: (list) => list.filter((shard) => shard.node_uid === String(nodeUid)),
   });
 }
+
+/** Lets the replica take over from this primary. */
+export const failOver = (uid: string) =>
+  request<{ action_uid: string }>('POST', `/v1/shards/${uid}/actions/failover`, {});

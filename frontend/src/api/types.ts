@@ -12,4 +12,7 @@ export type Shard = Schemas['Shard'];
 export type Node = Schemas['Node'];
 export type LogEvent = Schemas['Event'];
 export type Action = Schemas['Action'];
+export type Policy = Schemas['Policy'];
+export type DrillOrder = Schemas['DrillOrder'];
+export type DrillReply = Schemas['DrillReply'];
 export type JoinToken = Schemas['JoinTokenOut'];

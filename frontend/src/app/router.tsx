@@ -14,7 +14,14 @@ import { Frame } from './layout/Frame';
 import { NotFoundPage, RouteError } from './routes/fallback';
 import { LoginPage } from './routes/login';
 import { OverviewPage } from './routes/overview';
-import { eventSearch, frameSearch, loginSearch, metricsSearch, shardsSearch } from './search';
+import {
+  eventSearch,
+  frameSearch,
+  loginSearch,
+  metricsSearch,
+  shardsSearch,
+  timelineSearch,
+} from './search';
 
 const root = createRootRouteWithContext<{ client: QueryClient }>()({
   validateSearch: frameSearch,
@@ -114,6 +121,19 @@ const node = createRoute({
   component: lazyRouteComponent(() => import('./routes/node'), 'NodePage'),
 });
 
+const timeline = createRoute({
+  getParentRoute: () => shell,
+  path: 'timeline',
+  validateSearch: timelineSearch,
+  component: lazyRouteComponent(() => import('./routes/timeline'), 'TimelinePage'),
+});
+
+const incident = createRoute({
+  getParentRoute: () => shell,
+  path: 'timeline/incident/$uid',
+  component: lazyRouteComponent(() => import('./routes/incident'), 'IncidentPage'),
+});
+
 const events = createRoute({
   getParentRoute: () => shell,
   path: 'events',
@@ -136,6 +156,8 @@ const tree = root.addChildren([
     ]),
     nodes,
     node,
+    timeline,
+    incident,
     events,
   ]),
 ]);

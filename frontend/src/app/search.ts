@@ -64,6 +64,30 @@ export const shardsSearch = (raw: Raw): ShardsSearch => ({
   colour: text(raw.colour),
 });
 
+export interface TimelineSearch {
+  severity?: 'WARNING' | 'ERROR' | undefined;
+  node?: number | undefined;
+  bdb?: number | undefined;
+  kind?: (typeof TIMELINE_KINDS)[number] | undefined;
+  /** Uids of the chosen events, or "action:" and the uid of one. */
+  event?: string | undefined;
+}
+
+const TIMELINE_KINDS = ['outages', 'failovers', 'resyncs', 'drills', 'changes', 'actions'] as const;
+
+const uid = (value: unknown): number | undefined => {
+  const found = Number(value);
+  return Number.isInteger(found) && found > 0 ? found : undefined;
+};
+
+export const timelineSearch = (raw: Raw): TimelineSearch => ({
+  severity: oneOf(raw.severity, ['WARNING', 'ERROR']),
+  node: uid(raw.node),
+  bdb: uid(raw.bdb),
+  kind: oneOf(raw.kind, TIMELINE_KINDS),
+  event: text(raw.event),
+});
+
 export interface EventSearch {
   severity?: string | undefined;
   source?: string | undefined;

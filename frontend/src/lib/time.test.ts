@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ago, clock, duration, stamp } from './time';
+import { ago, clock, duration, exactUtc, precise, stamp } from './time';
 
 const plain = (text: string) => text.replaceAll('\u00a0', ' ');
 
@@ -16,6 +16,18 @@ describe('time', () => {
     expect(plain(duration(seconds))).toBe(text);
   });
 
+  it.each([
+    [0.385, '0.39 s'],
+    [0.1, '0.1 s'],
+    [0.996, '1 s'],
+    [4.24, '4.2 s'],
+    [9.97, '10 s'],
+    [41.4, '41 s'],
+    [123, '2 min 3 s'],
+  ])('%d seconds are precisely %s', (seconds, text) => {
+    expect(plain(precise(seconds))).toBe(text);
+  });
+
   it('says how long ago with one unit', () => {
     expect(ago(1000, 1500)).toBe('just now');
     expect(plain(ago(0, 12_000))).toBe('12 s ago');
@@ -25,6 +37,7 @@ describe('time', () => {
   it('writes instants in UTC when asked', () => {
     const at = Date.UTC(2026, 2, 1, 4, 3, 7);
     expect(clock(at, 'utc')).toBe('04:03:07');
+    expect(exactUtc(at + 412)).toBe('2026-03-01 04:03:07.412 UTC');
     expect(stamp(at, 'utc')).toBe('2026-03-01 04:03:07 UTC');
   });
 });

@@ -63,6 +63,18 @@ export function duration(seconds: number): string {
   return rest ? `${head} ${rest}\u00a0${next[1]}` : head;
 }
 
+/** As `duration`, finer below ten seconds: 0.39 s · 4.2 s · 41 s · 2 min 3 s */
+export function precise(seconds: number): string {
+  const known = Math.max(0, seconds);
+  if (known < 0.995) return `${Number(known.toFixed(2))}\u00a0s`;
+  return known < 9.95 ? `${Number(known.toFixed(1))}\u00a0s` : duration(known);
+}
+
+/** 2026-03-01 14:03:07.412 UTC, for reports. */
+export function exactUtc(ms: number): string {
+  return new Date(ms).toISOString().replace('T', ' ').replace('Z', ' UTC');
+}
+
 export function ago(ms: number, now: number): string {
   const seconds = (now - ms) / 1000;
   if (seconds < 2) return 'just now';

@@ -39,7 +39,7 @@ function fold(client: QueryClient, kind: ListKind, group: readonly Change[]): vo
 
 /** After every (re)connection: what changed while nobody listened. */
 export function refreshObjects(client: QueryClient): void {
-  for (const queryKey of Object.values(KEYS)) {
+  for (const queryKey of [...Object.values(KEYS), ['timeline']]) {
     void client.invalidateQueries({ queryKey });
   }
 }

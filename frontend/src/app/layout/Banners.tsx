@@ -1,15 +1,11 @@
 /** Only what needs a look now: the stream is lost, a node is lost, shards are down. */
 import { Button } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
 import { Link, useLocation } from '@tanstack/react-router';
-import { bdbsQuery } from '@/api/bdbs';
-import { nodesQuery } from '@/api/nodes';
-import { shardsQuery } from '@/api/shards';
-import { troubles } from '@/features/overview/health';
 import { duration } from '@/lib/time';
 import { useLive, useStreamState } from '@/live/LiveProvider';
 import { Elapsed, useNow } from '@/ui/Ago';
 import { StatusIcon } from '@/ui/Status';
+import { useTroubles } from '../useTroubles';
 import classes from './Frame.module.css';
 
 const NOTICE_AFTER_MS = 1_500;
@@ -17,15 +13,13 @@ const NOTICE_AFTER_MS = 1_500;
 export function Banners() {
   const stream = useStreamState();
   const { pathname } = useLocation();
-  const nodes = useQuery(nodesQuery).data;
-  const shards = useQuery(shardsQuery).data;
-  const bdbs = useQuery(bdbsQuery).data;
+  const troubles = useTroubles();
   return (
     <div role="status">
       {stream.phase === 'lost' && <StreamLost {...stream} />}
-      {troubles(nodes, shards, bdbs)
-        // The overview itself begins with them.
-        .filter((trouble) => trouble.banner && pathname !== '/')
+      {troubles
+        // The overview itself begins with them, and the page of the incident is about it.
+        .filter((trouble) => trouble.banner && pathname !== '/' && pathname !== trouble.page)
         .map((trouble) => (
           <div key={trouble.text} className={classes.banner} data-tone={trouble.tone}>
             <StatusIcon tone={trouble.tone} />
@@ -37,6 +31,7 @@ export function Banners() {
                   for <Elapsed since={trouble.since} />
                 </>
               )}
+              {trouble.rest?.map((part) => `; ${part}`)}
             </span>
             <Link {...trouble.link}>Look</Link>
           </div>

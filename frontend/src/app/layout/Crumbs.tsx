@@ -8,6 +8,7 @@ import classes from './Frame.module.css';
 const WORDS: Record<string, string> = {
   databases: 'Databases',
   nodes: 'Nodes',
+  timeline: 'Timeline',
   events: 'Events',
   new: 'New database',
 };
@@ -19,6 +20,7 @@ export function Crumbs() {
   const labels = parts.map((part, index) => {
     if (index === 0 || part === 'new') return WORDS[part] ?? part;
     if (parts[0] === 'nodes') return `Node ${part}`;
+    if (part === 'incident') return 'Incident';
     return bdbs?.find((bdb) => String(bdb.uid) === part)?.name ?? `Database ${part}`;
   });
   const title = labels.at(-1) ?? 'Overview';

@@ -7,6 +7,7 @@ import {
   IconLayoutSidebarLeftExpand,
   IconListDetails,
   IconServer2,
+  IconTimeline,
 } from '@tabler/icons-react';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
@@ -16,6 +17,7 @@ const LINKS = [
   { to: '/', label: 'Overview', Icon: IconLayoutDashboard },
   { to: '/databases', label: 'Databases', Icon: IconDatabase },
   { to: '/nodes', label: 'Nodes', Icon: IconServer2 },
+  { to: '/timeline', label: 'Timeline', Icon: IconTimeline },
   { to: '/events', label: 'Events', Icon: IconListDetails },
 ] as const;
 

@@ -8,6 +8,7 @@ const KEYS = [
   [['g', 'o'], 'Go to overview'],
   [['g', 'd'], 'Go to databases'],
   [['g', 'n'], 'Go to nodes'],
+  [['g', 't'], 'Go to the timeline'],
   [['g', 'e'], 'Go to events'],
   [['l'], 'Live or paused'],
   [['←', '→'], 'Shift the time range'],

@@ -3,7 +3,7 @@ import { useNavigate } from '@tanstack/react-router';
 import { useEffect, useRef } from 'react';
 import { usePageAxis } from './PageAxis';
 
-const JUMPS = { o: '/', d: '/databases', n: '/nodes', e: '/events' } as const;
+const JUMPS = { o: '/', d: '/databases', n: '/nodes', t: '/timeline', e: '/events' } as const;
 const JUMP_WITHIN_MS = 1_000;
 
 interface Handlers {

@@ -1,9 +1,10 @@
 /** One machine: charts, shards, facts. */
 import { useQuery } from '@tanstack/react-query';
-import { Link, useParams } from '@tanstack/react-router';
+import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { bdbsQuery } from '@/api/bdbs';
 import { messageOf } from '@/api/http';
 import { useNode } from '@/api/nodes';
+import { DrillMenu } from '@/features/drills/DrillMenu';
 import { NodeCharts } from '@/features/metrics/NodeCharts';
 import { NodeFacts } from '@/features/nodes/NodeFacts';
 import { NodeShards } from '@/features/nodes/NodeShards';
@@ -17,6 +18,7 @@ export function NodePage() {
   const { uid } = useParams({ from: '/shell/nodes/$uid' });
   const { data: node, error } = useNode(Number(uid));
   const { data: bdbs } = useQuery(bdbsQuery);
+  const navigate = useNavigate();
   if (error) return <EmptyState title="The node could not be read">{messageOf(error)}</EmptyState>;
   if (node === undefined) return null;
   if (node === null) {
@@ -39,6 +41,7 @@ export function NodePage() {
             .filter(Boolean)
             .join(' · ')}
         </span>
+        <DrillMenu node={node} onStarted={() => navigate({ to: '/timeline' })} />
       </div>
       <NodeCharts node={node} />
       <Card title="Shards" flush>

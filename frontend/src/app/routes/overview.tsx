@@ -1,9 +1,10 @@
 /** The cluster at a glance. */
 import { useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
+import { Link, useNavigate } from '@tanstack/react-router';
 import { bdbsQuery } from '@/api/bdbs';
 import { DatabaseTable } from '@/features/databases/DatabaseTable';
 import { FirstSteps } from '@/features/databases/FirstSteps';
+import { GuidedTour } from '@/features/drills/GuidedTour';
 import { LatestEvents } from '@/features/events/LatestEvents';
 import { CLUSTER_THROUGHPUT } from '@/features/metrics/dashboards';
 import { MetricChart } from '@/features/metrics/MetricChart';
@@ -13,16 +14,21 @@ import { NodeStrip } from '@/features/nodes/NodeStrip';
 import { Health } from '@/features/overview/Health';
 import { Totals } from '@/features/overview/Totals';
 import { Card } from '@/ui/Card';
+import { useTroubles } from '../useTroubles';
 import classes from './pages.module.css';
 
 export function OverviewPage() {
   const { data: bdbs } = useQuery(bdbsQuery);
   return (
     <div className={classes.page}>
-      <Health />
+      <State />
       {bdbs?.length === 0 ? <Beginning /> : <Running />}
     </div>
   );
+}
+
+function State() {
+  return <Health troubles={useTroubles()} />;
 }
 
 function Beginning() {
@@ -39,9 +45,11 @@ function Beginning() {
 
 function Running() {
   const marks = useMarks();
+  const navigate = useNavigate();
   return (
     <>
       <Totals />
+      <GuidedTour onStarted={() => navigate({ to: '/timeline' })} />
       <div className={classes.split}>
         <div className={classes.column}>
           <MetricChart

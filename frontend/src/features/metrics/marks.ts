@@ -1,16 +1,24 @@
-/** Events as lines on charts. */
+/** Events on charts: instants as lines, outages and resyncs as bands. */
 import { useQuery } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import { eventsQuery } from '@/api/events';
+import { endOf, isSpan, startOf } from '@/api/story';
 import type { LogEvent } from '@/api/types';
+import { plural } from '@/lib/format';
 import type { ChartMark } from '@/ui/chart/types';
 
 const KEPT = 100;
+/** Logins are no news on a chart; what shards repeat of an outage, its bands say already. */
 const NOT_ON_CHARTS = new Set([
   'login',
   'login_failed',
   'authentication_err',
   'join_token_created',
+  'shard_role_changed',
+  'replica_link_down',
+  'replica_in_sync',
+  'replica_revived',
 ]);
 
 export interface Concern {
@@ -18,19 +26,53 @@ export interface Concern {
   node?: number;
 }
 
+export interface EventMark extends ChartMark {
+  /** Uids of the events it stands for. */
+  events: string;
+}
+
 /** Without a concern: everything that happened. */
-export function marksOf(events: readonly LogEvent[], concern: Concern = {}): ChartMark[] {
-  return events
+export function marksOf(events: readonly LogEvent[], concern: Concern = {}): EventMark[] {
+  const shown = events
     .filter(
       (event) => concern.bdb === undefined || event.bdb_uid === concern.bdb || isNodeEvent(event),
     )
     .filter((event) => concern.node === undefined || event.node_uid === concern.node)
-    .slice(0, KEPT)
-    .flatMap((event) => {
-      const at = Date.parse(event.time);
-      if (Number.isNaN(at) || NOT_ON_CHARTS.has(event.type)) return [];
-      return [{ at, label: event.description || event.type, tone: toneOf(event) }];
-    });
+    .filter((event) => !NOT_ON_CHARTS.has(event.type))
+    .slice(0, KEPT);
+  const resyncs = shown.filter(({ type }) => type === 'resync');
+  return [...joined(resyncs), ...shown.filter(({ type }) => type !== 'resync').map(markOf)];
+}
+
+function markOf(event: LogEvent): EventMark {
+  return {
+    at: startOf(event),
+    label: event.description || event.type,
+    tone: toneOf(event),
+    events: String(event.uid),
+    ...(isSpan(event) ? { until: endOf(event) } : {}),
+  };
+}
+
+/** Resyncs that overlap are one band: layers of them would grow dark. */
+function joined(resyncs: readonly LogEvent[]): EventMark[] {
+  const found: { at: number; until: number | null; uids: number[] }[] = [];
+  for (const event of [...resyncs].sort((a, b) => startOf(a) - startOf(b))) {
+    const at = startOf(event);
+    const until = isSpan(event) ? endOf(event) : at;
+    const last = found.at(-1);
+    if (last && (last.until === null || at <= last.until)) {
+      last.uids.push(event.uid);
+      last.until = last.until === null || until === null ? null : Math.max(last.until, until);
+    } else found.push({ at, until, uids: [event.uid] });
+  }
+  return found.map(({ at, until, uids }) => ({
+    at,
+    until,
+    label: `Resync of ${plural(uids.length, 'replica')}`,
+    tone: 'progress',
+    events: uids.join(),
+  }));
 }
 
 /** A node going down concerns every database that may have shards on it. */
@@ -43,14 +85,23 @@ function toneOf(event: LogEvent): ChartMark['tone'] {
   return event.severity === 'WARNING' ? 'warning' : 'info';
 }
 
+/** A click on a mark leads to the timeline. */
 export function useMarks({ bdb, node }: Concern = {}): readonly ChartMark[] {
   const { data } = useQuery(eventsQuery);
+  const navigate = useNavigate();
   return useMemo(
     () =>
       marksOf(data ?? [], {
         ...(bdb === undefined ? {} : { bdb }),
         ...(node === undefined ? {} : { node }),
-      }),
-    [data, bdb, node],
+      }).map((mark) => ({
+        ...mark,
+        open: () =>
+          void navigate({
+            to: '/timeline',
+            search: ({ range, from, to }) => ({ range, from, to, event: mark.events }),
+          }),
+      })),
+    [data, bdb, node, navigate],
   );
 }

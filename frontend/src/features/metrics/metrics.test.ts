@@ -23,7 +23,7 @@ describe('marksOf', () => {
   const event = (part: Partial<LogEvent>) =>
     ({
       uid: 1,
-      time: '2026-01-01T00:00:00Z',
+      time_ms: 1_000,
       type: 'bdb_created',
       severity: 'INFO',
       description: 'x',
@@ -41,7 +41,29 @@ describe('marksOf', () => {
     expect(marksOf(events, { bdb: 1 })[1]?.tone).toBe('error');
   });
 
-  it('leaves out logins and events without a time', () => {
-    expect(marksOf([event({ type: 'login' }), event({ time: 'never' })])).toEqual([]);
+  it('leaves out logins, and what only repeats an outage', () => {
+    expect(marksOf([event({ type: 'login' }), event({ type: 'replica_in_sync' })])).toEqual([]);
+  });
+
+  it('shows spans as bands, resyncs that overlap as one', () => {
+    const resync = (uid: number, from: number, to: number | null) =>
+      event({
+        uid,
+        type: 'resync',
+        time_ms: from,
+        ...(to === null ? { open: true } : { ended_ms: to }),
+      });
+    const down = event({ uid: 9, type: 'node_failed', severity: 'ERROR', open: true });
+    const found = marksOf([
+      down,
+      resync(3, 9_000, null),
+      resync(2, 3_000, 6_000),
+      resync(1, 2_000, 4_000),
+    ]);
+    expect(found.map(({ at, until, events }) => [at, until, events])).toEqual([
+      [2_000, 6_000, '1,2'],
+      [9_000, null, '3'],
+      [1_000, null, '9'],
+    ]);
   });
 });

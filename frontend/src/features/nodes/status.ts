@@ -3,7 +3,8 @@ import type { Node } from '@/api/types';
 import type { Tone } from '@/ui/Status';
 
 export function nodeState(node: Node): { tone: Tone; text: string } {
-  if (node.agent_status === 'lost') return { tone: 'broken', text: 'Does not answer' };
   if (node.status === 'down') return { tone: 'broken', text: 'Down' };
+  // Its shards may well be running: nobody watches them.
+  if (node.agent_status === 'lost') return { tone: 'attention', text: 'Agent does not answer' };
   return { tone: 'ok', text: 'Active' };
 }

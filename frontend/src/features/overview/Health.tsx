@@ -6,16 +6,15 @@ import { nodesQuery } from '@/api/nodes';
 import { shardsQuery } from '@/api/shards';
 import { Elapsed } from '@/ui/Ago';
 import { StatusIcon } from '@/ui/Status';
-import { troubles, wellSentence } from './health';
+import { type Trouble, wellSentence } from './health';
 import classes from './overview.module.css';
 
-export function Health() {
+export function Health({ troubles }: { troubles: readonly Trouble[] }) {
   const nodes = useQuery(nodesQuery).data;
   const shards = useQuery(shardsQuery).data;
   const bdbs = useQuery(bdbsQuery).data;
   if (!nodes || !shards || !bdbs) return <h1 className={classes.health}>Looking …</h1>;
-  const found = troubles(nodes, shards, bdbs);
-  const [first, ...rest] = found;
+  const [first, ...rest] = troubles;
   if (!first) {
     return (
       <h1 className={classes.health}>
@@ -29,11 +28,14 @@ export function Health() {
       <h1 className={classes.health}>
         <StatusIcon tone={first.tone} size={20} />
         <Link {...first.link}>{first.text}</Link>
-        {first.since !== undefined && (
-          <span>
-            for <Elapsed since={first.since} />
-          </span>
-        )}
+        <span>
+          {first.since !== undefined && (
+            <>
+              for <Elapsed since={first.since} />
+            </>
+          )}
+          {first.rest?.map((part) => `; ${part}`)}
+        </span>
       </h1>
       {rest.length > 0 && (
         <ul className={classes.troubles}>
@@ -41,6 +43,7 @@ export function Health() {
             <li key={trouble.text}>
               <StatusIcon tone={trouble.tone} />
               <Link {...trouble.link}>{trouble.text}</Link>
+              {trouble.rest?.join('; ')}
             </li>
           ))}
         </ul>

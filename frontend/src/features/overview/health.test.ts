@@ -23,10 +23,45 @@ describe('troubles', () => {
     expect(texts([node(1)], [shard()], [bdb()])).toEqual([]);
   });
 
-  it('names lost nodes with the time they were seen last', () => {
+  it('names lost agents with the time they were seen last, and does not call their nodes down', () => {
     const [lost] = troubles([node(1), node(2, 'lost')], [], []);
-    expect(lost).toMatchObject({ text: 'Node 2 has not answered', banner: true });
+    expect(lost).toMatchObject({ text: 'The agent of node 2 has not answered', tone: 'attention' });
     expect(lost?.since).toBe(Date.parse('2026-01-01T00:00:00Z'));
+  });
+
+  it('tells a node that is down with what followed, and nothing twice', () => {
+    const gone = { ...node(2, 'lost'), status: 'down' } as Node;
+    const dead = shard({ node_uid: '2', status: 'inactive', detailed_status: 'down' });
+    const outage = {
+      uid: 10,
+      node: 2,
+      from: 5_000,
+      to: null,
+      consequences: ['2 shards failed over'],
+    };
+    expect(troubles([gone], [dead], [bdb()], [outage])).toEqual([
+      {
+        tone: 'broken',
+        text: 'Node 2 is down',
+        since: 5_000,
+        rest: ['2 shards failed over'],
+        banner: true,
+        page: '/timeline/incident/10',
+        link: { to: '/timeline/incident/$uid', params: { uid: '10' } },
+      },
+    ]);
+  });
+
+  it('goes on telling while a node that is back is filled again', () => {
+    const outage = {
+      uid: 10,
+      node: 2,
+      from: 0,
+      to: 41_000,
+      consequences: ['2 replicas resyncing, 38 %'],
+    };
+    expect(troubles([node(2)], [], [], [outage])[0]).toMatchObject({ tone: 'attention' });
+    expect(texts([node(2)], [], [], [outage])).toEqual(['Node 2 is back after 41 s']);
   });
 
   it('counts shards that are down and replicas that are behind', () => {

@@ -1,6 +1,7 @@
 /** The state of the cluster in words. Pure. */
 import type { Bdb, Node, Shard } from '@/api/types';
 import { plural } from '@/lib/format';
+import { duration } from '@/lib/time';
 import type { Tone } from '@/ui/Status';
 
 export interface Trouble {
@@ -8,16 +9,29 @@ export interface Trouble {
   text: string;
   /** Epoch milliseconds, when known. */
   since?: number;
-  /** Worth a banner on every page. */
+  /** What followed, in parts of a sentence. */
+  rest?: readonly string[];
+  /** Worth a banner on every page, */
   banner: boolean;
+  /** except on its own. */
+  page?: string;
   link:
     | { to: '/nodes/$uid'; params: { uid: string } }
+    | { to: '/timeline/incident/$uid'; params: { uid: string } }
     | { to: '/databases/$uid/shards'; params: { uid: string } }
     | { to: '/databases/$uid/configuration'; params: { uid: string } };
 }
 
-export const isNodeLost = (node: Node): boolean =>
-  node.status === 'down' || node.agent_status === 'lost';
+/** A node that is down, or is being filled again after it was. */
+export interface OngoingOutage {
+  /** Of the event that began it. */
+  uid: number;
+  node: number;
+  /** Epoch milliseconds. */
+  from: number;
+  to: number | null;
+  consequences: readonly string[];
+}
 
 export const isShardDown = (shard: Shard): boolean =>
   shard.status === 'inactive' || shard.detailed_status === 'down';
@@ -29,6 +43,7 @@ export function troubles(
   nodes: readonly Node[] = [],
   shards: readonly Shard[] = [],
   bdbs: readonly Bdb[] = [],
+  outages: readonly OngoingOutage[] = [],
 ): Trouble[] {
   // A shard of a database that is being made or removed is expected not to run.
   const settled = new Set(
@@ -36,21 +51,76 @@ export function troubles(
       .filter((b) => !['pending', 'delete-pending', 'creation-failed'].includes(b.status))
       .map((b) => b.uid),
   );
-  const expected = shards.filter((shard) => settled.has(shard.bdb_uid));
-  return [...lostNodes(nodes), ...shardTroubles(expected, bdbs), ...failedBdbs(bdbs)];
+  const told = new Set([
+    ...nodes.filter(({ status }) => status === 'down').map(({ uid }) => uid),
+    ...outages.map(({ node }) => node),
+  ]);
+  // The outage of a node says what becomes of its shards.
+  const expected = shards.filter(
+    (shard) => settled.has(shard.bdb_uid) && !told.has(Number(shard.node_uid)),
+  );
+  return [
+    ...nodesDown(nodes, outages),
+    ...returning(outages),
+    ...lostAgents(nodes),
+    ...shardTroubles(expected, bdbs),
+    ...failedBdbs(bdbs),
+  ];
 }
 
-function lostNodes(nodes: readonly Node[]): Trouble[] {
-  return nodes.filter(isNodeLost).map((node) => {
-    const seen = Date.parse(node.last_seen ?? '');
+function nodesDown(nodes: readonly Node[], outages: readonly OngoingOutage[]): Trouble[] {
+  return nodes
+    .filter(({ status }) => status === 'down')
+    .map((node) => {
+      const outage = outages.find((one) => one.node === node.uid && one.to === null);
+      const seen = outage?.from ?? Date.parse(node.last_seen ?? '');
+      return {
+        tone: 'broken',
+        text: `Node ${node.uid} is down`,
+        ...(Number.isNaN(seen) ? {} : { since: seen }),
+        banner: true,
+        ...(outage
+          ? { rest: outage.consequences, ...incidentLink(outage) }
+          : { link: { to: '/nodes/$uid', params: { uid: String(node.uid) } } }),
+      };
+    });
+}
+
+function returning(outages: readonly OngoingOutage[]): Trouble[] {
+  return outages.flatMap((outage) => {
+    if (outage.to === null) return [];
+    const lasted = duration((outage.to - outage.from) / 1000);
     return {
-      tone: 'broken',
-      text: `Node ${node.uid} has not answered`,
-      ...(Number.isNaN(seen) ? {} : { since: seen }),
+      tone: 'attention',
+      text: `Node ${outage.node} is back after ${lasted}`,
+      rest: outage.consequences,
       banner: true,
-      link: { to: '/nodes/$uid', params: { uid: String(node.uid) } },
+      ...incidentLink(outage),
     };
   });
+}
+
+function incidentLink({ uid }: OngoingOutage): Pick<Trouble, 'link' | 'page'> {
+  return {
+    link: { to: '/timeline/incident/$uid', params: { uid: String(uid) } },
+    page: `/timeline/incident/${uid}`,
+  };
+}
+
+/** Says nothing about the shards: they may well be running. */
+function lostAgents(nodes: readonly Node[]): Trouble[] {
+  return nodes
+    .filter((node) => node.status !== 'down' && node.agent_status === 'lost')
+    .map((node) => {
+      const seen = Date.parse(node.last_seen ?? '');
+      return {
+        tone: 'attention',
+        text: `The agent of node ${node.uid} has not answered`,
+        ...(Number.isNaN(seen) ? {} : { since: seen }),
+        banner: true,
+        link: { to: '/nodes/$uid', params: { uid: String(node.uid) } },
+      };
+    });
 }
 
 function shardTroubles(shards: readonly Shard[], bdbs: readonly Bdb[]): Trouble[] {

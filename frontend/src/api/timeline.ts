@@ -1,0 +1,42 @@
+/** Events that touch an interval, and the outages there have been. */
+import { queryOptions } from '@tanstack/react-query';
+import { request } from './http';
+import { startOf } from './story';
+import type { LogEvent } from './types';
+
+const KEPT_MS = 5 * 60_000;
+const OUTAGES_MAX = 500;
+
+const iso = (seconds: number): string => new Date(seconds * 1000).toISOString();
+
+/** Instants inside and spans that overlap, oldest first. What happens later comes from `eventsQuery`. */
+export const timelineQuery = (from: number, to: number) =>
+  queryOptions({
+    queryKey: ['timeline', from, to],
+    queryFn: () => {
+      const query = new URLSearchParams({ from: iso(from), to: iso(to) });
+      return request<LogEvent[]>('GET', `/v1/timeline?${query}`);
+    },
+    gcTime: KEPT_MS,
+  });
+
+/** Every time a node went down, newest first. */
+export const outagesQuery = queryOptions({
+  queryKey: ['timeline', 'outages'],
+  queryFn: async () => {
+    const query = new URLSearchParams({
+      source: 'node',
+      severity: 'ERROR',
+      order: 'desc',
+      limit: String(OUTAGES_MAX),
+    });
+    const found = await request<LogEvent[]>('GET', `/v1/logs?${query}`);
+    return found.filter((event) => event.type === 'node_failed');
+  },
+});
+
+/** Oldest first, each event once; of two versions that of the later list. */
+export function chronological(...lists: readonly (readonly LogEvent[])[]): LogEvent[] {
+  const byUid = new Map(lists.flat().map((event) => [event.uid, event]));
+  return [...byUid.values()].sort((a, b) => startOf(a) - startOf(b) || a.uid - b.uid);
+}

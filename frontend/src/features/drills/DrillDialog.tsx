@@ -1,0 +1,120 @@
+/** Orders a drill: what, for how long, what will happen, and the name of the node typed as a confirmation. */
+import {
+  Alert,
+  Button,
+  Group,
+  Modal,
+  NativeSelect,
+  NumberInput,
+  Stack,
+  TextInput,
+} from '@mantine/core';
+import { type FormEvent, useState } from 'react';
+import { type DrillKind, startDrill } from '@/api/drills';
+import { messageOf } from '@/api/http';
+import { useNodeShards } from '@/api/shards';
+import { DRILLS, drillOf, SECONDS_MAX, SECONDS_MIN } from './kinds';
+
+interface Props {
+  node: number;
+  onClose: () => void;
+  onStarted: () => void;
+}
+
+const DEFAULT_SECONDS = 20;
+
+export function DrillDialog({ node, onClose, onStarted }: Props) {
+  const shards = useNodeShards(node).data ?? [];
+  const [kind, setKind] = useState<DrillKind>('reboot');
+  const [seconds, setSeconds] = useState<number | string>(DEFAULT_SECONDS);
+  const [chosen, setChosen] = useState<string>();
+  const [typed, setTyped] = useState('');
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<string | null>(null);
+  const drill = drillOf(kind);
+  const shard = chosen ?? shards[0]?.uid ?? '';
+  const lasts = Number(seconds);
+  const name = `node ${node}`;
+  const valid =
+    typed === name &&
+    (!drill.ofShard || shard !== '') &&
+    lasts >= SECONDS_MIN &&
+    lasts <= SECONDS_MAX;
+
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    if (!valid || busy) return;
+    setBusy(true);
+    setError(null);
+    try {
+      const target = drill.ofShard ? { shard_uid: shard } : {};
+      await startDrill(node, { kind, seconds: lasts, confirm: typed, ...target });
+      onClose();
+      onStarted();
+    } catch (failure) {
+      setError(messageOf(failure));
+      setBusy(false);
+    }
+  };
+
+  return (
+    <Modal opened onClose={onClose} title={`Drill on node ${node}`} centered>
+      <form onSubmit={submit}>
+        <Stack gap="sm">
+          <NativeSelect
+            label="What to rehearse"
+            value={kind}
+            onChange={(event) => setKind(event.currentTarget.value as DrillKind)}
+            data={DRILLS.map(({ kind: value, label }) => ({ value, label }))}
+          />
+          {drill.ofShard && (
+            <NativeSelect
+              label="Shard"
+              value={shard}
+              onChange={(event) => setChosen(event.currentTarget.value)}
+              data={shards.map(({ uid, role }) => ({
+                value: uid,
+                label: `redis:${uid} (${role === 'master' ? 'primary' : 'replica'})`,
+              }))}
+            />
+          )}
+          {drill.timed && (
+            <NumberInput
+              label="Seconds"
+              min={SECONDS_MIN}
+              max={SECONDS_MAX}
+              value={seconds}
+              onChange={setSeconds}
+            />
+          )}
+          <span>{drill.what(node, lasts || 0, shard)}</span>
+          <TextInput
+            data-autofocus
+            label={
+              <>
+                Type <strong>{name}</strong> to confirm
+              </>
+            }
+            value={typed}
+            onChange={(event) => setTyped(event.currentTarget.value)}
+            autoComplete="off"
+            spellCheck={false}
+          />
+          {error && (
+            <Alert color="red" role="alert">
+              {error}
+            </Alert>
+          )}
+          <Group justify="flex-end" gap="xs">
+            <Button variant="default" onClick={onClose}>
+              Cancel
+            </Button>
+            <Button type="submit" color="red.9" disabled={!valid} loading={busy}>
+              {drill.action}
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Modal>
+  );
+}

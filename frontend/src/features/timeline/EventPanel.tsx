@@ -1,0 +1,118 @@
+/** One event in full: what happened, how long things took, what else belongs to it. */
+import { ActionIcon } from '@mantine/core';
+import { IconX } from '@tabler/icons-react';
+import { Link } from '@tanstack/react-router';
+import { endOf, isSpan, startOf } from '@/api/story';
+import type { LogEvent } from '@/api/types';
+import { precise, stamp } from '@/lib/time';
+import { useNow } from '@/ui/Ago';
+import { Facts } from '@/ui/Facts';
+import { useZone } from '@/ui/zone';
+import { EventRefs } from './EventRefs';
+import { factsOf, phaseFacts, secondsInto } from './facts';
+import { KindIcon } from './icons';
+import { incidentWith, related } from './incident';
+import { nameOf, toneOf } from './kinds';
+import classes from './timeline.module.css';
+
+interface Props {
+  /** More than one: marks that stand too close to be told apart. */
+  chosen: readonly LogEvent[];
+  events: readonly LogEvent[];
+  onSelect: (id: string) => void;
+  onClose: () => void;
+}
+
+export function EventPanel({ chosen, events, onSelect, onClose }: Props) {
+  const [only] = chosen;
+  if (!only) return null;
+  return (
+    <aside className={classes.panel} aria-label="Event">
+      <header>
+        <h2>{chosen.length === 1 ? nameOf(only) : `${chosen.length} events close together`}</h2>
+        <ActionIcon variant="subtle" color="gray" aria-label="Close" onClick={onClose}>
+          <IconX size={16} />
+        </ActionIcon>
+      </header>
+      {chosen.length === 1 ? (
+        <Details event={only} events={events} onSelect={onSelect} />
+      ) : (
+        <EventList events={chosen} from={startOf(only)} onSelect={onSelect} />
+      )}
+    </aside>
+  );
+}
+
+function Details({
+  event,
+  events,
+  onSelect,
+}: Omit<Props, 'chosen' | 'onClose'> & { event: LogEvent }) {
+  const now = useNow();
+  const zone = useZone();
+  const incident = incidentWith(event, events, now);
+  const others = related(event, events, now);
+  const end = endOf(event);
+  const time = (ms: number) =>
+    stamp(ms, zone).replace(/(:\d\d)( UTC)?$/, `$1.${String(ms % 1000).padStart(3, '0')}$2`);
+  const phases = phaseFacts(event, now);
+  return (
+    <>
+      <p>{event.description}</p>
+      <Facts
+        items={[
+          [isSpan(event) ? 'Began' : 'At', time(startOf(event))],
+          ...(end === null ? [] : [['Ended', time(end)] as const]),
+          ...factsOf(event, incident, now),
+          ...phases.map(({ name, seconds }) => [`Phase ${name}`, precise(seconds)] as const),
+        ]}
+      />
+      <EventRefs event={event} />
+      {incident && (
+        <Link to="/timeline/incident/$uid" params={{ uid: String(incident.event.uid) }}>
+          Open incident of node {incident.node}
+        </Link>
+      )}
+      {others.length > 1 && (
+        <>
+          <h3>{incident ? `Incident of node ${incident.node}` : 'Related'}</h3>
+          <EventList
+            events={others}
+            from={incident?.from ?? startOf(others[0] ?? event)}
+            current={event.uid}
+            onSelect={onSelect}
+          />
+        </>
+      )}
+    </>
+  );
+}
+
+interface ListProps {
+  events: readonly LogEvent[];
+  /** Epoch milliseconds that times are counted from. */
+  from: number;
+  current?: number;
+  onSelect: (id: string) => void;
+}
+
+function EventList({ events, from, current, onSelect }: ListProps) {
+  return (
+    <ol className={classes.chain}>
+      {events.map((event) => (
+        <li key={event.uid}>
+          <button
+            type="button"
+            aria-current={event.uid === current || undefined}
+            data-tone={toneOf(event)}
+            onClick={() => onSelect(String(event.uid))}
+          >
+            <KindIcon type={event.type} />
+            <span className="num">{secondsInto(event, from)}</span>
+            <span>{event.description || nameOf(event)}</span>
+          </button>
+        </li>
+      ))}
+    </ol>
+  );
+}

@@ -1,0 +1,34 @@
+/** Links to what an event concerns. */
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { bdbsQuery } from '@/api/bdbs';
+import type { LogEvent } from '@/api/types';
+import classes from './timeline.module.css';
+
+export function EventRefs({ event }: { event: LogEvent }) {
+  const { bdb_uid: bdb, node_uid: node, shard_uid: shard } = event;
+  const database = useQuery(bdbsQuery).data?.find(({ uid }) => uid === bdb);
+  return (
+    <p className={classes.refs}>
+      {node !== undefined && (
+        <Link to="/nodes/$uid" params={{ uid: String(node) }}>
+          node {node}
+        </Link>
+      )}
+      {database && (
+        <Link to="/databases/$uid/metrics" params={{ uid: String(bdb) }}>
+          {database.name}
+        </Link>
+      )}
+      {database && shard !== undefined && (
+        <Link
+          to="/databases/$uid/shards"
+          params={{ uid: String(bdb) }}
+          search={{ shard: String(shard) }}
+        >
+          redis:{shard}
+        </Link>
+      )}
+    </p>
+  );
+}

@@ -1,0 +1,89 @@
+/** A mark or a bar in a lane. Where it is follows from custom properties of the root. */
+import { memo } from 'react';
+import { Elapsed } from '@/ui/Ago';
+import { KindIcon } from './icons';
+import type { Item } from './items';
+import classes from './swimlanes.module.css';
+
+interface Props {
+  item: Item;
+  base: number;
+  selected: boolean;
+  tabStop: boolean;
+  onSelect: (id: string) => void;
+}
+
+export const LaneItem = memo(function LaneItem(props: Props) {
+  const { item, base, selected, tabStop, onSelect } = props;
+  const { shape, tone, label, from, to, row, count, percent, type } = item;
+  const start = from / 1000 - base;
+  const end = to === null ? 'var(--now)' : String(to / 1000 - base);
+  return (
+    <button
+      type="button"
+      className={shape === 'bar' ? classes.bar : classes.mark}
+      style={{ '--start': start, '--end': end, '--at': row } as object}
+      data-item
+      data-from={from}
+      data-tone={tone}
+      data-open={to === null || undefined}
+      data-selected={selected || undefined}
+      data-label={label}
+      aria-label={label}
+      tabIndex={tabStop ? 0 : -1}
+      onClick={() => onSelect(item.id)}
+    >
+      {shape === 'bar' ? (
+        <>
+          <Phases item={item} />
+          {percent !== null && (
+            <span className={classes.progress} style={{ width: `${percent}%` }} />
+          )}
+          <span className={classes.text}>
+            <KindIcon type={type} size={13} />
+            {item.text}
+            {type === 'node_failed' && to === null && (
+              <span className="num">
+                {' '}
+                <Elapsed since={from} />
+              </span>
+            )}
+          </span>
+        </>
+      ) : (
+        <>
+          <KindIcon type={type} />
+          {count > 1 && <b className="num">{count}</b>}
+        </>
+      )}
+    </button>
+  );
+});
+
+/** Shades of the phases of a resync, each as long as it took. */
+function Phases({ item }: { item: Item }) {
+  const { phases, to } = item;
+  if (!phases.length) return null;
+  return (
+    <span className={classes.phases}>
+      {phases.map((phase) => {
+        const until = phase.to ?? to;
+        return (
+          <i
+            key={phase.name + phase.from}
+            data-phase={phase.name}
+            title={phase.name}
+            style={{
+              flexGrow: until === null ? openShare(phases) : Math.max(1, until - phase.from),
+            }}
+          />
+        );
+      })}
+    </span>
+  );
+}
+
+/** The running phase has no end to measure by: it is drawn as long as the longest one. */
+function openShare(phases: Item['phases']): number {
+  return Math.max(1, ...phases.map(({ from, to }) => (to === null ? 0 : to - from)));
+}

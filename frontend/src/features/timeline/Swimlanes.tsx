@@ -1,0 +1,100 @@
+/** Lanes of what happened on one time axis. Rendered when something changes; following time only moves it. */
+import { useRef, useState } from 'react';
+import { Elapsed } from '@/ui/Ago';
+import type { Item } from './items';
+import { LaneHead } from './LaneHead';
+import { LaneItem } from './LaneItem';
+import type { Lane } from './lanes';
+import classes from './swimlanes.module.css';
+import { TimeScale } from './TimeScale';
+import { useDragZoom } from './useDragZoom';
+import { useItemKeys } from './useItemKeys';
+import { type CoarseWindow, useMovingWindow } from './useWindow';
+
+interface Props {
+  lanes: readonly Lane[];
+  window: CoarseWindow;
+  selected: string | undefined;
+  onSelect: (id: string) => void;
+  onToggle: (node: number) => void;
+}
+
+export function Swimlanes({ lanes, window, selected, onSelect, onToggle }: Props) {
+  // Positions are small numbers after one base, else the layout would lose their fractions.
+  const [base] = useState(() => Math.floor(window.from));
+  const root = useMovingWindow(base);
+  const bubble = useRef<HTMLDivElement>(null);
+  const drag = useDragZoom(root);
+  const onKeyDown = useItemKeys();
+
+  const point = (target: EventTarget) => {
+    const item = (target as Element).closest<HTMLElement>('[data-item]');
+    const label = bubble.current;
+    if (!label || !root.current) return;
+    label.hidden = !item;
+    if (!item) return;
+    const own = item.getBoundingClientRect();
+    const all = root.current.getBoundingClientRect();
+    label.textContent = item.dataset.label ?? '';
+    label.style.top = `${own.bottom - all.top + 4}px`;
+    const left = Math.max(own.left, all.left + 130) - all.left;
+    label.style.left = `${Math.min(left, all.width - 330)}px`;
+  };
+
+  const items = lanes.flatMap(({ items: own }) => own);
+  const stop = items.find(({ id }) => id === selected) ?? items.at(-1);
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: keys move between the buttons inside; dragging zooms, for which there are buttons too
+    <div
+      ref={root}
+      className={classes.root}
+      onKeyDown={onKeyDown}
+      onPointerOver={(event) => point(event.target)}
+      onFocus={(event) => point(event.target)}
+      onPointerLeave={() => bubble.current?.toggleAttribute('hidden', true)}
+      {...drag.handlers}
+    >
+      <TimeScale window={window} base={base} />
+      {lanes.map((lane) => (
+        <div key={lane.id} className={classes.lane} data-depth={lane.depth}>
+          <LaneHead lane={lane} onToggle={onToggle} />
+          <div className={classes.track} data-track style={{ '--rows': lane.rows } as object}>
+            {lane.items.map((item) => (
+              <LaneItem
+                key={item.id}
+                item={item}
+                base={base}
+                selected={isSelected(item, selected)}
+                tabStop={item === stop}
+                onSelect={onSelect}
+              />
+            ))}
+          </div>
+          <div className={classes.gutter}>
+            <LaneState items={lane.items} />
+          </div>
+        </div>
+      ))}
+      <div ref={drag.selection} className={classes.selection} hidden />
+      <div ref={bubble} className={classes.bubble} role="tooltip" hidden />
+    </div>
+  );
+}
+
+/** The same failover stands in two lanes: both are marked. */
+const isSelected = ({ id }: Item, selected: string | undefined): boolean =>
+  selected !== undefined && (id === selected || id.split(',').includes(selected));
+
+/** What goes on right now, at the end of the lane. */
+function LaneState({ items }: { items: readonly Item[] }) {
+  const down = items.find(({ type, to }) => type === 'node_failed' && to === null);
+  if (down) {
+    return (
+      <span data-tone="broken">
+        down <Elapsed since={down.from} />
+      </span>
+    );
+  }
+  const running = items.find(({ percent, to }) => percent !== null && to === null);
+  return running ? <span className="num">{Math.floor(running.percent ?? 0)} %</span> : null;
+}

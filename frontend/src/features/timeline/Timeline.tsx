@@ -1,0 +1,124 @@
+/** The lanes with their filters, and what is chosen beside them. A page puts a chart above them. */
+import { useQuery } from '@tanstack/react-query';
+import { type ReactNode, useMemo, useState } from 'react';
+import { actionsQuery } from '@/api/actions';
+import { bdbsQuery } from '@/api/bdbs';
+import { nodesQuery } from '@/api/nodes';
+import { shardsQuery } from '@/api/shards';
+import type { Action, LogEvent } from '@/api/types';
+import { ActionPanel } from './ActionPanel';
+import { EventPanel } from './EventPanel';
+import { narrow, type TimelineFilter } from './filter';
+import { isTold } from './kinds';
+import { lanesOf } from './lanes';
+import { Swimlanes } from './Swimlanes';
+import { TimelineFilters } from './TimelineFilters';
+import classes from './timeline.module.css';
+import { useSelection } from './useSelection';
+import { useStory } from './useStory';
+import { type CoarseWindow, useWindow } from './useWindow';
+
+/** A mark and its room, as a part of a track of ordinary width. */
+const MARK_SHARE = 1 / 45;
+
+interface Props {
+  filter: TimelineFilter;
+  onFilter: (change: TimelineFilter) => void;
+  chosen: string | undefined;
+  onChoose: (id: string | undefined) => void;
+  /** The chart on the same axis. */
+  chart: ReactNode;
+  /** Shown when nothing happened in the window. */
+  empty: ReactNode;
+}
+
+export function Timeline({ filter, onFilter, chosen, onChoose, chart, empty }: Props) {
+  const window = useWindow();
+  const story = useStory(window.from, window.to);
+  const nodes = useQuery(nodesQuery).data;
+  const shards = useQuery(shardsQuery).data;
+  const bdbs = useQuery(bdbsQuery).data;
+  const actions = useQuery(actionsQuery).data;
+  const [expanded, setExpanded] = useState<ReadonlySet<number>>(new Set());
+
+  const events = useMemo(() => {
+    const home = new Map(shards?.map((shard) => [shard.uid, Number(shard.node_uid)]));
+    return narrow(story ?? [], filter, (shard) => home.get(shard));
+  }, [story, filter, shards]);
+  const lanes = useMemo(
+    () =>
+      lanesOf({
+        events,
+        actions: actionsIn(actions ?? [], window, filter),
+        nodes: (nodes ?? []).filter(({ uid }) => filter.node === undefined || uid === filter.node),
+        shards: shards ?? [],
+        expanded,
+        gap: window.length * 1000 * MARK_SHARE,
+      }),
+    [events, actions, nodes, shards, expanded, window, filter],
+  );
+  const selection = useSelection(chosen, story ?? []);
+  const close = () => onChoose(undefined);
+  const toggle = (node: number) =>
+    setExpanded((now) => {
+      const next = new Set(now);
+      if (!next.delete(node)) next.add(node);
+      return next;
+    });
+
+  return (
+    <div className={classes.layout} data-panel={isOpen(selection) || undefined}>
+      <div className={classes.main}>
+        <TimelineFilters
+          filter={filter}
+          onFilter={onFilter}
+          nodes={nodes ?? []}
+          bdbs={bdbs ?? []}
+          events={events}
+        />
+        <div className={classes.chart}>{chart}</div>
+        <Swimlanes
+          lanes={lanes}
+          window={window}
+          selected={chosen}
+          onSelect={onChoose}
+          onToggle={toggle}
+        />
+        {story && !events.length && empty}
+      </div>
+      {selection.action ? (
+        <ActionPanel
+          action={selection.action}
+          events={story ?? []}
+          onSelect={onChoose}
+          onClose={close}
+        />
+      ) : (
+        <EventPanel
+          chosen={selection.events}
+          events={told(story)}
+          onSelect={onChoose}
+          onClose={close}
+        />
+      )}
+    </div>
+  );
+}
+
+const told = (story: readonly LogEvent[] | undefined): LogEvent[] => (story ?? []).filter(isTold);
+
+const isOpen = ({ events, action }: ReturnType<typeof useSelection>): boolean =>
+  events.length > 0 || action !== undefined;
+
+function actionsIn(
+  actions: readonly Action[],
+  { from, to }: CoarseWindow,
+  { kind, node, bdb, severity }: TimelineFilter,
+): Action[] {
+  if (severity || node !== undefined || (kind && kind !== 'actions')) return [];
+  return actions.filter(({ creation_time: begin, finish_time: end, additional_info: info }) => {
+    if (bdb !== undefined && !(info?.object_type === 'bdb' && info.object_uid === bdb))
+      return false;
+    return begin <= to && (end ?? Number.POSITIVE_INFINITY) >= from;
+  });
+}

@@ -1,0 +1,113 @@
+/** What narrows the timeline, how far it reaches, and ways to take it along. */
+import { ActionIcon, Button, Menu, NativeSelect, Tooltip } from '@mantine/core';
+import { IconDownload, IconZoomIn, IconZoomOut } from '@tabler/icons-react';
+import type { Bdb, LogEvent, Node } from '@/api/types';
+import { download } from '@/lib/download';
+import { useTimeAxis } from '@/ui/chart/TimeAxisContext';
+import { toCsv } from './export';
+import type { TimelineFilter } from './filter';
+import { GROUPS, type Group } from './kinds';
+import classes from './timeline.module.css';
+
+const WIDEST = 86_400;
+const NARROWEST = 10;
+
+interface Props {
+  filter: TimelineFilter;
+  onFilter: (change: TimelineFilter) => void;
+  nodes: readonly Node[];
+  bdbs: readonly Bdb[];
+  /** What is shown. */
+  events: readonly LogEvent[];
+}
+
+export function TimelineFilters({ filter, onFilter, nodes, bdbs, events }: Props) {
+  const number = (text: string) => (text ? Number(text) : undefined);
+  return (
+    <div className={classes.filters}>
+      <NativeSelect
+        size="xs"
+        aria-label="Severity"
+        value={filter.severity ?? ''}
+        onChange={(event) =>
+          onFilter({
+            severity: (event.currentTarget.value || undefined) as TimelineFilter['severity'],
+          })
+        }
+        data={[
+          { value: '', label: 'Every severity' },
+          { value: 'WARNING', label: 'Warnings and errors' },
+          { value: 'ERROR', label: 'Errors' },
+        ]}
+      />
+      <NativeSelect
+        size="xs"
+        aria-label="Kind"
+        value={filter.kind ?? ''}
+        onChange={(event) => onFilter({ kind: (event.currentTarget.value || undefined) as Group })}
+        data={[
+          { value: '', label: 'Every kind' },
+          ...Object.entries(GROUPS).map(([value, label]) => ({ value, label })),
+        ]}
+      />
+      <NativeSelect
+        size="xs"
+        aria-label="Node"
+        value={filter.node ?? ''}
+        onChange={(event) => onFilter({ node: number(event.currentTarget.value) })}
+        data={[
+          { value: '', label: 'Every node' },
+          ...nodes.map(({ uid }) => ({ value: String(uid), label: `Node ${uid}` })),
+        ]}
+      />
+      <NativeSelect
+        size="xs"
+        aria-label="Database"
+        value={filter.bdb ?? ''}
+        onChange={(event) => onFilter({ bdb: number(event.currentTarget.value) })}
+        data={[
+          { value: '', label: 'Every database' },
+          ...bdbs.map(({ uid, name }) => ({ value: String(uid), label: name })),
+        ]}
+      />
+      <Zoom />
+      <Menu position="bottom-end">
+        <Menu.Target>
+          <Button variant="default" leftSection={<IconDownload size={14} />}>
+            Export
+          </Button>
+        </Menu.Target>
+        <Menu.Dropdown>
+          <Menu.Item onClick={() => download('timeline.json', JSON.stringify(events, null, 2))}>
+            JSON
+          </Menu.Item>
+          <Menu.Item onClick={() => download('timeline.csv', toCsv(events))}>CSV</Menu.Item>
+        </Menu.Dropdown>
+      </Menu>
+    </div>
+  );
+}
+
+function Zoom() {
+  const axis = useTimeAxis();
+  const by = (factor: number) => {
+    const { from, to } = axis.window();
+    const length = Math.min(WIDEST, Math.max(NARROWEST, Math.round((to - from) * factor)));
+    // The right edge stays: the newest is what one looks for.
+    axis.zoom(to - length, to);
+  };
+  return (
+    <>
+      <Tooltip label="Twice as long">
+        <ActionIcon variant="default" aria-label="Zoom out" onClick={() => by(2)}>
+          <IconZoomOut size={16} />
+        </ActionIcon>
+      </Tooltip>
+      <Tooltip label="Half as long (or drag over the lanes)">
+        <ActionIcon variant="default" aria-label="Zoom in" onClick={() => by(0.5)}>
+          <IconZoomIn size={16} />
+        </ActionIcon>
+      </Tooltip>
+    </>
+  );
+}

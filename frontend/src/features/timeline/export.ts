@@ -1,0 +1,39 @@
+/** Events as a table for other programs. Pure. */
+import { endOf, startOf } from '@/api/story';
+import type { LogEvent } from '@/api/types';
+
+const COLUMNS = [
+  'uid',
+  'time',
+  'ended',
+  'seconds',
+  'type',
+  'severity',
+  'node_uid',
+  'bdb_uid',
+  'shard_uid',
+  'action_uid',
+  'originator',
+  'description',
+] as const;
+
+export function toCsv(events: readonly LogEvent[]): string {
+  return [COLUMNS.join(','), ...events.map((event) => row(event).map(cell).join(','))].join('\n');
+}
+
+function row(event: LogEvent): unknown[] {
+  const from = startOf(event);
+  const to = endOf(event);
+  const known: Record<string, unknown> = {
+    ...event,
+    time: new Date(from).toISOString(),
+    ended: to === null ? '' : new Date(to).toISOString(),
+    seconds: to === null ? '' : (to - from) / 1000,
+  };
+  return COLUMNS.map((name) => known[name] ?? '');
+}
+
+function cell(value: unknown): string {
+  const text = String(value);
+  return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}

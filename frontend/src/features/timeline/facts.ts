@@ -1,0 +1,98 @@
+/** What is known of one event, as names and values. Pure. */
+import { failoverOf, outageOf, phaseWord, resyncOf, startOf } from '@/api/story';
+import type { LogEvent } from '@/api/types';
+import { exact, format } from '@/lib/format';
+import { precise } from '@/lib/time';
+import type { Incident } from './incident';
+import { percentText, resyncSeconds } from './words';
+
+export type Pair = readonly [name: string, value: string];
+
+const METHODS: Record<string, string> = {
+  FORCE: 'FORCE: voted on by the other primaries, without asking the lost one',
+  TAKEOVER: 'TAKEOVER: without a vote, no majority was left',
+  REPLICAOF: 'REPLICAOF NO ONE: the database has no cluster to vote',
+  GRACEFUL: 'graceful: the primary handed over',
+};
+
+const since = (ms: number): string => precise(ms / 1000);
+
+export function factsOf(event: LogEvent, incident: Incident | null, now: number): Pair[] {
+  return [
+    ...outageFacts(event, incident, now),
+    ...failoverFacts(event, incident),
+    ...resyncFacts(event, now),
+    ...drillFacts(event),
+    ...(event.originator && event.originator !== 'system'
+      ? ([['Ordered by', event.originator]] as const)
+      : []),
+  ];
+}
+
+function outageFacts(event: LogEvent, incident: Incident | null, now: number): Pair[] {
+  const outage = outageOf(event);
+  if (!outage) return [];
+  const { witnesses, primaries, replicas, from, to, detectedMs } = outage;
+  const facts: Pair[] = [];
+  if (detectedMs !== null) facts.push(['Detected after', precise(detectedMs / 1000)]);
+  facts.push(['Seen by', witnesses.length ? `agents of nodes ${witnesses.join(', ')}` : 'console']);
+  facts.push(['Shards lost', `${primaries} primaries, ${replicas} replicas`]);
+  const promoted = incident?.failovers.map(({ at }) => at) ?? [];
+  if (promoted.length) facts.push(['Promoted after', since(Math.max(...promoted) - from)]);
+  facts.push([to === null ? 'Down for' : 'Back after', since((to ?? now) - from)]);
+  const resynced = incident && resyncSeconds(incident);
+  if (resynced) facts.push(['Resynced in', precise(resynced)]);
+  if (incident?.failovers.length)
+    facts.push(['Behind when promoted', behind(incident.bytesBehind)]);
+  return facts;
+}
+
+function failoverFacts(event: LogEvent, incident: Incident | null): Pair[] {
+  const failover = failoverOf(event);
+  if (!failover) return [];
+  const { lost, heir, seconds, method, bytesBehind, at } = failover;
+  const facts: Pair[] = [['Failover', `redis:${lost} → redis:${heir}`]];
+  if (incident) facts.push(['Promoted after', since(at - incident.from)]);
+  if (seconds !== null) facts.push(['Took', precise(seconds)]);
+  facts.push(['Behind', behind(bytesBehind)]);
+  if (method) facts.push(['Method', METHODS[method] ?? method]);
+  return facts;
+}
+
+export const behind = (bytes: number | null): string =>
+  bytes === null ? 'not known' : bytes ? `at most ${exact('bytes', bytes)}` : 'not behind';
+
+function resyncFacts(event: LogEvent, now: number): Pair[] {
+  const resync = resyncOf(event);
+  if (!resync) return [];
+  const { from, to, open, percent, phase, bytes, rate, etaSeconds, primary, broken } = resync;
+  const facts: Pair[] = [];
+  if (primary) facts.push(['From', `redis:${primary}`]);
+  if (open) facts.push(['Progress', `${phaseWord(phase)}, ${percentText(percent)}`]);
+  if (broken) facts.push(['Outcome', 'ended without being in sync']);
+  facts.push([open ? 'For' : 'Took', since((to ?? now) - from)]);
+  if (bytes !== null) facts.push(['Received', format('bytes', bytes)]);
+  if (rate) facts.push(['Rate', format('bytesPerSecond', rate)]);
+  if (open && etaSeconds !== null) facts.push(['Left', precise(etaSeconds)]);
+  return facts;
+}
+
+function drillFacts(event: LogEvent): Pair[] {
+  if (!event.type.startsWith('drill_')) return [];
+  const facts: Pair[] = [['Kind', String(event.kind ?? '–').replaceAll('_', ' ')]];
+  if (typeof event.seconds === 'number') facts.push(['For', precise(event.seconds)]);
+  return facts;
+}
+
+/** How the phases of a resync share its time. */
+export function phaseFacts(event: LogEvent, now: number): { name: string; seconds: number }[] {
+  return (resyncOf(event)?.phases ?? []).map(({ name, from, to }) => ({
+    name: phaseWord(name),
+    seconds: Math.max(0, ((to ?? now) - from) / 1000),
+  }));
+}
+
+export const secondsInto = (event: LogEvent, from: number): string => {
+  const seconds = (startOf(event) - from) / 1000;
+  return `${seconds < 0 ? '−' : '+'}${precise(Math.abs(seconds))}`;
+};

@@ -1,0 +1,30 @@
+/** What narrows the timeline. Pure. */
+import type { LogEvent } from '@/api/types';
+import { type Group, groupOf, isTold } from './kinds';
+
+export interface TimelineFilter {
+  /** At least this serious. */
+  severity?: 'WARNING' | 'ERROR' | undefined;
+  node?: number | undefined;
+  bdb?: number | undefined;
+  kind?: Group | undefined;
+}
+
+const RANK = { DEBUG: 0, INFO: 1, WARNING: 2, ERROR: 3, CRITICAL: 4 } as const;
+
+export function narrow(
+  events: readonly LogEvent[],
+  filter: TimelineFilter,
+  nodeOfShard: (shard: string) => number | undefined,
+): LogEvent[] {
+  const { severity, node, bdb, kind } = filter;
+  return events.filter((event) => {
+    if (!isTold(event)) return false;
+    if (severity && RANK[event.severity] < RANK[severity]) return false;
+    if (kind && groupOf(event) !== kind) return false;
+    // What befell a node befell the databases on it.
+    if (bdb !== undefined && event.bdb_uid !== bdb && event.source !== 'node') return false;
+    if (node === undefined || event.node_uid === node) return true;
+    return event.shard_uid !== undefined && nodeOfShard(String(event.shard_uid)) === node;
+  });
+}

@@ -1,0 +1,44 @@
+/** A shape for every sort of event, so that colour never speaks alone. */
+import {
+  IconArrowsExchange,
+  IconBolt,
+  IconCheck,
+  IconCircleX,
+  IconDatabase,
+  IconFlask,
+  IconPlayerPlay,
+  IconPlugConnected,
+  IconPlugConnectedX,
+  IconPointFilled,
+  IconRefresh,
+  IconRefreshAlert,
+  IconServer,
+  IconServerOff,
+  type Icon as TablerIcon,
+} from '@tabler/icons-react';
+
+const ICONS: Record<string, TablerIcon> = {
+  node_failed: IconServerOff,
+  node_up: IconServer,
+  node_joined: IconServer,
+  node_agent_lost: IconPlugConnectedX,
+  node_agent_connected: IconPlugConnected,
+  shard_down: IconCircleX,
+  shard_up: IconCheck,
+  shard_failover: IconArrowsExchange,
+  shard_failover_failed: IconCircleX,
+  shard_role_changed: IconBolt,
+  resync: IconRefresh,
+  replica_link_down: IconRefreshAlert,
+  replica_in_sync: IconCheck,
+  replica_revived: IconCheck,
+  replica_revival_failed: IconRefreshAlert,
+  drill_started: IconFlask,
+  drill_ended: IconFlask,
+  action: IconPlayerPlay,
+};
+
+export function KindIcon({ type, size = 14 }: { type: string; size?: number }) {
+  const Icon = ICONS[type] ?? (type.startsWith('bdb_') ? IconDatabase : IconPointFilled);
+  return <Icon size={size} stroke={1.8} aria-hidden />;
+}

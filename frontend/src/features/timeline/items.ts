@@ -1,0 +1,117 @@
+/** What a lane shows: marks for instants, bars for spans. Pure. */
+import { endOf, resyncOf, startOf } from '@/api/story';
+import type { Action, LogEvent } from '@/api/types';
+import { nameOf, type Tone, toneOf, worst } from './kinds';
+import { union } from './pack';
+import { percentText } from './words';
+
+export interface Item {
+  /** What a click opens: event uids, or one action. */
+  id: string;
+  shape: 'mark' | 'bar';
+  type: string;
+  tone: Tone;
+  label: string;
+  /** Shown inside a bar. */
+  text: string;
+  from: number;
+  to: number | null;
+  row: number;
+  count: number;
+  percent: number | null;
+  phases: { name: string; from: number; to: number | null }[];
+}
+
+export type Draft = Omit<Item, 'row'>;
+
+export function mark(events: readonly LogEvent[]): Draft {
+  const [first] = events;
+  const tones = events.map(toneOf);
+  const tone = worst(tones);
+  const leading = events[tones.indexOf(tone)] ?? first;
+  return {
+    id: events.map(({ uid }) => uid).join(),
+    shape: 'mark',
+    type: leading?.type ?? '',
+    tone,
+    label: events.map(sentence).slice(0, 4).join('\n') + more(events.length - 4),
+    text: '',
+    from: first ? startOf(first) : 0,
+    to: null,
+    count: events.length,
+    percent: null,
+    phases: [],
+  };
+}
+
+export function bar(event: LogEvent): Draft {
+  const resync = resyncOf(event);
+  const percent = resync?.open ? resync.percent : null;
+  return {
+    id: String(event.uid),
+    shape: 'bar',
+    type: event.type,
+    tone: toneOf(event),
+    label: sentence(event),
+    text: [nameOf(event), percent === null ? '' : percentText(percent)].filter(Boolean).join(' '),
+    from: startOf(event),
+    to: endOf(event),
+    count: 1,
+    percent,
+    phases: resync?.phases ?? [],
+  };
+}
+
+/** All resyncs of a folded node that overlap, as one bar with their mean percent. */
+export function foldedResyncs(events: readonly LogEvent[]): Draft[] {
+  return union(events.map((event) => ({ event, from: startOf(event), to: endOf(event) }))).map(
+    ({ from, to, parts }) => {
+      const own = parts.map(({ event }) => event);
+      const [only] = own;
+      if (only && own.length === 1) return bar(only);
+      const percent =
+        own.reduce((sum, event) => sum + (resyncOf(event)?.percent ?? 0), 0) / own.length;
+      return {
+        id: own.map(({ uid }) => uid).join(),
+        shape: 'bar',
+        type: 'resync',
+        tone: worst(own.map(toneOf)),
+        label: own.map(sentence).slice(0, 4).join('\n') + more(own.length - 4),
+        text: `${own.length} resyncs${to === null ? ` ${percentText(percent)}` : ''}`,
+        from,
+        to,
+        count: own.length,
+        percent: to === null ? percent : null,
+        phases: [],
+      };
+    },
+  );
+}
+
+const sentence = (event: LogEvent): string => event.description || nameOf(event);
+const more = (count: number): string => (count > 0 ? `\nand ${count} more` : '');
+
+const ACTION_TONES: Record<Action['status'], Tone> = {
+  queued: 'progress',
+  running: 'progress',
+  completed: 'ok',
+  failed: 'broken',
+};
+
+export function actionBar(action: Action): Draft {
+  const name = action.additional_info?.description || action.name;
+  const running = action.status === 'queued' || action.status === 'running';
+  return {
+    id: `action:${action.action_uid}`,
+    shape: 'bar',
+    type: 'action',
+    tone: ACTION_TONES[action.status],
+    label: `${name} (${action.status})`,
+    text: running ? `${name} ${percentText(action.progress)}` : name,
+    from: action.creation_time * 1000,
+    to: running ? null : (action.finish_time ?? action.creation_time) * 1000,
+    count: 1,
+    percent: running ? action.progress : null,
+    phases: [],
+  };
+}

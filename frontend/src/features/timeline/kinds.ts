@@ -1,0 +1,76 @@
+/** What sorts of events the timeline knows: their names, filter group and tone. Data only. */
+import { isOpen } from '@/api/story';
+import type { LogEvent } from '@/api/types';
+
+export type Tone = 'ok' | 'attention' | 'broken' | 'progress' | 'neutral' | 'drill';
+
+export const GROUPS = {
+  outages: 'Outages',
+  failovers: 'Failovers',
+  resyncs: 'Resyncs',
+  drills: 'Drills',
+  changes: 'Changes',
+  actions: 'Actions',
+} as const;
+export type Group = keyof typeof GROUPS;
+
+interface Kind {
+  name: string;
+  group: Group;
+  /** Else from the severity. */
+  tone?: Tone;
+}
+
+const KINDS: Record<string, Kind> = {
+  node_failed: { name: 'Node down', group: 'outages', tone: 'broken' },
+  node_up: { name: 'Node up', group: 'outages', tone: 'ok' },
+  node_agent_lost: { name: 'Agent lost', group: 'outages' },
+  node_agent_connected: { name: 'Agent connected', group: 'outages', tone: 'ok' },
+  shard_down: { name: 'Shard down', group: 'outages' },
+  shard_up: { name: 'Shard up', group: 'outages', tone: 'ok' },
+  shard_failover: { name: 'Failover', group: 'failovers' },
+  shard_failover_failed: { name: 'Failover failed', group: 'failovers' },
+  shard_role_changed: { name: 'Role changed', group: 'failovers' },
+  resync: { name: 'Resync', group: 'resyncs', tone: 'progress' },
+  replica_link_down: { name: 'Replica link down', group: 'resyncs' },
+  replica_in_sync: { name: 'Replica in sync', group: 'resyncs', tone: 'ok' },
+  replica_revived: { name: 'Replica revived', group: 'resyncs', tone: 'ok' },
+  replica_revival_failed: { name: 'Revival failed', group: 'resyncs' },
+  drill_started: { name: 'Drill started', group: 'drills', tone: 'drill' },
+  drill_ended: { name: 'Drill ended', group: 'drills', tone: 'drill' },
+};
+
+/** Who came and went belongs to the log, not to the story of the cluster. */
+const HIDDEN = new Set(['login', 'login_failed', 'authentication_err', 'join_token_created']);
+
+export const isTold = (event: LogEvent): boolean => !HIDDEN.has(event.type);
+
+export function nameOf(event: LogEvent): string {
+  const known = KINDS[event.type]?.name;
+  if (known) return known;
+  const words = event.type.replace(/^bdb_/, 'database_').replaceAll('_', ' ');
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+export const groupOf = (event: LogEvent): Group => KINDS[event.type]?.group ?? 'changes';
+
+export function toneOf(event: LogEvent): Tone {
+  if (event.type === 'resync' && !isOpen(event))
+    return event.outcome === 'lost' ? 'attention' : 'ok';
+  const tone = KINDS[event.type]?.tone;
+  if (tone) return tone;
+  if (event.severity === 'ERROR' || event.severity === 'CRITICAL') return 'broken';
+  return event.severity === 'WARNING' ? 'attention' : 'neutral';
+}
+
+const RANK: Record<Tone, number> = {
+  broken: 5,
+  attention: 4,
+  drill: 3,
+  progress: 2,
+  ok: 1,
+  neutral: 0,
+};
+
+export const worst = (tones: readonly Tone[]): Tone =>
+  tones.reduce<Tone>((found, tone) => (RANK[tone] > RANK[found] ? tone : found), 'neutral');

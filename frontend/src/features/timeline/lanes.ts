@@ -1,0 +1,115 @@
+/** Events and actions as lanes of marks and bars: cluster, nodes with their shards, actions. Pure. */
+import { failoverOf, isSpan, startOf } from '@/api/story';
+import type { Action, LogEvent, Node, Shard } from '@/api/types';
+import { actionBar, bar, type Draft, foldedResyncs, type Item, mark } from './items';
+import { clusters, rowsOf } from './pack';
+
+export interface Lane {
+  id: string;
+  title: string;
+  detail: string;
+  depth: 0 | 1;
+  node: number | null;
+  /** Shards below it: shown, hidden, or none to show. */
+  open: boolean | null;
+  rows: number;
+  items: Item[];
+}
+
+export interface LaneInput {
+  events: readonly LogEvent[];
+  actions: readonly Action[];
+  nodes: readonly Node[];
+  shards: readonly Shard[];
+  expanded: ReadonlySet<number>;
+  /** Milliseconds that a mark is wide. */
+  gap: number;
+}
+
+export function lanesOf(input: LaneInput): Lane[] {
+  const { events, nodes, shards, expanded, gap } = input;
+  const home = new Map(shards.map((shard) => [shard.uid, Number(shard.node_uid)]));
+  const places = new Map<string, LogEvent[]>();
+  for (const event of events) {
+    for (const place of placesOf(event, home)) {
+      places.set(place, [...(places.get(place) ?? []), event]);
+    }
+  }
+  const at = (place: string) => places.get(place) ?? [];
+  const found = [lane('cluster', 'Cluster', '', at('cluster'), gap)];
+  for (const { uid, addr } of withUnknown(nodes, events)) {
+    const busy = shards.filter((shard) => Number(shard.node_uid) === uid && at(shard.uid).length);
+    const open = expanded.has(uid);
+    const own = at(`node ${uid}`);
+    const folded = open ? [] : busy.flatMap((shard) => at(shard.uid));
+    const all = [...new Set([...own, ...folded])];
+    found.push({
+      ...lane(`node ${uid}`, `Node ${uid}`, addr, all, gap, !open),
+      node: uid,
+      open: busy.length ? open : null,
+    });
+    if (!open) continue;
+    for (const shard of busy) {
+      const role = shard.role === 'master' ? 'primary' : 'replica';
+      found.push({ ...lane(shard.uid, `redis:${shard.uid}`, role, at(shard.uid), gap), depth: 1 });
+    }
+  }
+  const bars = input.actions.map(actionBar);
+  found.push(arrange({ id: 'actions', title: 'Actions', detail: '' }, [], bars, gap));
+  return found;
+}
+
+/** A failover is told where the primary was lost and where the replica took over. */
+function placesOf(event: LogEvent, home: ReadonlyMap<string, number>): string[] {
+  const failover = failoverOf(event);
+  if (failover) return [...new Set([failover.lost, failover.heir])].filter((uid) => home.has(uid));
+  if (event.shard_uid !== undefined && home.has(String(event.shard_uid))) {
+    return [String(event.shard_uid)];
+  }
+  return [event.node_uid === undefined ? 'cluster' : `node ${event.node_uid}`];
+}
+
+/** Nodes of today, and those that only the log remembers. */
+function withUnknown(nodes: readonly Node[], events: readonly LogEvent[]) {
+  const known = new Map(nodes.map(({ uid, addr }) => [uid, addr]));
+  for (const { node_uid } of events) {
+    if (node_uid !== undefined && !known.has(node_uid)) known.set(node_uid, 'removed');
+  }
+  return [...known].map(([uid, addr]) => ({ uid, addr })).sort((a, b) => a.uid - b.uid);
+}
+
+function lane(
+  id: string,
+  title: string,
+  detail: string,
+  events: readonly LogEvent[],
+  gap: number,
+  folded = false,
+): Lane {
+  const resyncs = folded ? events.filter(({ type }) => type === 'resync') : [];
+  const spans = events.filter((event) => isSpan(event) && !resyncs.includes(event));
+  const instants = events
+    .filter((event) => !isSpan(event) && !resyncs.includes(event))
+    .sort((a, b) => startOf(a) - startOf(b));
+  const marks = clusters(instants.map(startOf), gap).map((group) =>
+    mark(group.flatMap((index) => instants[index] ?? [])),
+  );
+  const bars = [...spans.map(bar), ...foldedResyncs(resyncs)];
+  return arrange({ id, title, detail }, marks, bars, gap);
+}
+
+function arrange(
+  names: Pick<Lane, 'id' | 'title' | 'detail'>,
+  marks: readonly Draft[],
+  bars: readonly Draft[],
+  gap: number,
+): Lane {
+  const above = marks.length ? 1 : 0;
+  const rows = rowsOf(bars, gap);
+  const items = [
+    ...bars.map((item, index) => ({ ...item, row: above + (rows[index] ?? 0) })),
+    ...marks.map((item) => ({ ...item, row: 0 })),
+  ].sort((a, b) => a.from - b.from);
+  const height = Math.max(1, above + (rows.length ? Math.max(...rows) + 1 : 0));
+  return { ...names, depth: 0, node: null, open: null, rows: height, items };
+}

@@ -1,0 +1,37 @@
+/** Arrow keys move between the events: along the lane, and to the nearest of the lane above or below. */
+import type { KeyboardEvent } from 'react';
+
+export function useItemKeys() {
+  return (event: KeyboardEvent<HTMLElement>) => {
+    const current = (event.target as Element).closest<HTMLElement>('[data-item]');
+    if (!current || event.ctrlKey || event.metaKey || event.altKey) return;
+    const next = neighbour(current, event.key, event.currentTarget);
+    if (next === undefined) return;
+    event.preventDefault();
+    next?.focus();
+  };
+}
+
+/** Undefined: not a key of ours. */
+function neighbour(current: HTMLElement, key: string, root: HTMLElement) {
+  const lanes = [...root.querySelectorAll('[data-track]')]
+    .map((track) => [...track.querySelectorAll<HTMLElement>('[data-item]')])
+    .filter((items) => items.length);
+  const lane = lanes.findIndex((items) => items.includes(current));
+  const items = lanes[lane] ?? [];
+  const at = items.indexOf(current);
+  if (key === 'ArrowLeft') return items[at - 1] ?? null;
+  if (key === 'ArrowRight') return items[at + 1] ?? null;
+  if (key === 'ArrowUp') return nearest(lanes[lane - 1], current);
+  if (key === 'ArrowDown') return nearest(lanes[lane + 1], current);
+  return undefined;
+}
+
+function nearest(items: readonly HTMLElement[] | undefined, to: HTMLElement): HTMLElement | null {
+  const distance = (item: HTMLElement) =>
+    Math.abs(Number(item.dataset.from) - Number(to.dataset.from));
+  return (items ?? []).reduce<HTMLElement | null>(
+    (best, item) => (best && distance(best) <= distance(item) ? best : item),
+    null,
+  );
+}

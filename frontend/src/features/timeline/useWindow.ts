@@ -1,0 +1,58 @@
+/** The window of the shared axis for React: coarse, so that following time does not render every second. */
+import { useCallback, useEffect, useRef, useState } from 'react';
+import { useLive, useTick } from '@/live/LiveProvider';
+import { useTimeAxis } from '@/ui/chart/TimeAxisContext';
+
+export interface CoarseWindow {
+  /** Epoch seconds; covers the exact window. */
+  from: number;
+  to: number;
+  /** Seconds of the exact window. */
+  length: number;
+}
+
+export function coarse(from: number, to: number): CoarseWindow {
+  const length = to - from;
+  const step = Math.max(10, Math.ceil(length / 10));
+  return {
+    from: Math.floor(from / step) * step,
+    to: (Math.floor(to / step) + 1) * step,
+    length,
+  };
+}
+
+const same = (a: CoarseWindow, b: CoarseWindow): boolean =>
+  a.from === b.from && a.to === b.to && a.length === b.length;
+
+export function useWindow(): CoarseWindow {
+  const axis = useTimeAxis();
+  const [window, setWindow] = useState(() => coarse(axis.window().from, axis.window().to));
+  const look = useCallback(() => {
+    const { from, to } = axis.window();
+    const next = coarse(from, to);
+    setWindow((now) => (same(now, next) ? now : next));
+  }, [axis]);
+  useTick(look);
+  useEffect(() => axis.subscribe(look), [axis, look]);
+  return window;
+}
+
+/**
+ * Writes the exact window into custom properties of an element, in seconds after `base`:
+ * everything placed by them moves without a render.
+ */
+export function useMovingWindow(base: number) {
+  const axis = useTimeAxis();
+  const live = useLive();
+  const root = useRef<HTMLDivElement>(null);
+  const move = useCallback(() => {
+    const style = root.current?.style;
+    const { from, to } = axis.window();
+    style?.setProperty('--from', String(from - base));
+    style?.setProperty('--length', String(Math.max(1, to - from)));
+    style?.setProperty('--now', (live.now() / 1000 - base).toFixed(2));
+  }, [axis, live, base]);
+  useTick(move);
+  useEffect(() => axis.subscribe(move), [axis, move]);
+  return root;
+}

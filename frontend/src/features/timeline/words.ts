@@ -1,0 +1,71 @@
+/** An incident as people would tell it. Pure. */
+import { format, plural } from '@/lib/format';
+import { precise } from '@/lib/time';
+import type { Incident } from './incident';
+
+export const percentText = (percent: number): string => `${Math.floor(percent)}\u00a0%`;
+
+/** "Node 2 was down for 41 s; 2 shards failed over in 0.39 s; …" */
+export function headline(incident: Incident, now: number): string {
+  return [beginning(incident, now), ...consequences(incident)].join('; ');
+}
+
+function beginning({ node, from, to }: Incident, now: number): string {
+  const lasted = precise(((to ?? now) - from) / 1000);
+  return to === null ? `Node ${node} is down for ${lasted}` : `Node ${node} was down for ${lasted}`;
+}
+
+/** What followed, without the outage itself; short enough for a banner while it goes on. */
+export function consequences(incident: Incident): string[] {
+  return [
+    ...failovers(incident),
+    ...resyncs(incident),
+    ...(incident.state === 'over' ? [loss(incident)].filter(Boolean) : []),
+  ];
+}
+
+function failovers({ failovers: done, failedFailovers, primaries }: Incident): string[] {
+  const seconds = slowest(done.map(({ seconds }) => seconds));
+  const parts: string[] = [];
+  if (done.length) {
+    const within = seconds === null ? '' : ` in ${precise(seconds)}`;
+    parts.push(`${plural(done.length, 'shard')} failed over${within}`);
+  }
+  if (failedFailovers) parts.push('not all lost primaries could be replaced');
+  else if (!done.length && primaries)
+    parts.push(`${plural(primaries, 'primary', 'primaries')} lost`);
+  return parts;
+}
+
+function resyncs({ resyncs: all, state, percent }: Incident): string[] {
+  const running = all.filter(({ open }) => open);
+  if (running.length) {
+    const noun = plural(running.length, 'replica');
+    return [`${noun} resyncing, ${percentText(percent ?? 0)}`];
+  }
+  if (state === 'resyncing') return ['replicas about to resync'];
+  const ended = all.filter(({ to, broken }) => to !== null && !broken);
+  if (!ended.length) return [];
+  const took = resyncSeconds({ resyncs: ended });
+  return [`${plural(ended.length, 'replica')} resynced in ${precise(took ?? 0)}`];
+}
+
+/** From the begin of the first resync to the end of the last one. */
+export function resyncSeconds({ resyncs: all }: Pick<Incident, 'resyncs'>): number | null {
+  const ends = all.flatMap(({ to }) => to ?? []);
+  if (!ends.length || all.some(({ open }) => open)) return null;
+  return (Math.max(...ends) - Math.min(...all.map(({ from }) => from))) / 1000;
+}
+
+export function loss({ failovers: done, bytesBehind }: Incident): string {
+  if (!done.length) return '';
+  if (bytesBehind === null) return 'how far the promoted replicas were behind is not known';
+  const behind = `at most ${format('bytes', bytesBehind)} behind`;
+  if (!bytesBehind) return `no acknowledged write is known to be lost: ${behind}`;
+  return `what the promoted replicas had not received is lost: ${behind}`;
+}
+
+export function slowest(seconds: readonly (number | null)[]): number | null {
+  const known = seconds.filter((value) => value !== null);
+  return known.length ? Math.max(...known) : null;
+}
