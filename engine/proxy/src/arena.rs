@@ -77,8 +77,8 @@ impl<T> Arena<T> {
         place.value.take()
     }
 
-    pub fn len(&self) -> usize {
-        self.len
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
     }
 
     pub fn ids(&self) -> Vec<Id> {
@@ -103,6 +103,7 @@ mod tests {
         assert_eq!(first.index, second.index);
         assert_eq!(arena.get(first), None);
         assert_eq!(arena.get(second), Some(&2));
-        assert_eq!(arena.len(), 1);
+        arena.remove(second);
+        assert!(arena.is_empty());
     }
 }

@@ -175,8 +175,8 @@ impl Worker {
     }
 
     fn is_done(&self) -> bool {
-        self.retiring.is_some() && self.clients.len() == 0
-            || self.draining.is_some_and(|since| self.clients.len() == 0 || self.now > since + DRAIN)
+        self.retiring.is_some() && self.clients.is_empty()
+            || self.draining.is_some_and(|since| self.clients.is_empty() || self.now > since + DRAIN)
     }
 
     fn react(&mut self, event: Ready) {

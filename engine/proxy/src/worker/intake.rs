@@ -56,8 +56,7 @@ impl Worker {
 
     fn read_client(&mut self, id: Id) {
         let mut scratch = std::mem::take(&mut self.scratch);
-        loop {
-            let Some(client) = self.clients.get_mut(id) else { break };
+        while let Some(client) = self.clients.get_mut(id) {
             match client.stream.read(&mut scratch) {
                 Ok(0) => self.end_of_client(id),
                 Ok(n) => {

@@ -1,0 +1,24 @@
+"""`python engine/bench [NAME...]`: what the endpoint costs, against direct access in the same run. See README.md."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lab"))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from report import Report  # noqa: E402
+from rows import idle, latency, nutcracker, throughput  # noqa: E402
+
+ROWS = {"throughput": throughput, "nutcracker": nutcracker, "idle": idle, "latency": latency}
+
+
+def main() -> int:
+    """Exit status 1 when a limit was missed."""
+    binary = Path(__file__).resolve().parent.parent / "target/release/shardboard-proxy"
+    report = Report()
+    for name in sys.argv[1:] or ROWS:
+        ROWS[name](report, binary)
+    return 1 if report.missed else 0
+
+
+sys.exit(main())

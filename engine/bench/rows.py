@@ -1,0 +1,146 @@
+"""The rows of the table in engine/README.md. Both sides of a ratio alternate within one run."""
+
+import resource
+import socket
+import subprocess
+import threading
+import time
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from lab import Lab, Proxy, command, wait_for
+from report import Report
+
+ADDRESS = "127.8.200.1"
+PORTS = [21950, 21951, 21952]
+PLAIN = [21960, 21961, 21962]
+ENDPOINT = 12950
+ROUNDS = 3
+
+
+def endpoint(lab: Lab, shards: list[dict[str, Any]], binary: Path) -> Proxy:
+    """A proxy that hides the shards, with one thread."""
+    proxy = Proxy(lab, binary)
+    database = {"uid": 1, "address": ADDRESS, "port": ENDPOINT, "mode": "hidden", "version": 1, "shards": shards}
+    proxy.apply({**database, "max_connections": 20_000})
+    return proxy
+
+
+def benchmark(*target: str, test: str, pipeline: int) -> float:
+    """Requests per second of valkey-benchmark with 50 connections."""
+    count = 1_200_000 if pipeline > 1 else 150_000
+    options = ["-t", test, "-P", str(pipeline), "-n", str(count), "-c", "50", "-r", "100000", "--csv"]
+    output = subprocess.run(["valkey-benchmark", *target, *options], capture_output=True, text=True, check=True).stdout
+    return float(output.strip().splitlines()[-1].split(",")[1].strip('"'))
+
+
+def answered(metrics: dict[str, Any]) -> int:
+    """Replies so far."""
+    return sum(metrics["databases"][0]["responses"].values())
+
+
+def throughput(report: Report, binary: Path) -> None:
+    """Against a cluster client that goes to the shards itself; and what a request costs in the proxy."""
+    lab = Lab(ADDRESS)
+    try:
+        proxy = endpoint(lab, lab.cluster(PORTS), binary)
+        direct = ["--cluster", "-h", ADDRESS, "-p", str(PORTS[0])]
+        through = ["-h", ADDRESS, "-p", str(ENDPOINT)]
+        for pipeline, least, cpu_limit in ((16, 0.70, 1.0), (1, 0.85, 9.0)):
+            ratios, cpu = [], []
+            for test in ("set", "get"):
+                ours, theirs = [], []
+                for _ in range(ROUNDS):
+                    theirs.append(benchmark(*direct, test=test, pipeline=pipeline))
+                    before = proxy.metrics()
+                    ours.append(benchmark(*through, test=test, pipeline=pipeline))
+                    after = proxy.metrics()
+                    used = after["cpu_seconds"] - before["cpu_seconds"]
+                    cpu.append(used * 1e6 / (answered(after) - answered(before)))
+                report.fact(f"direct, -P {pipeline} {test}", theirs, "/s")
+                report.fact(f"through the proxy, -P {pipeline} {test}", ours, "/s")
+                ratios.append(median(ours) / median(theirs))
+            for test, ratio in zip(("set", "get"), ratios, strict=True):
+                report.limit(f"-P {pipeline} {test}, through the proxy / direct", ratio, least, "x", at_least=True)
+            report.limit(f"CPU of the proxy per request, -P {pipeline}", median(cpu), cpu_limit, "us")
+    finally:
+        lab.close()
+
+
+def nutcracker(report: Report, binary: Path) -> None:
+    """Both proxies before three servers without cluster mode would need ours to be a client of plain servers, which
+    it is not: it gets the cluster, nutcracker gets the same number of plain ones."""
+    lab = Lab(ADDRESS)
+    try:
+        endpoint(lab, lab.cluster(PORTS), binary)
+        for port in PLAIN:
+            lab.server(port)
+        servers = "".join(f"    - {ADDRESS}:{port}:1\n" for port in PLAIN)
+        config = lab.directory / "nutcracker.yml"
+        config.write_text(
+            f"bench:\n  listen: {ADDRESS}:12960\n  redis: true\n  hash: fnv1a_64\n  distribution: ketama\n"
+            f"  auto_eject_hosts: false\n  servers:\n{servers}"
+        )
+        log = (lab.directory / "nutcracker.log").open("wb")
+        lab.processes.append(
+            subprocess.Popen(["nutcracker", "-c", str(config), "-m", "16384", "-s", "12961"], stdout=log, stderr=log)
+        )
+        wait_for(lambda: socket.create_connection((ADDRESS, 12960)).close() is None, "nutcracker")
+        for test in ("set", "get"):
+            ours, theirs = [], []
+            for _ in range(ROUNDS):
+                ours.append(benchmark("-h", ADDRESS, "-p", str(ENDPOINT), test=test, pipeline=16))
+                theirs.append(benchmark("-h", ADDRESS, "-p", "12960", test=test, pipeline=16))
+            report.fact(f"nutcracker, -P 16 {test}", theirs, "/s")
+            report.fact(f"our proxy, -P 16 {test}", ours, "/s")
+            ratio = median(ours) / median(theirs)
+            report.limit(f"-P 16 {test}, our proxy / nutcracker", ratio, 2.0, "x", at_least=True)
+    finally:
+        lab.close()
+
+
+def idle(report: Report, binary: Path) -> None:
+    """Memory without clients, and with ten thousand that do nothing."""
+    wanted = 10_000
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    lab = Lab(ADDRESS)
+    connections: list[socket.socket] = []
+    try:
+        proxy = endpoint(lab, lab.cluster(PORTS), binary)
+        before = proxy.metrics()["rss_bytes"]
+        for _ in range(min(wanted, hard - 200)):
+            connection = socket.create_connection((ADDRESS, ENDPOINT))
+            connection.sendall(command("SET", "key", "value"))
+            connections.append(connection)
+        for connection in connections:
+            assert connection.recv(64) == b"+OK\r\n"
+        time.sleep(2)
+        metrics = proxy.metrics()
+        held = metrics["databases"][0]["connections"]
+        report.limit("idle connections held", held, min(wanted, hard - 200), "", at_least=True)
+        report.limit("memory without clients", before / 1e6, 25, "MB")
+        report.limit("memory per idle connection", (metrics["rss_bytes"] - before) / held / 1e3, 20, "kB")
+    finally:
+        for connection in connections:
+            connection.close()
+        lab.close()
+
+
+def latency(report: Report, binary: Path) -> None:
+    """10,000 requests a second from 50 connections, evenly spaced; what the proxy adds at P50 and P99."""
+    lab = Lab(ADDRESS)
+    try:
+        endpoint(lab, lab.cluster(PORTS), binary)
+        direct, ours = [], []
+        for _ in range(ROUNDS):
+            direct.append(paced(["--cluster", "-h", ADDRESS, "-p", str(PORTS[0])]))
+            ours.append(paced(["-h", ADDRESS, "-p", str(ENDPOINT)]))
+        for name, index, limit in (("P50", 0, 60), ("P99", 1, 300)):
+            report.fact(f"direct {name}", [one[index] for one in direct], "us")
+            report.fact(f"through the proxy {name}", [one[index] for one in ours], "us")
+            added = median(one[index] for one in ours) - median(one[index] for one in direct)
+            report.limit(f"added {name} at 10,000/s", added, limit, "us")
+    finally:
+        lab.close()
