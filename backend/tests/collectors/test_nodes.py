@@ -216,9 +216,7 @@ async def test_a_shard_that_died_is_told_once(console: Console, agents: FakeAgen
     await until(lambda: console.live.resume_point(1)[1] == NOW + 3)
     assert (dead.detail, dead.observed_role) == ("killed by signal 9", "master")
     [down] = await told(console, "shard_down")
-    assert down.description == (
-        "Shard redis:1 of shop on node 1 (primary) went down: killed by signal 9."
-    )
+    assert down.description == ("Shard redis:1 of shop on node 1 (primary) went down: killed by signal 9.")
     assert (down.severity, down.bdb_uid, down.node_uid, down.shard_uid) == ("ERROR", 1, 1, 1)
 
 
