@@ -1,0 +1,228 @@
+"""When a node is found to be down, and when not: witnesses and pulses are the test's own."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+from backend.tests import pairs
+from backend.tests.shards import until
+
+from shardboard.collectors import watch
+from shardboard.collectors.pulse import Pulses
+from shardboard.collectors.watch import NodeWatch
+from shardboard.console import Console
+from shardboard.domain import health
+from shardboard.driver.fake import FakeAgents
+from shardboard.state import cluster, events, nodes, shards
+from shardboard.state.events import Event
+from shardboard.state.nodes import Node
+
+pytestmark = pytest.mark.store
+
+NODE_2 = {("10.0.0.2", 20002), ("10.0.0.2", 20004)}
+"""Primary 2 and replica 4."""
+
+
+class Silence(Pulses):
+    """Seconds of silence, as the test sets them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.of: dict[int, float] = {}
+        self.asked = 0
+
+    def silence(self, node_uid: int) -> float:
+        self.asked += 1
+        return self.of.get(node_uid, 0.0)
+
+
+@pytest.fixture(autouse=True)
+def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "TICK", 0.002)
+    monkeypatch.setattr(watch, "ROUND_SECONDS", 0.002)
+
+
+@pytest.fixture
+def pulses() -> Silence:
+    return Silence()
+
+
+@pytest.fixture
+async def watching(
+    console: Console, agents: FakeAgents, pulses: Silence, nodes: list[Node]
+) -> AsyncIterator[NodeWatch]:
+    await pairs.active(console, agents)
+    made = NodeWatch(console.store, agents, pulses)
+    task = asyncio.create_task(made.run())
+    yield made
+    task.cancel()
+    await asyncio.gather(task, *made._inquiries.values(), return_exceptions=True)
+
+
+async def outages(console: Console) -> list[Event]:
+    async with console.store.read() as session:
+        return [event for event in await events.page(session, newest_first=False) if event.type == "node_failed"]
+
+
+async def health_of(console: Console, uid: int) -> str:
+    async with console.store.read() as session:
+        node = await nodes.by_uid(session, uid)
+    assert node is not None
+    return node.health
+
+
+async def is_down(console: Console, uid: int = 2) -> bool:
+    return await health_of(console, uid) == "down"
+
+
+async def ticks(pulses: Silence) -> None:
+    """Until the watch has read the store anew, and looked at every node several times after that."""
+    enough = pulses.asked + 100
+    await until(lambda: pulses.asked >= enough)
+
+
+async def rounds(agents: FakeAgents, count: int, witness: int = 1) -> None:
+    """Until a witness was asked that many times more."""
+    before = agents.calls.count(("probe", witness))
+    await until(lambda: agents.calls.count(("probe", witness)) >= before + count)
+
+
+async def test_a_node_that_is_heard_is_not_asked_about(
+    console: Console, agents: FakeAgents, pulses: Silence, watching: NodeWatch
+) -> None:
+    agents.silent = set(NODE_2)
+    pulses.of = {2: 0.69}
+    await ticks(pulses)
+    assert [call for call in agents.calls if call[0] == "probe"] == []
+
+
+async def test_an_agent_that_is_silent_while_its_shards_answer_is_no_node_down(
+    console: Console, agents: FakeAgents, pulses: Silence, watching: NodeWatch
+) -> None:
+    agents.silent = set(list(NODE_2)[:1])  # one of two answers, and that is enough
+    pulses.of = {2: float("inf")}
+    await rounds(agents, 10)
+    assert await health_of(console, 2) == "up"
+    assert await outages(console) == []
+
+
+async def test_two_silent_rounds_are_a_node_down_told_once(
+    console: Console, agents: FakeAgents, pulses: Silence, watching: NodeWatch
+) -> None:
+    agents.silent = set(NODE_2)
+    pulses.of = {2: 1.0}
+    await until(lambda: is_down(console))
+    [event] = await outages(console)
+    assert (event.node_uid, event.source, event.severity, event.ended_at) == (2, "node", "ERROR", None)
+    assert event.details == {"open": True, "witnesses": [1, 3], "primaries": 1, "replicas": 1}
+    assert event.description == (
+        "Node 2 went down with 1 primaries and 1 replicas: none answers the agents of nodes 1, 3."
+    )
+    async with console.store.read() as session:
+        status = {row.uid: row.observed_status for row in await shards.every(session)}
+    assert status == {1: "ok", 2: "down", 3: "ok", 4: "down", 5: "ok", 6: "ok"}
+    assert agents.calls.count(("probe", 1)) >= health.SENSITIVITY["high"][1]
+    await until(lambda: not watching._inquiries)
+    assert len(await outages(console)) == 1
+
+
+async def test_a_single_sign_of_life_starts_the_count_again(
+    console: Console, agents: FakeAgents, pulses: Silence, watching: NodeWatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = 0
+
+    async def every_other(node: object, targets: list[object]) -> list[bool]:
+        nonlocal asked
+        asked += 1
+        return [asked % 4 < 2] * len(targets)  # both witnesses of a round agree: silent, alive, silent, …
+
+    monkeypatch.setattr(agents, "probe", every_other)
+    pulses.of = {2: 1.0}
+    await until(lambda: asked > 20)
+    assert await health_of(console, 2) == "up"
+
+
+async def test_witnesses_out_of_reach_prove_nothing(
+    console: Console, agents: FakeAgents, pulses: Silence, watching: NodeWatch
+) -> None:
+    agents.silent = set(NODE_2)
+    agents.unreachable = {1, 3}
+    pulses.of = {2: 1.0}
+    await rounds(agents, 5)
+    assert await health_of(console, 2) == "up"
+    agents.unreachable = {1}  # one is enough
+    await until(lambda: is_down(console))
+
+
+async def test_with_no_other_agent_the_console_asks_itself(
+    console: Console, agents: FakeAgents, pulses: Silence, watching: NodeWatch
+) -> None:
+    """All agents silent at once is more likely the console's own fault: shards that answer it stay up."""
+    agents.silent = set(NODE_2)
+    pulses.of = dict.fromkeys((1, 2, 3), 30.0)
+    await until(lambda: is_down(console))
+    [event] = await outages(console)
+    assert (event.node_uid, event.details["witnesses"]) == (2, [])
+    assert event.description.endswith("none answers the console.")
+    assert [await health_of(console, uid) for uid in (1, 3)] == ["up", "up"]
+    assert not [call for call in agents.calls if call[0] == "probe"]
+
+
+async def test_silent_agents_are_no_witnesses(
+    console: Console, agents: FakeAgents, pulses: Silence, watching: NodeWatch
+) -> None:
+    agents.silent = set(NODE_2)
+    pulses.of = {2: 1.0, 3: 1.0}
+    await until(lambda: is_down(console))
+    [event] = await outages(console)
+    assert event.details["witnesses"] == [1]
+
+
+async def test_low_sensitivity_waits_longer_and_asks_more(
+    console: Console, agents: FakeAgents, pulses: Silence, watching: NodeWatch
+) -> None:
+    async with console.store.begin() as session:
+        (await cluster.load(session)).policy = {"failure_detection_sensitivity": "low"}
+    agents.silent = set(NODE_2)
+    await ticks(pulses)
+    pulses.of = {2: 2.9}
+    await ticks(pulses)
+    assert [call for call in agents.calls if call[0] == "probe"] == []
+    pulses.of = {2: 3.1}
+    await until(lambda: is_down(console))
+    assert agents.calls.count(("probe", 1)) >= health.SENSITIVITY["low"][1]
+
+
+async def test_a_node_that_is_heard_again_while_it_is_asked_about_is_not_down(
+    console: Console, agents: FakeAgents, pulses: Silence, watching: NodeWatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rounds_asked = 0
+
+    async def late(node: object, targets: list[object]) -> list[bool]:
+        nonlocal rounds_asked
+        rounds_asked += 1
+        if rounds_asked > 2:  # the second round
+            pulses.of = {}
+        return [False] * len(targets)
+
+    monkeypatch.setattr(agents, "probe", late)
+    pulses.of = {2: 1.0}
+    await until(lambda: rounds_asked >= 4 and not watching._inquiries)
+    assert await outages(console) == []
+
+
+class TestPulses:
+    def test_a_broken_stream_counts_more_than_silence(self) -> None:
+        pulses = Pulses()
+        pulses.heard(1)
+        assert pulses.silence(1) < 1
+        pulses.broke(1)
+        assert pulses.silence(1) == float("inf")
+        pulses.heard(1)
+        assert pulses.silence(1) < 1
+
+    def test_nodes_get_time_for_their_first_contact(self) -> None:
+        assert Pulses().silence(1) < 0
+        pulses = Pulses()
+        pulses.broke(1)
+        assert pulses.silence(1) < 0, "it was never there to break"

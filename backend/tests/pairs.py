@@ -1,0 +1,86 @@
+"""An active database of primaries and replicas, in the store and at the fake agents, without waiting for its creation."""
+
+from datetime import UTC, datetime
+
+from shardboard.agent.contract import ShardSpec
+from shardboard.console import Console
+from shardboard.domain import slots
+from shardboard.driver.fake import FakeAgents
+from shardboard.schemas import bdb_fields
+from shardboard.state import nodes, shards
+from shardboard.state.bdbs import Bdb
+from shardboard.state.shards import Shard
+
+BDB = 1
+
+
+async def active(console: Console, agents: FakeAgents, pairs: int = 3, *, sharding: bool = True) -> None:
+    """Database 1: primaries 1..n on nodes 1, 2, 3, 1, …, the replica of primary i is n + i, one node further."""
+    now = datetime.now(UTC)
+    ranges = slots.split(pairs)
+    async with console.store.begin() as session:
+        session.add(
+            Bdb(
+                uid=BDB,
+                name="shop",
+                status="active",
+                memory_size=10**9,
+                port=12000,
+                sharding=sharding,
+                shards_count=pairs,
+                replication=True,
+                config=dict(bdb_fields.CONFIG_DEFAULTS),
+                admin_password="secret",
+                created_at=now,
+                changed_at=now,
+            )
+        )
+        for uid in range(1, 2 * pairs + 1):
+            pair, replica = (uid - 1) % pairs, uid > pairs
+            row = Shard(
+                uid=uid,
+                bdb_uid=BDB,
+                node_uid=(pair + replica) % 3 + 1,
+                pair=pair,
+                role="slave" if replica else "master",
+                slot_first=ranges[pair][0],
+                slot_last=ranges[pair][1],
+                port=20000 + uid,
+                bus_port=25000 + uid,
+                engine_id=f"{uid:040x}",
+            )
+            row.became(row.role, now)
+            session.add(row)
+            agents.running[row.node_uid][uid] = ShardSpec(
+                uid=uid, bdb_uid=BDB, engine_id=row.engine_id, port=row.port, bus_port=row.bus_port, role=row.role
+            )
+
+
+async def die(console: Console, agents: FakeAgents, *uids: int) -> None:
+    """Their processes end, and their agents have said so."""
+    agents.died |= dict.fromkeys(uids, "killed")
+    await observe(console, *uids, status="down")
+
+
+async def observe(console: Console, *uids: int, status: str = "ok", role: str | None = None, link: str = "") -> None:
+    """What a sample would write."""
+    async with console.store.begin() as session:
+        for uid in uids:
+            row = await session.get_one(Shard, uid)
+            row.observed_status, row.observed_link = status, link
+            row.observed_role = role or row.observed_role
+
+
+async def node_is(console: Console, uid: int, **columns: str) -> None:
+    async with console.store.begin() as session:
+        node = await nodes.by_uid(session, uid)
+        assert node is not None
+        for name, value in columns.items():
+            setattr(node, name, value)
+
+
+async def row(console: Console, uid: int) -> Shard:
+    async with console.store.read() as session:
+        found = await shards.by_uid(session, uid)
+    assert found is not None
+    return found

@@ -1,0 +1,380 @@
+"""Failovers from the loss to the event: ordered once, the best replica chosen, resumed wherever the console was killed."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from backend.tests import pairs
+from backend.tests.reconcilers.loops import ADMIN, Gate, GatedAgents, GatedStore
+from backend.tests.shards import until
+
+from shardboard.agent.contract import ShardSpec
+from shardboard.console import Console
+from shardboard.driver.fake import FakeAgents
+from shardboard.reconcilers import failover
+from shardboard.reconcilers import loop as loops
+from shardboard.reconcilers.failover import Failover, FailoverLoop, Handover
+from shardboard.reconcilers.loop import ActionLoop
+from shardboard.services import failovers as service
+from shardboard.state import actions, events, shards
+from shardboard.state.actions import Action
+from shardboard.state.bdbs import Bdb
+from shardboard.state.events import Event
+from shardboard.state.shards import Shard
+
+pytestmark = [pytest.mark.store, pytest.mark.usefixtures("nodes")]
+
+OFFSETS: dict[int, float] = {1: 1000, 2: 2000, 3: 3000}
+"""What the primaries last told."""
+
+
+@pytest.fixture(autouse=True)
+def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(failover, "VOTE_SECONDS", 0.01)
+    monkeypatch.setattr(failover, "LOOK_AGAIN", 0.05)
+    monkeypatch.setattr(loops, "IDLE_SECONDS", 0.05)
+
+
+@pytest.fixture
+async def shop(console: Console, agents: FakeAgents) -> None:
+    await pairs.active(console, agents)
+    agents.offsets = {1: 1000, 2: 2000, 3: 3000, 4: 900, 5: 2000, 6: 3100}
+
+
+@asynccontextmanager
+async def running(
+    console: Console, *, agents: Any = None, store: Any = None, instance: str = "test", last_offset: Any = OFFSETS.get
+) -> AsyncIterator[None]:
+    """The loop that orders and the one that carries out; afterwards they are gone like those of a killed console."""
+    store, agents = store or console.store, agents or console.agents
+    steps = {
+        failover.NAME: Failover(store, agents, last_offset),
+        failover.HANDOVER: Handover(store, agents, last_offset),
+    }
+    loop = ActionLoop(store, console.bus, steps, instance)
+    tasks = [asyncio.create_task(loop.run()), asyncio.create_task(FailoverLoop(store, console.bus).run())]
+    try:
+        yield
+    finally:
+        working = list(loop._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, *working, return_exceptions=True)
+
+
+async def orders(console: Console) -> Sequence[Action]:
+    async with console.store.read() as session:
+        return await actions.of_bdb(session, pairs.BDB)
+
+
+async def told(console: Console, *types: str) -> list[Event]:
+    async with console.store.read() as session:
+        return [event for event in await events.page(session, newest_first=False) if event.type in types]
+
+
+async def over(console: Console) -> bool:
+    made = await orders(console)
+    return bool(made) and all(each.status not in actions.OPEN for each in made)
+
+
+def promotions(agents: FakeAgents) -> list[tuple[int, tuple[str, ...]]]:
+    return [each for each in agents.commands if "FAILOVER" in each[1] or each[1][0] == "REPLICAOF"]
+
+
+@pytest.mark.usefixtures("shop")
+class TestLostPrimary:
+    async def test_it_is_replaced(self, console: Console, agents: FakeAgents) -> None:
+        await pairs.die(console, agents, 1)
+        async with running(console):
+            await until(lambda: over(console))
+        [order] = await orders(console)
+        assert (order.status, order.description, order.originator) == (
+            "completed",
+            "Fail over 1 shards of shop",
+            "system",
+        )
+        assert promotions(agents) == [(4, ("CLUSTER", "FAILOVER", "FORCE"))]
+        [event] = await told(console, "shard_failover")
+        assert {name: event.details[name] for name in ("pair", "lost", "heir", "bytes_behind", "method")} == {
+            "pair": 0,
+            "lost": 1,
+            "heir": 4,
+            "bytes_behind": 100,
+            "method": "FORCE",
+        }
+        assert 0 <= event.details["seconds"] < 10
+        assert (event.shard_uid, event.node_uid, event.bdb_uid, event.action_uid) == (4, 1, 1, order.uid)
+        assert event.description.startswith("Replica redis:4 on node 2 took over from redis:1 of shop ")
+        assert event.description.endswith("it was at most 100 bytes behind.")
+        heir, lost = await pairs.row(console, 4), await pairs.row(console, 1)
+        assert (heir.role, heir.observed_role, heir.observed_link) == ("master", "master", "")
+        assert (lost.role, lost.observed_role, lost.observed_status) == ("slave", "slave", "down")
+
+    async def test_all_of_a_node_at_once(self, console: Console, agents: FakeAgents) -> None:
+        await pairs.die(console, agents, 1, 2)
+        async with running(console):
+            await until(lambda: over(console))
+        assert promotions(agents) == [
+            (4, ("CLUSTER", "FAILOVER", "TAKEOVER")),
+            (5, ("CLUSTER", "FAILOVER", "TAKEOVER")),
+        ], "two of three are gone: no majority is left to vote"
+        found = await told(console, "shard_failover")
+        assert [(event.details["heir"], event.details["bytes_behind"]) for event in found] == [(4, 100), (5, 0)]
+        assert found[1].description.endswith("it was not behind.")
+
+    async def test_primaries_that_nobody_replaces_do_not_vote_either(
+        self, console: Console, agents: FakeAgents
+    ) -> None:
+        await pairs.die(console, agents, 1, 2, 5)
+        async with running(console):
+            await until(lambda: over(console))
+        assert promotions(agents) == [(4, ("CLUSTER", "FAILOVER", "TAKEOVER"))]
+
+    async def test_the_replica_that_has_received_most_is_chosen(self, console: Console, agents: FakeAgents) -> None:
+        await second_replica(console, agents)
+        await pairs.die(console, agents, 1)
+        async with running(console):
+            await until(lambda: over(console))
+        assert [uid for uid, _ in promotions(agents)] == [7]
+        [event] = await told(console, "shard_failover")
+        assert (event.details["heir"], event.details["bytes_behind"]) == (7, 50)
+
+    async def test_what_is_not_known_is_not_claimed(self, console: Console, agents: FakeAgents) -> None:
+        await pairs.die(console, agents, 1)
+        async with running(console, last_offset=lambda uid: None):
+            await until(lambda: over(console))
+        [event] = await told(console, "shard_failover")
+        assert event.details["bytes_behind"] is None
+        assert event.description.endswith("how far it was behind is not known.")
+
+    async def test_a_vote_that_is_refused_is_asked_for_again(self, console: Console, agents: FakeAgents) -> None:
+        agents.votes_refused = {4: 2}
+        await pairs.die(console, agents, 1)
+        async with running(console):
+            await until(lambda: over(console))
+        assert promotions(agents) == [(4, ("CLUSTER", "FAILOVER", "FORCE"))] * 3
+        assert len(await told(console, "shard_failover")) == 1
+
+    async def test_the_event_of_the_quicker_one_is_not_lost_when_the_other_takes_longer(
+        self, console: Console, agents: FakeAgents
+    ) -> None:
+        agents.votes_refused = {5: 10_000}
+        await pairs.die(console, agents, 1, 2)
+        async with running(console):
+            await until(lambda: 4 in agents.promoted)
+            await pairs.observe(console, 4, role="master")  # a sample says so before the action is over
+            agents.offsets[4] = 10**6
+            agents.votes_refused = {}
+            await until(lambda: over(console))
+        found = await told(console, "shard_failover")
+        assert sorted((event.details["heir"], event.details["bytes_behind"]) for event in found) == [(4, 100), (5, 0)]
+        assert {(await pairs.row(console, uid)).role for uid in (4, 5)} == {"master"}
+
+    @pytest.mark.parametrize("status", ["timeout", "unknown", "loading"])
+    async def test_a_primary_that_merely_was_not_seen_is_left_alone(
+        self, console: Console, agents: FakeAgents, status: str
+    ) -> None:
+        await pairs.observe(console, 1, status=status)
+        await FailoverLoop(console.store, console.bus)._sweep()
+        assert await orders(console) == []
+
+    async def test_without_a_living_replica_nothing_is_ordered(self, console: Console, agents: FakeAgents) -> None:
+        await pairs.die(console, agents, 1, 4)
+        await pairs.die(console, agents, 2)
+        await pairs.observe(console, 5, status="timeout")
+        await FailoverLoop(console.store, console.bus)._sweep()
+        assert await orders(console) == []
+
+    @pytest.mark.parametrize("status", ["pending", "creation-failed", "delete-pending"])
+    async def test_databases_that_come_and_go_are_left_alone(
+        self, console: Console, agents: FakeAgents, status: str
+    ) -> None:
+        async with console.store.begin() as session:
+            (await session.get_one(Bdb, pairs.BDB)).status = status
+        await pairs.die(console, agents, 1)
+        await FailoverLoop(console.store, console.bus)._sweep()
+        assert await orders(console) == []
+
+    async def test_it_is_ordered_once(self, console: Console, agents: FakeAgents) -> None:
+        await pairs.die(console, agents, 1)
+        loop = FailoverLoop(console.store, console.bus)
+        for _ in range(3):
+            await loop._sweep()
+        assert len(await orders(console)) == 1
+
+    async def test_two_consoles_on_one_store_order_and_promote_once(self, console: Console, agents: FakeAgents) -> None:
+        await pairs.die(console, agents, 1)
+        await asyncio.gather(*(FailoverLoop(console.store, console.bus)._sweep() for _ in range(8)))
+        assert len(await orders(console)) == 1
+        async with running(console), running(console, instance="another"):
+            await until(lambda: over(console))
+        assert len(await orders(console)) == 1
+        assert promotions(agents) == [(4, ("CLUSTER", "FAILOVER", "FORCE"))]
+        assert len(await told(console, "shard_failover")) == 1
+
+    async def test_a_heir_that_dies_meanwhile_is_no_heir(self, console: Console, agents: FakeAgents) -> None:
+        await second_replica(console, agents)
+        agents.votes_refused = {7: 10_000}
+        await pairs.die(console, agents, 1)
+        async with running(console):
+            await until(lambda: 7 in [uid for uid, _ in promotions(agents)])
+            await pairs.die(console, agents, 7)
+            await until(lambda: over(console))
+        [event] = await told(console, "shard_failover")
+        assert (event.details["heir"], event.details["bytes_behind"]) == (4, 100)
+
+    async def test_agents_out_of_reach_end_it_with_a_reason(
+        self, console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(loops, "PATIENCE", timedelta(seconds=0.05))
+        monkeypatch.setattr(failover, "LOOK_AGAIN", 60)
+        await pairs.die(console, agents, 1)
+        agents.unreachable = {2}
+        async with running(console):
+            await until(lambda: over(console))
+        [failed] = await told(console, "shard_failover_failed")
+        assert failed.description.startswith("Not all lost primaries could be replaced: The agent of node 2 ")
+        assert (await pairs.row(console, 1)).role == "master", "nothing was changed"
+
+
+async def test_outside_cluster_mode(console: Console, agents: FakeAgents) -> None:
+    await pairs.active(console, agents, 1, sharding=False)
+    await pairs.die(console, agents, 1)
+    async with running(console):
+        await until(lambda: over(console))
+    assert promotions(agents) == [(2, ("REPLICAOF", "NO", "ONE"))]
+    [event] = await told(console, "shard_failover")
+    assert event.details["method"] == "REPLICAOF"
+
+
+async def second_replica(console: Console, agents: FakeAgents) -> None:
+    """Primary 1 has the replica 7 on node 3, too; it is ahead of replica 4."""
+    async with console.store.begin() as session:
+        first = await session.get_one(Shard, 4)
+        other = Shard(
+            uid=7,
+            bdb_uid=pairs.BDB,
+            node_uid=3,
+            pair=0,
+            role="slave",
+            slot_first=first.slot_first,
+            slot_last=first.slot_last,
+            port=20007,
+            bus_port=25007,
+            engine_id=f"{7:040x}",
+        )
+        other.became("slave", datetime.now(UTC))
+        session.add(other)
+    agents.running[3][7] = ShardSpec(
+        uid=7, bdb_uid=pairs.BDB, engine_id=f"{7:040x}", port=20007, bus_port=25007, role="slave"
+    )
+    agents.offsets[7] = 950
+
+
+@pytest.mark.usefixtures("shop")
+async def test_killed_at_every_step_it_ends_well(console: Console, agents: FakeAgents) -> None:
+    """Each time the loss is set up anew; whatever was done when the console was killed, the event tells the same."""
+    for step in range(1, 100):
+        await start_afresh(console, agents)
+        await pairs.die(console, agents, 1)
+        gate = Gate(step)
+        async with running(console, agents=GatedAgents(agents, gate), store=GatedStore(console.store, gate)):
+            finished, killed = (
+                asyncio.create_task(until(lambda: over(console))),
+                asyncio.create_task(gate.reached.wait()),
+            )
+            await asyncio.wait((finished, killed), timeout=10, return_when=asyncio.FIRST_COMPLETED)
+            came_through = finished.done()
+            finished.cancel()
+            killed.cancel()
+        promoted = 4 in agents.promoted
+        if promoted:
+            if not await over(console):
+                await pairs.observe(console, 4, role="master")  # while no console works on it, samples go on
+            agents.offsets[4] = 10**6  # the heir takes writes
+        await let_leases_run_out(console)
+        async with running(console, instance="test" if step % 2 else "another", last_offset=lambda uid: None):
+            await until(lambda: over(console))
+        [event] = await told(console, "shard_failover")
+        assert event.details["heir"] == 4, f"killed at step {step}"
+        # The second console has no samples of the lost primary; what the first one measured it must find in the action.
+        assert event.details["bytes_behind"] in ((100,) if promoted else (100, None)), f"killed at step {step}"
+        assert (await pairs.row(console, 4)).role == "master"
+        if came_through:
+            assert step > 8
+            return
+    raise AssertionError("it never came through")
+
+
+async def start_afresh(console: Console, agents: FakeAgents) -> None:
+    agents.died.clear()
+    agents.promoted.clear()
+    agents.offsets[4] = 900
+    async with console.store.begin() as session:
+        for order in await actions.recent(session):
+            await session.delete(order)
+        for event in await events.page(session, newest_first=False):
+            await session.delete(event)
+        for row in await shards.of_bdb(session, pairs.BDB):
+            row.role = "master" if row.uid <= 3 else "slave"
+            row.became(row.role, datetime.now(UTC))
+
+
+async def let_leases_run_out(console: Console) -> None:
+    async with console.store.begin() as session:
+        for order in await actions.recent(session):
+            order.lease_until = None
+
+
+@pytest.mark.usefixtures("shop")
+class TestHandover:
+    async def order(self, console: Console, *uids: int, force: bool = False) -> None:
+        async with console.store.begin() as session:
+            made = await service.order(session, uids, ADMIN, force=force, dry_run=False)
+        assert made is not None
+
+    async def test_roles_change_hands(self, console: Console, agents: FakeAgents) -> None:
+        await self.order(console, 1, 3)
+        async with running(console):
+            await until(lambda: over(console))
+        assert promotions(agents) == [(4, ("CLUSTER", "FAILOVER")), (6, ("CLUSTER", "FAILOVER"))]
+        found = await told(console, "shard_failover")
+        assert [(event.details["lost"], event.details["heir"], event.details["method"]) for event in found] == [
+            (1, 4, "graceful"),
+            (3, 6, "graceful"),
+        ]
+        assert found[0].description.endswith("as admin@example.org asked.")
+        assert found[0].severity == "INFO"
+        old = await pairs.row(console, 1)
+        assert (old.role, old.observed_role, old.observed_status) == ("slave", "slave", "ok")
+
+    async def test_by_force(self, console: Console, agents: FakeAgents) -> None:
+        await self.order(console, 1, force=True)
+        async with running(console):
+            await until(lambda: over(console))
+        assert promotions(agents) == [(4, ("CLUSTER", "FAILOVER", "FORCE"))]
+        [event] = await told(console, "shard_failover")
+        assert event.details["method"] == "FORCE"
+
+    async def test_one_that_takes_its_time_is_still_told(self, console: Console, agents: FakeAgents) -> None:
+        agents.votes_refused = {4: 1}
+        await self.order(console, 1)
+        async with running(console):
+            await until(lambda: 4 in agents.promoted)
+            await pairs.observe(console, 4, role="master")
+            await pairs.observe(console, 1, role="slave")
+            await until(lambda: over(console))
+        assert len(await told(console, "shard_failover")) == 1
+
+    async def test_outside_cluster_mode_the_primary_is_asked(
+        self, console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        async with console.store.begin() as session:
+            (await session.get_one(Bdb, pairs.BDB)).sharding = False
+        await self.order(console, 1)
+        async with running(console):
+            await until(lambda: any(argv[0] == "FAILOVER" for _, argv in agents.commands))
+        assert (1, ("FAILOVER", "TO", "10.0.0.2", "20004")) in agents.commands
