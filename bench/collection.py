@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import httpx
 import psutil
 
 from bench.report import Report
@@ -62,7 +63,13 @@ def _create(cluster: LocalCluster, shards: int) -> int:
     uid: int = ok(cluster.api.post("/v1/bdbs", json=wanted))["uid"]
 
     def active() -> bool:
-        return bool(ok(cluster.api.get(f"/v1/bdbs/{uid}", params={"fields": "status"}))["status"] == "active")
+        try:
+            bdb = ok(cluster.api.get(f"/v1/bdbs/{uid}", params={"fields": "status,status_detail"}))
+        except httpx.TimeoutException:  # hundreds of processes start at once
+            return False
+        if bdb["status"] == "creation-failed":
+            raise RuntimeError(bdb["status_detail"])
+        return bool(bdb["status"] == "active")
 
     cluster.until(active, "the database does not become active", 600)
     return uid

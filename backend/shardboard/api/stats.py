@@ -15,7 +15,7 @@ from shardboard.api.logs import Time, moment
 from shardboard.api.paths import Uid
 from shardboard.api.replies import errors
 from shardboard.console import Console
-from shardboard.domain import machines
+from shardboard.domain import latency, machines
 from shardboard.domain.intervals import RESOLUTIONS, Resolution, named
 from shardboard.domain.rollup import Frame
 from shardboard.errors import NotFound
@@ -26,7 +26,7 @@ from shardboard.state import bdbs, nodes, shards
 router = APIRouter(tags=["statistics"])
 
 ENDPOINT_METRICS = frozenset(
-    {"conns", "total_req", "read_req", "write_req", "other_req", "ingress_bytes", "egress_bytes", "avg_latency"}
+    {"conns", "total_req", "read_req", "write_req", "other_req", "ingress_bytes", "egress_bytes", *latency.METRICS}
 )
 Found = Sequence[tuple[Resolution, Sequence[Frame]]]
 
@@ -212,6 +212,8 @@ def _object(found: Found, uid: int, shown: Any, wanted: Wanted) -> dict[str, Any
 def _last(console: Console, topic: str, uids: Iterable[int], wanted: Wanted) -> JSONResponse:
     t = console.live.newest
     frame = console.live.frame(topic, t)
+    if frame is not None and topic == "bdbs":
+        frame = service.with_latency(frame, console.live.latency(t))
     places = {uid: index for index, uid in enumerate(frame.uids)} if frame is not None else {}
     shown = {
         str(uid): schema.interval("1sec", t, 1, _only(_values(frame, places[uid]), wanted))

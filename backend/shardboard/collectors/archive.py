@@ -17,10 +17,10 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from shardboard.bus import Bus
 from shardboard.collectors.live import RETENTION, SHARD_RETENTION, Live, members
 from shardboard.db import Store
-from shardboard.domain import intervals, rollup
+from shardboard.domain import histogram, intervals, rollup
 from shardboard.domain.intervals import RESOLUTIONS, Resolution
 from shardboard.domain.rollup import TOPICS, Frame
-from shardboard.state import metrics, shards
+from shardboard.state import latency, metrics, shards
 
 log = logging.getLogger(__name__)
 
@@ -102,6 +102,7 @@ class Archive:
         ]
         async with self._store.begin() as session:
             await metrics.write(session, rows)
+            await latency.write(session, 1, [(t, found) for t in seconds if (found := self._live.latency(t))])
         self._unwritten.difference_update(seconds)
         self._stale[RESOLUTIONS[1].step] |= intervals.starts(seconds, RESOLUTIONS[1].step)
 
@@ -133,6 +134,9 @@ class Archive:
                 frame = Frame(begin, merged.uids, {name: merged.columns[name] for name in order})
                 rows.append((topic, resolution.step, self._layouts[order], frame))
         await metrics.write(session, rows)
+        measured = await latency.read(session, below, begin, begin + resolution.step)
+        if measured:
+            await latency.write(session, resolution.step, [(begin, histogram.merged(measured.values()))])
 
     async def _forget(self) -> None:
         now = time.time()
@@ -141,9 +145,10 @@ class Archive:
         self._forgotten = now
         resolution = next(self._forgetting)
         async with self._store.begin() as session:
+            before = int(now) - resolution.retention
             for topic in TOPICS:
-                before = int(now) - resolution.retention
                 await metrics.forget(session, topic, resolution.step, before, FORGET_ROWS)
+            await latency.forget(session, resolution.step, before, FORGET_ROWS)
 
     def _names(self) -> dict[int, tuple[str, ...]]:
         return {number: columns for columns, number in self._layouts.items()}

@@ -17,6 +17,7 @@ from typing import Any
 from shardboard.bus import Bus
 from shardboard.collectors.ring import Ring
 from shardboard.domain import rates
+from shardboard.domain.histogram import Histogram, Key, merged
 from shardboard.domain.rates import ShardSecond, Value
 from shardboard.domain.rollup import TOPICS, Frame
 from shardboard.driver.ports import NODE_FIELDS, SHARD_FIELDS, Sample
@@ -68,6 +69,7 @@ class Live:
         self._backfilled: dict[str, tuple[int, int]] = {}
         self._arrived = asyncio.Event()
         self._boots: dict[int, tuple[str, int]] = {}
+        self._latencies: dict[int, dict[Key, Histogram]] = {}
         self._settled: set[int] = set()
         self.newest = 0
         """The newest second that was told."""
@@ -154,6 +156,16 @@ class Live:
         if second is None or time.time() - self.newest > STALE:
             return {}, {}
         return second.nodes, second.shards
+
+    def ingest_latency(self, t: int, measured: Mapping[Key, Histogram]) -> None:
+        """Add what one endpoint measured in one second."""
+        self._latencies[t] = merged((self._latencies.get(t, {}), measured))
+        self._settled.add(t)
+        self._arrived.set()
+
+    def latency(self, t: int) -> Mapping[Key, Histogram]:
+        """What all endpoints measured in one of the last seconds; empty when nothing is known."""
+        return self._latencies.get(t, {})
 
     def take_settled(self) -> set[int]:
         """The seconds that were computed, or computed again, since the last call."""
@@ -282,6 +294,8 @@ class Live:
         # Raw seconds are only needed for the rates of later ones; a restarted console gets up to 120 s at once.
         for t in [t for t in self._seconds if t < self.newest - 150]:
             del self._seconds[t]
+        for t in [t for t in self._latencies if t < self.newest - 150]:
+            del self._latencies[t]
 
     def _ring(self, topic: str, uid: str) -> Ring:
         rings = self._rings[topic]

@@ -7,9 +7,11 @@ from math import nan
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from shardboard.domain import intervals, rollup
+from shardboard.domain import intervals, latency, rollup
+from shardboard.domain.histogram import Histogram, Key
 from shardboard.domain.intervals import RESOLUTIONS, Resolution
-from shardboard.domain.rollup import TOPICS, Frame
+from shardboard.domain.rollup import Frame
+from shardboard.state import latency as stored_latency
 from shardboard.state import metrics as state
 
 
@@ -50,8 +52,12 @@ async def history(
     """Columns of `first <= t < last` in the finest resolution that suits; all uids there are when `uids` is None."""
     step = intervals.choose(first, last, max_points, now).step
     begin, count = intervals.start(first, step), intervals.points(first, last, step)
+    end = begin + count * step
     names = await _names(session)
-    frames = await state.columns(session, topic, step, begin, begin + count * step, metrics, names)
+    stored = [metric for metric in metrics if metric not in latency.METRICS] or ["total_req"]
+    frames = await state.columns(session, topic, step, begin, end, stored, names)
+    if topic == "bdbs" and set(metrics).intersection(latency.METRICS):
+        frames = await _with_latency(session, step, begin, end, frames)
     known = set(frames[0].uids).union(*(frame.uids for frame in frames[1:])) if frames else set()
     chosen = array("i", sorted(known if uids is None else known.intersection(uids)))
     by_time = {frame.t: frame for frame in frames}
@@ -92,13 +98,34 @@ async def recent(
         ended = intervals.start(now, resolution.step)
         last = ended if until is None else min(until, ended)
         first = last - resolution.samples * resolution.step if since is None else since
-        found.append((resolution, await state.frames(session, topic, resolution.step, first, last, names)))
+        frames = await state.frames(session, topic, resolution.step, first, last, names)
+        if topic == "bdbs":
+            frames = await _with_latency(session, resolution.step, first, last, frames)
+        found.append((resolution, frames))
     return found
+
+
+async def _with_latency(
+    session: AsyncSession, step: int, first: int, last: int, frames: Sequence[Frame]
+) -> list[Frame]:
+    """Frames of databases with the latency metrics among their columns, where something was measured."""
+    measured = await stored_latency.read(session, step, first, last)
+    return [with_latency(frame, measured.get(frame.t, {})) for frame in frames]
+
+
+def with_latency(frame: Frame, measured: Mapping[Key, Histogram]) -> Frame:
+    """A frame of databases and what was measured in its interval."""
+    if not measured:
+        return frame
+    known = [dict(latency.values(measured, uid)) for uid in frame.uids]
+    added = {metric: array("f", [values.get(metric, nan) for values in known]) for metric in latency.METRICS}
+    return Frame(frame.t, frame.uids, {**frame.columns, **added})
 
 
 def metric_names(topic: str) -> frozenset[str]:
     """What may be asked for: the metrics and their highest seconds."""
-    return frozenset(name for name in (*TOPICS[topic], *rollup.columns_of(topic, 10)) if not name.startswith("#"))
+    measured = latency.METRICS if topic == "bdbs" else ()
+    return frozenset(name for name in (*rollup.columns_of(topic, 10), *measured) if not name.startswith("#"))
 
 
 async def _names(session: AsyncSession) -> dict[int, tuple[str, ...]]:

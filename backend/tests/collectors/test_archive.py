@@ -12,6 +12,7 @@ from shardboard.collectors.archive import FORGET_EVERY, FORGET_ROWS, Archive
 from shardboard.collectors.live import Live
 from shardboard.db import Store
 from shardboard.domain import intervals
+from shardboard.domain.histogram import Histogram
 from shardboard.domain.intervals import RESOLUTIONS
 from shardboard.domain.rollup import TOPICS, Frame
 from shardboard.services import metrics as service
@@ -115,6 +116,23 @@ async def test_a_restarted_console_has_its_minutes_and_overwrites_nothing_known(
         await restarted.step()
     assert await column(store, "bdbs", "read_req", NOW, NOW + 30, 1) == [None] + [10] * 29
     assert await column(store, "bdbs", "read_req", NOW, NOW + 30, 10) == [10, 10, 10]
+
+
+async def test_latency_is_added_up_and_cut_into_percentiles_at_the_end(
+    store: Store, live: Live, archive: Archive
+) -> None:
+    for t in range(NOW, NOW + 11):
+        deliver(live, t)
+        for value in (100, 200 if t % 2 else 900):  # two endpoints
+            measured = Histogram()
+            measured.record(value, 50)
+            live.ingest_latency(t, {(1, "read"): measured})
+    await archive.step()
+    odd = NOW + 1 - NOW % 2
+    assert await column(store, "bdbs", "p99_read_latency", odd, odd + 2, 1) == [200, 900]
+    assert await column(store, "bdbs", "p50_latency", NOW, NOW + 10, 10) == [100]
+    assert await column(store, "bdbs", "p999_latency", NOW, NOW + 10, 10) == [900]
+    assert await column(store, "bdbs", "p999_write_latency", NOW, NOW + 10, 10) == [None]
 
 
 async def test_what_is_too_old_goes_in_small_steps(

@@ -1,0 +1,30 @@
+"""Latency metrics of a database, read from its histograms: microseconds, for read, write and other commands and for all."""
+
+from collections.abc import Iterator, Mapping
+
+from shardboard.domain.histogram import Histogram, Key, merged
+
+KINDS = ("read", "write", "other")
+QUANTILES = {"p50": 0.5, "p99": 0.99, "p999": 0.999}
+METRICS = tuple(
+    f"{what}_{kind}latency" for kind in ("", *(f"{kind}_" for kind in KINDS)) for what in ("avg", *QUANTILES)
+)
+"""avg_latency, p50_latency, …, p999_other_latency. Absent, not zero, where nothing was measured."""
+
+
+def values(histograms: Mapping[Key, Histogram], uid: int) -> Iterator[tuple[str, float]]:
+    """What is known of one database."""
+    own = {kind: found for kind in KINDS if (found := histograms.get((uid, kind))) is not None and found.count}
+    yield from _named(merged({(uid, "all"): found} for found in own.values()).get((uid, "all")), "")
+    for kind, found in own.items():
+        yield from _named(found, f"{kind}_")
+
+
+def _named(histogram: Histogram | None, infix: str) -> Iterator[tuple[str, float]]:
+    if histogram is None or (mean := histogram.mean) is None:
+        return
+    yield f"avg_{infix}latency", mean
+    for name, q in QUANTILES.items():
+        value = histogram.quantile(q)
+        assert value is not None  # noqa: S101 - there is something in it
+        yield f"{name}_{infix}latency", value

@@ -1,0 +1,77 @@
+"""Histograms against the sorted values themselves: merged, differenced, stored, and cut at any quantile."""
+
+from math import ceil
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shardboard.domain import histogram
+from shardboard.domain.histogram import ERROR, Histogram, bucket, decode, encode, ends, merged
+
+values = st.integers(0, 3) | st.integers(0, 5_000) | st.integers(0, 10**9)
+lists = st.lists(values, max_size=60)
+quantiles = st.sampled_from([0.0, 0.5, 0.9, 0.99, 0.999, 1.0])
+
+
+def of(recorded: list[int]) -> Histogram:
+    made = Histogram()
+    for value in recorded:
+        made.record(value)
+    return made
+
+
+@given(st.integers(0, 10**12))
+def test_a_bucket_holds_its_values_and_is_narrow(value: int) -> None:
+    low, high = ends(bucket(value))
+    assert low <= value <= high
+    assert bucket(low) == bucket(high) == bucket(value)
+    assert bucket(high + 1) == bucket(value) + 1
+    assert high - value <= value * ERROR
+
+
+@given(st.lists(lists, min_size=1, max_size=5), quantiles)
+def test_percentiles_of_merged_histograms_are_those_of_all_values(parts: list[list[int]], q: float) -> None:
+    everything = sorted(value for part in parts for value in part)
+    found = merged({(1, "read"): of(part)} for part in parts)[1, "read"].quantile(q)
+    if not everything:
+        assert found is None
+        return
+    exact = everything[max(1, ceil(q * len(everything))) - 1]
+    assert found is not None
+    assert exact <= found <= exact * (1 + ERROR)
+
+
+@given(lists, lists)
+def test_what_was_counted_since(before: list[int], after: list[int]) -> None:
+    assert of(before + after).since(of(before)) == of(after)
+    assert of(after).since(None) is None
+
+
+def test_a_source_that_started_anew_tells_nothing_of_the_time_before() -> None:
+    assert of([1, 5]).since(of([1, 1, 5])) is None
+    assert of([1]).since(of([7])) is None
+
+
+@given(st.dictionaries(st.tuples(st.integers(1, 9), st.sampled_from(["read", "write", "other"])), lists, max_size=4))
+def test_the_store_gives_back_what_it_got(recorded: dict[histogram.Key, list[int]]) -> None:
+    told = {key: of(part) for key, part in recorded.items()}
+    assert decode(encode(told)) == told
+
+
+@given(lists, st.lists(st.integers(0, 10**9), max_size=8))
+def test_cumulative_counts_for_prometheus(recorded: list[int], bounds: list[int]) -> None:
+    made = of(recorded)
+    for bound, count in made.cumulative(sorted(bounds)):
+        assert count <= sum(value <= bound for value in recorded)
+        assert count >= sum(value * (1 + ERROR) < bound for value in recorded)
+
+
+@given(lists)
+def test_count_and_mean(recorded: list[int]) -> None:
+    made = of(recorded)
+    assert made.count == len(recorded)
+    if recorded:
+        assert made.mean == pytest.approx(sum(recorded) / len(recorded), rel=ERROR, abs=1e-9)
+    else:
+        assert made.mean is None
