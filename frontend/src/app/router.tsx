@@ -25,7 +25,7 @@ import {
 
 const root = createRootRouteWithContext<{ client: QueryClient }>()({
   validateSearch: frameSearch,
-  search: { middlewares: [retainSearchParams(['range'])] },
+  search: { middlewares: [retainSearchParams(['range', 'from', 'to', 'res'])] },
   notFoundComponent: NotFoundPage,
   errorComponent: RouteError,
 });

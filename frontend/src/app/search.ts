@@ -1,6 +1,9 @@
 /** What the address bar may hold; anything else is dropped. */
+import { isStep } from '@/lib/resolution';
 
-export const RANGES = [60, 300, 900] as const;
+export const RANGES = [
+  60, 300, 900, 3_600, 21_600, 86_400, 604_800, 2_592_000, 31_536_000,
+] as const;
 export type Range = (typeof RANGES)[number];
 export const DEFAULT_RANGE: Range = 300;
 
@@ -18,6 +21,8 @@ export interface FrameSearch {
   /** A zoomed window, epoch seconds. */
   from?: number | undefined;
   to?: number | undefined;
+  /** Seconds of one interval of that window, when a link says so. */
+  res?: number | undefined;
 }
 
 export function frameSearch(raw: Raw): FrameSearch {
@@ -29,6 +34,7 @@ export function frameSearch(raw: Raw): FrameSearch {
     range: range === DEFAULT_RANGE ? undefined : range,
     from: zoomed ? from : undefined,
     to: zoomed ? to : undefined,
+    res: zoomed && isStep(Number(raw.res)) ? Number(raw.res) : undefined,
   };
 }
 
@@ -38,8 +44,11 @@ export const loginSearch = (raw: Raw): { next?: string | undefined } => {
   return { next: next && /^\/(?![/\\])/.test(next) ? next : undefined };
 };
 
+/** What a metrics page compares; absent means the whole. */
+const LEVELS = ['nodes', 'databases', 'shards'] as const;
+
 export interface MetricsSearch {
-  by?: 'shards' | undefined;
+  by?: (typeof LEVELS)[number] | undefined;
   view?: 'top' | undefined;
   metric?: string | undefined;
   left?: string | undefined;
@@ -47,7 +56,7 @@ export interface MetricsSearch {
 }
 
 export const metricsSearch = (raw: Raw): MetricsSearch => ({
-  by: oneOf(raw.by, ['shards']),
+  by: oneOf(raw.by, LEVELS),
   view: oneOf(raw.view, ['top']),
   metric: text(raw.metric),
   left: text(raw.left),

@@ -9,6 +9,7 @@ import { createStore } from '@/lib/store';
 import { applyChanges, refreshObjects } from './apply';
 import { ClockSkew } from './clockSkew';
 import type { Change, FrameName, Frames, History, Sample } from './frames';
+import { Past } from './past';
 import { RETENTION, TopicRing } from './ring';
 import { LiveStream, type StreamState } from './stream';
 
@@ -20,6 +21,7 @@ const HISTORY_ROWS = 90_000;
 
 export class Live {
   readonly state = createStore<StreamState>({ phase: 'idle' });
+  readonly past: Past;
   private readonly rings = new Map<string, TopicRing>();
   private readonly wanted = new Map<string, number>();
   private readonly listeners = new Set<() => void>();
@@ -33,6 +35,7 @@ export class Live {
   private readonly skew = new ClockSkew();
 
   constructor(private readonly client: QueryClient) {
+    this.past = new Past(client, () => this.now());
     this.stream = new LiveStream({
       open: (url) => new EventSource(url),
       onFrame: (name, data) => this.received(name, data),

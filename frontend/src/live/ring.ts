@@ -13,6 +13,8 @@ export class TopicRing {
   metrics: readonly string[] = [];
   /** Newest second written; 0 before the first sample. */
   newest = 0;
+  /** First second that was ever there; 0 before the first sample. What is older was never asked for. */
+  since = 0;
   private readonly series = new Map<string, Float64Array[]>();
   private columns = new Map<string, number>();
 
@@ -25,11 +27,13 @@ export class TopicRing {
     this.columns = new Map(metrics.map((name, index) => [name, index]));
     this.series.clear();
     this.newest = 0;
+    this.since = 0;
   }
 
   write(second: number, uid: string, values: Values): void {
     if (second <= this.newest - this.capacity) return;
     this.advance(second);
+    this.begin(second);
     const columns = this.columnsOf(uid);
     const slot = second % this.capacity;
     for (let index = 0; index < columns.length; index += 1) {
@@ -45,6 +49,7 @@ export class TopicRing {
     const length = history[0]?.length ?? 0;
     if (!length) return;
     this.advance(from + length - 1);
+    this.begin(from);
     const skipped = Math.max(0, this.newest - this.capacity + 1 - from);
     this.columnsOf(uid).forEach((column, index) => {
       const values = history[index] ?? [];
@@ -72,14 +77,25 @@ export class TopicRing {
   /** One value per second of [from, to]; NaN where nothing is known. */
   read(uid: string, metric: string, from: number, to: number): Float64Array {
     const result = new Float64Array(Math.max(0, to - from + 1)).fill(Number.NaN);
+    this.each(uid, metric, from, to, (index, value) => {
+      result[index] = value;
+    });
+    return result;
+  }
+
+  /** Tells the values of [from, to] that may be known, by their distance from `from`. */
+  each(
+    uid: string,
+    metric: string,
+    from: number,
+    to: number,
+    tell: (index: number, value: number) => void,
+  ): void {
     const column = this.column(uid, metric);
-    if (!column) return result;
+    if (!column) return;
     const first = Math.max(from, this.newest - this.capacity + 1);
     const last = Math.min(to, this.newest);
-    for (let t = first; t <= last; t += 1) {
-      result[t - from] = column[t % this.capacity] ?? Number.NaN;
-    }
-    return result;
+    for (let t = first; t <= last; t += 1) tell(t - from, column[t % this.capacity] ?? Number.NaN);
   }
 
   /** The newest value not older than a few seconds, else NaN. */
@@ -93,6 +109,10 @@ export class TopicRing {
       if (!Number.isNaN(value)) return value;
     }
     return Number.NaN;
+  }
+
+  private begin(second: number): void {
+    if (!this.since || second < this.since) this.since = second;
   }
 
   private column(uid: string, metric: string): Float64Array | undefined {

@@ -10,14 +10,20 @@ const PageAxisContext = createContext<PageTimeAxis | null>(null);
 export function PageAxis({ children }: { children: ReactNode }) {
   const live = useLive();
   const navigate = useNavigate();
-  const { range, from, to } = useSearch({ strict: false });
+  const { range, from, to, res } = useSearch({ strict: false });
   const [axis] = useState(
     () =>
       new PageTimeAxis(live, (zoom) => {
         void navigate({ to: '.', search: (now) => ({ ...now, ...zoom }), replace: true });
       }),
   );
-  useEffect(() => axis.follow({ range, from, to }), [axis, range, from, to]);
+  useEffect(() => axis.follow({ range, from, to, res }), [axis, range, from, to, res]);
+  useEffect(() => {
+    const measure = () => axis.fit(window.innerWidth);
+    measure();
+    window.addEventListener('resize', measure);
+    return () => window.removeEventListener('resize', measure);
+  }, [axis]);
   return (
     <PageAxisContext.Provider value={axis}>
       <TimeAxisProvider value={axis}>{children}</TimeAxisProvider>

@@ -1,7 +1,6 @@
 /** A declared chart on live data. */
 import { type ReactNode, useMemo } from 'react';
-import { useLive } from '@/live/LiveProvider';
-import { ringSource } from '@/live/source';
+import { useSeries } from '@/live/useSeries';
 import { Chart } from '@/ui/chart/Chart';
 import { COLOR } from '@/ui/chart/palette';
 import type { ChartMark, ChartSpec } from '@/ui/chart/types';
@@ -20,14 +19,10 @@ interface Props {
 
 export function MetricChart(props: Props) {
   const { declaration, topic, uid, limits, marks, height, actions } = props;
-  const live = useLive();
+  const series = declaration.series.map(({ metric }) => ({ uids: [uid], metric }));
+  const source = useSeries({ topic, series });
   const limit = declaration.limit && limits?.[declaration.limit.key];
   const spec = useMemo((): ChartSpec => {
-    const source = ringSource(
-      live,
-      topic,
-      declaration.series.map(({ metric }) => ({ uid, metric })),
-    );
     const call = `curl -k -N -u "<user>:<password>" "${location.origin}/v1/stream?topics=${topic}&history=900"`;
     const base: ChartSpec = {
       title: declaration.title,
@@ -47,12 +42,12 @@ export function MetricChart(props: Props) {
         ...source,
         read: (from, to) => {
           const columns = source.read(from, to);
-          const line = new Float64Array(to - from + 1).fill(limit);
+          const line = new Float64Array(columns.rows[0]?.length ?? 0).fill(limit);
           return { ...columns, rows: [...columns.rows, line] };
         },
       },
     };
-  }, [live, topic, uid, declaration, limit]);
+  }, [source, topic, declaration, limit]);
 
   return (
     <Chart

@@ -1,9 +1,7 @@
 /** One shard of the small multiples. */
-import { useMemo } from 'react';
 import type { Shard } from '@/api/types';
-import { useLive } from '@/live/LiveProvider';
 import { LiveText } from '@/live/LiveText';
-import { ringSource } from '@/live/source';
+import { useSeries } from '@/live/useSeries';
 import { COLOR } from '@/ui/chart/palette';
 import { Sparkline } from '@/ui/chart/Sparkline';
 import type { ShardMetric } from './dashboards';
@@ -17,11 +15,7 @@ interface Props {
 }
 
 export function ShardTile({ topic, metric, shard, max }: Props) {
-  const live = useLive();
-  const source = useMemo(
-    () => ringSource(live, topic, [{ uid: shard.uid, metric: metric.metric }]),
-    [live, topic, shard.uid, metric.metric],
-  );
+  const source = useSeries({ topic, series: [{ uids: [shard.uid], metric: metric.metric }] });
   return (
     <div className={classes.tile}>
       <div className={classes.tileHead}>

@@ -1,11 +1,10 @@
 /** The cluster in four numbers. */
 import { useQuery } from '@tanstack/react-query';
-import { type ReactNode, useMemo } from 'react';
+import type { ReactNode } from 'react';
 import { bdbsQuery } from '@/api/bdbs';
 import { format } from '@/lib/format';
-import { useLive } from '@/live/LiveProvider';
 import { LiveText } from '@/live/LiveText';
-import { ringSource } from '@/live/source';
+import { useSeries } from '@/live/useSeries';
 import { COLOR } from '@/ui/chart/palette';
 import { Sparkline } from '@/ui/chart/Sparkline';
 import classes from './overview.module.css';
@@ -52,11 +51,7 @@ interface TotalProps {
 }
 
 function Total({ title, metric, color, note, children }: TotalProps) {
-  const live = useLive();
-  const source = useMemo(
-    () => ringSource(live, 'cluster', [{ uid: 'cluster', metric }]),
-    [live, metric],
-  );
+  const source = useSeries({ topic: 'cluster', series: [{ uids: ['cluster'], metric }] });
   return (
     <section className={classes.total} aria-label={title}>
       <h2>{title}</h2>

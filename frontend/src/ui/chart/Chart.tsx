@@ -97,11 +97,11 @@ export function Chart({ spec, height = 150, marks = NO_MARKS, menu, actions }: P
       },
     });
     plot.current = chart;
-    chart.update();
     const stops = [
       spec.source.subscribe(() => chart.update()),
       axis.subscribe(() => chart.update()),
     ];
+    chart.update();
     return () => {
       for (const stop of stops) stop();
       plot.current = null;

@@ -31,10 +31,10 @@ export function Sparkline({ source, color, label, height = 28, max }: Props) {
       const values = rows.length > 1 ? first.map((_, t) => sumAt(rows, t)) : first;
       paint(canvas, values, stroke, height, max?.());
     };
-    draw();
     const observer = new ResizeObserver(draw);
     observer.observe(canvas);
     const stops = [source.subscribe(draw), axis.subscribe(draw)];
+    draw();
     return () => {
       observer.disconnect();
       for (const stop of stops) stop();

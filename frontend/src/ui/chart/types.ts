@@ -68,6 +68,8 @@ export interface TimeAxis {
   zoom: (from: number, to: number) => void;
   /** Undoes the latest zoom. */
   reset: () => void;
+  /** Seconds of one interval, when the axis decides about it. */
+  step?: () => number;
   /** Address of this page that shows the same window in the same resolution. */
   link?: (step: number) => string;
 }

@@ -1,0 +1,49 @@
+/** Stored metrics as columns over time, and how far back they go. */
+import { queryOptions } from '@tanstack/react-query';
+import { request } from './http';
+import type { components } from './schema';
+
+export type History = components['schemas']['History'];
+
+export interface HistoryWanted {
+  /** cluster, nodes, bdbs or shards:<bdb uid> */
+  topic: string;
+  /** All there are when left out. */
+  uids?: readonly string[] | undefined;
+  metrics: readonly string[];
+  /** Epoch seconds; `to` is excluded. */
+  from: number;
+  to: number;
+  points: number;
+}
+
+const KEPT_MS = 5 * 60_000;
+const RETENTION_FRESH_MS = 30_000;
+
+export function historyPath({ topic, uids, metrics, from, to, points }: HistoryWanted): string {
+  const query = [
+    `topic=${topic}`,
+    `metrics=${metrics.join(',')}`,
+    ...(uids ? [`uids=${uids.join(',')}`] : []),
+    `from=${from}`,
+    `to=${to}`,
+    `max_points=${points}`,
+  ];
+  return `/v1/history?${query.join('&')}`;
+}
+
+export const historyQuery = (wanted: HistoryWanted) => {
+  const path = historyPath(wanted);
+  return queryOptions({
+    queryKey: ['history', path],
+    queryFn: () => request<History>('GET', path),
+    gcTime: KEPT_MS,
+  });
+};
+
+export const retentionQuery = queryOptions({
+  queryKey: ['history', 'retention'],
+  queryFn: () =>
+    request<components['schemas']['Retention']>('GET', '/v1/history/retention?topic=cluster'),
+  staleTime: RETENTION_FRESH_MS,
+});

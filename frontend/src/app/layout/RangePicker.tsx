@@ -1,0 +1,154 @@
+/** The time range of every chart: presets, any interval, the zone, and a step back or forth. */
+import { ActionIcon, Button, Popover, SegmentedControl, Tooltip } from '@mantine/core';
+import {
+  IconChevronDown,
+  IconChevronLeft,
+  IconChevronRight,
+  IconZoomReset,
+} from '@tabler/icons-react';
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useState } from 'react';
+import { retentionQuery } from '@/api/history';
+import { setZone, stamp, type Zone } from '@/lib/time';
+import { useLive } from '@/live/LiveProvider';
+import { useZone } from '@/ui/zone';
+import { LIVE_RANGES, oldestSecond, rangeWord, STORED_RANGES, whyNot, windowWord } from '../ranges';
+import { DEFAULT_RANGE, type FrameSearch, type Range } from '../search';
+import { AbsoluteRange } from './AbsoluteRange';
+import { usePageAxis } from './PageAxis';
+import classes from './RangePicker.module.css';
+
+export function RangePicker() {
+  const { range = DEFAULT_RANGE, from, to } = useSearch({ strict: false });
+  const [open, setOpen] = useState(false);
+  const axis = usePageAxis();
+  const zone = useZone();
+  const fixed = from !== undefined && to !== undefined;
+  const word = fixed ? windowWord(from, to, zone) : `Last ${rangeWord(range)}`;
+  return (
+    <div className={classes.picker}>
+      {fixed && (
+        <Tooltip label="Back (or double-click a chart)">
+          <ActionIcon variant="light" aria-label="Reset zoom" onClick={() => axis.reset()}>
+            <IconZoomReset size={16} />
+          </ActionIcon>
+        </Tooltip>
+      )}
+      <Shift part={-0.5} />
+      <Popover opened={open} onChange={setOpen} position="bottom-end" shadow="sm" trapFocus>
+        <Popover.Target>
+          <Button
+            variant="default"
+            aria-label={`Time range: ${word}`}
+            rightSection={<IconChevronDown size={14} />}
+            onClick={() => setOpen(!open)}
+          >
+            {word}
+            {zone === 'utc' && ' UTC'}
+          </Button>
+        </Popover.Target>
+        <Popover.Dropdown>
+          <Choices onDone={() => setOpen(false)} />
+        </Popover.Dropdown>
+      </Popover>
+      <Shift part={0.5} />
+    </div>
+  );
+}
+
+function Shift({ part }: { part: number }) {
+  const axis = usePageAxis();
+  const Icon = part < 0 ? IconChevronLeft : IconChevronRight;
+  const label = part < 0 ? 'Earlier (left arrow)' : 'Later (right arrow)';
+  return (
+    <Tooltip label={label}>
+      <ActionIcon
+        className={classes.shift}
+        variant="subtle"
+        color="gray"
+        aria-label={part < 0 ? 'Earlier' : 'Later'}
+        onClick={() => axis.shift(part)}
+      >
+        <Icon size={16} />
+      </ActionIcon>
+    </Tooltip>
+  );
+}
+
+function Choices({ onDone }: { onDone: () => void }) {
+  const search = useSearch({ strict: false });
+  const navigate = useNavigate();
+  const zone = useZone();
+  const axis = usePageAxis();
+  const oldest = useOldest();
+  const go = (place: FrameSearch) => {
+    void navigate({ to: '.', search: (now) => ({ ...now, ...place, res: undefined }) });
+    onDone();
+  };
+  const preset = (range: Range) =>
+    go({ range: range === DEFAULT_RANGE ? undefined : range, from: undefined, to: undefined });
+  const current = search.from === undefined ? (search.range ?? DEFAULT_RANGE) : undefined;
+  return (
+    <div className={classes.choices}>
+      <Presets title="Every second" ranges={LIVE_RANGES} current={current} onChoose={preset} />
+      <Presets title="Stored" ranges={STORED_RANGES} current={current} onChoose={preset} />
+      <AbsoluteRange key={zone} window={axis.window()} zone={zone} onChoose={go} />
+      <SegmentedControl
+        fullWidth
+        aria-label="Time zone"
+        value={zone}
+        onChange={(value) => setZone(value as Zone)}
+        data={[
+          { value: 'local', label: 'Local time' },
+          { value: 'utc', label: 'UTC' },
+        ]}
+      />
+      <p className="dim small">
+        {Number.isNaN(oldest)
+          ? 'Nothing is stored yet.'
+          : `Stored since ${stamp(oldest * 1000, zone)}`}
+      </p>
+    </div>
+  );
+}
+
+interface PresetsProps {
+  title: string;
+  ranges: readonly Range[];
+  current: Range | undefined;
+  onChoose: (range: Range) => void;
+}
+
+function Presets({ title, ranges, current, onChoose }: PresetsProps) {
+  const live = useLive();
+  const oldest = useOldest();
+  return (
+    <fieldset className={classes.presets}>
+      <legend>{title}</legend>
+      {ranges.map((range) => {
+        const reason = whyNot(range, oldest, live.now() / 1000);
+        return (
+          <Tooltip key={range} label={reason} disabled={!reason}>
+            <Button
+              variant={range === current ? 'light' : 'default'}
+              aria-pressed={range === current}
+              data-disabled={reason ? true : undefined}
+              aria-disabled={reason !== undefined}
+              title={reason}
+              onClick={() => !reason && onChoose(range)}
+            >
+              {rangeWord(range)}
+            </Button>
+          </Tooltip>
+        );
+      })}
+    </fieldset>
+  );
+}
+
+function useOldest(): number {
+  const live = useLive();
+  const { data } = useQuery(retentionQuery);
+  return oldestSecond(data?.ranges ?? [], live.now() / 1000);
+}

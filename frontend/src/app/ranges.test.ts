@@ -1,0 +1,52 @@
+import { describe, expect, it } from 'vitest';
+import { oldestSecond, whyNot, windowWord } from './ranges';
+
+const NOW = 1_000_000_000;
+const DAY = 86_400;
+const kept = (step: number, retention: number, age: number) => ({
+  step,
+  retention,
+  from: Math.floor((NOW - age) / step) * step,
+});
+
+describe('oldestSecond', () => {
+  it('does not take the beginning of a long interval for data', () => {
+    const all = [kept(1, 3_600, 100), kept(300, 14 * DAY, 100), kept(604_800, 3_660 * DAY, 100)];
+    expect(oldestSecond(all, NOW)).toBe(NOW - 100);
+  });
+
+  it('asks a coarser resolution where the finer one has begun to forget', () => {
+    const all = [kept(1, 3_600, 3_600), kept(10, DAY, 7_000)];
+    expect(oldestSecond(all, NOW)).toBe(NOW - 7_000);
+  });
+
+  it('knows when there is nothing', () => {
+    expect(oldestSecond([], NOW)).toBeNaN();
+  });
+});
+
+describe('whyNot', () => {
+  it('offers a stored range once it shows more than the shorter one', () => {
+    expect(whyNot(3_600, NOW - 901, NOW)).toBeUndefined();
+    expect(whyNot(3_600, NOW - 120, NOW)).toBe(
+      'Stored history goes back 2\u00a0min: a shorter range shows all of it',
+    );
+    expect(whyNot(86_400, NOW - 7_200, NOW)).toContain('2\u00a0h');
+    expect(whyNot(86_400, Number.NaN, NOW)).toBe('Nothing is stored yet');
+  });
+
+  it('never takes away what the stream brings', () => {
+    expect(whyNot(900, Number.NaN, NOW)).toBeUndefined();
+  });
+});
+
+describe('windowWord', () => {
+  const at = (text: string) => Date.parse(text) / 1000;
+
+  it.each([
+    ['2026-03-01T14:03:07Z', '2026-03-01T14:05:00Z', '1\u00a0Mar 14:03:07–14:05:00'],
+    ['2026-03-01T14:03:07Z', '2026-03-03T02:00:00Z', '1\u00a0Mar 14:03–3\u00a0Mar 02:00'],
+  ])('%s to %s', (from, to, text) => {
+    expect(windowWord(at(from), at(to), 'utc')).toBe(text);
+  });
+});

@@ -1,0 +1,54 @@
+/** The time ranges one can choose, what they are called, and which of them have nothing to show. Pure. */
+import { day } from '@/lib/dates';
+import { clock, duration, type Zone } from '@/lib/time';
+import { RANGES, type Range } from './search';
+
+const WORDS: Readonly<Record<Range, string>> = {
+  60: '1 min',
+  300: '5 min',
+  900: '15 min',
+  3600: '1 h',
+  21600: '6 h',
+  86400: '24 h',
+  604800: '7 days',
+  2592000: '30 days',
+  31536000: '1 year',
+};
+
+/** These come with the stream, every second; longer ones are stored averages. */
+export const LIVE_RANGES = RANGES.filter((seconds) => seconds <= 900);
+export const STORED_RANGES = RANGES.filter((seconds) => seconds > 900);
+
+export const rangeWord = (range: Range): string => WORDS[range];
+
+interface Kept {
+  from: number;
+  step: number;
+  retention: number;
+}
+
+/** First second that is stored, of what is kept in each resolution, finest first; NaN when nothing is. */
+export function oldestSecond(kept: readonly Kept[], now: number): number {
+  // Coarse intervals begin before the first sample in them. The finest resolution that has lost
+  // nothing yet knows better.
+  const whole = kept.find(({ from, step, retention }) => from > now - retention + 2 * step);
+  return (whole ?? kept.at(-1))?.from ?? Number.NaN;
+}
+
+/** Why a range would show no more than a shorter one; undefined when it does. */
+export function whyNot(range: Range, oldest: number, now: number): string | undefined {
+  const shorter = RANGES[RANGES.indexOf(range) - 1];
+  if (range <= 900 || shorter === undefined) return undefined;
+  if (Number.isNaN(oldest)) return 'Nothing is stored yet';
+  if (now - oldest > shorter) return undefined;
+  return `Stored history goes back ${duration(now - oldest)}: a shorter range shows all of it`;
+}
+
+/** 3 Mar 14:03:07–14:05:00 · 3 Mar 14:03–5 Mar 02:00 */
+export function windowWord(from: number, to: number, zone: Zone): string {
+  const [a, b] = [from * 1000, to * 1000];
+  const cut = to - from < 3_600 ? 8 : 5;
+  const [first, last] = [day(a, zone), day(b, zone)];
+  const end = clock(b, zone).slice(0, cut);
+  return `${first} ${clock(a, zone).slice(0, cut)}–${first === last ? end : `${last} ${end}`}`;
+}

@@ -1,0 +1,32 @@
+import { describe, expect, it } from 'vitest';
+import { fold, type Rule } from './folding';
+
+const GAP = Number.NaN;
+const VALUES: Record<string, number[]> = { '1': [1, GAP, 3, GAP], '2': [5, 7, GAP, GAP] };
+
+const folded = (rule?: Rule, scale?: number) => [
+  ...fold(
+    { uids: ['1', '2'], metric: 'ops', ...(rule && { rule }), ...(scale && { scale }) },
+    4,
+    (uid, _, add) => {
+      VALUES[uid]?.forEach((value, index) => {
+        add(index, value);
+      });
+    },
+  ),
+];
+
+describe('fold', () => {
+  it.each<[Rule | undefined, number[]]>([
+    [undefined, [6, 7, 3, GAP]],
+    ['mean', [3, 7, 3, GAP]],
+    ['max', [5, 7, 3, GAP]],
+    ['min', [1, 7, 3, GAP]],
+  ])('%s takes what is known', (rule, expected) => {
+    expect(folded(rule)).toEqual(expected);
+  });
+
+  it('changes the unit at the end', () => {
+    expect(folded('mean', 10)).toEqual([30, 70, 30, GAP]);
+  });
+});

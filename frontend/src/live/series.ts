@@ -1,0 +1,171 @@
+/**
+ * Where the numbers of a chart come from: the rings for the last minutes, the store for anything
+ * older. Several series may be folded into one: the sum of some shards, the highest of the rest.
+ */
+import { chooseStep } from '@/lib/resolution';
+import type { ChartSource, Columns, TimeAxis } from '@/ui/chart/types';
+import { cut, cutFrom, type PastColumns } from './columns';
+import { fold, known, type Rule } from './folding';
+import type { Live } from './live';
+import type { PastSeries } from './past';
+import { RETENTION } from './ring';
+
+export interface SeriesRef {
+  uids: readonly string[];
+  metric: string;
+  /** How several uids become one value; the sum when left out. */
+  rule?: Rule;
+  /** Turns the console's unit into the chart's. */
+  scale?: number;
+}
+
+export interface SeriesWanted {
+  topic: string;
+  series: readonly SeriesRef[];
+  /** Asks the store for every uid of the topic: for pages that show all of them. */
+  all?: boolean;
+}
+
+interface Window {
+  from: number;
+  to: number;
+}
+
+const POINTS = 1_000;
+/** Values of one metric worth fetching at once when hundreds of series are compared. */
+const VALUES = 200_000;
+
+const PIECE = 300;
+
+/** Metrics whose highest second is stored beside the average. */
+const PEAKS = new Set([
+  ...['total_req', 'read_req', 'write_req', 'responsiveness', 'main_thread_cpu', 'used_memory'],
+  ...['conns', 'connected_clients', 'repl_lag_bytes', 'cpu_user', 'cpu_system'],
+]);
+/** Ratios are averaged by how many requests are behind them. */
+const BEHIND: Readonly<Record<string, readonly string[]>> = {
+  hit_ratio: ['read_hits', 'read_misses'],
+};
+
+export function stepOf(axis: TimeAxis, { from, to }: Window, now: number): number {
+  return axis.step?.() ?? chooseStep(from, to, POINTS, now);
+}
+
+export function seriesSource(live: Live, axis: TimeAxis, wanted: SeriesWanted): ChartSource {
+  const { topic, series } = wanted;
+  const uids = wanted.all ? undefined : [...new Set(series.flatMap((one) => one.uids))];
+  const metrics = new Set(series.flatMap(({ metric }) => stored(metric)));
+  let past: PastSeries | null = null;
+
+  const isRecent = ({ from }: Window) => from >= live.edge() - RETENTION;
+  /** The part of the window that the ring never had. */
+  const missing = (window: Window): Window | null => {
+    const { since } = live.ring(topic);
+    if (!isRecent(window)) return window;
+    if (!since || since <= window.from) return null;
+    // In large pieces, or every second would ask for a second less.
+    const length = Math.ceil((since - window.from) / PIECE) * PIECE;
+    return { from: since - length, to: since };
+  };
+  const ask = (window: Window) => {
+    const part = missing(window);
+    if (!part || !past) return;
+    const width = Math.max(1, uids?.length ?? 1);
+    const points = Math.max(60, Math.floor(VALUES / width));
+    const recent = isRecent(window);
+    const fine = recent ? 1 : stepOf(axis, part, live.edge());
+    const step = recent ? 1 : Math.max(fine, chooseStep(part.from, part.to, points, live.edge()));
+    past.want(part.from, part.to, step);
+  };
+
+  return {
+    read: (from, to) => {
+      ask({ from, to });
+      const ring = live.ring(topic);
+      if (isRecent({ from, to })) {
+        const before = past?.columns?.step === 1 ? past.columns : null;
+        const rows = series.map((one) => {
+          const row = fold(one, to - from + 1, (uid, metric, add) =>
+            ring.each(uid, metric, from, to, add),
+          );
+          return before && missing({ from, to }) ? prefixed(row, one, before, { from, to }) : row;
+        });
+        return { from, step: 1, rows };
+      }
+      return past?.columns
+        ? stretch(past.columns, series, { from, to })
+        : { from, step: to - from, rows: series.map(() => new Float64Array(1).fill(Number.NaN)) };
+    },
+    subscribe: (listener) => {
+      let seen = '';
+      past = live.past.of(topic, uids);
+      const stops = [
+        past.subscribe([...metrics], listener),
+        live.onTick(() => {
+          const window = axis.window();
+          const now = `${window.from}-${window.to}`;
+          if (isRecent(window) || now !== seen) listener();
+          seen = now;
+        }),
+      ];
+      past.add();
+      ask(axis.window());
+      return () => {
+        for (const stop of stops) stop();
+      };
+    },
+    reason: () => {
+      if (isRecent(axis.window())) return undefined;
+      return past?.reason ?? (past?.columns ? undefined : 'Reading the stored history …');
+    },
+  };
+}
+
+/** What has to be read from the store for one metric. */
+function stored(metric: string): string[] {
+  return [metric, ...(PEAKS.has(metric) ? [`${metric}_max`] : []), ...(BEHIND[metric] ?? [])];
+}
+
+function stretch(columns: PastColumns, series: readonly SeriesRef[], window: Window): Columns {
+  const from = cutFrom(columns, window.from);
+  const length = Math.max(0, Math.ceil((window.to - from) / columns.step));
+  const folded = (one: SeriesRef, metric = one.metric) =>
+    fold({ ...one, metric }, length, (uid, name, add) => {
+      cut(columns, uid, name, window).forEach((value, index) => {
+        add(index, value);
+      });
+    });
+  return {
+    from,
+    step: columns.step,
+    rows: series.map((one) => folded(one)),
+    // The highest second of a sum is not the sum of the highest seconds.
+    peaks: series.map((one) =>
+      one.uids.length === 1 && PEAKS.has(one.metric) ? folded(one, `${one.metric}_max`) : undefined,
+    ),
+    weights: series.map((one) => {
+      const [part, rest] = BEHIND[one.metric] ?? [];
+      if (!part || !rest) return undefined;
+      const others = folded({ ...one, scale: 1 }, rest);
+      return folded({ ...one, scale: 1 }, part).map(
+        (value, index) => known(value) + known(others[index]),
+      );
+    }),
+  };
+}
+
+/** Fills the beginning of a row, which the ring does not have, from the store. */
+function prefixed(
+  row: Float64Array,
+  one: SeriesRef,
+  before: PastColumns,
+  window: Window,
+): Float64Array {
+  const older = fold(one, row.length, (uid, metric, add) => {
+    const values = cut(before, uid, metric, { from: window.from, to: window.to + 1 });
+    values.forEach((value, index) => {
+      add(index, value);
+    });
+  });
+  return row.map((value, index) => (Number.isNaN(value) ? (older[index] ?? Number.NaN) : value));
+}
