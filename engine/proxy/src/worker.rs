@@ -107,6 +107,9 @@ pub struct Worker {
     dbs: Vec<Db>,
     dirty_clients: Vec<Id>,
     dirty_backends: Vec<Id>,
+    /// Clients with output that may soon be joined by more.
+    deferred: Vec<Id>,
+    deferrals: u32,
     resume: Vec<Id>,
     scratch: Vec<u8>,
     parser: RequestParser,
@@ -141,6 +144,8 @@ pub fn start(
         dbs: Vec::new(),
         dirty_clients: Vec::new(),
         dirty_backends: Vec::new(),
+        deferred: Vec::new(),
+        deferrals: 0,
         resume: Vec::new(),
         scratch: vec![0; SCRATCH],
         parser: RequestParser::default(),
@@ -156,7 +161,8 @@ impl Worker {
     fn run(&mut self) {
         let mut ready = Vec::with_capacity(256);
         while !self.is_done() {
-            let timeout = Duration::from_micros(self.next_tick.saturating_sub(self.clock()));
+            let until_tick = Duration::from_micros(self.next_tick.saturating_sub(self.clock()));
+            let timeout = if self.deferred.is_empty() { until_tick } else { Duration::ZERO };
             if let Err(error) = self.poll.wait(&mut ready, timeout) {
                 eprintln!("worker: {error}");
                 return;
@@ -166,6 +172,7 @@ impl Worker {
                 self.react(*event);
             }
             self.settle();
+            self.flush_deferred(ready.is_empty());
             if self.now >= self.next_tick {
                 self.tick();
                 self.settle();

@@ -11,6 +11,10 @@ use crate::socket;
 use crate::stats::Failure;
 use std::io::ErrorKind;
 
+/// Rounds that output may wait for more to go with it, and bytes that never wait.
+const DEFERRALS: u32 = 4;
+const DEFERRED_OUTPUT: usize = 16 * 1024;
+
 impl Worker {
     pub(super) fn backend_ready(&mut self, id: Id, event: Ready) {
         let Some(backend) = self.backends.get_mut(id) else { return };
@@ -154,9 +158,36 @@ impl Worker {
     pub(super) fn flush_clients(&mut self) {
         let dirty = std::mem::take(&mut self.dirty_clients);
         for &id in &dirty {
-            self.flush_client(id);
+            // The shards answer a pipeline one after the other, in a few rounds; its client is better served by one
+            // packet than by three.
+            match self.clients.get(id) {
+                Some(client) if !client.is_drained() && client.output_size() < DEFERRED_OUTPUT => {
+                    self.deferred.push(id)
+                }
+                _ => self.flush_client(id),
+            }
         }
         self.dirty_clients = reuse(dirty, std::mem::take(&mut self.dirty_clients));
+    }
+
+    /// Clients that were made to wait are written to when they are complete, when nothing else is to be done, or
+    /// after a few rounds.
+    pub(super) fn flush_deferred(&mut self, is_idle: bool) {
+        if self.deferred.is_empty() {
+            return;
+        }
+        self.deferrals += 1;
+        let all = is_idle || self.deferrals > DEFERRALS;
+        if all {
+            self.deferrals = 0;
+        }
+        let deferred = std::mem::take(&mut self.deferred);
+        for &id in &deferred {
+            match self.clients.get(id) {
+                Some(client) if !all && !client.is_drained() => self.deferred.push(id),
+                _ => self.flush_client(id),
+            }
+        }
     }
 
     pub(super) fn flush_client(&mut self, id: Id) {
