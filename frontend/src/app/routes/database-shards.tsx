@@ -1,8 +1,12 @@
 /** Shards tab: where every shard sits, and one of them in detail. */
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useMemo } from 'react';
+import { eventsQuery } from '@/api/events';
 import { nodesQuery } from '@/api/nodes';
 import { useBdbShards } from '@/api/shards';
+import { openResyncs } from '@/api/story';
+import type { Shard } from '@/api/types';
 import { ShardPanelCharts } from '@/features/metrics/ShardPanelCharts';
 import { Placement } from '@/features/placement/Placement';
 import { ShardPanel } from '@/features/placement/ShardPanel';
@@ -14,6 +18,8 @@ export function DatabaseShardsTab() {
   const navigate = useNavigate({ from: '/databases/$uid/shards' });
   const { data: nodes } = useQuery(nodesQuery);
   const { data: shards } = useBdbShards(bdb?.uid ?? 0);
+  const { data: events } = useQuery(eventsQuery);
+  const resyncs = useMemo(() => openResyncs(events ?? []), [events]);
   if (!bdb || !nodes || !shards) return null;
   const open = (shard: string | undefined) =>
     navigate({ search: (now) => ({ ...now, shard }), replace: true });
@@ -25,15 +31,26 @@ export function DatabaseShardsTab() {
         bdb={bdb}
         nodes={nodes}
         shards={shards}
+        resyncs={resyncs}
         colour={search.colour}
         onColour={(colour) => navigate({ search: (now) => ({ ...now, colour }), replace: true })}
         onOpen={open}
       />
       {chosen && (
-        <ShardPanel shard={chosen} onClose={() => open(undefined)}>
+        <ShardPanel
+          shard={chosen}
+          replicas={replicasOf(chosen, shards)}
+          onClose={() => open(undefined)}
+        >
           <ShardPanelCharts shard={chosen} memoryLimit={limit} />
         </ShardPanel>
       )}
     </>
   );
 }
+
+const replicasOf = (primary: Shard, shards: readonly Shard[]): Shard[] =>
+  shards.filter(
+    ({ pair, role, detailed_status: state }) =>
+      pair === primary.pair && role === 'slave' && state === 'ok',
+  );

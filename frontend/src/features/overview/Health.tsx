@@ -27,11 +27,12 @@ export function Health({ troubles }: { troubles: readonly Trouble[] }) {
     <div>
       <h1 className={classes.health}>
         <StatusIcon tone={first.tone} size={20} />
-        <Link {...first.link}>{first.text}</Link>
         <span>
+          <Link {...first.link}>{first.text}</Link>
           {first.since !== undefined && (
             <>
-              for <Elapsed since={first.since} />
+              {' for '}
+              <Elapsed since={first.since} />
             </>
           )}
           {first.rest?.map((part) => `; ${part}`)}

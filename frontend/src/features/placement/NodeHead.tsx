@@ -7,11 +7,12 @@ import type { Column } from './model';
 import classes from './placement.module.css';
 
 export function NodeHead({ node, shards }: { node: Column; shards: number }) {
-  const lost = node.status === 'down' || node.agent_status === 'lost';
+  const down = node.status === 'down';
+  const lost = down || node.agent_status === 'lost';
   return (
     <div className={classes.nodeHead}>
       <span className={classes.nodeName}>
-        <StatusIcon tone={lost ? 'broken' : 'ok'} />
+        <StatusIcon tone={down ? 'broken' : lost ? 'attention' : 'ok'} />
         <Link to="/nodes/$uid" params={{ uid: String(node.uid) }}>
           node {node.uid}
         </Link>
@@ -19,7 +20,11 @@ export function NodeHead({ node, shards }: { node: Column; shards: number }) {
       </span>
       <span className={classes.nodeFacts}>
         {lost ? (
-          'does not answer'
+          down ? (
+            'down'
+          ) : (
+            'agent does not answer'
+          )
         ) : (
           <>
             CPU{' '}

@@ -1,6 +1,7 @@
 /** The placement of one database: grid or heat map, slot bar, colour scale. */
 import { NativeSelect } from '@mantine/core';
 import { useMemo, useRef } from 'react';
+import type { Resync } from '@/api/story';
 import type { Bdb, Node, Shard } from '@/api/types';
 import { useTopic } from '@/live/LiveProvider';
 import { EmptyState } from '@/ui/EmptyState';
@@ -23,17 +24,19 @@ interface Props {
   bdb: Bdb;
   nodes: readonly Node[];
   shards: readonly Shard[];
+  /** Running ones, by the shard that is filled. */
+  resyncs: ReadonlyMap<string, Resync>;
   colour: string | undefined;
   onColour: (metric: string) => void;
   onOpen: (shard: string) => void;
 }
 
-export function Placement({ bdb, nodes, shards, colour, onColour, onOpen }: Props) {
+export function Placement({ bdb, nodes, shards, resyncs, colour, onColour, onOpen }: Props) {
   const topic = `shards:${bdb.uid}`;
   useTopic(topic);
   const root = useRef<HTMLDivElement>(null);
   const metric = colourMetric(colour);
-  const model = useMemo(() => placement(nodes, shards), [nodes, shards]);
+  const model = useMemo(() => placement(nodes, shards, resyncs), [nodes, shards, resyncs]);
   const shardLimit = shards.length && bdb.memory_size > 0 ? bdb.memory_size / shards.length : 0;
   usePainter({ root, topic, metric, shardLimit, version: model });
   useHover(root);

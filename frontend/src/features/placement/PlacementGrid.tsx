@@ -75,7 +75,7 @@ interface CellProps {
 }
 
 function ShardCell({ cell, pair, tabStop }: CellProps) {
-  const { shard, role, warnings, severity } = cell;
+  const { shard, role, warnings, severity, resync } = cell;
   return (
     <button
       type="button"
@@ -92,14 +92,26 @@ function ShardCell({ cell, pair, tabStop }: CellProps) {
         <span className="sr-only">
           {[`, ${role} of slots ${pair.label} on node ${shard.node_uid}`, ...warnings].join('. ')}
         </span>
-        {severity !== 'ok' && <StatusIcon tone={severity} size={13} />}
-        <span data-value className={`num ${classes.value}`}>
-          –
+        {severity !== 'ok' && <StatusIcon tone={resync ? 'progress' : severity} size={13} />}
+        {resync ? (
+          <span className={`num ${classes.value}`}>
+            {resync.phase} {Math.floor(resync.percent)} %
+          </span>
+        ) : (
+          <span data-value className={`num ${classes.value}`}>
+            –
+          </span>
+        )}
+      </span>
+      {resync ? (
+        <span className={classes.memory}>
+          <span className={classes.resync} style={{ width: `${resync.percent}%` }} />
         </span>
-      </span>
-      <span className={classes.memory}>
-        <span data-meter />
-      </span>
+      ) : (
+        <span className={classes.memory}>
+          <span data-meter />
+        </span>
+      )}
     </button>
   );
 }

@@ -3,21 +3,23 @@ import { Drawer } from '@mantine/core';
 import type { ReactNode } from 'react';
 import type { Shard } from '@/api/types';
 import { countSlots, parseSlots, showSlots } from '@/lib/slots';
-
 import { duration } from '@/lib/time';
 import { LiveText } from '@/live/LiveText';
 import { Ago, useNow } from '@/ui/Ago';
 import { Facts } from '@/ui/Facts';
 import { Status, type Tone } from '@/ui/Status';
+import { FailOver } from './FailOver';
 import classes from './placement.module.css';
 
 interface Props {
   shard: Shard;
+  /** Replicas that can take over from it. */
+  replicas: readonly Shard[];
   onClose: () => void;
   children: ReactNode;
 }
 
-export function ShardPanel({ shard, onClose, children }: Props) {
+export function ShardPanel({ shard, replicas, onClose, children }: Props) {
   const topic = `shards:${shard.bdb_uid}`;
   const [tone, text] = stateOf(shard);
   return (
@@ -79,6 +81,9 @@ export function ShardPanel({ shard, onClose, children }: Props) {
             ['State last changed', <Ago key="seen" time={shard.report_timestamp} />],
           ]}
         />
+        {shard.role === 'master' && replicas[0] && (
+          <FailOver primary={shard} replica={replicas[0]} />
+        )}
         {children}
       </div>
     </Drawer>

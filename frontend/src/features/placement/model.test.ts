@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { Resync } from '@/api/story';
 import type { Node, Shard } from '@/api/types';
 import { cellSize } from './cellSize';
 import { heat } from './colours';
@@ -60,6 +61,16 @@ describe('placement', () => {
     const lost = [node(1), node(2, { status: 'down', agent_status: 'lost' })];
     const found = placement(lost, [shard(1, 0, 2), replica(2, 0, 1, syncing)]);
     expect(found.pairs[0]?.cells.map(({ warnings }) => warnings.length)).toEqual([1, 1]);
+  });
+
+  it('tells how far a resync is', () => {
+    const resync = { primary: '1', phase: 'transfer', percent: 38.7 } as Resync;
+    const behind = replica(2, 0, 2, { sync: { status: 'in_progress', progress: 0 } });
+    const found = placement(nodes, [shard(1, 0, 1), behind], new Map([['2', resync]]));
+    expect(found.pairs[0]?.cells[1]).toMatchObject({
+      resync: { phase: 'transfer', percent: 38.7 },
+      warnings: ['Resyncs from redis:1: transfer, 38 %'],
+    });
   });
 
   it('believes what was observed more than what is wanted', () => {

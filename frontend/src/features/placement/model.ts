@@ -1,4 +1,5 @@
 /** Which shard sits where: nodes as columns, primary and replica as pairs, and what is wrong. Pure. */
+import { phaseWord, type Resync } from '@/api/story';
 import type { Node, Shard } from '@/api/types';
 import { parseSlots, type Segment, type SlotRange, segments, showSlots } from '@/lib/slots';
 
@@ -9,6 +10,8 @@ export interface Cell {
   /** Sentences; an empty list means all is well. */
   warnings: string[];
   severity: 'ok' | 'attention' | 'broken';
+  /** The resync that fills it now. */
+  resync: { phase: string; percent: number } | null;
 }
 
 export interface Pair {
@@ -48,7 +51,13 @@ function columns(nodes: readonly Node[], shards: readonly Shard[]): Column[] {
   return [...known.values()].sort((a, b) => a.uid - b.uid);
 }
 
-export function placement(nodes: readonly Node[], shards: readonly Shard[]): Placement {
+type Resyncs = ReadonlyMap<string, Resync>;
+
+export function placement(
+  nodes: readonly Node[],
+  shards: readonly Shard[],
+  resyncs: Resyncs = new Map(),
+): Placement {
   const shownNodes = columns(nodes, shards);
   const column = new Map(shownNodes.map((node, index) => [node.uid, index]));
   const groups = new Map<string, Shard[]>();
@@ -57,7 +66,7 @@ export function placement(nodes: readonly Node[], shards: readonly Shard[]): Pla
     groups.set(key, [...(groups.get(key) ?? []), shard]);
   }
   const pairs = [...groups.values()]
-    .map((group, index) => makePair(group, index, column, shownNodes))
+    .map((group, index) => makePair(group, index, column, shownNodes, resyncs))
     .sort((a, b) => (a.slots[0]?.from ?? 0) - (b.slots[0]?.from ?? 0) || a.id - b.id);
   const owners = pairs.flatMap((pair) => {
     const cell = pair.cells.find(({ role }) => role === 'primary');
@@ -76,11 +85,12 @@ function makePair(
   index: number,
   column: ReadonlyMap<number, number>,
   nodes: readonly Column[],
+  resyncs: Resyncs,
 ): Pair {
   const primary = group.find((shard) => roleOf(shard) === 'primary');
   const slots = parseSlots((primary ?? group[0])?.assigned_slots);
   const cells = group
-    .map((shard) => makeCell(shard, group, nodes))
+    .map((shard) => makeCell(shard, group, nodes, resyncs.get(shard.uid)))
     .sort((a, b) => a.role.localeCompare(b.role) || Number(a.shard.uid) - Number(b.shard.uid));
   const places = cells.map((cell) => column.get(cell.node) ?? 0);
   return {
@@ -93,22 +103,33 @@ function makePair(
   };
 }
 
-function makeCell(shard: Shard, group: readonly Shard[], nodes: readonly Column[]): Cell {
+function makeCell(
+  shard: Shard,
+  group: readonly Shard[],
+  nodes: readonly Column[],
+  resync: Resync | undefined,
+): Cell {
   const role = roleOf(shard);
   const broken: string[] = [];
   const attention: string[] = [];
   const node = nodes.find(({ uid }) => uid === Number(shard.node_uid));
   if (shard.status === 'inactive' || shard.detailed_status === 'down') {
     broken.push(shard.detail || 'Down');
-  } else if (node && (node.status === 'down' || node.agent_status === 'lost')) {
-    attention.push(`Node ${node.uid} does not answer, so this is the last known state`);
+  } else if (node?.status === 'down') {
+    broken.push(`Node ${node.uid} is down`);
+  } else if (node?.agent_status === 'lost') {
+    attention.push(
+      `The agent of node ${node.uid} does not answer, so this is the last known state`,
+    );
   } else if (shard.detailed_status === 'loading') attention.push('Loading its data');
   else if (shard.detailed_status !== 'ok')
     attention.push(shard.detail || `State ${shard.detailed_status}`);
-  if (role === 'replica' && shard.sync?.status === 'link_down') {
+  if (role === 'replica' && resync) {
+    const { primary, phase, percent } = resync;
+    attention.push(`Resyncs from redis:${primary}: ${phaseWord(phase)}, ${Math.floor(percent)} %`);
+  } else if (role === 'replica' && shard.sync?.status === 'link_down') {
     attention.push('Link to its primary is down');
-  }
-  if (role === 'replica' && shard.sync?.status === 'in_progress') {
+  } else if (role === 'replica' && shard.sync?.status === 'in_progress') {
     attention.push('Copying from its primary');
   }
   const twin = group.find(
@@ -121,6 +142,7 @@ function makeCell(shard: Shard, group: readonly Shard[], nodes: readonly Column[
     node: Number(shard.node_uid),
     warnings: [...broken, ...attention],
     severity: broken.length ? 'broken' : attention.length ? 'attention' : 'ok',
+    resync: resync ? { phase: phaseWord(resync.phase), percent: resync.percent } : null,
   };
 }
 

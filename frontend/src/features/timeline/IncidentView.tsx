@@ -97,7 +97,8 @@ function Lanes({ incident }: { incident: Incident }) {
     const expanded = new Set(all.filter((uid) => !folded.has(uid)));
     const gap = (window.length * 1000) / 45;
     const input = { events, actions: [], nodes: nodes ?? [], shards: shards ?? [], expanded, gap };
-    return lanesOf(input).filter(({ items }) => items.length);
+    // Nodes that took no part say nothing here; `open` tells of shards below.
+    return lanesOf(input).filter(({ items, open }) => items.length || open !== null);
   }, [events, nodes, shards, folded, window]);
   const selection = useSelection(chosen, events);
   const toggle = (node: number) =>

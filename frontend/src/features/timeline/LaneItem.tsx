@@ -41,13 +41,9 @@ export const LaneItem = memo(function LaneItem(props: Props) {
           )}
           <span className={classes.text}>
             <KindIcon type={type} size={13} />
-            {item.text}
-            {type === 'node_failed' && to === null && (
-              <span className="num">
-                {' '}
-                <Elapsed since={from} />
-              </span>
-            )}
+            <span className={classes.words}>
+              {item.text} {type === 'node_failed' && to === null && <Elapsed since={from} />}
+            </span>
           </span>
         </>
       ) : (

@@ -66,9 +66,9 @@ export function toneOf(event: LogEvent): Tone {
 const RANK: Record<Tone, number> = {
   broken: 5,
   attention: 4,
-  drill: 3,
-  progress: 2,
-  ok: 1,
+  progress: 3,
+  ok: 2,
+  drill: 1,
   neutral: 0,
 };
 
