@@ -18,6 +18,8 @@ SHARDS, NODES = 512, 26
 SECONDS = int(os.environ.get("SHARDBOARD_BENCH_SECONDS", "600"))
 SETTLE = 15
 """Seconds after the creation before anything is measured."""
+STORED = 3
+"""Seconds after which the newest second is certainly in the store."""
 STANDARD = [{"regex": ".*\\{(?<tag>.*)\\}.*"}, {"regex": "(?<tag>.*)"}]
 EXPORTERS = ("redis_exporter", "prometheus-redis-exporter")
 """The program as Go and as Debian name it."""
@@ -36,7 +38,8 @@ def collection(report: Report, directory: Path, *, shards: int = SHARDS, nodes: 
         time.sleep(SECONDS)
         after, last = _used(cluster), int(time.time())
         _report(report, cluster, shards, before, after, last - first)
-        missed = _missed(cluster, uid, shards, first, last - 2)
+        time.sleep(STORED)
+        missed = _missed(cluster, uid, shards, first, last)
         report.limit(f"missed seconds of {shards} shards in {last - first} s", missed, 0, "shard-seconds")
         rivals = _rivals(directory, cluster, uid)
         if rivals:

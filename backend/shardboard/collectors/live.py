@@ -28,6 +28,8 @@ SHARD_RETENTION = 300
 GRACE = 0.4
 """Seconds to wait for slower nodes before a second is told without them."""
 
+CATCH_UP_EVERY = 0.2
+"""Seconds between two looks at what came late."""
 STALE = 10
 """Seconds after which a newest second is no news."""
 
@@ -71,6 +73,8 @@ class Live:
         self._boots: dict[int, tuple[str, int]] = {}
         self._latencies: dict[int, dict[Key, Histogram]] = {}
         self._settled: set[int] = set()
+        self._late: set[int] = set()
+        self._caught_up = 0.0
         self.newest = 0
         """The newest second that was told."""
 
@@ -108,8 +112,7 @@ class Live:
         second.died |= sample.died.keys()
         second.at = max(second.at, sample.at)
         if second.told:
-            self._settle(sample.t, second)
-            self._note_backfill(sample.t)
+            self._late.add(sample.t)
         self._arrived.set()
 
     async def run(self) -> None:
@@ -121,11 +124,14 @@ class Live:
                 second = self._seconds[t]
                 if self._connected <= second.nodes.keys() or now - second.first_arrival > GRACE:
                     self._tell(t, second)
+            if self._late and now - self._caught_up > CATCH_UP_EVERY:
+                self._caught_up = now
+                self._catch_up()
             if self._settled:
                 self._bus.publish("settled")
             self._flush_backfill()
             self._forget()
-            waiting = any(not second.told for second in self._seconds.values())
+            waiting = self._late or any(not second.told for second in self._seconds.values())
             try:
                 async with asyncio.timeout(0.05 if waiting else 1.0):
                     await self._arrived.wait()
@@ -219,6 +225,13 @@ class Live:
                 series = {uid: row for uid, ring in rings.items() if (row := ring.get(t)) is not None}
                 frame = {"topic": topic, "t": t, "at": round(second.at * 1000), "series": series}
                 self._bus.publish(f"frame:{topic}", ("sample", t, frame))
+
+    def _catch_up(self) -> None:
+        """Compute the seconds again that more was told of: once for all nodes that were late, not once for each."""
+        late, self._late = self._late, set()
+        for t in sorted(late & self._seconds.keys()):
+            self._settle(t, self._seconds[t])
+            self._note_backfill(t)
 
     def _note_backfill(self, t: int) -> None:
         for topic in self._rings:
