@@ -1,0 +1,229 @@
+"""Dead shards come back as replicas of who leads their pair, and only so."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from backend.tests import pairs
+from backend.tests.reconcilers.loops import Gate, GatedAgents, GatedStore
+from backend.tests.shards import until
+
+from shardboard.console import Console
+from shardboard.driver.fake import FakeAgents
+from shardboard.reconcilers import loop as loops
+from shardboard.reconcilers import revival
+from shardboard.reconcilers.loop import ActionLoop
+from shardboard.reconcilers.revival import RevivalLoop, Revive
+from shardboard.state import actions, events
+from shardboard.state.actions import Action
+from shardboard.state.events import Event
+
+pytestmark = [pytest.mark.store, pytest.mark.usefixtures("nodes")]
+
+
+@pytest.fixture(autouse=True)
+def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loops, "PATIENCE", timedelta(seconds=0.1))
+    monkeypatch.setattr(loops, "IDLE_SECONDS", 0.05)
+
+
+@pytest.fixture(autouse=True)
+async def shop(console: Console, agents: FakeAgents, nodes: object) -> None:
+    await pairs.active(console, agents)
+
+
+@asynccontextmanager
+async def running(
+    console: Console, *, agents: Any = None, store: Any = None, instance: str = "test"
+) -> AsyncIterator[None]:
+    store, agents = store or console.store, agents or console.agents
+    loop = ActionLoop(store, console.bus, {revival.NAME: Revive(store, agents)}, instance)
+    tasks = [asyncio.create_task(loop.run()), asyncio.create_task(RevivalLoop(store, console.bus).run())]
+    try:
+        yield
+    finally:
+        working = list(loop._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, *working, return_exceptions=True)
+
+
+async def orders(console: Console) -> Sequence[Action]:
+    async with console.store.read() as session:
+        return await actions.of_bdb(session, pairs.BDB)
+
+
+async def sweep(console: Console) -> list[list[int]]:
+    """The shards of each order that a look at the store makes."""
+    await RevivalLoop(console.store, console.bus)._sweep()
+    return [order.params["shards"] for order in await orders(console)]
+
+
+async def told(console: Console, *types: str) -> list[Event]:
+    async with console.store.read() as session:
+        return [event for event in await events.page(session, newest_first=False) if event.type in types]
+
+
+async def over(console: Console) -> bool:
+    made = await orders(console)
+    return bool(made) and all(each.status not in actions.OPEN for each in made)
+
+
+async def failed_over(console: Console, agents: FakeAgents) -> None:
+    """Primary 1 died and replica 4 leads, by the engine's own election: nobody has written down the new roles yet."""
+    await pairs.die(console, agents, 1)
+    agents.promoted.add(4)
+    await pairs.observe(console, 4, role="master")
+
+
+async def test_a_dead_replica_comes_back(console: Console, agents: FakeAgents) -> None:
+    await pairs.die(console, agents, 4)
+    async with running(console):
+        await until(lambda: over(console))
+    [order] = await orders(console)
+    assert (order.status, order.description, order.params["shards"]) == (
+        "completed",
+        "Bring back 1 replicas of shop",
+        [4],
+    )
+    assert agents.running[2][4].role == "slave"
+    [event] = await told(console, "replica_revived")
+    assert (event.shard_uid, event.node_uid, event.action_uid) == (4, 2, order.uid)
+    assert event.description.startswith("Shard redis:4 came back on node 2 as a replica and was in sync after ")
+    back = await pairs.row(console, 4)
+    assert (back.observed_status, back.observed_role, back.observed_link) == ("ok", "slave", "idle")
+
+
+async def test_a_lost_primary_comes_back_as_replica_once_it_is_in_sync(console: Console, agents: FakeAgents) -> None:
+    await failed_over(console, agents)
+    agents.behind = {1}
+    async with running(console):
+        await until(lambda: 1 not in agents.died)
+        before = len(agents.commands)
+        await until(lambda: len(agents.commands) > before + 20)
+        assert await told(console, "replica_revived") == [], "it runs, but it is not in sync"
+        agents.behind = set()
+        await until(lambda: over(console))
+    assert agents.running[1][1].role == "slave"
+    assert len(await told(console, "replica_revived")) == 1
+    assert [(await pairs.row(console, uid)).role for uid in (1, 4)] == ["slave", "master"]
+
+
+async def test_what_nobody_leads_stays_down(console: Console, agents: FakeAgents) -> None:
+    await pairs.die(console, agents, 1)
+    assert await sweep(console) == [], "its replica is not promoted yet"
+    await pairs.die(console, agents, 4)
+    assert await sweep(console) == [], "nobody is left"
+    await pairs.die(console, agents, 5)
+    assert await sweep(console) == [[5]], "the other pair"
+    async with running(console):
+        await until(lambda: over(console))
+    assert (await orders(console))[0].status == "completed", "a pair that has nobody does not keep the others down"
+    assert agents.died.keys() == {1, 4}
+
+
+async def test_a_primary_that_dies_before_the_start_is_not_replaced_by_an_empty_one(
+    console: Console, agents: FakeAgents
+) -> None:
+    await pairs.die(console, agents, 4)
+    assert await sweep(console) == [[4]]
+    await pairs.die(console, agents, 1)
+    before = agents.calls.count(("start", 2))
+    async with running(console):
+        await until(lambda: over(console))
+    assert agents.died.keys() == {1, 4}
+    assert agents.calls.count(("start", 2)) == before
+    [event] = await told(console, "replica_revival_failed")
+    assert event.description == "Not all replicas came back: The primary of shard redis:4 is down."
+
+
+async def test_a_start_that_fails_is_told_and_not_tried_again_at_once(
+    console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agents.refuse = {4: "port 20004 is in use"}
+    await pairs.die(console, agents, 4)
+    async with running(console):
+        await until(lambda: over(console))
+    [event] = await told(console, "replica_revival_failed")
+    assert event.description == "Not all replicas came back: Shard redis:4 could not be started: port 20004 is in use."
+    assert (event.severity, event.bdb_uid) == ("ERROR", pairs.BDB)
+    assert len(await sweep(console)) == 1
+    monkeypatch.setattr(revival, "RETRY_AFTER", timedelta(0))
+    agents.refuse = {}
+    assert len(await sweep(console)) == 2
+    async with running(console):
+        await until(lambda: over(console))
+    assert len(await told(console, "replica_revived")) == 1
+
+
+@pytest.mark.parametrize("columns", [{"health": "down"}, {"agent_status": "lost"}])
+async def test_nodes_that_are_away_are_waited_for(
+    console: Console, agents: FakeAgents, columns: dict[str, str]
+) -> None:
+    await pairs.die(console, agents, 4)
+    await pairs.node_is(console, 2, **columns)
+    assert await sweep(console) == []
+    await pairs.node_is(console, 2, health="up", agent_status="connected")
+    assert await sweep(console) == [[4]]
+
+
+async def test_it_is_ordered_once_by_however_many_consoles_and_waits_for_other_actions(
+    console: Console, agents: FakeAgents
+) -> None:
+    async with console.store.begin() as session:
+        other = actions.start(
+            session, "SMUpdateBDB", object_uid=1, description="", originator="", deadline=timedelta(60)
+        )
+    await pairs.die(console, agents, 4)
+    await RevivalLoop(console.store, console.bus)._sweep()
+    assert [order.name for order in await orders(console)] == ["SMUpdateBDB"]
+    async with console.store.begin() as session:
+        (await session.get_one(Action, other.uid)).status = "completed"
+    await asyncio.gather(*(RevivalLoop(console.store, console.bus)._sweep() for _ in range(8)))
+    assert [order.name for order in await orders(console)].count(revival.NAME) == 1
+
+
+async def test_one_that_is_promoted_meanwhile_is_not_called_a_replica(console: Console, agents: FakeAgents) -> None:
+    agents.behind = {4}
+    await pairs.die(console, agents, 4)
+    async with running(console):
+        await until(lambda: 4 not in agents.died)
+        agents.promoted.add(4)
+        await pairs.observe(console, 4, status="ok", role="master")
+        await until(lambda: over(console))
+    assert (await pairs.row(console, 4)).observed_role == "master"
+    assert [event.shard_uid for event in await told(console, "replica_revived") if event.shard_uid == 4] == []
+
+
+async def test_killed_at_every_step_it_ends_well(console: Console, agents: FakeAgents) -> None:
+    for step in range(1, 100):
+        async with console.store.begin() as session:
+            for order in await actions.recent(session):
+                await session.delete(order)
+        await pairs.die(console, agents, 4, 5)
+        gate = Gate(step)
+        async with running(console, agents=GatedAgents(agents, gate), store=GatedStore(console.store, gate)):
+            finished, killed = (
+                asyncio.create_task(until(lambda: over(console))),
+                asyncio.create_task(gate.reached.wait()),
+            )
+            await asyncio.wait((finished, killed), timeout=10, return_when=asyncio.FIRST_COMPLETED)
+            came_through = finished.done()
+            finished.cancel()
+            killed.cancel()
+        async with console.store.begin() as session:
+            for order in await actions.recent(session):
+                order.lease_until = None
+        async with running(console, instance="test" if step % 2 else "another"):
+            await until(lambda: over(console))
+        [order] = await orders(console)
+        assert (order.status, order.error) == ("completed", ""), f"killed at step {step}"
+        assert not agents.died
+        assert {(await pairs.row(console, uid)).observed_status for uid in (4, 5)} == {"ok"}
+        if came_through:
+            assert step > 8
+            return
+    raise AssertionError("it never came through")
