@@ -28,6 +28,7 @@
 
 use crate::metrics::Metrics;
 use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
 
 /// Raised when a message changes its meaning; unknown fields are ignored, missing ones have defaults.
 pub const PROTOCOL: u32 = 1;
@@ -36,8 +37,15 @@ pub const PROTOCOL: u32 = 1;
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Order {
     Apply(State),
-    Threads { threads: usize },
-    Drain { seconds: Option<u64> },
+    Threads {
+        threads: usize,
+    },
+    /// Idle clients may stay that long; without, they are closed at once.
+    Drain {
+        #[serde(default)]
+        seconds: u64,
+    },
+    /// Said by a successor process: hand over the listening sockets and the state. See `takeover.rs`.
     Takeover,
 }
 
@@ -137,12 +145,37 @@ pub struct Endpoint {
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Report {
-    Hello { protocol: u32, pid: u32, version: &'static str },
-    Applied { threads: usize, databases: Vec<u64>, failures: Vec<Failure> },
+    Hello {
+        protocol: u32,
+        pid: u32,
+        version: &'static str,
+    },
+    Applied {
+        threads: usize,
+        databases: Vec<u64>,
+        failures: Vec<Failure>,
+    },
     Metrics(Box<Metrics>),
-    Topology { uid: u64, slot: u16, address: String, port: u16 },
-    Draining { connections: u32 },
-    Error { message: String },
+    Topology {
+        uid: u64,
+        slot: u16,
+        address: String,
+        port: u16,
+    },
+    Draining {
+        connections: u32,
+    },
+    Error {
+        message: String,
+    },
+    /// To a successor: this line carries a listening socket.
+    Socket {
+        at: SocketAddr,
+    },
+    /// To a successor: all sockets have been sent, and this was the desired state.
+    Handover {
+        state: State,
+    },
 }
 
 #[derive(Debug, Serialize)]

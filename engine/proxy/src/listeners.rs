@@ -23,9 +23,15 @@ pub struct Listeners {
     by_uid: BTreeMap<u64, Entry>,
     /// Kept for as long as the process lives, because the totals are.
     connections: BTreeMap<u64, Arc<Connections>>,
+    /// Sockets of the predecessor, until they are wanted.
+    inherited: BTreeMap<SocketAddr, OwnedFd>,
 }
 
 impl Listeners {
+    pub fn inherit(&mut self, sockets: BTreeMap<SocketAddr, OwnedFd>) {
+        self.inherited = sockets;
+    }
+
     /// Opens what is missing, closes what is not wanted; what cannot be done is said and tried again next time.
     pub fn apply(&mut self, databases: &[Arc<Database>]) -> Vec<Failure> {
         self.by_uid.retain(|uid, _| databases.iter().any(|database| database.uid == *uid));
@@ -46,7 +52,10 @@ impl Listeners {
         let tls = database.tls.as_ref().map(tls::server_config).transpose()?;
         let fd = match self.by_uid.get(&database.uid) {
             Some(entry) if entry.at == at => Arc::clone(&entry.fd),
-            _ => Arc::new(socket::listen(at).map_err(|error| format!("{at}: {error}"))?),
+            _ => Arc::new(match self.inherited.remove(&at) {
+                Some(fd) => fd,
+                None => socket::listen(at).map_err(|error| format!("{at}: {error}"))?,
+            }),
         };
         self.by_uid.insert(database.uid, Entry { at, fd, tls, max_connections: database.max_connections });
         Ok(())

@@ -2,6 +2,7 @@
 
 mod agents;
 mod measure;
+mod takeover;
 
 use crate::acceptor::{self, Acceptor};
 use crate::control::{Database, Failure, Order, Report, State};
@@ -9,6 +10,7 @@ use crate::listeners::Listeners;
 use crate::worker::{self, Handle, Message};
 use agents::Agents;
 use measure::Measured;
+use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -46,6 +48,7 @@ const MAX_THREADS: usize = 256;
 pub fn run(control: &Path) -> io::Result<()> {
     raise_descriptor_limit();
     let (sender, events) = channel();
+    let predecessor = takeover::ask(control);
     agents::listen(control, sender.clone())?;
     terminate_on_signal(sender.clone())?;
     let mut process = Process {
@@ -62,6 +65,9 @@ pub fn run(control: &Path) -> io::Result<()> {
         draining: false,
     };
     process.set_threads(1)?;
+    if let Some(predecessor) = predecessor {
+        process.succeed(predecessor);
+    }
     process.serve();
     // Another process may have put its own socket there meanwhile; it announces that by taking over first.
     if !process.measured.has_successor {
@@ -121,7 +127,7 @@ impl Process {
                 Err(error) => self.agents.tell(agent, &Report::Error { message: error.to_string() }),
             },
             Event::Report(report) => self.agents.tell_all(&report),
-            Event::Terminate => self.drain(),
+            Event::Terminate => self.drain(Duration::ZERO),
         }
     }
 
@@ -137,8 +143,8 @@ impl Process {
                 }
                 self.applied(agent, Vec::new());
             }
-            Order::Drain { .. } => self.drain(),
-            Order::Takeover => {}
+            Order::Drain { seconds } => self.drain(Duration::from_secs(seconds)),
+            Order::Takeover => self.hand_over(agent),
         }
     }
 
@@ -212,13 +218,31 @@ impl Process {
         Ok(())
     }
 
-    fn drain(&mut self) {
+    /// Serves what the predecessor served, and only then lets it stop.
+    fn succeed(&mut self, mut predecessor: takeover::Predecessor) {
+        self.listeners.inherit(std::mem::take(&mut predecessor.sockets));
+        for failure in self.apply(std::mem::take(&mut predecessor.state)) {
+            eprintln!("takeover: database {}: {}", failure.uid, failure.message);
+        }
+        self.listeners.inherit(BTreeMap::new());
+        predecessor.dismiss();
+    }
+
+    fn hand_over(&mut self, successor: u64) {
+        let databases = self.databases.iter().map(|database| Database::clone(database)).collect();
+        let state = State { threads: Some(self.workers.len()), databases };
+        self.measured.has_successor = true;
+        let sockets = self.listeners.sockets();
+        self.agents.hand_over(successor, &sockets, state);
+    }
+
+    fn drain(&mut self, patience: Duration) {
         if std::mem::replace(&mut self.draining, true) {
             return;
         }
         self.listeners.close();
         self.acceptor.listen(Vec::new());
-        self.tell_workers(|| Message::Drain);
+        self.tell_workers(|| Message::Drain { patience });
         let connections = self.databases.iter().map(|database| self.listeners.connections(database.uid));
         let connections = connections.map(|c| c.now.load(std::sync::atomic::Ordering::Relaxed)).sum();
         self.agents.tell_all(&Report::Draining { connections });

@@ -75,8 +75,10 @@ pub enum Message {
     Retire {
         to: Vec<Handle>,
     },
-    /// Finish all clients, then end.
-    Drain,
+    /// Finish all clients, then end. Idle ones may stay that long.
+    Drain {
+        patience: Duration,
+    },
 }
 
 #[derive(Debug, Clone)]
@@ -114,6 +116,7 @@ pub struct Worker {
     scratch: Vec<u8>,
     parser: RequestParser,
     next_tick: u64,
+    /// When idle clients are closed because the worker ends.
     draining: Option<u64>,
     retiring: Option<Vec<Handle>>,
 }
@@ -183,7 +186,7 @@ impl Worker {
 
     fn is_done(&self) -> bool {
         self.retiring.is_some() && self.clients.is_empty()
-            || self.draining.is_some_and(|since| self.clients.is_empty() || self.now > since + DRAIN)
+            || self.draining.is_some_and(|at| self.clients.is_empty() || self.now > at + DRAIN)
     }
 
     fn react(&mut self, event: Ready) {
@@ -225,7 +228,7 @@ impl Worker {
                 Message::Adopt(traveller) => self.adopt(*traveller),
                 Message::Share { with, of } => self.share(&with, of),
                 Message::Retire { to } => self.retire(to),
-                Message::Drain => self.drain(),
+                Message::Drain { patience } => self.drain(patience),
             }
         }
     }
@@ -262,9 +265,15 @@ impl Worker {
         }
     }
 
-    fn drain(&mut self) {
-        self.draining.get_or_insert(self.now);
-        self.finish_clients(|_| true);
+    fn drain(&mut self, patience: Duration) {
+        self.draining.get_or_insert(self.now + patience.as_micros() as u64);
+        self.finish_if_due();
+    }
+
+    fn finish_if_due(&mut self) {
+        if self.draining.is_some_and(|at| at <= self.now) {
+            self.finish_clients(|_| true);
+        }
     }
 
     fn accepted(&mut self, uid: u64, stream: Stream, peer: Option<SocketAddr>, number: u64) {

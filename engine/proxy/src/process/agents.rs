@@ -1,13 +1,16 @@
 //! The agents that are connected to the control socket. A thread reads each; writing is bounded in time, so that an
 //! agent that hangs cannot hold the process up.
 
-use super::Event;
-use crate::control::{PROTOCOL, Report};
+use super::{Event, takeover};
+use crate::control::{PROTOCOL, Report, State};
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Write};
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
@@ -71,6 +74,17 @@ impl Agents {
         if stream.write_all(&line).is_err() {
             self.forget(agent);
         }
+    }
+
+    /// Sends each listening socket with a line that says which it is, and the state after them.
+    pub(super) fn hand_over(&mut self, successor: u64, sockets: &[(SocketAddr, Arc<OwnedFd>)], state: State) {
+        let Some(stream) = self.streams.get(&successor) else { return };
+        for (at, socket) in sockets {
+            if let Err(error) = takeover::send_socket(stream, *at, socket) {
+                eprintln!("takeover: {at}: {error}");
+            }
+        }
+        self.tell(successor, &Report::Handover { state });
     }
 
     pub(super) fn tell_all(&mut self, report: &Report) {

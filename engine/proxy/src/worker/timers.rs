@@ -28,6 +28,7 @@ impl Worker {
                 }
             }
             self.dbs_gone();
+            self.finish_if_due();
         }
     }
 

@@ -190,18 +190,28 @@ pub struct Proxy {
 
 impl Proxy {
     pub fn start(path: &Path) -> Self {
+        Self::start_beside(path, 0)
+    }
+
+    /// Connects to the new process once the path is no longer that of the process `old`.
+    pub fn start_beside(path: &Path, old: u32) -> Self {
         let process = Command::new(env!("CARGO_BIN_EXE_shardboard-proxy"))
             .arg("--control")
             .arg(path)
             .stdin(Stdio::null())
             .spawn()
             .unwrap();
-        let mut stream = None;
+        let mut control = None;
         wait("the proxy", || {
-            stream = UnixStream::connect(path).ok();
-            stream.is_some()
+            let Ok(stream) = UnixStream::connect(path) else { return false };
+            let mut reader = BufReader::new(stream);
+            let mut hello = String::new();
+            reader.read_line(&mut hello).unwrap();
+            let hello: Value = serde_json::from_str(&hello).unwrap();
+            control = Some(reader);
+            hello["pid"] != old
         });
-        Self { process, control: BufReader::new(stream.unwrap()) }
+        Self { process, control: control.unwrap() }
     }
 
     pub fn order(&mut self, order: &Value) {
@@ -292,6 +302,14 @@ impl Client {
                 Err(error) => panic!("no reply: {error}; so far {:?}", String::from_utf8_lossy(&self.input)),
             }
         }
+    }
+
+    /// `None`: the other side does not understand.
+    pub fn try_speak(&mut self, line: &str) -> Option<String> {
+        self.send(line);
+        let mut bytes = [0; 256];
+        let n = self.stream.read(&mut bytes).unwrap_or(0);
+        bytes[..n].starts_with(b"+").then(|| String::from_utf8_lossy(&bytes[..n]).into_owned())
     }
 
     pub fn ask(&mut self, line: &str) -> String {

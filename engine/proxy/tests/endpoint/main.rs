@@ -8,4 +8,5 @@ mod limits;
 mod oss_cluster;
 mod process;
 mod pubsub;
+mod tls;
 mod transactions;

@@ -98,3 +98,36 @@ fn nonsense_on_the_control_socket_is_answered() {
     ]}));
     assert_eq!(proxy.expect("applied")["failures"][0]["uid"], 7);
 }
+
+#[test]
+fn a_successor_takes_over_without_losing_a_connection() {
+    let mut lab = Lab::new();
+    let mut old = lab.hidden();
+    let mut before = lab.client();
+    assert_eq!(before.ask("SET a 1"), "+OK\r\n");
+    let stop = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let knocking = {
+        let (stop, address) = (stop.clone(), lab.address(ENDPOINT));
+        std::thread::spawn(move || {
+            let mut knocks = 0;
+            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                let mut client = crate::lab::Client::connect(address).expect("the endpoint always listens");
+                assert_eq!(client.ask("GET a"), "$1\r\n1\r\n");
+                knocks += 1;
+            }
+            knocks
+        })
+    };
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let mut new = crate::lab::Proxy::start_beside(&lab.directory.join("control"), old.process.id());
+    old.expect("draining");
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    assert!(knocking.join().unwrap() > 10);
+    assert_eq!(before.ask("GET a"), "$1\r\n1\r\n");
+    drop(before);
+    assert!(old.process.wait().unwrap().success());
+    assert_eq!(lab.client().ask("GET a"), "$1\r\n1\r\n");
+    let metrics = new.metrics(|database| database["connections_total"] != 0);
+    assert_eq!(metrics["pid"], new.process.id());
+}

@@ -1,0 +1,55 @@
+//! Clients over TLS, with and without certificates of their own.
+
+use crate::lab::{ENDPOINT, Lab};
+use serde_json::json;
+use std::process::Command;
+
+fn openssl(lab: &Lab, args: &str) {
+    let output = Command::new("openssl").args(args.split(' ')).current_dir(&lab.directory).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// What valkey-cli prints.
+fn cli(lab: &Lab, options: &str, command: &str) -> String {
+    let output = Command::new("valkey-cli")
+        .args(["-h", &lab.ip, "-p", &ENDPOINT.to_string(), "--tls", "--cacert", "ca.pem"])
+        .args(options.split_whitespace())
+        .args(command.split(' '))
+        .current_dir(&lab.directory)
+        .output()
+        .unwrap();
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn tls_with_and_without_client_certificates() {
+    let mut lab = Lab::new();
+    let curve = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2";
+    openssl(&lab, &format!("req -x509 {curve} -keyout ca.key -out ca.pem -subj /CN=ca"));
+    let san = format!("subjectAltName=IP:{}", lab.ip);
+    for name in ["server", "client"] {
+        openssl(
+            &lab,
+            &format!(
+                "req -x509 {curve} -keyout {name}.key -out {name}.pem -subj /CN={name} -CA ca.pem -CAkey ca.key -addext {san} -addext basicConstraints=critical,CA:false"
+            ),
+        );
+    }
+    let shards = lab.cluster(false);
+    let path = |name: &str| lab.directory.join(name).to_str().unwrap().to_string();
+    let mut database = lab.database(&shards);
+    database["tls"] = json!({"certificate": path("server.pem"), "key": path("server.key")});
+    let mut proxy = lab.proxy(&database);
+    assert_eq!(cli(&lab, "", "SET a 1"), "OK\n");
+    let large = "x".repeat(300_000);
+    assert_eq!(cli(&lab, "", &format!("SET large {}", &large[..100_000])), "OK\n");
+    assert_eq!(cli(&lab, "", "GET large").len(), 100_001);
+    assert_eq!(cli(&lab, "", "EVAL return(string.rep('x',3000000)) 0").len(), 3_000_001);
+    // Somebody who does not speak TLS is no client.
+    assert!(lab.client().try_speak("PING").is_none());
+    database["tls"]["client_ca"] = json!(path("ca.pem"));
+    database["tls"]["require_client_certificate"] = json!(true);
+    proxy.apply(&database);
+    assert_ne!(cli(&lab, "", "GET a"), "1\n");
+    assert_eq!(cli(&lab, "--cert client.pem --key client.key", "GET a"), "1\n");
+}
