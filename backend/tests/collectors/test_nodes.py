@@ -10,6 +10,7 @@ from backend.tests.collectors.samples import sample, shard
 from backend.tests.shards import until
 
 from shardboard.collectors import nodes as collector
+from shardboard.collectors import observations
 from shardboard.collectors.nodes import NodeCollector
 from shardboard.collectors.pulse import Pulses
 from shardboard.console import Console
@@ -157,6 +158,39 @@ async def test_a_short_break_is_no_loss(
     await until(lambda: console.live.resume_point(1)[1] == NOW + 1)
     assert await told(console, "node_agent_lost", "node_agent_connected") == []
     assert agents.calls.count(("samples", 1)) == 2
+
+
+async def test_a_node_that_was_down_is_up_with_its_next_sample_though_its_stream_never_broke(
+    console: Console, agents: FakeAgents, running: NodeCollector
+) -> None:
+    agents.sample(1, sample(NOW))
+    await until(lambda: console.live.resume_point(1)[1] == NOW)
+    async with console.store.begin() as session:
+        await observations.node_down(session, 1, [2, 3])
+    await until(lambda: 1 in running._down)
+    for t in (NOW + 1, NOW + 2):
+        agents.sample(1, sample(t))
+
+    async def back() -> list[Event]:
+        return await told(console, "node_up")
+
+    [up] = await until(back)
+    assert up.node_uid == 1
+    [outage] = await told(console, "node_failed")
+    assert outage.ended_at is not None
+    assert outage.details["open"] is False
+    await until(lambda: console.live.resume_point(1)[1] == NOW + 2)
+    assert len(await told(console, "node_up")) == 1
+
+
+async def test_a_lost_agent_of_a_node_that_is_down_is_not_told(
+    console: Console, agents: FakeAgents, nodes: list[Node]
+) -> None:
+    async with console.store.begin() as session:
+        await observations.node_down(session, 1, [])
+        await observations.node_down(session, 1, [])
+        await observations.agent_lost(session, 1, "it is gone")
+    assert len(await told(console, "node_failed", "node_agent_lost")) == 1
 
 
 async def test_facts_and_the_time_are_written_when_a_stream_starts(

@@ -1,0 +1,102 @@
+"""Failover on demand over HTTP: each refusal with the reference's code, and nothing changed by it."""
+
+from datetime import timedelta
+from typing import Any
+
+import httpx
+import pytest
+from backend.tests import pairs
+
+from shardboard.console import Console
+from shardboard.driver.fake import FakeAgents
+from shardboard.services import actions as orders
+from shardboard.state import actions
+from shardboard.state.bdbs import Bdb
+from shardboard.state.nodes import Node
+from shardboard.state.shards import Shard
+
+pytestmark = pytest.mark.store
+
+
+@pytest.fixture(autouse=True)
+async def shop(console: Console, agents: FakeAgents, nodes: list[Node]) -> None:
+    await pairs.active(console, agents)
+
+
+async def ordered(console: Console) -> list[dict[str, Any]]:
+    async with console.store.read() as session:
+        return [each.params for each in await actions.recent(session) if each.name == "SMShardFailover"]
+
+
+async def refused(
+    client: httpx.AsyncClient, console: Console, path: str = "/v1/shards/1", **body: Any
+) -> tuple[int, str]:
+    reply = await client.post(f"{path}/actions/failover", json=body)
+    assert await ordered(console) == []
+    return reply.status_code, reply.json()["error_code"]
+
+
+async def test_one(client: httpx.AsyncClient, console: Console) -> None:
+    reply = await client.post("/v1/shards/1/actions/failover")
+    assert reply.status_code == 200, reply.text
+    assert reply.json()["description"] == "Fail over 1 shards of shop"
+    assert await ordered(console) == [{"shards": [1], "force": False}]
+    action = (await client.get(f"/v2/actions/{reply.json()['action_uid']}")).json()
+    assert action["status"] == "queued"
+
+
+async def test_several(client: httpx.AsyncClient, console: Console) -> None:
+    body = {"shard_uids": ["3", "1", "3"], "force": True}
+    assert (await client.post("/v1/shards/actions/failover", json=body)).status_code == 200
+    assert await ordered(console) == [{"shards": [3, 1], "force": True}]
+
+
+async def test_a_dry_run_changes_nothing(client: httpx.AsyncClient, console: Console) -> None:
+    reply = await client.post("/v1/shards/actions/failover", json={"shard_uids": ["1"], "dry_run": True})
+    assert (reply.status_code, reply.json()["action_uid"]) == (200, None)
+    assert await ordered(console) == []
+
+
+async def test_refusals_of_the_shards(client: httpx.AsyncClient, console: Console) -> None:
+    assert await refused(client, console, "/v1/shards/99") == (404, "shard_not_exist")
+    assert await refused(client, console, "/v1/shards/4") == (400, "shard_is_slave")
+    many = "/v1/shards"
+    assert await refused(client, console, many) == (404, "shard_uids_required")
+    assert await refused(client, console, many, shard_uids=["1", "4"]) == (400, "shard_is_slave")
+    for strange in ("x", "-1", "²", "9" * 30, ""):
+        assert await refused(client, console, many, shard_uids=["1", strange]) == (404, "shard_not_exist")
+
+
+async def test_refusals_of_the_replica(client: httpx.AsyncClient, console: Console) -> None:
+    """Only one that answers and is in sync may take over, be it forced or not."""
+    for seen in (
+        {"status": "down"},
+        {"status": "timeout", "link": "idle"},
+        {"link": "in_progress"},
+        {"link": "link_down"},
+    ):
+        await pairs.observe(console, 4, **seen)
+        assert await refused(client, console) == (406, "replication_violation")
+        assert await refused(client, console, force=True) == (406, "replication_violation")
+        assert await refused(client, console, dry_run=True) == (406, "replication_violation")
+        assert await refused(client, console, "/v1/shards", shard_uids=["2", "1"]) == (406, "replication_violation")
+
+
+async def test_refusals_of_the_database(client: httpx.AsyncClient, console: Console) -> None:
+    async with console.store.begin() as session:
+        orders.start(
+            session, "SMUpdateBDB", object_uid=pairs.BDB, description="", originator="", deadline=timedelta(60)
+        )
+    assert await refused(client, console) == (409, "db_busy")
+    async with console.store.begin() as session:
+        for action in await actions.recent(session):
+            action.status = "completed"
+        (await session.get_one(Bdb, pairs.BDB)).status = "active-change-pending"
+    assert await refused(client, console) == (409, "db_busy")
+
+
+async def test_shards_of_different_databases(client: httpx.AsyncClient, console: Console) -> None:
+    async with console.store.begin() as session:
+        (await session.get_one(Shard, 2)).bdb_uid = 7
+    body = {"shard_uids": ["1", "2"]}
+    assert await refused(client, console, "/v1/shards", **body) == (400, "failover_shards_different_bdb")

@@ -1,0 +1,121 @@
+"""The timeline over HTTP: instants inside the interval, and spans that reach into it."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx
+import pytest
+
+from shardboard.api import timeline
+from shardboard.console import Console
+from shardboard.schemas.logs import Event as EventShape
+from shardboard.state.events import Event
+
+pytestmark = pytest.mark.store
+
+START = datetime(2030, 1, 1, 12, tzinfo=UTC)
+
+
+def at(minute: float) -> datetime:
+    return START + timedelta(minutes=minute)
+
+
+@pytest.fixture(autouse=True)
+async def story(console: Console) -> None:
+    """Node 2 is down from minute 10 to 20 and its shard resyncs until 25; node 3 is down from minute 30 on."""
+    rows: list[dict[str, Any]] = [
+        {"type": "node_failed", "node_uid": 2, "ended_at": at(20), "details": {"open": False}},
+        {
+            "type": "shard_failover",
+            "time": at(10.5),
+            "bdb_uid": 1,
+            "node_uid": 2,
+            "shard_uid": 4,
+            "details": {"heir": 4},
+        },
+        {"type": "node_up", "time": at(20), "node_uid": 2},
+        {"type": "resync", "time": at(21), "ended_at": at(25), "bdb_uid": 1, "node_uid": 2, "shard_uid": 2},
+        {"type": "node_failed", "time": at(30), "node_uid": 3, "details": {"open": True}},
+        {"type": "shard_down", "time": at(31), "bdb_uid": 2, "node_uid": 1, "shard_uid": 9},
+        {"type": "user_logged_in", "time": at(15)},
+    ]
+    async with console.store.begin() as session:
+        for row in rows:
+            source = row["type"].split("_")[0].replace("resync", "shard")
+            usual = {"time": at(10), "severity": "INFO", "description": "It happened.", "originator": "system"}
+            session.add(Event(source=source, **{"details": {}, **usual, **row}))
+
+
+async def told(client: httpx.AsyncClient, first: float, last: float, **query: Any) -> list[str]:
+    params = {"from": at(first).isoformat(), "to": at(last).isoformat(), **query}
+    reply = await client.get("/v1/timeline", params=params)
+    assert reply.status_code == 200, reply.text
+    return [event["type"] for event in reply.json()]
+
+
+async def test_all_of_it_in_order(client: httpx.AsyncClient) -> None:
+    whole = ["node_failed", "shard_failover", "node_up", "resync", "node_failed", "shard_down"]
+    assert await told(client, 0, 60) == whole
+
+
+async def test_spans_that_overlap(client: httpx.AsyncClient) -> None:
+    assert await told(client, 0, 10) == []
+    assert await told(client, 0, 10.1) == ["node_failed"], "it began inside"
+    assert await told(client, 12, 13) == ["node_failed"], "it lies around"
+    assert await told(client, 20, 21) == ["node_failed", "node_up"], "it ended at the very edge"
+    assert await told(client, 21.5, 60) == ["resync", "node_failed", "shard_down"]
+    assert await told(client, 26, 29) == []
+
+
+async def test_open_spans_reach_to_now(client: httpx.AsyncClient) -> None:
+    assert await told(client, 500, 501) == ["node_failed"]
+    reply = await client.get("/v1/timeline", params={"from": at(500).isoformat(), "to": at(501).isoformat()})
+    [event] = reply.json()
+    assert (event["node_uid"], event["open"]) == (3, True)
+    assert "ended_at" not in event
+
+
+async def test_filters(client: httpx.AsyncClient) -> None:
+    # What befell a node befell its databases.
+    of_one = ["node_failed", "shard_failover", "node_up", "resync", "node_failed"]
+    assert await told(client, 0, 60, bdb_uid=1) == of_one
+    assert await told(client, 0, 60, node_uid=3) == ["node_failed"]
+    assert await told(client, 0, 60, bdb_uid=1, node_uid=2) == of_one[:-1]
+    assert await told(client, 0, 60, node_uid=8) == []
+
+
+async def test_the_newest_when_there_are_too_many(client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timeline, "MAX_EVENTS", 2)
+    assert await told(client, 0, 60) == ["node_failed", "shard_down"]
+
+
+async def test_shape_and_defaults(client: httpx.AsyncClient, console: Console) -> None:
+    now = datetime.now(UTC)
+    async with console.store.begin() as session:
+        for minutes in (90, 59, 0):
+            session.add(
+                Event(
+                    type="node_joined",
+                    time=now - timedelta(minutes=minutes),
+                    severity="INFO",
+                    source="node",
+                    description=f"{minutes} minutes ago.",
+                    originator="system",
+                    details={},
+                )
+            )
+    found = (await client.get("/v1/timeline")).json()
+    recent = [event["description"] for event in found if event["type"] == "node_joined"]
+    assert recent == ["59 minutes ago.", "0 minutes ago."], "the last hour"
+    reply = await client.get("/v1/timeline", params={"to": at(26).isoformat()})
+    assert len(reply.json()) == 4, "the hour before `to`"
+    for event in reply.json():
+        EventShape.model_validate(event, strict=True)
+    span = reply.json()[0]
+    assert (span["time_ms"], span["ended_ms"]) == (at(10).timestamp() * 1000, at(20).timestamp() * 1000)
+
+
+@pytest.mark.parametrize("query", ["from=yesterday", "to=x", "bdb_uid=x", "node_uid=-1"])
+async def test_bad_queries(client: httpx.AsyncClient, query: str) -> None:
+    reply = await client.get(f"/v1/timeline?{query}")
+    assert (reply.status_code, reply.json()["error_code"]) == (400, "bad_request")

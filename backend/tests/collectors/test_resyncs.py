@@ -1,0 +1,145 @@
+"""Resyncs as spans, from what fake engines say on both sides."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from backend.tests import pairs
+from backend.tests.shards import until
+
+from shardboard.collectors import resyncs
+from shardboard.collectors.resyncs import ResyncCollector
+from shardboard.console import Console
+from shardboard.driver.fake import FakeAgents
+from shardboard.state import events
+from shardboard.state.events import Event
+from shardboard.state.nodes import Node
+
+pytestmark = pytest.mark.store
+
+SYNC = "master_link_status:down\r\nmaster_sync_in_progress:1\r\nmaster_sync_total_bytes:0\r\n"
+WAITING = "# Replication\r\nrole:slave\r\nmaster_link_status:down\r\nmaster_sync_in_progress:0\r\n"
+UP = "role:slave\r\nmaster_link_status:up\r\n"
+
+
+@pytest.fixture(autouse=True)
+async def shop(console: Console, agents: FakeAgents, nodes: list[Node], monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("LOOK_SECONDS", "TELL_SECONDS", "SWEEP_SECONDS"):
+        monkeypatch.setattr(resyncs, name, 0.01)
+    await pairs.active(console, agents)
+
+
+@asynccontextmanager
+async def running(console: Console) -> AsyncIterator[ResyncCollector]:
+    made = ResyncCollector(console.store, console.bus, console.agents)
+    task = asyncio.create_task(made.run())
+    try:
+        yield made
+    finally:
+        working = list(made._tasks.values())
+        task.cancel()
+        await asyncio.gather(task, *working, return_exceptions=True)
+
+
+async def spans(console: Console) -> list[Event]:
+    async with console.store.read() as session:
+        return [event for event in await events.page(session, newest_first=False) if event.type == "resync"]
+
+
+def say(agents: FakeAgents, replication: str, persistence: str = "loading:0", primary: str = "loading:0") -> None:
+    """What replica 4 and primary 1 answer from now on."""
+    agents.info |= {(4, "replication"): replication, (4, "persistence"): persistence, (1, "persistence"): primary}
+
+
+async def shows(console: Console, phase: str, percent: float) -> Event:
+    async def there() -> Event | None:
+        found = await spans(console)
+        last = found[-1] if found else None
+        told = last and (last.details["phase"], last.details["percent"])
+        return last if told == (phase, percent) else None
+
+    event: Event = await until(there)
+    return event
+
+
+async def test_from_waiting_to_in_sync(console: Console, agents: FakeAgents) -> None:
+    say(agents, WAITING)
+    await pairs.observe(console, 4, link="link_down")
+    async with running(console):
+        first = await shows(console, "waiting", 0.0)
+        assert (first.shard_uid, first.node_uid, first.bdb_uid, first.ended_at) == (4, 2, 1, None)
+        saving = "rdb_bgsave_in_progress:1\r\ncurrent_save_keys_total:1000\r\ncurrent_save_keys_processed:500\r\n"
+        say(agents, SYNC + "master_sync_read_bytes:5000\r\n", primary=saving)
+        sending = await shows(console, "transfer", 26.0)
+        assert (sending.details["bytes"], sending.details["pair"], sending.details["primary"]) == (5000, 0, 1)
+        assert sending.details["rate"] > 0
+        assert sending.details["eta_seconds"] >= 0
+        say(agents, SYNC, persistence="loading:1\r\nloading_loaded_perc:50.00\r\nloading_eta_seconds:3\r\n")
+        await shows(console, "load", 74.0)
+        say(agents, UP)
+        await pairs.observe(console, 4, link="idle")
+        done = await shows(console, "in_sync", 100.0)
+        assert done.uid == first.uid
+        await until(lambda: ended(console))
+    [span] = await spans(console)
+    assert (span.details["open"], span.details["outcome"], span.details["eta_seconds"]) == (False, "in_sync", None)
+    phases = span.details["phases"]
+    assert [phase["name"] for phase in phases] == ["waiting", "transfer", "load", "in_sync"]
+    assert [phase["ended"] for phase in phases[:-1]] == [phase["started"] for phase in phases[1:]]
+    assert phases[-1]["ended"] is not None
+    assert span.ended_at is not None
+
+
+async def ended(console: Console) -> bool:
+    return (await spans(console))[-1].ended_at is not None
+
+
+async def test_one_that_dies_in_the_middle_is_lost(console: Console, agents: FakeAgents) -> None:
+    say(agents, WAITING)
+    await pairs.observe(console, 4, link="link_down")
+    async with running(console):
+        await shows(console, "waiting", 0.0)
+        await pairs.die(console, agents, 4)
+        await until(lambda: ended(console))
+    [span] = await spans(console)
+    assert (span.details["outcome"], span.details["open"]) == ("lost", False)
+
+
+async def test_the_next_console_goes_on_with_the_same_span_and_percent(console: Console, agents: FakeAgents) -> None:
+    say(agents, SYNC, persistence="loading:1\r\nloading_loaded_perc:50.00\r\n")
+    await pairs.observe(console, 4, link="in_progress")
+    async with running(console):
+        await shows(console, "load", 74.0)
+    say(agents, WAITING)
+    async with running(console) as second:
+        await until(lambda: 4 in second._tasks)
+        before = len(agents.commands)
+        await until(lambda: len(agents.commands) > before + 20)
+    [span] = await spans(console)
+    assert (span.details["phase"], span.details["percent"]) == ("load", 74.0)
+    assert [phase["name"] for phase in span.details["phases"]] == ["load"]
+
+
+async def test_a_span_that_ended_while_no_console_looked_is_ended_by_the_next(
+    console: Console, agents: FakeAgents
+) -> None:
+    say(agents, WAITING)
+    await pairs.observe(console, 4, link="link_down")
+    async with running(console):
+        await shows(console, "waiting", 0.0)
+    await pairs.observe(console, 4, link="idle")
+    async with running(console):
+        await until(lambda: ended(console))
+    [span] = await spans(console)
+    assert (span.details["outcome"], span.details["open"]) == ("unknown", False)
+
+
+async def test_what_is_in_sync_or_has_nobody_to_follow_is_no_resync(console: Console, agents: FakeAgents) -> None:
+    await pairs.die(console, agents, 1)
+    await pairs.observe(console, 4, link="link_down")  # its primary is gone: nothing to sync from
+    await pairs.observe(console, 5, status="timeout", link="link_down")
+    collector = ResyncCollector(console.store, console.bus, console.agents)
+    await collector._sweep()
+    assert collector._tasks == {}
+    assert await spans(console) == []
