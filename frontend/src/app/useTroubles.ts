@@ -4,7 +4,7 @@ import { bdbsQuery } from '@/api/bdbs';
 import { nodesQuery } from '@/api/nodes';
 import { shardsQuery } from '@/api/shards';
 import { type Trouble, troubles } from '@/features/overview/health';
-import { useOngoing } from '@/features/timeline/useStory';
+import { useOngoing } from '@/features/timeline/useOngoing';
 import { consequences } from '@/features/timeline/words';
 
 export function useTroubles(): Trouble[] {

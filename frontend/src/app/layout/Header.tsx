@@ -1,6 +1,7 @@
 /** Breadcrumb, time range, live switch, search, theme and user. */
 import { ActionIcon, Tooltip } from '@mantine/core';
 import { IconHelp, IconSearch } from '@tabler/icons-react';
+import { useLocation } from '@tanstack/react-router';
 import { Crumbs } from './Crumbs';
 import classes from './Frame.module.css';
 import { LiveSwitch } from './LiveSwitch';
@@ -14,11 +15,13 @@ interface Props {
 }
 
 export function Header({ onSearch, onHelp }: Props) {
+  // The page of an incident has the time axis of the incident.
+  const ownAxis = useLocation().pathname.startsWith('/timeline/incident/');
   return (
     <header className={classes.header}>
       <Crumbs />
-      <RangePicker />
-      <LiveSwitch />
+      {!ownAxis && <RangePicker />}
+      {!ownAxis && <LiveSwitch />}
       <button type="button" className={classes.searchButton} onClick={onSearch} aria-label="Search">
         <IconSearch size={14} aria-hidden />
         <span>Search</span>

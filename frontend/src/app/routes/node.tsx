@@ -41,7 +41,10 @@ export function NodePage() {
             .filter(Boolean)
             .join(' · ')}
         </span>
-        <DrillMenu node={node} onStarted={() => navigate({ to: '/timeline' })} />
+        <DrillMenu
+          node={node}
+          onStarted={() => navigate({ to: '/timeline', search: { range: 60 } })}
+        />
       </div>
       <NodeCharts node={node} />
       <Card title="Shards" flush>

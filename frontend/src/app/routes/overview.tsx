@@ -49,7 +49,7 @@ function Running() {
   return (
     <>
       <Totals />
-      <GuidedTour onStarted={() => navigate({ to: '/timeline' })} />
+      <GuidedTour onStarted={() => navigate({ to: '/timeline', search: { range: 60 } })} />
       <div className={classes.split}>
         <div className={classes.column}>
           <MetricChart

@@ -44,6 +44,7 @@ export function Throughput({ height = 120 }: { height?: number }) {
 }
 
 function Quiet() {
+  const navigate = useNavigate({ from: '/timeline' });
   const offered = useTourOffered();
   return (
     <>
@@ -54,7 +55,7 @@ function Quiet() {
         </span>
         <span>A longer range, or a filter less, may show more.</span>
       </EmptyState>
-      {offered && <GuidedTour onStarted={() => undefined} />}
+      {offered && <GuidedTour onStarted={() => navigate({ search: { range: 60 } })} />}
     </>
   );
 }

@@ -1,11 +1,11 @@
 /** Events on charts: instants as lines, outages and resyncs as bands. */
-import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useMemo } from 'react';
-import { eventsQuery } from '@/api/events';
 import { endOf, isSpan, startOf } from '@/api/story';
 import type { LogEvent } from '@/api/types';
 import { plural } from '@/lib/format';
+import { useStory } from '@/live/useStory';
+import { useWindow } from '@/live/useWindow';
 import type { ChartMark } from '@/ui/chart/types';
 
 const KEPT = 100;
@@ -31,7 +31,7 @@ export interface EventMark extends ChartMark {
   events: string;
 }
 
-/** Without a concern: everything that happened. */
+/** `events` newest first. Without a concern: everything that happened. */
 export function marksOf(events: readonly LogEvent[], concern: Concern = {}): EventMark[] {
   const shown = events
     .filter(
@@ -87,11 +87,12 @@ function toneOf(event: LogEvent): ChartMark['tone'] {
 
 /** A click on a mark leads to the timeline. */
 export function useMarks({ bdb, node }: Concern = {}): readonly ChartMark[] {
-  const { data } = useQuery(eventsQuery);
+  const { from, to } = useWindow();
+  const story = useStory(from, to);
   const navigate = useNavigate();
   return useMemo(
     () =>
-      marksOf(data ?? [], {
+      marksOf((story ?? []).toReversed(), {
         ...(bdb === undefined ? {} : { bdb }),
         ...(node === undefined ? {} : { node }),
       }).map((mark) => ({
@@ -102,6 +103,6 @@ export function useMarks({ bdb, node }: Concern = {}): readonly ChartMark[] {
             search: ({ range, from, to }) => ({ range, from, to, event: mark.events }),
           }),
       })),
-    [data, bdb, node, navigate],
+    [story, bdb, node, navigate],
   );
 }

@@ -10,6 +10,7 @@ import { sessionQuery } from '@/api/session';
 import { shardsQuery } from '@/api/shards';
 import { copyText } from '@/lib/clipboard';
 import { download } from '@/lib/download';
+import { useWindow } from '@/live/useWindow';
 import { TimeAxisProvider } from '@/ui/chart/TimeAxisContext';
 import { EmptyState } from '@/ui/EmptyState';
 import { StatusIcon, type Tone } from '@/ui/Status';
@@ -23,7 +24,6 @@ import { Swimlanes } from './Swimlanes';
 import classes from './timeline.module.css';
 import { useIncident } from './useIncident';
 import { useSelection } from './useSelection';
-import { useWindow } from './useWindow';
 import { headline } from './words';
 
 interface Props {
@@ -95,7 +95,7 @@ function Lanes({ incident }: { incident: Incident }) {
   const lanes = useMemo(() => {
     const all = (nodes ?? []).map(({ uid }) => uid);
     const expanded = new Set(all.filter((uid) => !folded.has(uid)));
-    const gap = (window.length * 1000) / 45;
+    const gap = (window.length * 1000) / 30;
     const input = { events, actions: [], nodes: nodes ?? [], shards: shards ?? [], expanded, gap };
     // Nodes that took no part say nothing here; `open` tells of shards below.
     return lanesOf(input).filter(({ items, open }) => items.length || open !== null);

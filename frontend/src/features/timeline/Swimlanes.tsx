@@ -1,5 +1,6 @@
 /** Lanes of what happened on one time axis. Rendered when something changes; following time only moves it. */
 import { useRef, useState } from 'react';
+import type { CoarseWindow } from '@/live/useWindow';
 import { Elapsed } from '@/ui/Ago';
 import type { Item } from './items';
 import { LaneHead } from './LaneHead';
@@ -9,7 +10,7 @@ import classes from './swimlanes.module.css';
 import { TimeScale } from './TimeScale';
 import { useDragZoom } from './useDragZoom';
 import { useItemKeys } from './useItemKeys';
-import { type CoarseWindow, useMovingWindow } from './useWindow';
+import { useMovingWindow } from './useMovingWindow';
 
 interface Props {
   lanes: readonly Lane[];

@@ -1,9 +1,9 @@
 /** Labels and lines of the time axis above the lanes. */
 import { clock, stamp } from '@/lib/time';
+import type { CoarseWindow } from '@/live/useWindow';
 import { useZone } from '@/ui/zone';
 import classes from './swimlanes.module.css';
 import { ticksOf } from './ticks';
-import type { CoarseWindow } from './useWindow';
 
 const DAY = 86_400;
 

@@ -6,6 +6,8 @@ import { bdbsQuery } from '@/api/bdbs';
 import { nodesQuery } from '@/api/nodes';
 import { shardsQuery } from '@/api/shards';
 import type { Action, LogEvent } from '@/api/types';
+import { useStory } from '@/live/useStory';
+import { type CoarseWindow, useWindow } from '@/live/useWindow';
 import { ActionPanel } from './ActionPanel';
 import { EventPanel } from './EventPanel';
 import { narrow, type TimelineFilter } from './filter';
@@ -15,11 +17,9 @@ import { Swimlanes } from './Swimlanes';
 import { TimelineFilters } from './TimelineFilters';
 import classes from './timeline.module.css';
 import { useSelection } from './useSelection';
-import { useStory } from './useStory';
-import { type CoarseWindow, useWindow } from './useWindow';
 
 /** A mark and its room, as a part of a track of ordinary width. */
-const MARK_SHARE = 1 / 45;
+const MARK_SHARE = 1 / 30;
 
 interface Props {
   filter: TimelineFilter;

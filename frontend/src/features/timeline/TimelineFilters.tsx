@@ -9,7 +9,7 @@ import type { TimelineFilter } from './filter';
 import { GROUPS, type Group } from './kinds';
 import classes from './timeline.module.css';
 
-const WIDEST = 86_400;
+const WIDEST = 365 * 86_400;
 const NARROWEST = 10;
 
 interface Props {

@@ -105,7 +105,8 @@ function arrange(
   gap: number,
 ): Lane {
   const above = marks.length ? 1 : 0;
-  const rows = rowsOf(bars, gap);
+  // A bar may be much narrower than a mark with its number.
+  const rows = rowsOf(bars, gap / 4);
   const items = [
     ...bars.map((item, index) => ({ ...item, row: above + (rows[index] ?? 0) })),
     ...marks.map((item) => ({ ...item, row: 0 })),

@@ -4,9 +4,9 @@ import { useMemo } from 'react';
 import { eventsQuery } from '@/api/events';
 import { endOf, startOf } from '@/api/story';
 import { chronological, outagesQuery } from '@/api/timeline';
+import { useStory } from '@/live/useStory';
 import { useNow } from '@/ui/Ago';
 import { type Incident, incidentOf } from './incident';
-import { useStory } from './useStory';
 
 const BEFORE = 120;
 const AFTER = 30 * 60;

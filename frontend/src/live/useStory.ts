@@ -5,12 +5,9 @@ import { eventsQuery } from '@/api/events';
 import { endOf, isOpen, startOf } from '@/api/story';
 import { chronological, timelineQuery } from '@/api/timeline';
 import type { LogEvent } from '@/api/types';
-import { useNow } from '@/ui/Ago';
-import { type Incident, ongoing } from './incident';
 
 /** Requests ask for whole stretches, so that a sliding window does not ask every second. */
 const STRETCHES = [300, 3_600, 86_400];
-const OUTAGE_LOOKBACK = 3_600;
 
 /** Epoch seconds. Ascending; undefined until something is known. */
 export function useStory(from: number, to: number): LogEvent[] | undefined {
@@ -29,13 +26,4 @@ export function useStory(from: number, to: number): LogEvent[] | undefined {
       return startOf(event) <= to * 1000 && until >= from * 1000;
     });
   }, [kept.data, latest, from, to]);
-}
-
-/** Outages that are not over yet. */
-export function useOngoing(): Incident[] {
-  const now = useNow();
-  // The stream tells of everything newer.
-  const edge = Math.ceil(now / 300_000) * 300;
-  const events = useStory(edge - OUTAGE_LOOKBACK, edge);
-  return useMemo(() => ongoing(events ?? [], now), [events, now]);
 }

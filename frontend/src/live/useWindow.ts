@@ -1,7 +1,7 @@
 /** The window of the shared axis for React: coarse, so that following time does not render every second. */
-import { useCallback, useEffect, useRef, useState } from 'react';
-import { useLive, useTick } from '@/live/LiveProvider';
+import { useCallback, useEffect, useState } from 'react';
 import { useTimeAxis } from '@/ui/chart/TimeAxisContext';
+import { useTick } from './LiveProvider';
 
 export interface CoarseWindow {
   /** Epoch seconds; covers the exact window. */
@@ -11,7 +11,7 @@ export interface CoarseWindow {
   length: number;
 }
 
-export function coarse(from: number, to: number): CoarseWindow {
+function coarse(from: number, to: number): CoarseWindow {
   const length = to - from;
   const step = Math.max(10, Math.ceil(length / 10));
   return {
@@ -35,24 +35,4 @@ export function useWindow(): CoarseWindow {
   useTick(look);
   useEffect(() => axis.subscribe(look), [axis, look]);
   return window;
-}
-
-/**
- * Writes the exact window into custom properties of an element, in seconds after `base`:
- * everything placed by them moves without a render.
- */
-export function useMovingWindow(base: number) {
-  const axis = useTimeAxis();
-  const live = useLive();
-  const root = useRef<HTMLDivElement>(null);
-  const move = useCallback(() => {
-    const style = root.current?.style;
-    const { from, to } = axis.window();
-    style?.setProperty('--from', String(from - base));
-    style?.setProperty('--length', String(Math.max(1, to - from)));
-    style?.setProperty('--now', (live.now() / 1000 - base).toFixed(2));
-  }, [axis, live, base]);
-  useTick(move);
-  useEffect(() => axis.subscribe(move), [axis, move]);
-  return root;
 }
