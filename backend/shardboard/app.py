@@ -6,11 +6,12 @@ import logging
 import os
 import sys
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from fastapi import FastAPI
+from sqlalchemy.exc import SQLAlchemyError
 
 from shardboard import __version__, serving
 from shardboard.api import (
@@ -49,12 +50,13 @@ from shardboard.console import Console
 from shardboard.db import Store
 from shardboard.driver.agents import HttpAgents
 from shardboard.reconcilers import drills as drill_steps
-from shardboard.reconcilers import failover, revival
+from shardboard.reconcilers import failover, revival, rivals
 from shardboard.reconcilers.bdbs import steppers
 from shardboard.reconcilers.failover import FailoverLoop
 from shardboard.reconcilers.loop import ActionLoop, Stepper
 from shardboard.reconcilers.removal import RemovalLoop
 from shardboard.reconcilers.revival import RevivalLoop
+from shardboard.reconcilers.rivals import RivalLoop
 from shardboard.services.users import first_start
 from shardboard.settings import Settings
 from shardboard.state import events
@@ -147,6 +149,7 @@ def _steppers(console: Console) -> dict[str, Stepper]:
         **steppers(console.store, console.agents),
         failover.NAME: failover.Failover(console.store, console.agents, console.live.last_offset),
         failover.HANDOVER: failover.Handover(console.store, console.agents, console.live.last_offset),
+        rivals.NAME: rivals.Demote(console.store, console.agents),
         revival.NAME: revival.Revive(console.store, console.agents),
         drill_steps.NAME: drill_steps.DrillStepper(console.store, console.agents),
     }
@@ -159,18 +162,19 @@ async def running_loops(console: Console) -> AsyncIterator[asyncio.Future[None]]
     archive = Archive(console.store, console.bus, console.live)
     await archive.restore()
     loops = (
-        console.live.run(),
-        archive.run(),
-        NodeCollector(console.store, console.bus, console.agents, console.live, pulses).run(),
-        NodeWatch(console.store, console.agents, pulses).run(),
-        ResyncCollector(console.store, console.bus, console.agents).run(),
-        ActionLoop(console.store, console.bus, _steppers(console), console.instance).run(),
-        FailoverLoop(console.store, console.bus).run(),
-        RevivalLoop(console.store, console.bus).run(),
-        RemovalLoop(console.store, console.bus, console.agents).run(),
-        Feed(console).run(),
+        console.live.run,
+        archive.run,
+        NodeCollector(console.store, console.bus, console.agents, console.live, pulses).run,
+        NodeWatch(console.store, console.agents, pulses).run,
+        ResyncCollector(console.store, console.bus, console.agents).run,
+        ActionLoop(console.store, console.bus, _steppers(console), console.instance).run,
+        FailoverLoop(console.store, console.bus).run,
+        RevivalLoop(console.store, console.bus).run,
+        RivalLoop(console.store, console.bus).run,
+        RemovalLoop(console.store, console.bus, console.agents).run,
+        Feed(console).run,
     )
-    tasks = [asyncio.create_task(loop) for loop in loops]
+    tasks = [asyncio.create_task(_kept_running(loop)) for loop in loops]
     failed: asyncio.Future[None] = asyncio.ensure_future(_first(tasks))
     try:
         yield failed
@@ -178,6 +182,18 @@ async def running_loops(console: Console) -> AsyncIterator[asyncio.Future[None]]
         for task in (failed, *tasks):
             task.cancel()
         await asyncio.gather(failed, *tasks, return_exceptions=True)
+
+
+async def _kept_running(run: Callable[[], Awaitable[None]]) -> None:
+    """A store that is away for a moment (a restart of PostgreSQL, a full disk) ends no loop."""
+    while True:
+        try:
+            await run()
+        except (SQLAlchemyError, OSError):
+            log.exception("a loop lost the store; it starts again")
+            await asyncio.sleep(1.0)
+        else:
+            return
 
 
 async def _first(tasks: list[asyncio.Task[None]]) -> None:

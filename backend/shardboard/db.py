@@ -104,7 +104,7 @@ def alembic_config(url: str, connection: Any = None) -> Config:
 
 def _engine(url: str) -> AsyncEngine:
     sqlite = make_url(url).get_backend_name() == "sqlite"
-    engine = create_async_engine(url, pool_pre_ping=not sqlite)
+    engine = create_async_engine(url, pool_pre_ping=not sqlite, hide_parameters=True)  # passwords are among them
     if sqlite:
         event.listen(engine.sync_engine, "connect", _tune_sqlite)
         event.listen(engine.sync_engine, "begin", _begin_sqlite)

@@ -88,7 +88,7 @@ def _serve_shards(app: FastAPI, supervisor: Supervisor) -> None:
 
     @app.post("/shards/remove")
     async def remove(request: RemoveShards) -> list[ShardOutcome]:
-        return await supervisor.remove(request.uids)
+        return await supervisor.remove(request.uids, dead_only=request.dead_only)
 
     @app.post("/shards/command")
     async def command(requests: list[ShardCommand]) -> list[CommandResult]:

@@ -118,6 +118,8 @@ class RemoveShards(Message):
     """Ends the processes and deletes the files of shards, their data included."""
 
     uids: list[int]
+    dead_only: bool = False
+    """Refuse to touch a shard that runs: the caller believes it dead, and may be late."""
 
 
 class ShardOutcome(Message):

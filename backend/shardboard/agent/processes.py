@@ -12,6 +12,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -104,7 +105,9 @@ class Supervisor:
             if process is not None:
                 _thaw(process)
                 living.append(self._settle(shard, process))
-            elif record.parked or not (directory / render.LOG).exists():
+            elif record.parked_at is not None and not _saved_since(shard, record.parked_at):
+                self._mark_died(shard, "its process ended before it had saved its data")
+            elif record.parked_at is not None or not (directory / render.LOG).exists():
                 parked.append(shard)
             else:
                 self._mark_died(shard, "its process ended while the agent was away")
@@ -140,10 +143,15 @@ class Supervisor:
                     self._forget(shard)
             return [outcomes[spec.uid] for spec in request.shards]
 
-    async def remove(self, uids: list[int]) -> list[ShardOutcome]:
-        """End processes and delete directories. Removing what does not exist is fine."""
+    async def remove(self, uids: list[int], *, dead_only: bool = False) -> list[ShardOutcome]:
+        """End processes and delete directories. Removing what does not exist is fine.
+
+        With `dead_only` a shard that runs is left alone, and said so.
+        """
         async with self._changing:
-            outcomes = []
+            living = {uid for uid in uids if dead_only and uid in self.shards and _alive(self.shards[uid])}
+            outcomes = [ShardOutcome(uid=uid, ok=False, code="not_removed", reason="it is running") for uid in living]
+            uids = [uid for uid in uids if uid not in living]
             doomed = [self.shards[uid] for uid in uids if uid in self.shards]
             for shard in doomed:
                 shard.disconnect()
@@ -181,16 +189,17 @@ class Supervisor:
                 self._mark_died(shard, _how_it_ended(shard))
 
     async def _park_one(self, shard: Shard) -> None:
-        shard.record = shard.record.model_copy(update={"parked": True})
+        shard.record = shard.record.model_copy(update={"parked_at": time.time()})
         shard.record.save(shard.directory)
         try:
-            await (await shard.connect()).execute("SHUTDOWN", "SAVE", "NOW")
-        except EngineError as error:
+            async with asyncio.timeout(STOP_SECONDS):
+                await (await shard.connect()).execute("SHUTDOWN", "SAVE", "NOW")
+        except (EngineError, TimeoutError) as error:
             log.info("shard %s answered its shutdown with: %s", shard.record.spec.uid, error)
         await _gone(shard)
         if _alive(shard):
             # Nothing was saved: should it end later, it must not be started again from whatever is on the disk.
-            shard.record = shard.record.model_copy(update={"parked": False})
+            shard.record = shard.record.model_copy(update={"parked_at": None})
             shard.record.save(shard.directory)
             log.error("shard %s did not stop; it stays running", shard.record.spec.uid)
 
@@ -240,12 +249,16 @@ class Supervisor:
         run_id = next((line[7:] for line in info.splitlines() if line.startswith("run_id:")), shard.record.run_id)
         started_at = process.create_time()
         before = (shard.record.pid, shard.record.started_at, shard.record.run_id)
-        if shard.record.pid is not None and not shard.record.parked and before != (process.pid, started_at, run_id):
+        if (
+            shard.record.pid is not None
+            and shard.record.parked_at is None
+            and before != (process.pid, started_at, run_id)
+        ):
             shard.detail = f"process {process.pid} is not the one that this agent started (pid {shard.record.pid})"
             log.warning("shard %s: %s", shard.record.spec.uid, shard.detail)
         shard.process = process
         shard.record = shard.record.model_copy(
-            update={"pid": process.pid, "started_at": started_at, "run_id": run_id, "parked": False}
+            update={"pid": process.pid, "started_at": started_at, "run_id": run_id, "parked_at": None}
         )
         shard.record.save(shard.directory)
         shard.state = "running"
@@ -330,6 +343,18 @@ async def _gone(shard: Shard) -> None:
     deadline = asyncio.get_running_loop().time() + STOP_SECONDS
     while _alive(shard) and asyncio.get_running_loop().time() < deadline:  # noqa: ASYNC110 - a process has no event
         await asyncio.sleep(0.01)
+
+
+def _saved_since(shard: Shard, moment: float) -> bool:
+    """Whether the data on disk are those of the last stop. Started from older ones, or none, a primary would make its
+    replicas forget what they still have."""
+    if shard.record.bdb.appendonly:
+        return True  # the log is written as it goes, not at the end
+    try:
+        # File systems round times down to their own ticks.
+        return (shard.directory / "dump.rdb").stat().st_mtime >= moment - 0.1
+    except OSError:
+        return False
 
 
 def _how_it_ended(shard: Shard) -> str:

@@ -20,7 +20,8 @@ class ShardRecord(Message):
     pid: int | None = None
     started_at: float | None = None
     run_id: str = ""
-    parked: bool = False
+    parked_at: float | None = None
+    """When it was told to save and stop, to be started again; epoch seconds."""
 
     @classmethod
     def load(cls, directory: Path) -> "ShardRecord | None":

@@ -111,7 +111,8 @@ def _default_user(bdb: BdbSpec) -> str:
     if not bdb.default_user:
         return "user default off"
     password = f"#{_sha256(bdb.client_password)}" if bdb.client_password else "nopass"
-    return f"user default on {password} ~* &* +@all"
+    # Not the administration of the engine: it could read the replication password and undo what the console arranged.
+    return f"user default on {password} ~* &* +@all -@admin"
 
 
 def _sha256(text: str) -> str:

@@ -42,8 +42,8 @@ def mount_page(app: FastAPI, directory: Path) -> None:
     def page(path: str, request: Request) -> Response:
         if request.url.path.startswith(API_PREFIXES):
             raise NotFound("not_found", f"There is nothing at {request.url.path}.")
-        file = (directory / path).resolve()
-        if path and file.is_file() and file.is_relative_to(directory.resolve()):
+        file = _inside(directory, path)
+        if file is not None:
             return FileResponse(file)
         index = directory / "index.html"
         if not index.is_file():
@@ -51,3 +51,12 @@ def mount_page(app: FastAPI, directory: Path) -> None:
                 "The web page is not built. Run `make setup`, or use the API under /v1.", status_code=503
             )
         return FileResponse(index, headers={"Cache-Control": "no-cache"})
+
+
+def _inside(directory: Path, path: str) -> Path | None:
+    """The file of that name within the page, if there is one."""
+    try:
+        file = (directory / path).resolve()
+        return file if path and file.is_file() and file.is_relative_to(directory.resolve()) else None
+    except (OSError, ValueError):  # no name that a file could have
+        return None

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from shardboard.bus import Bus
@@ -20,6 +21,8 @@ log = logging.getLogger(__name__)
 RETRY_SECONDS = 0.5
 LOST_AFTER = 3.0
 """Seconds without a sample after which an agent counts as lost."""
+CLOCK_SKEW = 2.0
+"""Seconds by which an agent's clock may differ from ours before we stop believing it."""
 FACTS_EVERY = 60
 """Samples between two looks at the machine's facts."""
 
@@ -118,12 +121,19 @@ class NodeCollector:
         async with self._store.begin() as session:
             await observations.agent_seen(session, node.uid, facts.model_dump())
 
+    def _unseen(self, uid: int, status: str, reason: str) -> Observed:
+        """A shard that said nothing itself is otherwise as it was."""
+        before = self._known.get(uid, Observed("unknown", None, ""))
+        return replace(before, status=status, detail=reason, pid=before.pid if status == "timeout" else None)
+
     async def _note_shards(self, sample: Sample) -> None:
         """Write what differs from what is known; most seconds that is nothing, and the store is left alone."""
-        at = datetime.fromtimestamp(sample.t, UTC)
+        now = datetime.now(UTC)
+        # Another machine's clock may be wrong; ours orders what loops and collectors have seen.
+        at = datetime.fromtimestamp(sample.t, UTC) if abs(now.timestamp() - sample.at) < CLOCK_SKEW else now
         seen = {uid: observe(dict(zip(SHARD_FIELDS, row, strict=True))) for uid, row in sample.shards.items()}
-        seen |= {uid: Observed("timeout", None, "", reason) for uid, reason in sample.missing.items()}
-        seen |= {uid: Observed("down", None, "", reason) for uid, reason in sample.died.items()}
+        seen |= {uid: self._unseen(uid, "timeout", reason) for uid, reason in sample.missing.items()}
+        seen |= {uid: self._unseen(uid, "down", reason) for uid, reason in sample.died.items()}
         changed = {
             uid: observed for uid, observed in seen.items() if uid in self._members and self._known.get(uid) != observed
         }

@@ -54,19 +54,23 @@ class NodeWatch:
         agreed = 0
         while self._pulses.silence(suspect.uid) > suspect_after:
             async with self._store.read() as session:
+                # What was not running before cannot bear witness by its silence.
                 targets = [
                     ProbeTarget(address=suspect.addr, port=shard.port)
                     for shard in await shards.every(session)
-                    if shard.node_uid == suspect.uid
+                    if shard.node_uid == suspect.uid and shard.observed_status not in ("down", "unknown")
                 ]
+                everyone = [node for node in await nodes.every(session) if node.uid != suspect.uid]
                 others = [
                     NodeRef(node.uid, node.addr, node.agent_port)
-                    for node in await nodes.every(session)
-                    if node.uid != suspect.uid and self._pulses.silence(node.uid) < suspect_after
+                    for node in everyone
+                    if self._pulses.silence(node.uid) < suspect_after
                 ]
             if not targets:
                 return
-            verdict = health.judge(await self._testimonies(others, targets))
+            # The console's own word counts only where there is no other node: else it may be the one that is cut off.
+            alone = not everyone
+            verdict = health.judge(await self._testimonies(others, targets) if others or alone else [])
             agreed = agreed + 1 if verdict == "silent" else 0
             if agreed >= rounds and self._pulses.silence(suspect.uid) > suspect_after:  # asking took time, too
                 witnesses = [node.uid for node in others]

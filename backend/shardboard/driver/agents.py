@@ -61,8 +61,8 @@ class HttpAgents:
     async def start(self, node: NodeRef, request: StartShards) -> list[ShardOutcome]:
         return await self._call(node, "POST", "/shards/start", SLOW, _OUTCOMES, request.model_dump_json().encode())
 
-    async def remove(self, node: NodeRef, uids: Sequence[int]) -> list[ShardOutcome]:
-        body = RemoveShards(uids=list(uids)).model_dump_json().encode()
+    async def remove(self, node: NodeRef, uids: Sequence[int], *, dead_only: bool = False) -> list[ShardOutcome]:
+        body = RemoveShards(uids=list(uids), dead_only=dead_only).model_dump_json().encode()
         return await self._call(node, "POST", "/shards/remove", SLOW, _OUTCOMES, body)
 
     async def command(self, node: NodeRef, commands: Sequence[ShardCommand]) -> list[CommandResult]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from shardboard.agent.contract import BdbSpec, CommandResult, Peer, ShardCommand, ShardSpec, StartShards
 from shardboard.domain.creation import Seen
 from shardboard.driver.ports import Agents, NodeRef
-from shardboard.errors import AgentRefused
+from shardboard.errors import AgentError, AgentRefused
 
 BIG_CLUSTER = 128
 """Shards above which gossip itself becomes a load: an idle 512-shard cluster costs 2.2 cores at the engine's defaults."""
@@ -167,14 +167,30 @@ def _parse_nodes(text: str) -> dict[str, Place]:
     return found
 
 
-async def command(agents: Agents, shards: Iterable[ShardRef], *argv: str) -> dict[int, CommandResult]:
-    """One engine command on each of the shards, all at once; results by uid."""
+async def command(
+    agents: Agents, shards: Iterable[ShardRef], *argv: str, patience: float = 60.0
+) -> dict[int, CommandResult]:
+    """One engine command on each of the shards, all at once; results by uid.
+
+    A node that cannot be reached, or not within `patience` seconds, is the refusal of its shards and of nobody else's.
+    """
     by_node = _by_node(shards)
-    requests = [
-        agents.command(node, [ShardCommand(uid=shard.uid, argv=list(argv)) for shard in members])
-        for node, members in by_node.items()
-    ]
+    requests = [_on_node(agents, node, members, argv, patience) for node, members in by_node.items()]
     return {result.uid: result for reply in await asyncio.gather(*requests) for result in reply}
+
+
+async def _on_node(
+    agents: Agents, node: NodeRef, members: Sequence[ShardRef], argv: Sequence[str], patience: float
+) -> list[CommandResult]:
+    commands = [ShardCommand(uid=shard.uid, argv=list(argv)) for shard in members]
+    try:
+        async with asyncio.timeout(patience):
+            return await agents.command(node, commands)
+    except TimeoutError:
+        reason = f"node {node.uid} did not answer within {patience:g} s"
+    except AgentError as error:
+        reason = error.reason
+    return [CommandResult(uid=shard.uid, ok=False, reply=reason) for shard in members]
 
 
 def _by_node(shards: Iterable[ShardRef]) -> dict[NodeRef, list[ShardRef]]:

@@ -98,7 +98,7 @@ class FakeAgents:
                 outcomes.append(ShardOutcome(uid=spec.uid, ok=False, code="start_failed", reason=reason))
         return outcomes
 
-    async def remove(self, node: NodeRef, uids: Sequence[int]) -> list[ShardOutcome]:
+    async def remove(self, node: NodeRef, uids: Sequence[int], *, dead_only: bool = False) -> list[ShardOutcome]:
         self._note("remove", node)
         for uid in uids:
             self.running[node.uid].pop(uid, None)

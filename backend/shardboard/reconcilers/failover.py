@@ -23,7 +23,7 @@ from shardboard.driver.cluster import Engine, ShardRef
 from shardboard.driver.ports import Agents, CommandResult
 from shardboard.reconcilers import load
 from shardboard.reconcilers.loop import Outcome
-from shardboard.state import actions, bdbs, shards
+from shardboard.state import actions, bdbs, nodes, shards
 from shardboard.state import cluster as clusters
 from shardboard.state.actions import Action
 from shardboard.state.events import record
@@ -33,6 +33,8 @@ NAME = "SMFailover"
 HANDOVER = "SMShardFailover"
 LOOK_AGAIN = 5.0
 DEADLINE = timedelta(seconds=120)
+PATIENCE = 1.5
+"""Seconds that one node may take to answer, so that it does not hold up the failover of the others."""
 VOTE_SECONDS = 1.0
 """How long a forced failover may take before it is sent again."""
 
@@ -101,6 +103,8 @@ class Failover:
             primaries=len({shard.pair for shard in database.shards}),
             lost=len(failover.broken_pairs(_members(rows))),  # those that nobody can take over do not vote, either
         )
+        if method == "TAKEOVER" and not await self._is_majority():
+            return Outcome(unreachable="most nodes are down or cut off from this console", again_in=1.0)
         references = {shard.uid: shard for shard in database.shards}
         known: list[dict[str, Any]] = action.params.get("chosen", [])
         leading = {row.uid for row in rows if row.current_role == "master" and row.observed_status != "down"}
@@ -112,11 +116,19 @@ class Failover:
             return Outcome(unreachable="no replica answers", again_in=0.2)
         heirs = [references[each["heir"]] for each in chosen]
         argv = ("REPLICAOF", "NO", "ONE") if method == "REPLICAOF" else ("CLUSTER", "FAILOVER", method)
-        await cluster.command(self._agents, heirs, *argv)
+        await cluster.command(self._agents, heirs, *argv, patience=PATIENCE)
+        if method == "REPLICAOF":  # outside cluster mode the role is in the configuration file
+            await cluster.command(self._agents, heirs, "CONFIG", "REWRITE", patience=PATIENCE)
         if len(await self._await_promotion(heirs)) < len(broken):
             steps = [{"name": f"Promote {len(broken)} replicas ({method})", "status": "running"}]
             return Outcome(steps=steps, again_in=0.1)
         return Outcome(finished=True, facts={"promoted": [*done, *chosen]})
+
+    async def _is_majority(self) -> bool:
+        """TAKEOVER asks no primary, so it must not be sent from the smaller side of a split network."""
+        async with self._store.read() as session:
+            everyone = await nodes.every(session)
+        return 2 * sum(node.health == "up" for node in everyone) >= len(everyone)
 
     async def _plan(
         self, broken: Sequence[Broken], known: Sequence[dict[str, Any]], references: dict[int, ShardRef]
@@ -130,8 +142,8 @@ class Failover:
     async def _choose(self, broken: Sequence[Broken], references: dict[int, ShardRef]) -> list[dict[str, Any]]:
         """For each pair the replica that has received most, and by how much it was behind what its primary last told."""
         candidates = [references[uid] for pair in broken for uid in pair.candidates]
-        replies = await cluster.command(self._agents, candidates, "INFO", "replication")
-        offsets = {uid: _offset(result.reply) for uid, result in replies.items() if result.ok}
+        replies = await cluster.command(self._agents, candidates, "INFO", "replication", patience=PATIENCE)
+        offsets = {uid: _offset(result.reply) for uid, result in replies.items() if result.ok and _whole(result.reply)}
         chosen = []
         for pair in broken:
             known = [(uid, offsets[uid]) for uid in pair.candidates if uid in offsets]
@@ -152,7 +164,7 @@ class Failover:
         return promoted
 
     async def _promoted(self, heirs: Sequence[ShardRef]) -> set[int]:
-        replies = await cluster.command(self._agents, heirs, "INFO", "replication")
+        replies = await cluster.command(self._agents, heirs, "INFO", "replication", patience=PATIENCE)
         return {uid for uid, result in replies.items() if result.ok and "role:master" in result.reply}
 
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
@@ -235,7 +247,7 @@ class Handover(Failover):
     async def _order(self, heir: ShardRef, old: ShardRef, engine: Engine, force: bool) -> dict[int, CommandResult]:
         if engine.cluster:
             return await cluster.command(self._agents, [heir], "CLUSTER", "FAILOVER", *(["FORCE"] if force else []))
-        argv = ["FAILOVER", "TO", heir.node.addr, str(heir.port), *(["FORCE", "TIMEOUT", "1000"] if force else [])]
+        argv = ["FAILOVER", "TO", heir.node.addr, str(heir.port), "TIMEOUT", "5000", *(["FORCE"] if force else [])]
         return await cluster.command(self._agents, [old], *argv)
 
 
@@ -266,7 +278,18 @@ def _offset(info: str) -> int:
     return int(match[1]) if match else 0
 
 
+def _whole(info: str) -> bool:
+    """Whether a replica has a data set to take over with. One that never synced has none, and one in the middle of a full
+    sync is about to throw its own away; the engine itself would promote either when told to."""
+    return "master_sync_in_progress:1" not in info and "master_link_down_since_seconds:-1" not in info
+
+
 def _aftermath(seconds: float, promotion: dict[str, Any]) -> str:
     behind = promotion["bytes_behind"]
-    loss = "it was not behind" if behind == 0 else f"it was at most {behind} bytes behind"
+    # The primary may have written more after its last sample: what is told is a lower bound.
+    loss = (
+        "it had all that its primary last told of"
+        if behind == 0
+        else f"it lacked {behind} bytes that its primary last told of"
+    )
     return f"{seconds:.2f} s after it was down; {'how far it was behind is not known' if behind is None else loss}."

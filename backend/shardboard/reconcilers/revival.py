@@ -86,7 +86,11 @@ class Revive:
                 return Outcome(unreachable=f"the primary of shard redis:{orphan.uid} is down", again_in=0.5)
             view = await cluster.view(self._agents, database.primaries) if database.engine.cluster else {}
             for shard in dead:
-                await self._agents.remove(shard.node, [shard.uid])
+                [removed] = await self._agents.remove(shard.node, [shard.uid], dead_only=True)
+                if not removed.ok:
+                    return Outcome(
+                        unreachable=f"shard redis:{shard.uid} was not removed: {removed.reason}", again_in=0.5
+                    )
             refused = await cluster.start_replicas(
                 self._agents, database.engine, database.shards, database.primaries, dead, view
             )

@@ -122,8 +122,15 @@ def in_sync(shard: ShardRow) -> bool:
 def _endpoint(
     bdb: BdbRow, config: Mapping[str, Any], shards: Sequence[ShardRow], nodes: Iterable[NodeRow], cluster: ClusterRow
 ) -> dict[str, Any]:
-    # The endpoint's port is served by one shard per node that holds a primary, whatever the policy wishes for.
-    serving = {shard.node_uid for shard in shards if shard.port == bdb.port}
+    # The endpoint's port is served by one shard per node that was given a primary, whatever the policy wishes for. Of a
+    # single pair both sides listen there, and the primary is where one writes.
+    listening = [shard for shard in shards if shard.port == bdb.port]
+    good = [
+        shard
+        for shard in listening
+        if shard.observed_status != "down" and (bdb.sharding or shard.current_role == "master")
+    ]
+    serving = {shard.node_uid for shard in good or listening}
     addresses = [node.addr for node in sorted(nodes, key=lambda node: node.uid) if node.uid in serving]
     return {
         "uid": f"{bdb.uid}:1",

@@ -154,7 +154,8 @@ def _row(wanted: Mapping[str, Any], uid: int, port: int) -> Bdb:
 
 
 def _shard_rows(plan: Sequence[Placed], bdb: Bdb, first_uid: int, occupying: Sequence[Shard]) -> list[Shard]:
-    """Rows for the plan. On each node the first primary also serves the database's own port until there are proxies."""
+    """Rows for the plan. On each node the first primary also serves the database's own port until there are proxies; of a
+    database that is one pair the replica does so on its node, too, and is found there after a failover."""
     ranges = slots.split(bdb.shards_count)
     used = {(shard.node_uid, shard.bus_port - BUS_OFFSET) for shard in occupying}
     seeded: set[int] = set()
@@ -165,7 +166,7 @@ def _shard_rows(plan: Sequence[Placed], bdb: Bdb, first_uid: int, occupying: Seq
             sentence = f"Node {placed.node_uid} has no port left for another shard."
             raise NotAcceptable("insufficient_resources", sentence)
         used.add((placed.node_uid, port))
-        seed = placed.role == "master" and placed.node_uid not in seeded
+        seed = not bdb.sharding or (placed.role == "master" and placed.node_uid not in seeded)
         if seed:
             seeded.add(placed.node_uid)
         first, last = ranges[placed.pair]

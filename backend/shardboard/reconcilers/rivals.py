@@ -1,0 +1,128 @@
+"""Outside cluster mode nobody demotes a primary that was replaced while it was out of sight: this loop does.
+
+Without it a thawed primary would go on taking writes that its pair's new primary never sees.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.bus import Bus
+from shardboard.db import Store
+from shardboard.driver import cluster
+from shardboard.driver.ports import Agents
+from shardboard.reconcilers import load
+from shardboard.reconcilers.loop import Outcome
+from shardboard.state import actions, bdbs, shards
+from shardboard.state import cluster as clusters
+from shardboard.state.actions import Action
+from shardboard.state.events import record
+from shardboard.state.shards import Shard
+
+NAME = "SMDemoteRivals"
+LOOK_AGAIN = 5.0
+DEADLINE = timedelta(seconds=60)
+
+
+class RivalLoop:
+    """Orders the demotion of primaries that are not the one that the console knows for their pair."""
+
+    def __init__(self, store: Store, bus: Bus) -> None:
+        self._store = store
+        self._bus = bus
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        with self._bus.listen("change") as changes:
+            while True:
+                await self._sweep()
+                await changes.until(lambda change: change[0] == "shard", LOOK_AGAIN)
+
+    async def _sweep(self) -> None:
+        async with self._store.read() as session:
+            if not await _found(session):
+                return
+        async with self._store.begin() as session:
+            await clusters.load_for_update(session)
+            for bdb_uid, uids in (await _found(session)).items():
+                if not await actions.open_of_bdb(session, bdb_uid):
+                    actions.start(
+                        session,
+                        NAME,
+                        object_uid=bdb_uid,
+                        description="Make a primary that was replaced follow the one that replaced it",
+                        originator="system",
+                        deadline=DEADLINE,
+                        params={"shards": uids},
+                    )
+
+
+class Demote:
+    """Tells each rival to replicate from its pair's primary, and to remember it."""
+
+    def __init__(self, store: Store, agents: Agents) -> None:
+        self._store = store
+        self._agents = agents
+
+    async def step(self, action: Action) -> Outcome:
+        database = await load.database(self._store, action.object_uid)
+        if database is None:
+            return Outcome(failed="The database does not exist any more.")
+        heads = {shard.pair: shard for shard in database.shards if shard.role == "master"}
+        for rival in database.shards:
+            if rival.uid not in action.params["shards"]:
+                continue
+            head = heads[rival.pair]
+            for argv in (("REPLICAOF", head.node.addr, str(head.port)), ("CONFIG", "REWRITE")):
+                result = (await cluster.command(self._agents, [rival], *argv))[rival.uid]
+                if not result.ok:
+                    return Outcome(unreachable=f"shard redis:{rival.uid}: {result.reply}", again_in=0.5)
+        return Outcome(finished=True)
+
+    async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
+        for uid in action.params["shards"]:
+            shard = await shards.by_uid(session, uid)
+            if shard is None:
+                continue
+            shard.became("slave", datetime.now(UTC))
+            shard.observed_link = "link_down"  # it has to sync first
+            _tell(session, action, shard, "what was written to it meanwhile is gone", "WARNING")
+
+    async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
+        for uid in action.params["shards"]:
+            shard = await shards.by_uid(session, uid)
+            if shard is not None:
+                _tell(session, action, shard, f"it could not be told to follow. {reason}", "ERROR")
+
+
+async def _found(session: AsyncSession) -> dict[int, list[int]]:
+    """Rivals by database: living primaries of a pair that has another one on record. Cluster mode needs no help."""
+    found: dict[int, list[int]] = {}
+    for bdb in await bdbs.every(session):
+        if not bdb.sharding and bdb.status.startswith("active"):
+            uids = rivals(await shards.of_bdb(session, bdb.uid))
+            if uids:
+                found[bdb.uid] = uids
+    return found
+
+
+def rivals(rows: Sequence[Shard]) -> list[int]:
+    """Shards that act as primary although the living primary of their pair is another one."""
+    acting = [row for row in rows if row.current_role == "master" and row.observed_status == "ok"]
+    known = {row.pair for row in acting if row.role == "master"}
+    return [row.uid for row in acting if row.role != "master" and row.pair in known]
+
+
+def _tell(session: AsyncSession, action: Action, shard: Shard, outcome: str, severity: str) -> None:
+    record(
+        session,
+        "rival_demoted",
+        f"Shard redis:{shard.uid} on node {shard.node_uid} still acted as primary after it had been replaced: {outcome}.",
+        source="shard",
+        severity=severity,
+        bdb_uid=shard.bdb_uid,
+        node_uid=shard.node_uid,
+        shard_uid=shard.uid,
+        action_uid=action.uid,
+    )
