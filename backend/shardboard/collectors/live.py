@@ -72,6 +72,8 @@ class Live:
         self._arrived = asyncio.Event()
         self._boots: dict[int, tuple[str, int]] = {}
         self._latencies: dict[int, dict[Key, Histogram]] = {}
+        self.latency_totals: Mapping[Key, Histogram] = {}
+        """Everything measured since this console started."""
         self._settled: set[int] = set()
         self._late: set[int] = set()
         self._caught_up = 0.0
@@ -166,6 +168,7 @@ class Live:
     def ingest_latency(self, t: int, measured: Mapping[Key, Histogram]) -> None:
         """Add what one endpoint measured in one second."""
         self._latencies[t] = merged((self._latencies.get(t, {}), measured))
+        self.latency_totals = merged((self.latency_totals, measured))
         self._settled.add(t)
         self._arrived.set()
 

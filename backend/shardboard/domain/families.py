@@ -55,6 +55,18 @@ SHARD = (
     _gauge("shardboard_shard_responsiveness_seconds", "ping_ms", "How long the newest PING took.", 0.001),
 )
 
+LATENCY = {
+    kind: Family(
+        f"endpoint_{kind}_requests_latency_histogram",
+        "histogram",
+        "",
+        f"Microseconds that {kind} commands took at the endpoint.",
+    )
+    for kind in ("read", "write", "other")
+}
+LATENCY_BOUNDS = tuple(digit * 10.0**power for power in range(1, 7) for digit in (1, 1.5, 2, 3, 4, 6, 8))
+"""Microseconds: 10 µs to 8 s."""
+
 UP = _gauge("redis_server_up", "", "1 when the shard answered in the newest second.")
 LINK = _gauge("redis_server_master_link_status", "", "1 up, 2 down, 3 none: it is a primary.")
 

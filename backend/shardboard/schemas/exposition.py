@@ -23,12 +23,12 @@ class Exposition:
             self._families[name].append(f"{name}{labels} {value!r}")
 
     def add_histogram(
-        self, name: str, labels: Mapping[str, object], buckets: Iterable[tuple[float, int]], total: float
+        self, name: str, labels: Mapping[str, object], buckets: Iterable[tuple[float, int]], count: int, total: float
     ) -> None:
-        """Cumulative (upper bound, count)s, the last one being the number of all; `total` is the sum of all values."""
-        lines, count = self._families[name], 0
-        for bound, count in buckets:
-            lines.append(f"{name}_bucket{render_labels({**labels, 'le': f'{bound:g}'})} {count}")
+        """Cumulative (upper bound, count)s; `count` is the number of all values, `total` their sum."""
+        lines = self._families[name]
+        for bound, within in buckets:
+            lines.append(f"{name}_bucket{render_labels({**labels, 'le': f'{bound:g}'})} {within}")
         lines.append(f"{name}_bucket{render_labels({**labels, 'le': '+Inf'})} {count}")
         lines.append(f"{name}_sum{render_labels(labels)} {total!r}")
         lines.append(f"{name}_count{render_labels(labels)} {count}")

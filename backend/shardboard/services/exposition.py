@@ -2,13 +2,14 @@
 
 import os
 import resource
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.domain import families
 from shardboard.domain.families import Family
+from shardboard.domain.histogram import Histogram, Key
 from shardboard.domain.rates import Value
 from shardboard.schemas.exposition import Exposition, render_labels
 from shardboard.state import bdbs, cluster, nodes, shards
@@ -19,19 +20,27 @@ from shardboard.state.shards import Shard
 Raw = Mapping[str, Value]
 
 
-async def expose(session: AsyncSession, raw_nodes: Mapping[int, Raw], raw_shards: Mapping[int, Raw]) -> str:
-    """The page of metrics. `raw_*` are the agents' newest values by uid; who is not among them did not deliver."""
+async def expose(
+    session: AsyncSession,
+    raw_nodes: Mapping[int, Raw],
+    raw_shards: Mapping[int, Raw],
+    latencies: Mapping[Key, Histogram],
+) -> str:
+    """The page of metrics. `raw_*` are the agents' newest values by uid; who is not among them did not deliver. `latencies` are
+    all that endpoints have measured."""
     name = (await cluster.load(session)).name
     page = Exposition()
     everything = (
         *(families.NODE_UP, *families.NODE, families.CPU, *families.CLUSTER, *families.DB, *families.ENDPOINT),
-        *(families.DISCONNECTIONS, families.UP, families.LINK, *families.SHARD),
+        *(families.DISCONNECTIONS, *families.LATENCY.values(), families.UP, families.LINK, *families.SHARD),
     )
     for family in everything:
         page.family(family.name, family.kind, family.help)
     machines = await nodes.every(session)
     _tell_nodes(page, name, machines, raw_nodes)
-    _tell_databases(page, name, await bdbs.every(session))
+    databases = await bdbs.every(session)
+    _tell_databases(page, name, databases)
+    _tell_latencies(page, name, {bdb.uid for bdb in databases}, latencies)
     _tell_shards(page, name, await shards.every(session), raw_shards)
     return page.render()
 
@@ -67,6 +76,14 @@ def _tell_databases(page: Exposition, name: str, rows: Iterable[Bdb]) -> None:
         page.add("db_config", render_labels(described), 1)
         page.add("db_memory_limit_bytes", labels, bdb.memory_size)
         page.add("db_replication_factor", labels, 2 if bdb.replication else 1)
+
+
+def _tell_latencies(page: Exposition, name: str, uids: Collection[int], latencies: Mapping[Key, Histogram]) -> None:
+    for (uid, kind), measured in sorted(latencies.items(), key=lambda item: item[0]):
+        if uid in uids:
+            labels = {"cluster": name, "db": uid, "endpoint": f"{uid}:1"}
+            buckets = measured.cumulative(families.LATENCY_BOUNDS)
+            page.add_histogram(families.LATENCY[kind].name, labels, buckets, measured.count, measured.total)
 
 
 def _tell_shards(page: Exposition, name: str, rows: Iterable[Shard], raw: Mapping[int, Raw]) -> None:

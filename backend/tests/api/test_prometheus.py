@@ -1,6 +1,7 @@
 """The page of metrics, read by Prometheus' own parser; and who may read it."""
 
 import time
+from datetime import UTC, datetime
 from typing import Any
 
 import httpx
@@ -12,7 +13,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from shardboard.api.prometheus import create_app
 from shardboard.collectors.live import Member
 from shardboard.console import Console
+from shardboard.domain.histogram import Histogram
 from shardboard.schemas.exposition import Exposition, render_labels
+from shardboard.state.bdbs import Bdb
 from shardboard.state.cluster import load_for_update
 from shardboard.state.nodes import Node
 from shardboard.state.shards import Shard
@@ -80,6 +83,33 @@ async def test_what_is_not_known_is_absent(telling: Console) -> None:
     assert "db_status" not in families, "there is no row of a database"
 
 
+async def test_latency_is_a_histogram_once_an_endpoint_measured_it(telling: Console) -> None:
+    name = "endpoint_read_requests_latency_histogram"
+    assert name not in parsed((await scraped(telling)).text)
+    now = datetime.now(UTC)
+    async with telling.store.begin() as session:
+        session.add(
+            Bdb(
+                uid=1, name="x", status="active", memory_size=1, port=12000, sharding=False, shards_count=1,
+                replication=True, config={}, admin_password="", created_at=now, changed_at=now,
+            )
+        )  # fmt: skip
+    for value in (90, 400):
+        measured = Histogram()
+        measured.record(value, 5)
+        telling.live.ingest_latency(NOW, {(1, "read"): measured, (2, "read"): measured})
+    families = parsed((await scraped(telling)).text)
+    assert families[name].type == "histogram"
+    found = {
+        (sample.name.removeprefix(name), sample.labels.get("le")): sample.value
+        for sample in families[name].samples
+        if sample.labels["db"] == "1"
+    }
+    assert (found["_bucket", "80"], found["_bucket", "100"], found["_bucket", "+Inf"]) == (0, 5, 10)
+    assert (found["_count", None], found["_sum", None]) == (10, 5 * 490)
+    assert len(families[name].samples) == len(found), "there is no database 2"
+
+
 async def test_old_seconds_are_no_news(telling: Console, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shardboard.collectors.live.STALE", -60)
     families = parsed((await scraped(telling)).text)
@@ -106,11 +136,11 @@ async def test_strangers_log_in_unless_the_policy_lets_them(telling: Console, cl
 def test_histograms_and_escapes() -> None:
     page = Exposition()
     page.family("latency", "histogram", "A \\ and\na line.")
-    page.add_histogram("latency", {"db": 'a"b\\c\nd'}, [(1.0, 2), (10.0, 5)], 12.5)
+    page.add_histogram("latency", {"db": 'a"b\\c\nd'}, [(1.0, 2), (10.0, 4)], 5, 12.5)
     [family] = text_string_to_metric_families(page.render())
     found = {(name, labels.get("le")): value for name, labels, value, *_ in family.samples}
     assert found == {
-        ("latency_bucket", "1"): 2, ("latency_bucket", "10"): 5, ("latency_bucket", "+Inf"): 5,
+        ("latency_bucket", "1"): 2, ("latency_bucket", "10"): 4, ("latency_bucket", "+Inf"): 5,
         ("latency_sum", None): 12.5, ("latency_count", None): 5,
     }  # fmt: skip
     assert family.samples[0].labels["db"] == 'a"b\\c\nd'
