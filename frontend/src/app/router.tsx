@@ -53,6 +53,13 @@ const shell = createRoute({
 
 const overview = createRoute({ getParentRoute: () => shell, path: '/', component: OverviewPage });
 
+const clusterMetrics = createRoute({
+  getParentRoute: () => shell,
+  path: 'cluster/metrics',
+  validateSearch: metricsSearch,
+  component: lazyRouteComponent(() => import('./routes/cluster-metrics'), 'ClusterMetricsPage'),
+});
+
 const databases = createRoute({
   getParentRoute: () => shell,
   path: 'databases',
@@ -145,6 +152,7 @@ const tree = root.addChildren([
   login,
   shell.addChildren([
     overview,
+    clusterMetrics,
     databases,
     databaseNew,
     database.addChildren([

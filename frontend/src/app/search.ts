@@ -49,7 +49,7 @@ const LEVELS = ['nodes', 'databases', 'shards'] as const;
 
 export interface MetricsSearch {
   by?: (typeof LEVELS)[number] | undefined;
-  view?: 'top' | undefined;
+  view?: 'tiles' | 'top' | undefined;
   metric?: string | undefined;
   left?: string | undefined;
   right?: string | undefined;
@@ -57,7 +57,7 @@ export interface MetricsSearch {
 
 export const metricsSearch = (raw: Raw): MetricsSearch => ({
   by: oneOf(raw.by, LEVELS),
-  view: oneOf(raw.view, ['top']),
+  view: oneOf(raw.view, ['tiles', 'top']),
   metric: text(raw.metric),
   left: text(raw.left),
   right: text(raw.right),

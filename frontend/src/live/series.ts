@@ -22,8 +22,8 @@ export interface SeriesRef {
 export interface SeriesWanted {
   topic: string;
   series: readonly SeriesRef[];
-  /** Asks the store for every uid of the topic: for pages that show all of them. */
-  all?: boolean;
+  /** Asks the store for every uid of the topic, for pages that show all of them: how many there are. */
+  all?: number;
 }
 
 interface Window {
@@ -70,7 +70,7 @@ export function seriesSource(live: Live, axis: TimeAxis, wanted: SeriesWanted): 
   const ask = (window: Window) => {
     const part = missing(window);
     if (!part || !past) return;
-    const width = Math.max(1, uids?.length ?? 1);
+    const width = Math.max(1, uids?.length ?? wanted.all ?? 1);
     const points = Math.max(60, Math.floor(VALUES / width));
     const recent = isRecent(window);
     const fine = recent ? 1 : stepOf(axis, part, live.edge());

@@ -1,4 +1,4 @@
-/** Metrics tab: the database as a whole, or shard by shard. */
+/** Metrics tab: the database as a whole, node by node, or shard by shard. */
 import { SegmentedControl } from '@mantine/core';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useBdbShards } from '@/api/shards';
@@ -18,24 +18,29 @@ export function DatabaseMetricsTab() {
   if (!bdb) return null;
   const change = (part: MetricsSearch) =>
     navigate({ search: (now) => ({ ...now, ...part }), replace: true });
+  const by = search.by === 'databases' ? undefined : search.by;
   return (
     <>
       <SegmentedControl
         className={classes.switch}
         aria-label="Level"
-        value={search.by ?? 'database'}
-        onChange={(value) => change({ by: value === 'shards' ? 'shards' : undefined })}
+        value={by ?? 'database'}
+        onChange={(value) =>
+          change({ by: value === 'nodes' || value === 'shards' ? value : undefined })
+        }
         data={[
           { value: 'database', label: 'Database' },
+          { value: 'nodes', label: 'Nodes' },
           { value: 'shards', label: 'Shards' },
         ]}
       />
-      {search.by === 'shards' ? (
+      {by ? (
         <ShardCharts
           bdbUid={bdb.uid}
           shards={shards ?? []}
+          by={by}
           metric={search.metric}
-          view={search.view ?? 'tiles'}
+          view={search.view ?? (by === 'nodes' ? 'top' : 'tiles')}
           onChange={change}
         />
       ) : (

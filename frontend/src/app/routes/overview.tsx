@@ -58,6 +58,7 @@ function Running() {
             uid="cluster"
             marks={marks}
             height={200}
+            actions={<Link to="/cluster/metrics">All metrics</Link>}
           />
           <NodeStrip />
           <Card title="Databases" flush aside={<Link to="/databases">All databases</Link>}>

@@ -1,16 +1,24 @@
-/** A declared chart on live data. */
-import { type ReactNode, useMemo } from 'react';
+/** A declared chart on live or stored data; where there is no such metric yet, the reason. */
+import { type ReactNode, useMemo, useSyncExternalStore } from 'react';
+import { historyPath } from '@/api/history';
+import { intervalCount } from '@/lib/resolution';
+import { useLive } from '@/live/LiveProvider';
+import { stepOf } from '@/live/series';
 import { useSeries } from '@/live/useSeries';
 import { Chart } from '@/ui/chart/Chart';
 import { COLOR } from '@/ui/chart/palette';
-import type { ChartMark, ChartSpec } from '@/ui/chart/types';
-import type { ChartDeclaration } from './dashboards';
+import { useTimeAxis } from '@/ui/chart/TimeAxisContext';
+import type { ChartMark, ChartSource, ChartSpec } from '@/ui/chart/types';
+import type { ChartDeclaration } from './charts';
+import { promql } from './promql';
+import { ReasonCard } from './ReasonCard';
 
 interface Props {
   declaration: ChartDeclaration;
   topic: string;
-  uid: string;
-  /** Values behind the declared limit lines. */
+  /** The object, or several that are folded into one. */
+  uid: string | readonly string[];
+  /** Values behind the declared limit lines and shares. */
   limits?: Readonly<Record<string, number | undefined>> | undefined;
   marks?: readonly ChartMark[] | undefined;
   height?: number;
@@ -18,36 +26,41 @@ interface Props {
 }
 
 export function MetricChart(props: Props) {
+  const { declaration, topic, actions, height = 150 } = props;
+  const offered = useMetricNames(topic);
+  const missing = !declaration.series.some(({ metric }) => offered.includes(metric));
+  if (declaration.awaits && missing) {
+    const { id, title, awaits } = declaration;
+    return <ReasonCard id={id} title={title} reason={awaits} height={height} actions={actions} />;
+  }
+  return <Drawn {...props} height={height} />;
+}
+
+function Drawn(props: Props) {
   const { declaration, topic, uid, limits, marks, height, actions } = props;
-  const series = declaration.series.map(({ metric }) => ({ uids: [uid], metric }));
-  const source = useSeries({ topic, series });
+  const uids = typeof uid === 'string' ? [uid] : uid;
   const limit = declaration.limit && limits?.[declaration.limit.key];
+  const series = declaration.series.map(({ metric, rule, scale = 1, shareOf }) => ({
+    uids,
+    metric,
+    ...(rule && { rule }),
+    scale: shareOf ? scale / (limits?.[shareOf] || Number.NaN) : scale,
+  }));
+  const source = useSeries({ topic, series });
+  const query = useQueries(topic, uids, declaration, series);
   const spec = useMemo((): ChartSpec => {
-    const call = `curl -k -N -u "<user>:<password>" "${location.origin}/v1/stream?topics=${topic}&history=900"`;
-    const base: ChartSpec = {
-      title: declaration.title,
-      unit: declaration.unit,
-      kind: declaration.kind,
-      series: declaration.series.map(({ label, color }) => ({ label, color })),
-      source,
-      apiCall: () => call,
-    };
-    if (declaration.max) base.max = declaration.max;
-    if (declaration.emptyReason) base.emptyReason = declaration.emptyReason;
-    if (!declaration.limit || !limit) return base;
+    const { title, unit, kind, max, emptyReason, rollup, id } = declaration;
+    const drawn = declaration.series.map(({ label, color }) => ({ label, color }));
+    const line = declaration.limit && { label: declaration.limit.label, color: COLOR.limit };
     return {
-      ...base,
-      series: [...base.series, { label: declaration.limit.label, color: COLOR.limit, limit: true }],
-      source: {
-        ...source,
-        read: (from, to) => {
-          const columns = source.read(from, to);
-          const line = new Float64Array(columns.rows[0]?.length ?? 0).fill(limit);
-          return { ...columns, rows: [...columns.rows, line] };
-        },
-      },
+      ...{ id, title, unit, kind, ...query },
+      ...(max && { max }),
+      ...(emptyReason && { emptyReason }),
+      ...(rollup && { rollup }),
+      series: limit && line ? [...drawn, { ...line, limit: true }] : drawn,
+      source: limit ? withLimit(source, limit) : source,
     };
-  }, [source, topic, declaration, limit]);
+  }, [source, query, declaration, limit]);
 
   return (
     <Chart
@@ -56,5 +69,56 @@ export function MetricChart(props: Props) {
       {...(height ? { height } : {})}
       actions={actions}
     />
+  );
+}
+
+function withLimit(source: ChartSource, limit: number): ChartSource {
+  return {
+    ...source,
+    read: (from, to) => {
+      const columns = source.read(from, to);
+      const line = new Float64Array(columns.rows[0]?.length ?? 0).fill(limit);
+      return { ...columns, rows: [...columns.rows, line] };
+    },
+  };
+}
+
+/** How else to get the numbers of a chart. */
+function useQueries(
+  topic: string,
+  uids: readonly string[],
+  declaration: ChartDeclaration,
+  series: readonly { scale: number }[],
+): Pick<ChartSpec, 'apiCall'> & { promql?: string } {
+  const live = useLive();
+  const axis = useTimeAxis();
+  const key = uids.join();
+  const scales = series.map(({ scale }) => scale).join();
+  return useMemo(() => {
+    const of = key.split(',');
+    const scaled = scales.split(',').map(Number);
+    const named = declaration.series.map((one, at) => ({ ...one, scale: scaled[at] ?? 1 }));
+    const query = promql(topic, of, named);
+    const metrics = declaration.series.map(({ metric }) => metric);
+    return {
+      apiCall: (from, to) => {
+        const points = Math.max(
+          1,
+          intervalCount(from, to, stepOf(axis, { from, to }, live.edge())),
+        );
+        const path = historyPath({ topic, uids: of, metrics, from, to, points });
+        return `curl -k -u "<user>:<password>" "${location.origin}${path}"`;
+      },
+      ...(query && { promql: query }),
+    };
+  }, [live, axis, topic, key, scales, declaration]);
+}
+
+/** Which metrics the console tells about a topic. */
+function useMetricNames(topic: string): readonly string[] {
+  const live = useLive();
+  return useSyncExternalStore(
+    (listener) => live.onTick(listener),
+    () => live.ring(topic).metrics,
   );
 }

@@ -17,7 +17,7 @@ export function NodeCharts({ node }: { node: Node }) {
           uid={String(node.uid)}
           limits={{ total_memory: node.total_memory }}
           marks={marks}
-          height={140}
+          height={120}
         />
       ))}
     </div>

@@ -1,126 +1,86 @@
 /** Which charts there are: data only. Order follows the reference's metrics screens. */
-import type { Unit } from '@/lib/format';
 import { COLOR } from '@/ui/chart/palette';
+import {
+  type ChartDeclaration,
+  CONNECTIONS,
+  EGRESS,
+  EVICTED,
+  EXPIRED,
+  FORK_CPU,
+  FRAGMENTATION,
+  HIT_RATIO,
+  INGRESS,
+  MAIN_THREAD,
+  MEMORY,
+  RESPONSIVENESS,
+  single,
+  THROUGHPUT,
+  WRITE_MISSES,
+} from './charts';
+import { HEAT_MAP, LATENCIES, PERCENTILES } from './latency';
 
-export interface SeriesDeclaration {
-  metric: string;
-  label: string;
-  color: string;
-}
+const KEYS = single(
+  { id: 'keys', title: 'Total keys', unit: 'count', metric: 'no_of_keys', color: COLOR.keys },
+  { rollup: 'last' },
+);
 
-export interface ChartDeclaration {
-  id: string;
-  title: string;
-  unit: Unit;
-  kind: 'lines' | 'stacked';
-  series: readonly SeriesDeclaration[];
-  /** A constant of the object drawn as a dashed line. */
-  limit?: { label: string; key: string };
-  max?: number;
-  emptyReason?: string;
-}
-
-const THROUGHPUT: ChartDeclaration = {
-  id: 'throughput',
-  title: 'Throughput',
-  unit: 'ops',
-  kind: 'stacked',
-  series: [
-    { metric: 'read_req', label: 'Reads', color: COLOR.read },
-    { metric: 'write_req', label: 'Writes', color: COLOR.write },
-    { metric: 'other_req', label: 'Other', color: COLOR.other },
-  ],
-};
-
-const MEMORY: ChartDeclaration = {
-  id: 'memory',
-  title: 'Used memory',
-  unit: 'bytes',
-  kind: 'lines',
-  series: [{ metric: 'used_memory', label: 'Used', color: COLOR.memory }],
-  limit: { label: 'Limit', key: 'memory_size' },
-};
-
-const HIT_RATIO: ChartDeclaration = {
-  id: 'hit-ratio',
-  title: 'Hit ratio',
-  unit: 'ratio',
-  kind: 'lines',
-  series: [{ metric: 'hit_ratio', label: 'Hits of reads', color: COLOR.hit }],
-  max: 1,
-  emptyReason: 'Nothing was read in this time range, so there is no ratio.',
-};
-
-const KEYS: ChartDeclaration = {
-  id: 'keys',
-  title: 'Keys',
-  unit: 'count',
-  kind: 'lines',
-  series: [{ metric: 'no_of_keys', label: 'Keys', color: COLOR.keys }],
-};
-
-const NETWORK: ChartDeclaration = {
-  id: 'network',
-  title: 'Network',
-  unit: 'bytesPerSecond',
-  kind: 'lines',
-  series: [
-    { metric: 'ingress_bytes', label: 'In', color: COLOR.ingress },
-    { metric: 'egress_bytes', label: 'Out', color: COLOR.egress },
-  ],
-};
-
-const REMOVALS: ChartDeclaration = {
-  id: 'removals',
-  title: 'Evictions and expirations',
-  unit: 'perSecond',
-  kind: 'lines',
-  series: [
-    { metric: 'evicted_objects', label: 'Evicted', color: COLOR.evicted },
-    { metric: 'expired_objects', label: 'Expired', color: COLOR.expired },
-  ],
-};
-
-const SHARD_CPU: ChartDeclaration = {
-  id: 'cpu',
-  title: 'Main thread CPU',
-  unit: 'cores',
-  kind: 'lines',
-  series: [{ metric: 'main_thread_cpu', label: 'Main threads', color: COLOR.cpuUser }],
-};
-
-const RESPONSIVENESS: ChartDeclaration = {
-  id: 'responsiveness',
-  title: 'Responsiveness (slowest PING of a shard)',
-  unit: 'ms',
-  kind: 'lines',
-  series: [{ metric: 'responsiveness', label: 'Slowest', color: COLOR.responsiveness }],
-};
-
-const CONNECTIONS: ChartDeclaration = {
-  id: 'connections',
-  title: 'Connections',
-  unit: 'count',
-  kind: 'lines',
-  series: [{ metric: 'conns', label: 'Clients', color: COLOR.conns }],
-};
+/** The first two are the large ones at the beginning. */
+export const DATABASE_LARGE = [THROUGHPUT.id, PERCENTILES.id] as const;
 
 export const DATABASE_CHARTS: readonly ChartDeclaration[] = [
   THROUGHPUT,
+  single({ id: 'reads', title: 'Reads', unit: 'ops', metric: 'read_req', color: COLOR.read }),
+  single({ id: 'writes', title: 'Writes', unit: 'ops', metric: 'write_req', color: COLOR.write }),
+  single({
+    id: 'other',
+    title: 'Other commands',
+    unit: 'ops',
+    metric: 'other_req',
+    color: COLOR.other,
+  }),
+  ...LATENCIES,
+  PERCENTILES,
+  HEAT_MAP,
   MEMORY,
+  single(
+    {
+      id: 'memory-usage',
+      title: 'Memory usage',
+      unit: 'ratio',
+      metric: 'used_memory',
+      color: COLOR.memory,
+    },
+    { rollup: 'last', emptyReason: 'The database has no memory limit, or sent no sample.' },
+    { shareOf: 'memory_size' },
+  ),
   CONNECTIONS,
   KEYS,
   HIT_RATIO,
-  NETWORK,
-  REMOVALS,
-  {
-    id: 'fragmentation',
-    title: 'Memory fragmentation',
-    unit: 'plain',
-    kind: 'lines',
-    series: [{ metric: 'mem_frag_ratio', label: 'Ratio', color: COLOR.memory }],
-  },
-  SHARD_CPU,
+  INGRESS,
+  EGRESS,
+  WRITE_MISSES,
+  single({
+    id: 'read-misses',
+    title: 'Read misses',
+    unit: 'ops',
+    metric: 'read_misses',
+    color: COLOR.read,
+  }),
+  EXPIRED,
+  EVICTED,
+  FRAGMENTATION,
+  single(
+    {
+      id: 'cpu-total',
+      title: 'Total CPU usage',
+      unit: 'cores',
+      metric: 'shard_cpu',
+      color: COLOR.cpuUser,
+    },
+    { awaits: 'The agents measure main threads, not whole processes.' },
+  ),
+  FORK_CPU,
+  MAIN_THREAD,
   RESPONSIVENESS,
 ];
 
@@ -129,31 +89,86 @@ export const CLUSTER_THROUGHPUT: ChartDeclaration = {
   title: 'Throughput of all databases',
 };
 
-export const NODE_CHARTS: readonly ChartDeclaration[] = [
+const CPU: ChartDeclaration = {
+  id: 'cpu',
+  title: 'CPU usage',
+  unit: 'ratio',
+  kind: 'stacked',
+  series: [
+    { metric: 'cpu_user', label: 'User', color: COLOR.cpuUser, rule: 'mean' },
+    { metric: 'cpu_system', label: 'System', color: COLOR.cpuSystem, rule: 'mean' },
+    { metric: 'cpu_iowait', label: 'I/O wait', color: COLOR.cpuWait, rule: 'mean' },
+  ],
+  max: 1,
+};
+
+const FREE_RAM = single(
   {
-    id: 'cpu',
-    title: 'CPU',
-    unit: 'ratio',
-    kind: 'stacked',
-    series: [
-      { metric: 'cpu_user', label: 'User', color: COLOR.cpuUser },
-      { metric: 'cpu_system', label: 'System', color: COLOR.cpuSystem },
-      { metric: 'cpu_iowait', label: 'I/O wait', color: COLOR.cpuWait },
-    ],
-    max: 1,
-  },
-  {
-    id: 'memory',
-    title: 'Memory',
+    id: 'free-ram',
+    title: 'Free RAM',
     unit: 'bytes',
-    kind: 'lines',
-    series: [
-      { metric: 'available_memory', label: 'Available', color: COLOR.keys },
-      { metric: 'used_memory', label: 'Shards', color: COLOR.memory },
-    ],
-    limit: { label: 'Total', key: 'total_memory' },
+    metric: 'available_memory',
+    color: COLOR.keys,
   },
-  { ...NETWORK, title: 'Network of the machine' },
+  { rollup: 'last' },
+);
+
+const FREE_DISK = single(
+  {
+    id: 'storage',
+    title: 'Free disk, persistent',
+    unit: 'bytes',
+    metric: 'persistent_storage_free',
+    color: COLOR.keys,
+  },
+  { rollup: 'last' },
+);
+
+const FREE_EPHEMERAL = single(
+  {
+    id: 'storage-ephemeral',
+    title: 'Free disk, ephemeral',
+    unit: 'bytes',
+    metric: 'ephemeral_storage_free',
+    color: COLOR.keys,
+  },
+  { awaits: 'The agents tell the storage they keep data on, which is the persistent one.' },
+);
+
+const onMachines = (chart: ChartDeclaration): ChartDeclaration => ({ ...chart, of: 'machines' });
+
+export const CLUSTER_CHARTS: readonly ChartDeclaration[] = [
+  CLUSTER_THROUGHPUT,
+  ...LATENCIES.slice(0, 1),
+  CONNECTIONS,
+  onMachines({ ...CPU, title: 'CPU usage of the machines' }),
+  onMachines(FREE_RAM),
+  onMachines(FREE_DISK),
+  onMachines(FREE_EPHEMERAL),
+  INGRESS,
+  EGRESS,
+  { ...MEMORY, limit: { label: 'Provisioned', key: 'memory_size' } },
+  KEYS,
+  HIT_RATIO,
+];
+
+export const NODE_CHARTS: readonly ChartDeclaration[] = [
+  single({
+    id: 'throughput',
+    title: 'Throughput of its shards',
+    unit: 'ops',
+    metric: 'total_req',
+    color: COLOR.read,
+  }),
+  ...LATENCIES.slice(0, 1),
+  CONNECTIONS,
+  CPU,
+  { ...FREE_RAM, limit: { label: 'Total', key: 'total_memory' } },
+  FREE_DISK,
+  FREE_EPHEMERAL,
+  INGRESS,
+  EGRESS,
+  { ...MEMORY, title: 'Memory of its shards', limit: { label: 'Total', key: 'total_memory' } },
   {
     id: 'disk',
     title: 'Disk',
@@ -164,76 +179,50 @@ export const NODE_CHARTS: readonly ChartDeclaration[] = [
       { metric: 'disk_write_bytes', label: 'Written', color: COLOR.write },
     ],
   },
-  {
-    id: 'throughput',
-    title: 'Throughput of its shards',
-    unit: 'ops',
-    kind: 'lines',
-    series: [{ metric: 'total_req', label: 'Operations', color: COLOR.read }],
-  },
-  CONNECTIONS,
-  {
-    id: 'storage',
-    title: 'Free persistent storage',
-    unit: 'bytes',
-    kind: 'lines',
-    series: [{ metric: 'persistent_storage_free', label: 'Free', color: COLOR.keys }],
-  },
-  {
+  single({
     id: 'agent-cpu',
     title: 'Agent CPU',
     unit: 'cores',
-    kind: 'lines',
-    series: [{ metric: 'agent_cpu', label: 'Agent', color: COLOR.cpuUser }],
-  },
-  {
-    id: 'agent-memory',
-    title: 'Agent memory',
-    unit: 'bytes',
-    kind: 'lines',
-    series: [{ metric: 'agent_rss', label: 'Resident', color: COLOR.memory }],
-  },
+    metric: 'agent_cpu',
+    color: COLOR.cpuUser,
+  }),
+  single(
+    {
+      id: 'agent-memory',
+      title: 'Agent memory',
+      unit: 'bytes',
+      metric: 'agent_rss',
+      color: COLOR.memory,
+    },
+    { rollup: 'last' },
+  ),
 ];
 
-const shardConnections: ChartDeclaration = {
-  ...CONNECTIONS,
-  series: [{ metric: 'connected_clients', label: 'Clients', color: COLOR.conns }],
-};
+const { id, title, unit } = CONNECTIONS;
 
 /** Charts of one shard. */
 export const SHARD_CHARTS: readonly ChartDeclaration[] = [
   THROUGHPUT,
   MEMORY,
-  SHARD_CPU,
   HIT_RATIO,
-  shardConnections,
-  NETWORK,
-  {
-    id: 'lag',
-    title: 'Replication lag',
-    unit: 'bytes',
-    kind: 'lines',
-    series: [{ metric: 'repl_lag_bytes', label: 'Behind its primary', color: COLOR.hit }],
-    emptyReason: 'Only replicas lag.',
-  },
-];
-
-export interface ShardMetric {
-  metric: string;
-  title: string;
-  unit: Unit;
-}
-
-/** What the per-shard comparison can show. */
-export const SHARD_METRICS: readonly ShardMetric[] = [
-  { metric: 'total_req', title: 'Throughput', unit: 'ops' },
-  { metric: 'used_memory', title: 'Used memory', unit: 'bytes' },
-  { metric: 'no_of_keys', title: 'Keys', unit: 'count' },
-  { metric: 'main_thread_cpu', title: 'Main thread CPU', unit: 'cores' },
-  { metric: 'hit_ratio', title: 'Hit ratio', unit: 'ratio' },
-  { metric: 'connected_clients', title: 'Connections', unit: 'count' },
-  { metric: 'ingress_bytes', title: 'Network in', unit: 'bytesPerSecond' },
-  { metric: 'egress_bytes', title: 'Network out', unit: 'bytesPerSecond' },
-  { metric: 'evicted_objects', title: 'Evictions', unit: 'perSecond' },
-  { metric: 'responsiveness', title: 'Responsiveness', unit: 'ms' },
+  EVICTED,
+  EXPIRED,
+  WRITE_MISSES,
+  MAIN_THREAD,
+  FORK_CPU,
+  single({ id, title, unit, metric: 'connected_clients', color: COLOR.conns }),
+  INGRESS,
+  EGRESS,
+  FRAGMENTATION,
+  RESPONSIVENESS,
+  single(
+    {
+      id: 'lag',
+      title: 'Replication lag',
+      unit: 'bytes',
+      metric: 'repl_lag_bytes',
+      color: COLOR.hit,
+    },
+    { rollup: 'last', emptyReason: 'Only replicas lag.' },
+  ),
 ];

@@ -17,6 +17,9 @@ export const COLOR = {
   cpuSystem: 'var(--series-orange)',
   cpuWait: 'var(--series-rose)',
   responsiveness: 'var(--series-purple)',
+  p50: 'var(--series-sky)',
+  p99: 'var(--series-ochre)',
+  p999: 'var(--series-rose)',
 } as const;
 
 /** For series that are told apart only by name, such as shards. */

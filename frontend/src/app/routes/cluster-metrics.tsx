@@ -1,0 +1,58 @@
+/** Metrics of the cluster: the whole, node by node, or database by database. */
+import { SegmentedControl } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import { bdbsQuery } from '@/api/bdbs';
+import { nodesQuery } from '@/api/nodes';
+import { ClusterCharts } from '@/features/metrics/ClusterCharts';
+import { ClusterComparison } from '@/features/metrics/ClusterComparison';
+import type { MetricsSearch } from '../search';
+import classes from './pages.module.css';
+
+export function ClusterMetricsPage() {
+  const search = useSearch({ from: '/shell/cluster/metrics' });
+  const navigate = useNavigate({ from: '/cluster/metrics' });
+  const { data: nodes } = useQuery(nodesQuery);
+  const { data: bdbs } = useQuery(bdbsQuery);
+  if (!nodes || !bdbs) return null;
+  const change = (part: MetricsSearch) =>
+    navigate({ search: (now) => ({ ...now, ...part }), replace: true });
+  const by = search.by === 'shards' ? undefined : search.by;
+  return (
+    <div className={classes.page}>
+      <div className={classes.head}>
+        <h1>Metrics of the cluster</h1>
+        <SegmentedControl
+          aria-label="Level"
+          value={by ?? 'cluster'}
+          onChange={(value) =>
+            change({ by: value === 'nodes' || value === 'databases' ? value : undefined })
+          }
+          data={[
+            { value: 'cluster', label: 'Cluster' },
+            { value: 'nodes', label: 'Nodes' },
+            { value: 'databases', label: 'Databases' },
+          ]}
+        />
+      </div>
+      {by ? (
+        <ClusterComparison
+          by={by}
+          nodes={nodes}
+          bdbs={bdbs}
+          metric={search.metric}
+          view={search.view ?? 'top'}
+          onChange={change}
+        />
+      ) : (
+        <ClusterCharts
+          nodes={nodes}
+          bdbs={bdbs}
+          left={search.left}
+          right={search.right}
+          onPin={(side, id) => change({ [side]: id })}
+        />
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,60 @@
+/** One metric of many objects: small multiples with outliers first, or one chart of those that stand out. */
+import { NativeSelect, SegmentedControl } from '@mantine/core';
+import type { ReactNode } from 'react';
+import type { ChartMark } from '@/ui/chart/types';
+import type { ComparedMetric, Group } from './compared';
+import classes from './metrics.module.css';
+import { Tiles } from './Tiles';
+import { TopChart } from './TopChart';
+import { useRanking } from './useRanking';
+
+export type View = 'tiles' | 'top';
+
+interface Props {
+  topic: string;
+  groups: readonly Group[];
+  metrics: readonly ComparedMetric[];
+  metric: string | undefined;
+  view: View;
+  /** How many series the topic has. */
+  all: number;
+  marks: readonly ChartMark[];
+  onChange: (change: { metric?: string; view?: View }) => void;
+  controls?: ReactNode;
+}
+
+export function Comparison(props: Props) {
+  const { topic, groups, metrics, metric, view, all, marks, onChange, controls } = props;
+  const chosen = metrics.find((entry) => entry.metric === metric) ?? metrics[0];
+  const ranked = useRanking(topic, groups, chosen, all);
+  if (!chosen) return null;
+  return (
+    <div className={classes.stack}>
+      <div className={classes.bar}>
+        <NativeSelect
+          size="xs"
+          aria-label="Metric"
+          value={chosen.metric}
+          onChange={(event) => onChange({ metric: event.currentTarget.value })}
+          data={metrics.map(({ metric: value, title: label }) => ({ value, label }))}
+        />
+        <SegmentedControl
+          aria-label="Layout"
+          value={view}
+          onChange={(value) => onChange({ view: value as View })}
+          data={[
+            { value: 'tiles', label: 'Small multiples' },
+            { value: 'top', label: 'One chart' },
+          ]}
+        />
+        {controls}
+        <span className="dim">Farthest from the median first</span>
+      </div>
+      {view === 'top' ? (
+        <TopChart topic={topic} metric={chosen} ranked={ranked} all={all} marks={marks} />
+      ) : (
+        <Tiles topic={topic} metric={chosen} ranked={ranked} all={all} />
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,74 @@
+/** Declared charts of one object: two large ones, and the rest in a grid from which any can be sent up. */
+import { ActionIcon, Tooltip } from '@mantine/core';
+import { IconArrowUpLeft, IconArrowUpRight } from '@tabler/icons-react';
+import type { ChartMark } from '@/ui/chart/types';
+import type { ChartDeclaration } from './charts';
+import { MetricChart } from './MetricChart';
+import classes from './metrics.module.css';
+
+export type Side = 'left' | 'right';
+export type OnPin = (side: Side, id: string) => void;
+
+export interface Subject {
+  topic: string;
+  uid: string | readonly string[];
+}
+
+interface Props {
+  charts: readonly ChartDeclaration[];
+  subject: Subject;
+  /** Where charts of the machines below come from. */
+  machines?: Subject;
+  large: readonly (string | undefined)[];
+  onPin: OnPin;
+  limits?: Readonly<Record<string, number | undefined>>;
+  marks: readonly ChartMark[];
+}
+
+export function Dashboard({ charts, subject, machines, large, onPin, limits, marks }: Props) {
+  const find = (id: string | undefined) => charts.find((candidate) => candidate.id === id);
+  const top = large.flatMap((id, index) => find(id) ?? charts[index] ?? []);
+  const chart = (declaration: ChartDeclaration, height: number, isLarge: boolean) => (
+    <MetricChart
+      key={declaration.id}
+      declaration={declaration}
+      {...(declaration.of === 'machines' && machines ? machines : subject)}
+      limits={limits}
+      marks={marks}
+      height={height}
+      actions={isLarge ? null : <Pin declaration={declaration} onPin={onPin} />}
+    />
+  );
+  return (
+    <div className={classes.stack}>
+      <div className={classes.pair}>{top.map((one) => chart(one, 230, true))}</div>
+      <div className={classes.grid}>
+        {charts.filter((one) => !top.includes(one)).map((one) => chart(one, 120, false))}
+      </div>
+    </div>
+  );
+}
+
+const SIDES = [
+  { side: 'left', Icon: IconArrowUpLeft },
+  { side: 'right', Icon: IconArrowUpRight },
+] as const;
+
+function Pin({ declaration, onPin }: { declaration: ChartDeclaration; onPin: OnPin }) {
+  return SIDES.map(({ side, Icon }) => {
+    const label = `Show ${declaration.title} large on the ${side}`;
+    return (
+      <Tooltip key={side} label={label}>
+        <ActionIcon
+          variant="subtle"
+          color="gray"
+          size="sm"
+          aria-label={label}
+          onClick={() => onPin(side, declaration.id)}
+        >
+          <Icon size={14} />
+        </ActionIcon>
+      </Tooltip>
+    );
+  });
+}

@@ -1,0 +1,57 @@
+/** One of the small multiples. */
+import { useCallback, useEffect, useMemo, useRef } from 'react';
+import { exact, format } from '@/lib/format';
+import { COLOR } from '@/ui/chart/palette';
+import { lateness } from '@/ui/chart/prepare';
+import { Sparkline } from '@/ui/chart/Sparkline';
+import { useTimeAxis } from '@/ui/chart/TimeAxisContext';
+import type { ComparedMetric, Group } from './compared';
+import classes from './metrics.module.css';
+import type { Shared } from './shared';
+
+interface Props {
+  shared: Shared;
+  index: number;
+  group: Group;
+  metric: ComparedMetric;
+}
+
+export function Tile({ shared, index, group, metric }: Props) {
+  const axis = useTimeAxis();
+  const value = useRef<HTMLSpanElement>(null);
+  const source = useMemo(() => shared.of(index), [shared, index]);
+  const write = useCallback(() => {
+    const { from, to } = axis.window();
+    const { rows, step } = source.read(from, to);
+    const last = rows[0]?.slice(-lateness(step)).findLast((known) => !Number.isNaN(known));
+    const text = format(metric.unit, last);
+    if (!value.current || value.current.textContent === text) return;
+    value.current.textContent = text;
+    value.current.title = exact(metric.unit, last);
+  }, [axis, source, metric.unit]);
+  useEffect(() => {
+    const stops = [source.subscribe(write), axis.subscribe(write)];
+    write();
+    return () => {
+      for (const stop of stops) stop();
+    };
+  }, [source, axis, write]);
+  return (
+    <div className={classes.tile}>
+      <div className={classes.tileHead}>
+        <span>{group.label}</span>
+        <span className="dim small">{group.note}</span>
+        <span ref={value} className="num">
+          –
+        </span>
+      </div>
+      <Sparkline
+        source={source}
+        color={group.color ?? COLOR.read}
+        label={`${metric.title} of ${group.label}`}
+        height={44}
+        max={shared.max}
+      />
+    </div>
+  );
+}

@@ -1,0 +1,43 @@
+/** Small multiples on one scale; more of them on demand. */
+import { Button } from '@mantine/core';
+import { useMemo, useState } from 'react';
+import { plural } from '@/lib/format';
+import { useSeries } from '@/live/useSeries';
+import { useTimeAxis } from '@/ui/chart/TimeAxisContext';
+import { type ComparedMetric, type Group, seriesOf } from './compared';
+import classes from './metrics.module.css';
+import { share } from './shared';
+import { Tile } from './Tile';
+
+const PAGE = 48;
+
+interface Props {
+  topic: string;
+  metric: ComparedMetric;
+  ranked: readonly Group[];
+  /** How many series the topic has. */
+  all: number;
+}
+
+export function Tiles({ topic, metric, ranked, all }: Props) {
+  const axis = useTimeAxis();
+  const [limit, setLimit] = useState(PAGE);
+  const shown = ranked.slice(0, limit);
+  const source = useSeries({ topic, series: seriesOf(shown, metric), all });
+  const shared = useMemo(() => share(source, () => axis.window()), [source, axis]);
+  const left = Math.min(PAGE, ranked.length - limit);
+  return (
+    <>
+      <div className={classes.tiles}>
+        {shown.map((group, index) => (
+          <Tile key={group.key} shared={shared} index={index} group={group} metric={metric} />
+        ))}
+      </div>
+      {left > 0 && (
+        <Button variant="default" onClick={() => setLimit(limit + PAGE)}>
+          Show {left} more of {plural(ranked.length, 'tile')}
+        </Button>
+      )}
+    </>
+  );
+}

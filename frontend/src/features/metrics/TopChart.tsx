@@ -1,0 +1,51 @@
+/** Those that stand out as lines, all others as the band between their lowest and highest. */
+import { useMemo } from 'react';
+import { useSeries } from '@/live/useSeries';
+import { Chart } from '@/ui/chart/Chart';
+import { CYCLE } from '@/ui/chart/palette';
+import type { ChartMark, ChartSpec } from '@/ui/chart/types';
+import { type ComparedMetric, type Group, seriesOf } from './compared';
+
+const TOP = 7;
+const REST = 'var(--series-slate)';
+
+interface Props {
+  topic: string;
+  metric: ComparedMetric;
+  ranked: readonly Group[];
+  all: number;
+  marks: readonly ChartMark[];
+}
+
+export function TopChart({ topic, metric, ranked, all, marks }: Props) {
+  // A band is made of single objects: the highest sum cannot be read off its parts.
+  const single = ranked.every(({ uids }) => uids.length === 1);
+  const split = single && ranked.length > TOP + 1 ? TOP : ranked.length;
+  const top = ranked.slice(0, split);
+  const uids = ranked.slice(split).flatMap((group) => group.uids);
+  const rest = (['max', 'min'] as const).map((rule) => ({ uids, metric: metric.metric, rule }));
+  const lines = seriesOf(top, metric);
+  const source = useSeries({ topic, series: uids.length ? [...lines, ...rest] : lines, all });
+  const labels = top.map(({ label }) => label).join('\n');
+  const others = uids.length;
+  const spec = useMemo((): ChartSpec => {
+    const series = labels.split('\n').map((label, index) => ({
+      label,
+      color: CYCLE[index % (CYCLE.length - 1)] ?? CYCLE[0],
+    }));
+    const band = [
+      { label: `highest of ${others} others`, color: REST, shadeTo: series.length + 1 },
+      { label: `lowest of ${others} others`, color: REST },
+    ];
+    return {
+      id: 'compared',
+      title: metric.title,
+      unit: metric.unit,
+      kind: 'lines',
+      series: others ? [...series, ...band] : series,
+      source,
+      emptyReason: 'None of them has sent a sample in this time range.',
+    };
+  }, [source, metric, labels, others]);
+  return <Chart spec={spec} height={340} marks={marks} />;
+}

@@ -1,0 +1,168 @@
+/** What a declared chart is, and the charts that several pages share. */
+import type { Unit } from '@/lib/format';
+import type { Rule } from '@/live/folding';
+import { COLOR } from '@/ui/chart/palette';
+
+export interface SeriesDeclaration {
+  metric: string;
+  label: string;
+  color: string;
+  /** How several objects become one value; the sum when left out. */
+  rule?: Rule;
+  /** Turns the console's unit into the chart's. */
+  scale?: number;
+  /** Name of the constant of the object that the value is a share of. */
+  shareOf?: string;
+}
+
+export interface ChartDeclaration {
+  id: string;
+  title: string;
+  unit: Unit;
+  kind: 'lines' | 'stacked';
+  series: readonly SeriesDeclaration[];
+  /** A constant of the object drawn as a dashed line. */
+  limit?: { label: string; key: string };
+  max?: number;
+  /** How things stand: longer intervals show the newest value, not an average. */
+  rollup?: 'last';
+  emptyReason?: string;
+  /** Why there is nothing as long as the console does not offer these metrics. */
+  awaits?: string;
+  /** Taken from the machines below, not from the object itself. */
+  of?: 'machines';
+}
+
+interface Single {
+  id: string;
+  title: string;
+  unit: Unit;
+  metric: string;
+  color: string;
+}
+
+/** A chart of one metric. */
+export function single(
+  { id, title, unit, metric, color }: Single,
+  more: Partial<ChartDeclaration> = {},
+  series: Partial<SeriesDeclaration> = {},
+): ChartDeclaration {
+  return {
+    id,
+    title,
+    unit,
+    kind: 'lines',
+    series: [{ metric, label: title, color, ...series }],
+    ...more,
+  };
+}
+
+export const THROUGHPUT: ChartDeclaration = {
+  id: 'throughput',
+  title: 'Throughput',
+  unit: 'ops',
+  kind: 'stacked',
+  series: [
+    { metric: 'read_req', label: 'Reads', color: COLOR.read },
+    { metric: 'write_req', label: 'Writes', color: COLOR.write },
+    { metric: 'other_req', label: 'Other', color: COLOR.other },
+  ],
+};
+
+export const MEMORY: ChartDeclaration = {
+  id: 'memory',
+  title: 'Used memory',
+  unit: 'bytes',
+  kind: 'lines',
+  series: [{ metric: 'used_memory', label: 'Used', color: COLOR.memory }],
+  limit: { label: 'Limit', key: 'memory_size' },
+  rollup: 'last',
+};
+
+export const HIT_RATIO = single(
+  { id: 'hit-ratio', title: 'Hit ratio', unit: 'ratio', metric: 'hit_ratio', color: COLOR.hit },
+  { max: 1, emptyReason: 'Nothing was read in this time range, so there is no ratio.' },
+);
+
+export const INGRESS = single({
+  id: 'ingress',
+  title: 'Incoming traffic',
+  unit: 'bytesPerSecond',
+  metric: 'ingress_bytes',
+  color: COLOR.ingress,
+});
+
+export const EGRESS = single({
+  id: 'egress',
+  title: 'Outgoing traffic',
+  unit: 'bytesPerSecond',
+  metric: 'egress_bytes',
+  color: COLOR.egress,
+});
+
+export const EVICTED = single({
+  id: 'evicted',
+  title: 'Evicted objects',
+  unit: 'perSecond',
+  metric: 'evicted_objects',
+  color: COLOR.evicted,
+});
+
+export const EXPIRED = single({
+  id: 'expired',
+  title: 'Expired objects',
+  unit: 'perSecond',
+  metric: 'expired_objects',
+  color: COLOR.expired,
+});
+
+export const MAIN_THREAD = single({
+  id: 'cpu',
+  title: 'Main thread CPU',
+  unit: 'cores',
+  metric: 'main_thread_cpu',
+  color: COLOR.cpuUser,
+});
+
+export const CONNECTIONS = single({
+  id: 'connections',
+  title: 'Connections',
+  unit: 'count',
+  metric: 'conns',
+  color: COLOR.conns,
+});
+
+export const RESPONSIVENESS = single({
+  id: 'responsiveness',
+  title: 'Responsiveness (slowest PING)',
+  unit: 'ms',
+  metric: 'responsiveness',
+  color: COLOR.responsiveness,
+});
+
+export const FRAGMENTATION = single(
+  {
+    id: 'fragmentation',
+    title: 'RAM fragmentation',
+    unit: 'plain',
+    metric: 'mem_frag_ratio',
+    color: COLOR.memory,
+  },
+  { rollup: 'last' },
+);
+
+export const WRITE_MISSES = single(
+  {
+    id: 'write-misses',
+    title: 'Write misses',
+    unit: 'ops',
+    metric: 'write_misses',
+    color: COLOR.write,
+  },
+  { awaits: 'The engine counts the lookups of reads only.' },
+);
+
+export const FORK_CPU = single(
+  { id: 'cpu-fork', title: 'Fork CPU', unit: 'cores', metric: 'fork_cpu', color: COLOR.cpuSystem },
+  { awaits: 'The agents measure main threads, not the children that save or rewrite.' },
+);

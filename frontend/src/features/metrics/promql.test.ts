@@ -1,0 +1,70 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { BDB_METRICS, NODE_METRICS, SHARD_METRICS } from './compared';
+import { promql } from './promql';
+
+const of = (topic: string, metric: string, uids = ['1']) =>
+  promql(topic, uids, [{ metric, label: metric }]);
+
+describe('promql', () => {
+  it('selects the object, or all of the cluster', () => {
+    expect(of('bdbs', 'used_memory')).toBe('sum(redis_server_used_memory{db="1"})');
+    expect(of('cluster', 'used_memory', ['cluster'])).toBe('sum(redis_server_used_memory)');
+    expect(of('shards:1', 'read_req', ['7'])).toBe(
+      'sum(rate(endpoint_read_requests{redis="7"}[1m]))',
+    );
+    expect(of('shards:1', 'used_memory', ['7', '8'])).toBe(
+      'sum(redis_server_used_memory{redis=~"7|8"})',
+    );
+  });
+
+  it('tells the network of a machine from that of a database', () => {
+    expect(of('nodes', 'ingress_bytes')).toContain('node_network_receive_bytes_total{node="1"}');
+    expect(of('bdbs', 'ingress_bytes')).toContain('endpoint_ingress{db="1"}');
+  });
+
+  it('writes ratios, shares and several series', () => {
+    expect(of('nodes', 'cpu_user')).toBe(
+      'sum(rate(node_cpu_seconds_total{node="1",mode="user"}[1m])) / sum(rate(node_cpu_seconds_total{node="1"}[1m]))',
+    );
+    expect(promql('bdbs', ['1'], [{ metric: 'used_memory', label: 'Used', scale: 0.5 }])).toBe(
+      '(sum(redis_server_used_memory{db="1"})) * 0.5',
+    );
+    expect(
+      promql(
+        'bdbs',
+        ['1'],
+        [
+          { metric: 'read_req', label: 'Reads' },
+          { metric: 'write_req', label: 'Writes' },
+        ],
+      ),
+    ).toBe(
+      '# Reads\nsum(rate(endpoint_read_requests{db="1"}[1m]))\n# Writes\nsum(rate(endpoint_write_requests{db="1"}[1m]))',
+    );
+  });
+
+  it('computes percentiles from all buckets together', () => {
+    expect(of('bdbs', 'p99_read_latency')).toBe(
+      'histogram_quantile(0.99, sum by (le) (rate(endpoint_read_requests_latency_histogram_bucket{db="1"}[1m])))',
+    );
+    expect(of('bdbs', 'avg_latency')?.match(/_(sum|count)\{/g)).toHaveLength(6);
+  });
+
+  it('does not invent what is not exported', () => {
+    expect(of('bdbs', 'write_misses')).toBeUndefined();
+  });
+
+  it('uses only names that the console serves', () => {
+    const served = readFileSync('../backend/shardboard/domain/families.py', 'utf8');
+    const topics = { bdbs: BDB_METRICS, nodes: NODE_METRICS, 'shards:1': SHARD_METRICS };
+    for (const [topic, metrics] of Object.entries(topics)) {
+      for (const { metric } of metrics) {
+        const query = of(topic, metric) ?? '';
+        expect(query, metric).not.toBe('');
+        for (const name of query.match(/[a-zA-Z_]{8,}(?=[{[])/g) ?? [])
+          expect(served).toContain(`"${name}"`);
+      }
+    }
+  });
+});

@@ -1,0 +1,138 @@
+/** The PromQL that gives a chart's numbers from what the console serves at /metrics. Pure. */
+
+type Query = (where: (more?: string) => string) => string;
+
+const rate =
+  (name: string): Query =>
+  (where) =>
+    `sum(rate(${name}${where()}[1m]))`;
+const total =
+  (name: string, more?: string): Query =>
+  (where) =>
+    `sum(${name}${where(more)})`;
+const quotient =
+  (a: Query, b: Query): Query =>
+  (where) =>
+    `${a(where)} / ${b(where)}`;
+const plus =
+  (...parts: Query[]): Query =>
+  (where) =>
+    parts.map((part) => part(where)).join(' + ');
+const inside =
+  (query: Query): Query =>
+  (where) =>
+    `(${query(where)})`;
+
+const requests = plus(
+  rate('endpoint_read_requests'),
+  rate('endpoint_write_requests'),
+  rate('endpoint_other_requests'),
+);
+const hits = rate('redis_server_keyspace_read_hits');
+const misses = rate('redis_server_keyspace_read_misses');
+const opened = total('endpoint_client_connections');
+const closed = total('endpoint_client_disconnections');
+const resident = total('redis_server_process_resident_memory_bytes');
+const used = total('redis_server_used_memory');
+const pings = 'shardboard_shard_responsiveness_seconds';
+
+const KINDS = ['read', 'write', 'other'];
+/** Microseconds, as the REST API has them. */
+const histogram =
+  (kinds: readonly string[], part: string, by = ''): Query =>
+  (where) =>
+    kinds
+      .map((kind) => `endpoint_${kind}_requests_latency_histogram_${part}`)
+      .map((name) => `sum${by}(rate(${name}${where()}[1m]))`)
+      .join(' + ');
+
+function latencies(infix: string, kinds: readonly string[]): Record<string, Query> {
+  const average = quotient(inside(histogram(kinds, 'sum')), inside(histogram(kinds, 'count')));
+  const buckets = histogram(kinds, 'bucket', ' by (le) ');
+  const at =
+    (quantile: number): Query =>
+    (where) =>
+      `histogram_quantile(${quantile}, ${buckets(where)})`;
+  return {
+    [`avg_${infix}latency`]: average,
+    [`p50_${infix}latency`]: at(0.5),
+    [`p99_${infix}latency`]: at(0.99),
+    [`p999_${infix}latency`]: at(0.999),
+  };
+}
+
+/** Of databases, shards and the cluster. */
+const DATA: Readonly<Record<string, Query>> = {
+  total_req: requests,
+  read_req: rate('endpoint_read_requests'),
+  write_req: rate('endpoint_write_requests'),
+  other_req: rate('endpoint_other_requests'),
+  used_memory: used,
+  used_memory_rss: resident,
+  no_of_keys: total('redis_server_db_keys', 'role="master"'),
+  hit_ratio: quotient(hits, inside(plus(hits, misses))),
+  read_hits: hits,
+  read_misses: misses,
+  conns: (where) => `${opened(where)} - ${closed(where)}`,
+  connected_clients: total('redis_server_connected_clients'),
+  ingress_bytes: rate('endpoint_ingress'),
+  egress_bytes: rate('endpoint_egress'),
+  evicted_objects: rate('redis_server_evicted_keys'),
+  expired_objects: rate('redis_server_expired_keys'),
+  mem_frag_ratio: quotient(resident, used),
+  main_thread_cpu: rate('namedprocess_namegroup_thread_cpu_seconds_total'),
+  responsiveness: (where) => `1000 * max(${pings}${where()})`,
+  ...latencies('', KINDS),
+  ...latencies('read_', ['read']),
+  ...latencies('write_', ['write']),
+  ...latencies('other_', ['other']),
+};
+
+const cpu = (mode: string): Query => {
+  const seconds = 'node_cpu_seconds_total';
+  return (where) => `sum(rate(${seconds}${where(`mode="${mode}"`)}[1m])) / ${rate(seconds)(where)}`;
+};
+
+/** Of machines. What their shards do is told as for databases. */
+const MACHINE: Readonly<Record<string, Query>> = {
+  ...DATA,
+  cpu_user: cpu('user'),
+  cpu_system: cpu('system'),
+  cpu_iowait: cpu('iowait'),
+  cpu_idle: cpu('idle'),
+  free_memory: total('node_memory_MemFree_bytes'),
+  available_memory: total('node_available_memory_bytes'),
+  ingress_bytes: rate('node_network_receive_bytes_total'),
+  egress_bytes: rate('node_network_transmit_bytes_total'),
+  disk_read_bytes: rate('node_disk_read_bytes_total'),
+  disk_write_bytes: rate('node_disk_written_bytes_total'),
+  persistent_storage_free: total('node_persistent_storage_free_bytes'),
+  agent_cpu: rate('shardboard_agent_cpu_seconds_total'),
+  agent_rss: total('shardboard_agent_resident_memory_bytes'),
+};
+
+const LABELS: Readonly<Record<string, string>> = { bdbs: 'db', nodes: 'node', shards: 'redis' };
+
+/** One query per series under its name; undefined when a metric is not exported. */
+export function promql(
+  topic: string,
+  uids: readonly string[],
+  series: readonly { metric: string; label: string; scale?: number }[],
+): string | undefined {
+  const kind = topic.split(':')[0] ?? topic;
+  const where = selector(LABELS[kind], uids);
+  const queries = series.map(({ metric, label, scale }) => {
+    const query = (kind === 'nodes' ? MACHINE : DATA)[metric]?.(where);
+    const scaled = query && scale !== undefined && scale !== 1 ? `(${query}) * ${scale}` : query;
+    return scaled && (series.length > 1 ? `# ${label}\n${scaled}` : scaled);
+  });
+  return queries.every(Boolean) ? queries.join('\n') : undefined;
+}
+
+function selector(label: string | undefined, uids: readonly string[]) {
+  const chosen = uids.length === 1 ? `${label}="${uids[0]}"` : `${label}=~"${uids.join('|')}"`;
+  return (more?: string): string => {
+    const all = [label ? chosen : '', more].filter(Boolean).join(',');
+    return all && `{${all}}`;
+  };
+}

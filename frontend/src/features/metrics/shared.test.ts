@@ -1,0 +1,36 @@
+import { describe, expect, it, vi } from 'vitest';
+import { share } from './shared';
+
+describe('share', () => {
+  it('reads once for all, and again after news', () => {
+    const rows = [Float64Array.of(1, 2), Float64Array.of(7, Number.NaN)];
+    const read = vi.fn((from: number) => ({ from, step: 1, rows }));
+    const news = { tell: () => undefined as unknown };
+    const stop = vi.fn();
+    const shared = share(
+      {
+        read,
+        subscribe: (listener) => {
+          news.tell = listener;
+          return stop;
+        },
+      },
+      () => ({ from: 0, to: 1 }),
+    );
+    const draws = [vi.fn(), vi.fn()];
+    const stops = draws.map((draw, index) => shared.of(index).subscribe(draw));
+
+    expect(shared.of(1).read(0, 1).rows).toEqual([rows[1]]);
+    expect(shared.of(0).read(0, 1).rows).toEqual([rows[0]]);
+    expect(shared.max()).toBe(7);
+    expect(read).toHaveBeenCalledTimes(1);
+
+    news.tell();
+    for (const draw of draws) expect(draw).toHaveBeenCalledTimes(1);
+    shared.of(0).read(0, 1);
+    expect(read).toHaveBeenCalledTimes(2);
+
+    for (const end of stops) end();
+    expect(stop).toHaveBeenCalledTimes(1);
+  });
+});
