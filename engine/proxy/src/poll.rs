@@ -67,7 +67,10 @@ pub struct Ready {
     pub source: Source,
     pub read: bool,
     pub write: bool,
+    /// The peer will send no more.
     pub hangup: bool,
+    /// Nothing can be sent any more either.
+    pub broken: bool,
 }
 
 #[derive(Debug)]
@@ -136,7 +139,8 @@ impl Poll {
                 source,
                 read: flags.contains(EventFlags::IN),
                 write: flags.contains(EventFlags::OUT),
-                hangup: flags.intersects(EventFlags::ERR | EventFlags::HUP | EventFlags::RDHUP),
+                hangup: flags.contains(EventFlags::RDHUP),
+                broken: flags.intersects(EventFlags::ERR | EventFlags::HUP),
             });
         }
         Ok(())

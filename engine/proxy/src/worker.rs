@@ -283,7 +283,10 @@ impl Worker {
             // Dealt to this worker before the accepting thread knew.
             self.retire(to);
         }
-        self.client_ready(id, Ready { source: Source::Client(id), read: true, write: false, hangup: false });
+        self.client_ready(
+            id,
+            Ready { source: Source::Client(id), read: true, write: false, hangup: false, broken: false },
+        );
     }
 
     fn welcome(&mut self, mut client: Client) -> Id {

@@ -25,6 +25,8 @@ impl Worker {
         let Some(client) = self.clients.get(id) else { return };
         if event.read && !client.paused && !client.closing {
             self.read_client(id);
+        } else if event.broken {
+            self.close_client(id);
         } else if event.hangup {
             self.hung_up(id);
         } else if event.read {

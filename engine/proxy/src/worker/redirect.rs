@@ -17,6 +17,9 @@ const MAX_TRIES: u8 = 8;
 const LOST: &[u8] =
     b"-ERR the connection to the shard was lost; the write may or may not have been executed\r\n";
 
+const TRANSACTION_MOVED: &[u8] =
+    b"-TRYAGAIN the keys of this transaction have moved to another shard; nothing was executed\r\n";
+
 #[derive(Debug)]
 pub(super) struct Redirect {
     pending: Pending,
@@ -46,8 +49,9 @@ impl Worker {
         frame: &[u8],
     ) -> Option<Redirect> {
         let again = self.destination(backend, pending, frame).filter(|_| pending.tries < MAX_TRIES);
-        let Some(to) = again else {
-            self.deliver(pending, frame);
+        let Some(to) = again.filter(|_| !backend.in_transaction) else {
+            let moved = backend.in_transaction && matches!(again, Some(To::Owner | To::Asking(_)));
+            self.deliver(pending, if moved { TRANSACTION_MOVED } else { frame });
             return None;
         };
         let mut pending = *pending;
@@ -61,9 +65,6 @@ impl Worker {
     }
 
     fn destination(&mut self, backend: &Backend, pending: &Pending, frame: &[u8]) -> Option<To> {
-        if backend.in_transaction {
-            return None;
-        }
         let line = std::str::from_utf8(frame.get(1..)?).ok()?.trim_end();
         let mut words = line.split(' ');
         match words.next()? {

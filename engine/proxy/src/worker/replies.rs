@@ -28,7 +28,7 @@ impl Worker {
         if event.write {
             self.flush_backend(id);
         }
-        if event.read || event.hangup {
+        if event.read || event.broken {
             self.read_backend(id);
         }
     }

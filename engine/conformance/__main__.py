@@ -1,0 +1,65 @@
+"""`python engine/conformance`: the same commands to a server and through the proxy; their replies must be equal bytes.
+
+The server is a single one without cluster mode, because that is what a hidden database looks like. It is compared with
+the proxy before another single server, and before three shards in cluster mode (keys share a hash tag there, as they
+must with the engine itself). Differences that are meant are listed in README.md beside this file, with the commands
+that `cases.py` leaves out because of them. Exit status 1 when there are others."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lab"))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import cases  # noqa: E402
+from lab import Lab, Proxy  # noqa: E402
+from speaker import Speaker  # noqa: E402
+
+ADDRESS = "127.8.210.1"
+SINGLE, DIRECT = 21970, 21971
+SHARDS = [21972, 21973, 21974]
+
+
+def main() -> int:
+    """Runs everything in both protocols."""
+    binary = Path(__file__).resolve().parent.parent / "target/release/shardboard-proxy"
+    lab = Lab(ADDRESS)
+    try:
+        for port in (SINGLE, DIRECT):
+            lab.server(port)
+        proxy = Proxy(lab, binary)
+        base = {"address": ADDRESS, "mode": "hidden", "version": 1}
+        single = {**base, "uid": 1, "port": 12970, "sharded": False, "shards": [lab.shard(SINGLE, "primary", [])]}
+        sharded = {**base, "uid": 2, "port": 12971, "shards": lab.cluster(SHARDS)}
+        proxy.apply(single, sharded)
+        table = Speaker(ADDRESS, DIRECT).ask("COMMAND")
+        different = 0
+        for resp3 in (False, True):
+            for name, port in (("one server", 12970), ("three shards", 12971)):
+                count, wrong = compare(list(cases.all_cases(table)), port, resp3)
+                different += wrong
+                print(f"{name}, RESP{3 if resp3 else 2}: {count} commands, {wrong} replies differ")
+        return 1 if different else 0
+    finally:
+        lab.close()
+
+
+def compare(groups: list[list[list[str]]], port: int, resp3: bool) -> tuple[int, int]:
+    """Each group begins with an empty database."""
+    direct, through = Speaker(ADDRESS, DIRECT), Speaker(ADDRESS, port)
+    count = wrong = 0
+    for speaker in (direct, through):
+        if resp3:
+            speaker.raw("HELLO", "3")
+    for group in groups:
+        expected, got = direct.group(group), through.group(group)
+        for line, one, other in zip(group, expected, got, strict=True):
+            count += 1
+            if one != other:
+                wrong += 1
+                if wrong <= 40:
+                    print(f"  {' '.join(line)[:100]}\n    direct  {one[:160]!r}\n    through {other[:160]!r}")
+    return count, wrong
+
+
+sys.exit(main())

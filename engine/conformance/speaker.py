@@ -1,0 +1,55 @@
+"""A connection that gives replies back as the bytes they are."""
+
+import socket
+from typing import Any
+
+from lab import command
+
+
+class Speaker:
+    """Reads exactly one reply per command."""
+
+    def __init__(self, address: str, port: int) -> None:
+        self.connection = socket.create_connection((address, port), timeout=10)
+        self.file = self.connection.makefile("rb")
+
+    def raw(self, *args: str) -> bytes:
+        """One command, one reply."""
+        self.connection.sendall(command(*args))
+        return self.frame()
+
+    def group(self, lines: list[list[str]]) -> list[bytes]:
+        """Commands in one pipeline, after the database was emptied."""
+        self.connection.sendall(command("FLUSHALL") + b"".join(command(*line) for line in lines))
+        self.frame()
+        return [self.frame() for _ in lines]
+
+    def frame(self) -> bytes:
+        """The bytes of the next reply."""
+        line = self.file.readline()
+        kind, rest = line[:1], line[1:-2]
+        if kind in b"$=!":
+            size = int(rest)
+            return line if size < 0 else line + self.file.read(size + 2)
+        if kind in b"*~>":
+            return line + b"".join(self.frame() for _ in range(max(0, int(rest))))
+        if kind in b"%|":
+            pairs = b"".join(self.frame() for _ in range(2 * int(rest)))
+            return line + pairs + (self.frame() if kind == b"|" else b"")
+        return line
+
+    def ask(self, *args: str) -> Any:
+        """One command, its reply as Python values."""
+        self.connection.sendall(command(*args))
+        return self.value()
+
+    def value(self) -> Any:
+        """The next reply as Python values."""
+        line = self.file.readline()
+        kind, rest = line[:1], line[1:-2]
+        if kind == b"$":
+            size = int(rest)
+            return None if size < 0 else self.file.read(size + 2)[:-2].decode()
+        if kind == b"*":
+            return [self.value() for _ in range(int(rest))]
+        return int(rest) if kind == b":" else rest.decode()
