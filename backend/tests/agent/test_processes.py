@@ -272,7 +272,7 @@ async def test_parked_shards_come_back_with_their_data(node: Farm) -> None:
         assert after[uid][0] == "running"
         assert not set(after[uid][1:]) & set(before[uid][1:])
         assert await ask(node[1].shards[uid], "GET", "key") == "value"
-        assert not ShardRecord.load(node[1].shards[uid].directory).parked  # type: ignore[union-attr]
+        assert ShardRecord.load(node[1].shards[uid].directory).parked_at is None  # type: ignore[union-attr]
 
 
 async def synced(node: Farm, uid: int) -> bool:

@@ -64,7 +64,7 @@ def test_a_single_slot_is_written_as_one_number() -> None:
 def test_passwords_are_hashed_where_the_engine_allows() -> None:
     lines = conf(client_password="open sesame")
     digest = hashlib.sha256(b"open sesame").hexdigest()
-    assert f"user default on #{digest} ~* &* +@all" in lines
+    assert f"user default on #{digest} ~* &* +@all -@admin" in lines
     assert not any("sesame" in line for line in lines)
     assert [line for line in lines if PASSWORD in line] == [f"masterauth {PASSWORD}"]
 
@@ -72,7 +72,7 @@ def test_passwords_are_hashed_where_the_engine_allows() -> None:
 @pytest.mark.parametrize(
     ("changes", "line"),
     [
-        ({}, "user default on nopass ~* &* +@all"),
+        ({}, "user default on nopass ~* &* +@all -@admin"),
         ({"default_user": False}, "user default off"),
         ({}, 'save ""'),
         ({"save": [(60, 100)]}, "save 60 100"),

@@ -346,7 +346,7 @@ class TestFlush:
         async with running(console):
             back = await reach(console, uid, "active")
         assert back.status_detail == (
-            "Flushing did not reach all shards: The agent of node 1 (10.0.0.1:9700) cannot be reached."
+            "Flushing did not reach all shards: Shard redis:1: the agent of node 1 (10.0.0.1:9700) cannot be reached."
         )
 
 
