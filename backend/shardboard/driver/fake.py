@@ -100,11 +100,17 @@ class FakeAgents:
 
     async def remove(self, node: NodeRef, uids: Sequence[int], *, dead_only: bool = False) -> list[ShardOutcome]:
         self._note("remove", node)
-        for uid in uids:
+        living = {uid for uid in uids if dead_only and uid in self.running[node.uid] and uid not in self.died}
+        for uid in set(uids) - living:
             self.running[node.uid].pop(uid, None)
             self.died.pop(uid, None)
             self.promoted.discard(uid)
-        return [ShardOutcome(uid=uid, ok=True) for uid in uids]
+        return [
+            ShardOutcome(uid=uid, ok=False, code="not_removed", reason="it is running")
+            if uid in living
+            else ShardOutcome(uid=uid, ok=True)
+            for uid in uids
+        ]
 
     async def command(self, node: NodeRef, commands: Sequence[ShardCommand]) -> list[CommandResult]:
         self._note("command", node)

@@ -31,6 +31,7 @@ NOW = 1_700_000_000
 def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(collector, "RETRY_SECONDS", 0.02)
     monkeypatch.setattr(collector, "LOST_AFTER", 0.15)
+    monkeypatch.setattr(collector, "CLOCK_SKEW", float("inf"))  # these samples are of 2023
 
 
 @pytest.fixture
@@ -225,6 +226,17 @@ async def test_what_is_observed_is_written(console: Console, agents: FakeAgents,
 
 
 @pytest.mark.usefixtures("database")
+async def test_a_clock_that_is_wrong_is_not_believed(
+    console: Console, agents: FakeAgents, running: NodeCollector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collector, "CLOCK_SKEW", 2.0)
+    await all_well(agents)
+    seen = await observed(console, 1, "ok")
+    assert seen.observed_at is not None
+    assert abs((datetime.now(UTC) - seen.observed_at).total_seconds()) < 60
+
+
+@pytest.mark.usefixtures("database")
 async def test_seconds_without_a_change_leave_the_store_alone(
     console: Console, agents: FakeAgents, running: NodeCollector
 ) -> None:
@@ -248,7 +260,7 @@ async def test_a_shard_that_died_is_told_once(console: Console, agents: FakeAgen
         agents.sample(1, sample(t, died={1: "killed by signal 9"}))
     dead = await observed(console, 1, "down")
     await until(lambda: console.live.resume_point(1)[1] == NOW + 3)
-    assert (dead.detail, dead.observed_role) == ("killed by signal 9", "master")
+    assert (dead.detail, dead.observed_role, dead.observed_pid) == ("killed by signal 9", "master", None)
     [down] = await told(console, "shard_down")
     assert down.description == ("Shard redis:1 of shop on node 1 (primary) went down: killed by signal 9.")
     assert (down.severity, down.bdb_uid, down.node_uid, down.shard_uid) == ("ERROR", 1, 1, 1)

@@ -154,18 +154,43 @@ async def test_witnesses_out_of_reach_prove_nothing(
     await until(lambda: is_down(console))
 
 
-async def test_with_no_other_agent_the_console_asks_itself(
+async def test_a_console_that_hears_nobody_judges_nobody(
     console: Console, agents: FakeAgents, pulses: Silence, watching: NodeWatch
 ) -> None:
-    """All agents silent at once is more likely the console's own fault: shards that answer it stay up."""
+    """All agents silent at once: the console was frozen, or is the one that is cut off."""
     agents.silent = set(NODE_2)
     pulses.of = dict.fromkeys((1, 2, 3), 30.0)
+    await until(lambda: watching._inquiries)
+    await ticks(pulses)
+    assert await outages(console) == []
+
+
+async def test_on_the_only_node_the_console_asks_itself(
+    console: Console, agents: FakeAgents, pulses: Silence, watching: NodeWatch
+) -> None:
+    async with console.store.begin() as session:
+        for uid in (1, 3):
+            await session.delete(await nodes.by_uid(session, uid))
+    await ticks(pulses)
+    pulses.of = {2: 30.0}
+    await ticks(pulses)
+    assert await outages(console) == [], "its shards answer the console"
+    agents.silent = set(NODE_2)
     await until(lambda: is_down(console))
     [event] = await outages(console)
     assert (event.node_uid, event.details["witnesses"]) == (2, [])
     assert event.description.endswith("none answers the console.")
-    assert [await health_of(console, uid) for uid in (1, 3)] == ["up", "up"]
     assert not [call for call in agents.calls if call[0] == "probe"]
+
+
+async def test_shards_that_were_down_before_do_not_bear_witness(
+    console: Console, agents: FakeAgents, pulses: Silence, watching: NodeWatch
+) -> None:
+    await pairs.observe(console, 2, 4, status="down")
+    agents.silent = set(NODE_2)
+    pulses.of = {2: 1.0}
+    await ticks(pulses)
+    assert await outages(console) == []
 
 
 async def test_silent_agents_are_no_witnesses(

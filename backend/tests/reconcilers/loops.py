@@ -69,9 +69,9 @@ class GatedAgents:
     def __getattr__(self, name: str) -> Any:
         call = getattr(self._agents, name)
 
-        async def gated(*arguments: Any) -> Any:
+        async def gated(*arguments: Any, **named: Any) -> Any:
             await self._gate.step()
-            result = await call(*arguments)
+            result = await call(*arguments, **named)
             await self._gate.step()
             return result
 

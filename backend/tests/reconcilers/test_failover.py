@@ -17,7 +17,7 @@ from shardboard.driver.fake import FakeAgents
 from shardboard.reconcilers import failover
 from shardboard.reconcilers import loop as loops
 from shardboard.reconcilers.failover import Failover, FailoverLoop, Handover
-from shardboard.reconcilers.loop import ActionLoop
+from shardboard.reconcilers.loop import ActionLoop, Outcome
 from shardboard.services import failovers as service
 from shardboard.state import actions, events, shards
 from shardboard.state.actions import Action
@@ -108,7 +108,7 @@ class TestLostPrimary:
         assert 0 <= event.details["seconds"] < 10
         assert (event.shard_uid, event.node_uid, event.bdb_uid, event.action_uid) == (4, 1, 1, order.uid)
         assert event.description.startswith("Replica redis:4 on node 2 took over from redis:1 of shop ")
-        assert event.description.endswith("it was at most 100 bytes behind.")
+        assert event.description.endswith("it lacked 100 bytes that its primary last told of.")
         heir, lost = await pairs.row(console, 4), await pairs.row(console, 1)
         assert (heir.role, heir.observed_role, heir.observed_link) == ("master", "master", "")
         assert (lost.role, lost.observed_role, lost.observed_status) == ("slave", "slave", "down")
@@ -123,7 +123,7 @@ class TestLostPrimary:
         ], "two of three are gone: no majority is left to vote"
         found = await told(console, "shard_failover")
         assert [(event.details["heir"], event.details["bytes_behind"]) for event in found] == [(4, 100), (5, 0)]
-        assert found[1].description.endswith("it was not behind.")
+        assert found[1].description.endswith("it had all that its primary last told of.")
 
     async def test_primaries_that_nobody_replaces_do_not_vote_either(
         self, console: Console, agents: FakeAgents
@@ -236,8 +236,42 @@ class TestLostPrimary:
         async with running(console):
             await until(lambda: over(console))
         [failed] = await told(console, "shard_failover_failed")
-        assert failed.description.startswith("Not all lost primaries could be replaced: The agent of node 2 ")
+        assert failed.description == "Not all lost primaries could be replaced: No replica answers."
         assert (await pairs.row(console, 1)).role == "master", "nothing was changed"
+
+    @pytest.mark.parametrize("info", ["master_link_down_since_seconds:-1", "master_sync_in_progress:1"])
+    async def test_a_replica_without_a_whole_data_set_is_not_promoted(
+        self, console: Console, agents: FakeAgents, info: str
+    ) -> None:
+        agents.info[4, "replication"] = f"role:slave\r\nmaster_link_status:down\r\n{info}\r\nslave_repl_offset:9000\r\n"
+        await pairs.die(console, agents, 1)
+        outcome = await self.one_step(console, agents)
+        assert outcome.unreachable == "no replica answers"
+        assert promotions(agents) == []
+
+    async def test_from_the_smaller_side_of_a_split_network_nobody_is_promoted_without_a_vote(
+        self, console: Console, agents: FakeAgents
+    ) -> None:
+        for node in (1, 2):
+            await pairs.node_is(console, node, health="down")
+        await pairs.die(console, agents, 1, 2)
+        outcome = await self.one_step(console, agents)
+        assert outcome.unreachable == "most nodes are down or cut off from this console"
+        assert promotions(agents) == []
+
+    async def test_a_node_that_does_not_answer_holds_up_no_other(self, console: Console, agents: FakeAgents) -> None:
+        agents.unreachable = {2}
+        await pairs.die(console, agents, 1, 2)
+        async with running(console):
+            await until(lambda: 5 in agents.promoted)
+            agents.unreachable = set()
+            await until(lambda: over(console))
+        assert {event.details["heir"] for event in await told(console, "shard_failover")} == {4, 5}
+
+    async def one_step(self, console: Console, agents: FakeAgents) -> Outcome:
+        await FailoverLoop(console.store, console.bus)._sweep()
+        [order] = await orders(console)
+        return await Failover(console.store, agents, OFFSETS.get).step(order)
 
 
 async def test_outside_cluster_mode(console: Console, agents: FakeAgents) -> None:
@@ -377,4 +411,4 @@ class TestHandover:
         await self.order(console, 1)
         async with running(console):
             await until(lambda: any(argv[0] == "FAILOVER" for _, argv in agents.commands))
-        assert (1, ("FAILOVER", "TO", "10.0.0.2", "20004")) in agents.commands
+        assert (1, ("FAILOVER", "TO", "10.0.0.2", "20004", "TIMEOUT", "5000")) in agents.commands

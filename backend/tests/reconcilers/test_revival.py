@@ -159,6 +159,25 @@ async def test_a_start_that_fails_is_told_and_not_tried_again_at_once(
     assert len(await told(console, "replica_revived")) == 1
 
 
+async def test_a_shard_that_lives_after_all_is_not_removed(console: Console, agents: FakeAgents) -> None:
+    """The agent said it was dead, and then that it was not: a look that is late must not cost data."""
+
+    class Late(FakeAgents):
+        async def shards(self, node: Any) -> Any:
+            return [
+                report.model_copy(update={"state": "died", "detail": "killed"}) for report in await agents.shards(node)
+            ]
+
+    late = Late()
+    late.running = agents.running
+    await pairs.observe(console, 4, status="down")
+    await RevivalLoop(console.store, console.bus)._sweep()
+    [order] = await orders(console)
+    outcome = await Revive(console.store, late).step(order)
+    assert outcome.unreachable == "shard redis:4 was not removed: it is running"
+    assert 4 in agents.running[2]
+
+
 @pytest.mark.parametrize("columns", [{"health": "down"}, {"agent_status": "lost"}])
 async def test_nodes_that_are_away_are_waited_for(
     console: Console, agents: FakeAgents, columns: dict[str, str]

@@ -1,0 +1,73 @@
+"""A primary that was replaced while it was out of sight follows the one that replaced it."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+from backend.tests import pairs
+from backend.tests.shards import until
+
+from shardboard.console import Console
+from shardboard.driver.fake import FakeAgents
+from shardboard.reconcilers import rivals
+from shardboard.reconcilers.loop import ActionLoop
+from shardboard.reconcilers.rivals import Demote, RivalLoop
+from shardboard.state import actions, events
+from shardboard.state.actions import Action
+from shardboard.state.shards import Shard
+
+pytestmark = [pytest.mark.store, pytest.mark.usefixtures("nodes")]
+
+
+async def replaced(console: Console) -> None:
+    """Replica 2 was promoted; primary 1 thaws and knows nothing of it."""
+    async with console.store.begin() as session:
+        first, second = await session.get_one(Shard, 1), await session.get_one(Shard, 2)
+        first.role, second.role = "slave", "master"
+    await pairs.observe(console, 1, 2, role="master")
+
+
+async def sweep(console: Console) -> Sequence[Action]:
+    await RivalLoop(console.store, console.bus)._sweep()
+    async with console.store.read() as session:
+        return await actions.of_bdb(session, pairs.BDB)
+
+
+async def test_it_is_told_to_follow(console: Console, agents: FakeAgents) -> None:
+    await pairs.active(console, agents, 1, sharding=False)
+    assert await sweep(console) == []
+    await replaced(console)
+    [order] = await sweep(console)
+    assert (order.name, order.params) == (rivals.NAME, {"shards": [1]})
+    assert len(await sweep(console)) == 1, "once"
+    loop = ActionLoop(console.store, console.bus, {rivals.NAME: Demote(console.store, agents)}, "test")
+    task = asyncio.create_task(loop.run())
+
+    async def followed() -> bool:
+        return (await pairs.row(console, 1)).observed_role == "slave"
+
+    await until(followed)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert agents.commands[-2:] == [(1, ("REPLICAOF", "10.0.0.2", "20002")), (1, ("CONFIG", "REWRITE"))]
+    assert (await pairs.row(console, 1)).observed_link == "link_down", "it has to sync first"
+    async with console.store.read() as session:
+        [event] = [each for each in await events.page(session, newest_first=False) if each.type == "rival_demoted"]
+    assert (event.severity, event.shard_uid) == ("WARNING", 1)
+    assert event.description == (
+        "Shard redis:1 on node 1 still acted as primary after it had been replaced: what was written to it meanwhile is gone."
+    )
+    assert len(await sweep(console)) == 1, "nothing is left to do"
+
+
+async def test_in_cluster_mode_the_engine_does_it(console: Console, agents: FakeAgents) -> None:
+    await pairs.active(console, agents, 1, sharding=True)
+    await replaced(console)
+    assert await sweep(console) == []
+
+
+async def test_an_only_primary_is_nobodys_rival(console: Console, agents: FakeAgents) -> None:
+    await pairs.active(console, agents, 1, sharding=False)
+    await pairs.observe(console, 2, role="master")
+    await pairs.observe(console, 1, status="down")
+    assert await sweep(console) == [], "the one on record is down: whoever acts as primary is all there is"
