@@ -17,7 +17,8 @@ export const LaneItem = memo(function LaneItem(props: Props) {
   const { item, base, selected, tabStop, onSelect } = props;
   const { shape, tone, label, from, to, row, count, percent, type } = item;
   const start = from / 1000 - base;
-  const end = to === null ? 'var(--now)' : String(to / 1000 - base);
+  // The end of an open bar is kept at now by whoever moves the window.
+  const end = to === null ? start : to / 1000 - base;
   return (
     <button
       type="button"
@@ -26,7 +27,7 @@ export const LaneItem = memo(function LaneItem(props: Props) {
       data-item
       data-from={from}
       data-tone={tone}
-      data-open={to === null || undefined}
+      data-open={(shape === 'bar' && to === null) || undefined}
       data-selected={selected || undefined}
       data-label={label}
       aria-label={label}

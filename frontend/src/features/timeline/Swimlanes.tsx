@@ -60,16 +60,18 @@ export function Swimlanes({ lanes, window, selected, onSelect, onToggle }: Props
         <div key={lane.id} className={classes.lane} data-depth={lane.depth}>
           <LaneHead lane={lane} onToggle={onToggle} />
           <div className={classes.track} data-track style={{ '--rows': lane.rows } as object}>
-            {lane.items.map((item) => (
-              <LaneItem
-                key={item.id}
-                item={item}
-                base={base}
-                selected={isSelected(item, selected)}
-                tabStop={item === stop}
-                onSelect={onSelect}
-              />
-            ))}
+            <div className={classes.strip} data-strip>
+              {lane.items.map((item) => (
+                <LaneItem
+                  key={item.id}
+                  item={item}
+                  base={base}
+                  selected={isSelected(item, selected)}
+                  tabStop={item === stop}
+                  onSelect={onSelect}
+                />
+              ))}
+            </div>
           </div>
           <div className={classes.gutter}>
             <LaneState items={lane.items} />

@@ -25,11 +25,13 @@ export function TimeScale({ window, base }: { window: CoarseWindow; base: number
     <div className={classes.scale} aria-hidden>
       <div className={classes.head} />
       <div className={classes.ticks}>
-        {at.map((second) => (
-          <span key={second} style={{ '--start': second - base } as object}>
-            {text(second)}
-          </span>
-        ))}
+        <div className={classes.strip} data-strip>
+          {at.map((second) => (
+            <span key={second} style={{ '--start': second - base } as object}>
+              {text(second)}
+            </span>
+          ))}
+        </div>
       </div>
     </div>
   );

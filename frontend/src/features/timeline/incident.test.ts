@@ -41,6 +41,17 @@ describe('incidentOf', () => {
     expect(incident([failed()], T0 + 60_000).state).toBe('over');
   });
 
+  it('takes no resync for recovery that only noticed the loss', () => {
+    const echo = resync(9, 8, -0.1, { outcome: 'lost', percent: 0, ended_ms: T0 });
+    const found = incident([
+      echo,
+      failed(),
+      event(14, 42, { type: 'replica_revived', node_uid: 2 }),
+    ]);
+    expect(found).toMatchObject({ resyncs: [], percent: null, revived: 1 });
+    expect(plain(headline(found, NOW))).toContain('1 replica back in sync');
+  });
+
   it('does not know the loss when one failover does not', () => {
     expect(incident([failed(), failover(11, 2, 8, 4), failover(12, 5, 11, null)]).bytesBehind).toBe(
       null,

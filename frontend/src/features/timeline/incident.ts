@@ -27,6 +27,8 @@ export interface Incident extends Outage {
   failovers: Failover[];
   failedFailovers: number;
   resyncs: Resync[];
+  /** Shards that came back as replicas and are in sync, whether or not it took a resync. */
+  revived: number;
   state: 'down' | 'resyncing' | 'over';
   /** When the last resync ended; null while it is not over. */
   end: number | null;
@@ -45,7 +47,11 @@ export function incidentOf(
   if (!outage) return null;
   const own = belonging(outage, events, now);
   const failovers = own.flatMap((event) => failoverOf(event) ?? []);
-  const resyncs = own.flatMap((event) => resyncOf(event) ?? []);
+  // A replica notices the loss of its primary before anybody does, and tries to resync: that is
+  // part of the loss, not of the recovery.
+  const resyncs = own
+    .flatMap((event) => resyncOf(event) ?? [])
+    .filter(({ broken, from }) => !(broken && from < outage.from));
   const expected = outage.primaries + outage.replicas;
   const running = resyncs.filter(({ open }) => open).length;
   const settling = outage.to !== null && resyncs.length < expected && now - outage.to < SETTLE_MS;
@@ -58,6 +64,7 @@ export function incidentOf(
     failovers,
     failedFailovers: own.filter(({ type }) => type === 'shard_failover_failed').length,
     resyncs,
+    revived: own.filter(({ type }) => type === 'replica_revived').length,
     state,
     end: state === 'over' ? Math.max(outage.to ?? 0, ...ends) : null,
     percent: percentOf(resyncs, expected),
@@ -98,10 +105,12 @@ function belonging(outage: Outage, events: readonly LogEvent[], now: number): Lo
 
 /** Shards that still wait for their turn count as nothing done, so that the percent never falls. */
 function percentOf(resyncs: readonly Resync[], expected: number): number | null {
-  if (!resyncs.length) return null;
-  const latest = new Map(resyncs.map((resync) => [resync.shard, resync]));
+  const latest = new Map(
+    resyncs.filter(({ broken }) => !broken).map((resync) => [resync.shard, resync]),
+  );
+  if (!latest.size) return null;
   const done = [...latest.values()].reduce(
-    (total, { open, broken, percent }) => total + (open || broken ? percent : 100),
+    (total, { open, percent }) => total + (open ? percent : 100),
     0,
   );
   return done / Math.max(latest.size, expected);

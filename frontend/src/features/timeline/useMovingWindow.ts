@@ -1,8 +1,9 @@
 /**
- * Writes the exact window into custom properties of an element, in seconds after `base`:
- * everything placed by them moves without a render.
+ * Keeps what is placed on a time axis in step with the window, without a render: things inside a
+ * strip stand where their seconds after `base` put them, and the strip is moved under its track.
+ * Only a zoom places the things themselves anew.
  */
-import { useCallback, useEffect, useRef } from 'react';
+import { useCallback, useEffect, useLayoutEffect, useRef } from 'react';
 import { useLive, useTick } from '@/live/LiveProvider';
 import { useTimeAxis } from '@/ui/chart/TimeAxisContext';
 
@@ -11,13 +12,27 @@ export function useMovingWindow(base: number) {
   const live = useLive();
   const root = useRef<HTMLDivElement>(null);
   const move = useCallback(() => {
-    const style = root.current?.style;
+    const element = root.current;
+    if (!element) return;
     const { from, to } = axis.window();
-    style?.setProperty('--from', String(from - base));
-    style?.setProperty('--length', String(Math.max(1, to - from)));
-    style?.setProperty('--now', (live.now() / 1000 - base).toFixed(2));
+    const length = Math.max(1, to - from);
+    setOnce(element, '--length', String(length));
+    const left = `${(((base - from) / length) * 100).toFixed(4)}%`;
+    for (const strip of element.querySelectorAll<HTMLElement>('[data-strip]')) {
+      if (strip.style.left !== left) strip.style.left = left;
+    }
+    const now = (live.now() / 1000 - base).toFixed(2);
+    for (const bar of element.querySelectorAll<HTMLElement>('[data-open]')) {
+      bar.style.setProperty('--end', now);
+    }
   }, [axis, live, base]);
   useTick(move);
   useEffect(() => axis.subscribe(move), [axis, move]);
+  // What has just been rendered does not know the window yet.
+  useLayoutEffect(move);
   return root;
+}
+
+function setOnce(element: HTMLElement, name: string, value: string): void {
+  if (element.style.getPropertyValue(name) !== value) element.style.setProperty(name, value);
 }

@@ -37,7 +37,7 @@ function failovers({ failovers: done, failedFailovers, primaries }: Incident): s
   return parts;
 }
 
-function resyncs({ resyncs: all, state, percent }: Incident): string[] {
+function resyncs({ resyncs: all, revived, state, percent }: Incident): string[] {
   const running = all.filter(({ open }) => open);
   if (running.length) {
     const noun = plural(running.length, 'replica');
@@ -45,16 +45,17 @@ function resyncs({ resyncs: all, state, percent }: Incident): string[] {
   }
   if (state === 'resyncing') return ['replicas about to resync'];
   const ended = all.filter(({ to, broken }) => to !== null && !broken);
-  if (!ended.length) return [];
+  if (!ended.length) return revived ? [`${plural(revived, 'replica')} back in sync`] : [];
   const took = resyncSeconds({ resyncs: ended });
   return [`${plural(ended.length, 'replica')} resynced in ${precise(took ?? 0)}`];
 }
 
 /** From the begin of the first resync to the end of the last one. */
 export function resyncSeconds({ resyncs: all }: Pick<Incident, 'resyncs'>): number | null {
-  const ends = all.flatMap(({ to }) => to ?? []);
-  if (!ends.length || all.some(({ open }) => open)) return null;
-  return (Math.max(...ends) - Math.min(...all.map(({ from }) => from))) / 1000;
+  const whole = all.filter(({ broken }) => !broken);
+  const ends = whole.flatMap(({ to }) => to ?? []);
+  if (!ends.length || whole.some(({ open }) => open)) return null;
+  return (Math.max(...ends) - Math.min(...whole.map(({ from }) => from))) / 1000;
 }
 
 export function loss({ failovers: done, bytesBehind }: Incident): string {

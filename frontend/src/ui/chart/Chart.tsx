@@ -92,7 +92,9 @@ export function Chart({ spec, height = 150, marks = NO_MARKS, menu, actions }: P
         label.hidden = mark === null;
         if (mark) {
           label.textContent = `${clock(mark.at, zone)} ${mark.label}`;
-          label.style.left = `${left}px`;
+          // Half of its width is kept free on both sides.
+          const right = (host.current?.clientWidth ?? 0) - 130;
+          label.style.left = `${Math.min(Math.max(left, 130), Math.max(130, right))}px`;
         }
       },
     });
