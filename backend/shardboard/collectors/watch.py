@@ -15,6 +15,8 @@ from shardboard.state import cluster, nodes, shards
 log = logging.getLogger(__name__)
 
 TICK = 0.1
+MAX_WITNESSES = 5
+"""Asked of one suspect, the next ones by uid: on a starved machine many nodes look silent, and asking costs, too."""
 ROUND_SECONDS = 0.1
 """Between two rounds of witnesses."""
 
@@ -63,9 +65,9 @@ class NodeWatch:
                 everyone = [node for node in await nodes.every(session) if node.uid != suspect.uid]
                 others = [
                     NodeRef(node.uid, node.addr, node.agent_port)
-                    for node in everyone
+                    for node in sorted(everyone, key=lambda node: (node.uid < suspect.uid, node.uid))
                     if self._pulses.silence(node.uid) < suspect_after
-                ]
+                ][:MAX_WITNESSES]
             if not targets:
                 return
             # The console's own word counts only where there is no other node: else it may be the one that is cut off.
