@@ -75,7 +75,7 @@ class NodeWatch:
             verdict = health.judge(await self._testimonies(others, targets) if others or alone else [])
             agreed = agreed + 1 if verdict == "silent" else 0
             if agreed >= rounds and self._pulses.silence(suspect.uid) > suspect_after:  # asking took time, too
-                witnesses = [node.uid for node in others]
+                witnesses = sorted(node.uid for node in others)
                 log.warning("node %s is down: none of its %s shards answers", suspect.uid, len(targets))
                 async with self._store.begin() as session:
                     await observations.node_down(session, suspect.uid, witnesses)
