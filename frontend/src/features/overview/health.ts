@@ -1,7 +1,7 @@
 /** The state of the cluster in words. Pure. */
 import type { Bdb, Node, Shard } from '@/api/types';
 import { plural } from '@/lib/format';
-import { duration } from '@/lib/time';
+import { precise } from '@/lib/time';
 import type { Tone } from '@/ui/Status';
 
 export interface Trouble {
@@ -89,7 +89,7 @@ function nodesDown(nodes: readonly Node[], outages: readonly OngoingOutage[]): T
 function returning(outages: readonly OngoingOutage[]): Trouble[] {
   return outages.flatMap((outage) => {
     if (outage.to === null) return [];
-    const lasted = duration((outage.to - outage.from) / 1000);
+    const lasted = precise((outage.to - outage.from) / 1000);
     return {
       tone: 'attention',
       text: `Node ${outage.node} is back after ${lasted}`,

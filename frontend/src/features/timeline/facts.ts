@@ -55,7 +55,7 @@ function failoverFacts(event: LogEvent, incident: Incident | null): Pair[] {
   if (incident) facts.push(['Promoted after', since(at - incident.from)]);
   if (seconds !== null) facts.push(['Took', precise(seconds)]);
   facts.push(['Behind', behind(bytesBehind)]);
-  if (method) facts.push(['Method', METHODS[method] ?? method]);
+  if (method) facts.push(['Method', METHODS[method.toUpperCase()] ?? method]);
   return facts;
 }
 

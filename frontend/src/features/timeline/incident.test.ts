@@ -23,6 +23,11 @@ describe('incidentOf', () => {
     expect(found.drill?.uid).toBe(9);
   });
 
+  it('leaves out what is done to the node once it is back', () => {
+    const later = { ...failover(31, 8, 2), time_ms: T0 + 90_000, method: 'graceful' };
+    expect(incident([...STORY, later]).failovers.map(({ heir }) => heir)).toEqual(['8', '11']);
+  });
+
   it('ends where the next outage of the node begins', () => {
     const again = failed({ uid: 30, time_ms: T0 + 43_000 });
     const found = incident([...STORY, again]);

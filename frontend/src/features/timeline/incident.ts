@@ -20,6 +20,14 @@ const AFTER_MS = 30 * 60_000;
 /** A node that came back is given this long to begin with its resyncs. */
 const SETTLE_MS = 10_000;
 
+const REPAIRS = new Set([
+  'resync',
+  'replica_revived',
+  'replica_revival_failed',
+  'replica_in_sync',
+  'shard_up',
+]);
+
 export interface Incident extends Outage {
   /** Ascending. */
   events: LogEvent[];
@@ -54,7 +62,11 @@ export function incidentOf(
     .filter(({ broken, from }) => !(broken && from < outage.from));
   const expected = outage.primaries + outage.replicas;
   const running = resyncs.filter(({ open }) => open).length;
-  const settling = outage.to !== null && resyncs.length < expected && now - outage.to < SETTLE_MS;
+  const revived = own.filter(({ type }) => type === 'replica_revived').length;
+  const settling =
+    outage.to !== null &&
+    Math.max(resyncs.length, revived) < expected &&
+    now - outage.to < SETTLE_MS;
   const state = outage.to === null ? 'down' : running || settling ? 'resyncing' : 'over';
   const ends = resyncs.flatMap(({ to }) => to ?? []);
   return {
@@ -64,7 +76,7 @@ export function incidentOf(
     failovers,
     failedFailovers: own.filter(({ type }) => type === 'shard_failover_failed').length,
     resyncs,
-    revived: own.filter(({ type }) => type === 'replica_revived').length,
+    revived,
     state,
     end: state === 'over' ? Math.max(outage.to ?? 0, ...ends) : null,
     percent: percentOf(resyncs, expected),
@@ -82,7 +94,10 @@ function belonging(outage: Outage, events: readonly LogEvent[], now: number): Lo
   const until = Math.min(next ? startOf(next) - 1 : now, (outage.to ?? now) + AFTER_MS);
   const within = events.filter((event) => {
     const lead = event.type.startsWith('drill') ? DRILL_BEFORE_MS : BEFORE_MS;
-    return startOf(event) >= outage.from - lead && startOf(event) <= until;
+    const at = startOf(event);
+    if (at < outage.from - lead || at > until) return false;
+    // Once the node is back, only what repairs it belongs to the outage.
+    return outage.to === null || at <= outage.to + SETTLE_MS || REPAIRS.has(event.type);
   });
   const orders = new Set(
     within.flatMap((event) =>
