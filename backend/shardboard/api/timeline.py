@@ -32,6 +32,7 @@ TYPES = (
     "resync",
     "replica_revived",
     "replica_revival_failed",
+    "rival_demoted",
     "drill_started",
     "drill_ended",
     "bdb_activated",
