@@ -60,7 +60,7 @@ function failoverFacts(event: LogEvent, incident: Incident | null): Pair[] {
 }
 
 export const behind = (bytes: number | null): string =>
-  bytes === null ? 'not known' : bytes ? `at most ${exact('bytes', bytes)}` : 'not behind';
+  bytes === null ? 'not known' : bytes ? exact('bytes', bytes) : 'nothing that was last told of';
 
 function resyncFacts(event: LogEvent, now: number): Pair[] {
   const resync = resyncOf(event);

@@ -93,7 +93,7 @@ describe('headline', () => {
   it('tells the whole story when it is over', () => {
     expect(said()).toBe(
       'Node 2 was down for 41 s; 2 shards failed over in 0.39 s; 4 replicas resynced in 12 s; ' +
-        'no acknowledged write is known to be lost: at most 0 B behind',
+        'the promoted replicas had all that the primaries last told of',
     );
   });
 
@@ -108,7 +108,7 @@ describe('headline', () => {
 
   it('does not promise what nobody knows', () => {
     expect(said([failed(), failover(11, 2, 8, null)])).toContain('is not known');
-    expect(said([failed(), failover(11, 2, 8, 2048)])).toContain('is lost: at most 2 KiB behind');
+    expect(said([failed(), failover(11, 2, 8, 2048)])).toContain('2 KiB that the primaries last told of are lost');
   });
 });
 

@@ -61,9 +61,9 @@ export function resyncSeconds({ resyncs: all }: Pick<Incident, 'resyncs'>): numb
 export function loss({ failovers: done, bytesBehind }: Incident): string {
   if (!done.length) return '';
   if (bytesBehind === null) return 'how far the promoted replicas were behind is not known';
-  const behind = `at most ${format('bytes', bytesBehind)} behind`;
-  if (!bytesBehind) return `no acknowledged write is known to be lost: ${behind}`;
-  return `what the promoted replicas had not received is lost: ${behind}`;
+  // Measured against what the primaries last told of, which may be up to a second before they went down.
+  if (!bytesBehind) return 'the promoted replicas had all that the primaries last told of';
+  return `${format('bytes', bytesBehind)} that the primaries last told of are lost`;
 }
 
 export function slowest(seconds: readonly (number | null)[]): number | null {
