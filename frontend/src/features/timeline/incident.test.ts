@@ -122,7 +122,7 @@ describe('factsOf', () => {
       'Promoted after: 0.4 s',
       'Back after: 41 s',
       'Resynced in: 12 s',
-      'Behind when promoted: not behind',
+      'Behind when promoted: nothing that was last told of',
     ]);
   });
 });
@@ -139,7 +139,7 @@ describe('markdownReport', () => {
     expect(report).toContain('# Node 2 down, 2026-03-01 04:00:00.000 UTC');
     expect(report).toContain('| Cause | drill ordered by ann |');
     expect(report).toContain(
-      '| 2026-03-01 04:00:00.400 UTC | demo | redis:2 → redis:8 | 0.4 s | 0.25 s | not behind | FORCE |',
+      '| 2026-03-01 04:00:00.400 UTC | demo | redis:2 → redis:8 | 0.4 s | 0.25 s | nothing that was last told of | FORCE |',
     );
     expect(report).toContain('| redis:2 | redis:8 | 2026-03-01 04:00:42.000 UTC |');
     expect(report).not.toContain('\u00a0');
