@@ -108,7 +108,9 @@ describe('headline', () => {
 
   it('does not promise what nobody knows', () => {
     expect(said([failed(), failover(11, 2, 8, null)])).toContain('is not known');
-    expect(said([failed(), failover(11, 2, 8, 2048)])).toContain('2 KiB that the primaries last told of are lost');
+    expect(said([failed(), failover(11, 2, 8, 2048)])).toContain(
+      '2 KiB that the primaries last told of are lost',
+    );
   });
 });
 
