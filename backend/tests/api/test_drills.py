@@ -67,11 +67,11 @@ async def test_refusals(client: httpx.AsyncClient, console: Console, shards: dic
 
 
 @pytest.mark.usefixtures("allowed")
-@pytest.mark.parametrize("role", ["cluster_member", "db_member", "cluster_viewer", "db_viewer", "none"])
-async def test_only_administrators_may(client: httpx.AsyncClient, console: Console, role: str) -> None:
-    async with console.store.begin() as session:
-        await session.execute(update(User).values(role=role))
-    assert (await refused(client, console))[0] == 403
+async def test_only_administrators_may(client: httpx.AsyncClient, console: Console) -> None:
+    for role in ("cluster_member", "db_member", "cluster_viewer", "db_viewer", "none"):
+        async with console.store.begin() as session:
+            await session.execute(update(User).values(role=role))
+        assert await refused(client, console) == (403, "unauthorized_action")
 
 
 @pytest.mark.usefixtures("allowed")

@@ -115,7 +115,7 @@ async def test_shape_and_defaults(client: httpx.AsyncClient, console: Console) -
     assert (span["time_ms"], span["ended_ms"]) == (at(10).timestamp() * 1000, at(20).timestamp() * 1000)
 
 
-@pytest.mark.parametrize("query", ["from=yesterday", "to=x", "bdb_uid=x", "node_uid=-1"])
-async def test_bad_queries(client: httpx.AsyncClient, query: str) -> None:
-    reply = await client.get(f"/v1/timeline?{query}")
-    assert (reply.status_code, reply.json()["error_code"]) == (400, "bad_request")
+async def test_bad_queries(client: httpx.AsyncClient) -> None:
+    for query in ("from=yesterday", "to=x", "bdb_uid=x", "node_uid=-1"):
+        reply = await client.get(f"/v1/timeline?{query}")
+        assert (reply.status_code, reply.json()["error_code"]) == (400, "bad_request"), query

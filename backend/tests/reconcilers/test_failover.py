@@ -173,13 +173,11 @@ class TestLostPrimary:
         assert sorted((event.details["heir"], event.details["bytes_behind"]) for event in found) == [(4, 100), (5, 0)]
         assert {(await pairs.row(console, uid)).role for uid in (4, 5)} == {"master"}
 
-    @pytest.mark.parametrize("status", ["timeout", "unknown", "loading"])
-    async def test_a_primary_that_merely_was_not_seen_is_left_alone(
-        self, console: Console, agents: FakeAgents, status: str
-    ) -> None:
-        await pairs.observe(console, 1, status=status)
-        await FailoverLoop(console.store, console.bus)._sweep()
-        assert await orders(console) == []
+    async def test_a_primary_that_merely_was_not_seen_is_left_alone(self, console: Console) -> None:
+        for status in ("timeout", "unknown", "loading"):
+            await pairs.observe(console, 1, status=status)
+            await FailoverLoop(console.store, console.bus)._sweep()
+            assert await orders(console) == [], status
 
     async def test_without_a_living_replica_nothing_is_ordered(self, console: Console, agents: FakeAgents) -> None:
         await pairs.die(console, agents, 1, 4)
@@ -188,15 +186,13 @@ class TestLostPrimary:
         await FailoverLoop(console.store, console.bus)._sweep()
         assert await orders(console) == []
 
-    @pytest.mark.parametrize("status", ["pending", "creation-failed", "delete-pending"])
-    async def test_databases_that_come_and_go_are_left_alone(
-        self, console: Console, agents: FakeAgents, status: str
-    ) -> None:
-        async with console.store.begin() as session:
-            (await session.get_one(Bdb, pairs.BDB)).status = status
+    async def test_databases_that_come_and_go_are_left_alone(self, console: Console, agents: FakeAgents) -> None:
         await pairs.die(console, agents, 1)
-        await FailoverLoop(console.store, console.bus)._sweep()
-        assert await orders(console) == []
+        for status in ("pending", "creation-failed", "delete-pending"):
+            async with console.store.begin() as session:
+                (await session.get_one(Bdb, pairs.BDB)).status = status
+            await FailoverLoop(console.store, console.bus)._sweep()
+            assert await orders(console) == [], status
 
     async def test_it_is_ordered_once(self, console: Console, agents: FakeAgents) -> None:
         await pairs.die(console, agents, 1)
