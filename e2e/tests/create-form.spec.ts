@@ -26,7 +26,7 @@ test('mistakes are marked on their fields before anything is sent', async ({ pag
   await form.port.fill(String(taken));
   await expect(form.port).toHaveAccessibleDescription(/belongs to another database/);
   await form.memory.fill('-1');
-  await expect(form.memory).toHaveAccessibleDescription(/greater than zero/);
+  await expect(form.memory).toHaveAccessibleDescription(/A number from 0/);
   await form.sharding.click();
   await form.shards.fill('513');
   await expect(form.shards).toHaveAccessibleDescription(/from 1 to 512/);
@@ -45,7 +45,7 @@ test('what only the console can know comes back on its field', async ({ page, ap
   await form.clusterApi.click();
   await form.shards.fill('64');
   await form.submit.click();
-  await expect(form.memory).toHaveAccessibleDescription(/shared by 64 shards/);
+  await expect(form.memory).toHaveAccessibleDescription(/At least 192 MiB for 64 shards/);
   await expect(form.memory).toHaveAttribute('aria-invalid', 'true');
   await expect(page).toHaveURL(/\/databases\/new$/);
   const list = (await (await api.get('/v1/bdbs')).json()) as { name: string }[];
@@ -71,7 +71,7 @@ test('the curl line does what the form would do', async ({ page }) => {
   const { user, password } = stackInfo();
   const dry = line
     .replace('<user>:<password>', `${user}:${password}`)
-    .replace('<database password>', 'sesame')
+    .replace('<database-password>', 'sesame')
     .replace('/v1/bdbs ', '/v1/bdbs?dry_run=true ');
   const reply = JSON.parse(
     execFileSync('sh', ['-c', dry], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }),

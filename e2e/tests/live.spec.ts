@@ -62,7 +62,7 @@ test('an agent is killed: the page names the node, and is well again when it is 
   await expect(nodes.row(2)).toContainText('Active');
   await stack.killAgent(2);
   try {
-    await expect(nodes.row(2).locator('[data-tone="broken"]')).toHaveText(/not answer|lost/, {
+    await expect(nodes.row(2).locator('[data-tone="attention"]')).toHaveText(/not answer|lost/, {
       timeout: 30_000,
     });
     await expect(frame.banners).toContainText(/Node 2 .* for \d+/);

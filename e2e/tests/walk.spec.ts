@@ -86,7 +86,7 @@ test('from the login to a live database and back to none', async ({ page, api })
       input: commands.join('\n'),
       stdio: ['pipe', 'ignore', 'inherit'],
     });
-    await expect(database.figure('Keys', 'Keys', 'last')).toHaveText(String(KEYS));
+    await expect(database.figure('Total keys', 'Total keys', 'last')).toHaveText(String(KEYS));
   });
 
   await test.step('live numbers move with the traffic, and stop with it', async () => {
