@@ -1,15 +1,16 @@
 """The rows of the table in engine/README.md. Both sides of a ratio alternate within one run."""
 
+import os
 import resource
 import socket
 import subprocess
-import threading
 import time
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from lab import Lab, Proxy, command, wait_for
+from pace import paced
 from report import Report
 
 ADDRESS = "127.8.200.1"
@@ -19,20 +20,46 @@ ENDPOINT = 12950
 ROUNDS = 3
 
 
-def endpoint(lab: Lab, shards: list[dict[str, Any]], binary: Path) -> Proxy:
-    """A proxy that hides the shards, with one thread."""
+def endpoint(lab: Lab, shards: list[dict[str, Any]], binary: Path, *, local: bool = True) -> Proxy:
+    """A proxy that hides the shards, with one thread. Shards of its own node have a Unix socket."""
     proxy = Proxy(lab, binary)
+    if local:
+        shards = [{**shard, "unix_socket": lab.unix_socket(shard["port"])} for shard in shards]
     database = {"uid": 1, "address": ADDRESS, "port": ENDPOINT, "mode": "hidden", "version": 1, "shards": shards}
     proxy.apply({**database, "max_connections": 20_000})
     return proxy
 
 
-def benchmark(*target: str, test: str, pipeline: int) -> float:
-    """Requests per second of valkey-benchmark with 50 connections."""
-    count = 1_200_000 if pipeline > 1 else 150_000
+def benchmark(*target: str, test: str, pipeline: int, threads: int = 3) -> float:
+    """Requests per second of valkey-benchmark with 50 connections.
+
+    With --cluster it takes a thread per shard by itself, so the other side gets as many."""
+    count = 4_000_000 if pipeline > 1 else 400_000
+    if "--cluster" not in target and threads > 1:
+        target = (*target, "--threads", str(threads))
     options = ["-t", test, "-P", str(pipeline), "-n", str(count), "-c", "50", "-r", "100000", "--csv"]
     output = subprocess.run(["valkey-benchmark", *target, *options], capture_output=True, text=True, check=True).stdout
     return float(output.strip().splitlines()[-1].split(",")[1].strip('"'))
+
+
+class CpuTime:
+    """Seconds of CPU that the processes of a lab and finished children have used since this was made."""
+
+    def __init__(self, lab: Lab) -> None:
+        self.lab = lab
+        self.before = self.now()
+
+    def now(self) -> float:
+        """Up to now."""
+        total = sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
+        for process in self.lab.processes:
+            fields = Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+            total += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return total
+
+    def spent(self) -> float:
+        """Since it was made."""
+        return self.now() - self.before
 
 
 def answered(metrics: dict[str, Any]) -> int:
@@ -50,16 +77,24 @@ def throughput(report: Report, binary: Path) -> None:
         for pipeline, least, cpu_limit in ((16, 0.70, 1.0), (1, 0.85, 9.0)):
             ratios, cpu = [], []
             for test in ("set", "get"):
-                ours, theirs = [], []
+                ours, theirs, spent = [], [], {"direct": [], "through": []}
                 for _ in range(ROUNDS):
+                    everything = CpuTime(lab)
                     theirs.append(benchmark(*direct, test=test, pipeline=pipeline))
-                    before = proxy.metrics()
+                    spent["direct"].append(everything.spent())
+                    before, everything = proxy.metrics(), CpuTime(lab)
                     ours.append(benchmark(*through, test=test, pipeline=pipeline))
+                    spent["through"].append(everything.spent())
                     after = proxy.metrics()
                     used = after["cpu_seconds"] - before["cpu_seconds"]
                     cpu.append(used * 1e6 / (answered(after) - answered(before)))
+                alone = [benchmark(*through, test=test, pipeline=pipeline, threads=1)]
+                report.fact(f"through the proxy by one client thread, -P {pipeline} {test}", alone, "/s")
                 report.fact(f"direct, -P {pipeline} {test}", theirs, "/s")
                 report.fact(f"through the proxy, -P {pipeline} {test}", ours, "/s")
+                # On busy cores rates depend on who else runs; CPU time hardly does.
+                all_cpu = median(spent["direct"]) / median(spent["through"])
+                report.fact(f"CPU of client, shards and proxy, -P {pipeline} {test}, direct / through", [all_cpu], "x")
                 ratios.append(median(ours) / median(theirs))
             for test, ratio in zip(("set", "get"), ratios, strict=True):
                 report.limit(f"-P {pipeline} {test}, through the proxy / direct", ratio, least, "x", at_least=True)
@@ -135,8 +170,8 @@ def latency(report: Report, binary: Path) -> None:
         endpoint(lab, lab.cluster(PORTS), binary)
         direct, ours = [], []
         for _ in range(ROUNDS):
-            direct.append(paced(["--cluster", "-h", ADDRESS, "-p", str(PORTS[0])]))
-            ours.append(paced(["-h", ADDRESS, "-p", str(ENDPOINT)]))
+            direct.append(paced(ADDRESS, PORTS))
+            ours.append(paced(ADDRESS, [ENDPOINT] * len(PORTS)))
         for name, index, limit in (("P50", 0, 60), ("P99", 1, 300)):
             report.fact(f"direct {name}", [one[index] for one in direct], "us")
             report.fact(f"through the proxy {name}", [one[index] for one in ours], "us")

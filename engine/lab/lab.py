@@ -1,14 +1,16 @@
 """Real valkey-server processes and a real proxy on loopback addresses, for the benchmark and the conformance run."""
 
 import json
+import queue
 import secrets
 import shutil
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 SLOTS = 16384
 
@@ -113,16 +115,23 @@ class Proxy:
         wait_for(self.path.exists, "the control socket")
         connection = socket.socket(socket.AF_UNIX)
         connection.connect(str(self.path))
-        self.lines = connection.makefile("rwb")
+        self.lines = connection.makefile("wb")
+        self.messages: queue.Queue[dict[str, Any] | None] = queue.Queue()
+        threading.Thread(target=self.listen, args=(connection.makefile("rb"),), daemon=True).start()
         self.expect("hello")
+
+    def listen(self, lines: BinaryIO) -> None:
+        """Takes what the proxy says at once: it does not wait for agents that are slow."""
+        for line in lines:
+            self.messages.put(json.loads(line))
+        self.messages.put(None)
 
     def expect(self, kind: str) -> dict[str, Any]:
         """The next message of that type; others are skipped."""
         while True:
-            line = self.lines.readline()
-            if not line:
+            message = self.messages.get()
+            if message is None:
                 raise RuntimeError(f"the proxy ended instead of saying {kind}")
-            message = json.loads(line)
             if message["type"] == kind:
                 return message
 

@@ -72,6 +72,8 @@ impl Agents {
         let mut line = serde_json::to_vec(report).expect("reports are made of plain values");
         line.push(b'\n');
         if stream.write_all(&line).is_err() {
+            // It reads nothing, or half a line: it has to connect again to know where it is.
+            let _ = stream.shutdown(std::net::Shutdown::Both);
             self.forget(agent);
         }
     }

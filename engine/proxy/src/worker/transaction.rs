@@ -100,15 +100,6 @@ impl Worker {
             }
             return self.dispatch_command(id, client, command, args);
         }
-        let refusal = match command.handling {
-            Handling::Multi => Some("ERR MULTI calls can not be nested"),
-            Handling::Watch => Some("ERR WATCH inside MULTI is not allowed"),
-            _ => None,
-        };
-        if let Some(text) = refusal {
-            client.reply(Class::Other, |out| encode::error(out, text));
-            return Flow::Next;
-        }
         match command.handling {
             Handling::Exec | Handling::Discard => self.finish(id, client, command, args),
             Handling::Reset | Handling::Quit => self.session(id, client, command, args),
@@ -236,8 +227,8 @@ const ABORTED: &str = "EXECABORT Transaction discarded because of previous error
 fn may_be_queued(handling: Handling, shards: usize) -> bool {
     use Handling::*;
     match handling {
-        Subscribe | Unsubscribe | Monitor | Auth | Hello | Client | Select | Cluster | Refuse | Acl
-        | Config => false,
+        Multi | Watch | Subscribe | Unsubscribe | Monitor | Auth | Hello | Client | Select | Cluster
+        | Refuse | Acl | Config => false,
         Scan | Dbsize | Keys | Randomkey | Flush | Script | Function | Wait => shards < 2,
         _ => true,
     }
