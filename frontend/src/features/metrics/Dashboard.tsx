@@ -36,7 +36,6 @@ export function Dashboard({ charts, subject, machines, large, onPin, limits, mar
       limits={limits}
       marks={marks}
       height={height}
-      compact={!isLarge}
       actions={isLarge ? null : <Pin declaration={declaration} onPin={onPin} />}
     />
   );

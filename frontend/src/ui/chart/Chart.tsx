@@ -8,7 +8,6 @@ import classes from './Chart.module.css';
 import { ChartMenu } from './ChartMenu';
 import { isolate } from './isolate';
 import { Legend, type LegendHandle } from './Legend';
-import { onScreen } from './onScreen';
 import { ChartPlot } from './plot';
 import { useTimeAxis } from './TimeAxisContext';
 import { Tooltip, type TooltipHandle } from './Tooltip';
@@ -19,8 +18,6 @@ interface Props {
   spec: ChartSpec;
   height?: number;
   marks?: readonly ChartMark[];
-  /** Small: a single series needs no legend, the edge of the plot says its value. */
-  compact?: boolean;
   /** More entries on top of the menu. */
   menu?: ReactNode;
   actions?: ReactNode;
@@ -28,8 +25,7 @@ interface Props {
 
 const NO_MARKS: readonly ChartMark[] = [];
 
-export function Chart(props: Props) {
-  const { spec, height = 150, marks = NO_MARKS, compact = false, menu, actions } = props;
+export function Chart({ spec, height = 150, marks = NO_MARKS, menu, actions }: Props) {
   const axis = useTimeAxis();
   const zone = useZone();
   const scheme = useComputedColorScheme('light');
@@ -41,7 +37,6 @@ export function Chart(props: Props) {
   const resolution = useRef<HTMLSpanElement>(null);
   const reason = useRef<HTMLSpanElement>(null);
   const plot = useRef<ChartPlot | null>(null);
-  const redraw = useRef(() => {});
   const marksNow = useRef(marks);
   const [visible, setVisible] = useState<readonly boolean[]>([]);
   const visibleNow = useRef(visible);
@@ -67,9 +62,8 @@ export function Chart(props: Props) {
             spec.source.reason?.() ?? spec.emptyReason ?? 'No sample arrived in this time range.';
         }
         if (resolution.current) {
-          const word = spec.rollup === 'last' ? 'values' : compact ? 'avg' : 'averages';
-          const text = data.step > 1 && any ? `${duration(data.step)} ${word}` : '';
-          resolution.current.textContent = text;
+          const word = spec.rollup === 'last' ? 'values' : 'averages';
+          resolution.current.textContent = data.step > 1 ? `${duration(data.step)} ${word}` : '';
         }
       },
       onCursor: (index, left, own) => {
@@ -105,21 +99,22 @@ export function Chart(props: Props) {
       },
     });
     plot.current = chart;
-    const seen = onScreen(host.current, () => chart.update());
-    redraw.current = seen.draw;
-    const stops = [seen.stop, spec.source.subscribe(seen.draw), axis.subscribe(seen.draw)];
+    const stops = [
+      spec.source.subscribe(() => chart.update()),
+      axis.subscribe(() => chart.update()),
+    ];
     chart.update();
     return () => {
       for (const stop of stops) stop();
       plot.current = null;
       chart.destroy();
     };
-  }, [spec, axis, height, zone, scheme, compact]);
+  }, [spec, axis, height, zone, scheme]);
 
   useEffect(() => {
     marksNow.current = marks;
     visibleNow.current = visible;
-    redraw.current();
+    plot.current?.update();
   }, [marks, visible]);
 
   const toggle = (index: number, add: boolean) => {
@@ -148,15 +143,13 @@ export function Chart(props: Props) {
         </div>
         <Tooltip ref={tooltip} series={spec.series} unit={spec.unit} />
       </div>
-      {!(compact && spec.series.length === 1) && (
-        <Legend
-          ref={legend}
-          series={spec.series}
-          unit={spec.unit}
-          visible={visible}
-          onToggle={toggle}
-        />
-      )}
+      <Legend
+        ref={legend}
+        series={spec.series}
+        unit={spec.unit}
+        visible={visible}
+        onToggle={toggle}
+      />
     </section>
   );
 }
