@@ -53,8 +53,7 @@ export function stepOf(axis: TimeAxis, { from, to }: Window, now: number): numbe
 
 export function seriesSource(live: Live, axis: TimeAxis, wanted: SeriesWanted): ChartSource {
   const { topic, series } = wanted;
-  const uids =
-    wanted.all !== undefined ? undefined : [...new Set(series.flatMap((one) => one.uids))];
+  const uids = wanted.all ? undefined : [...new Set(series.flatMap((one) => one.uids))];
   const metrics = new Set(series.flatMap(({ metric }) => stored(metric)));
   let past: PastSeries | null = null;
 
@@ -70,7 +69,7 @@ export function seriesSource(live: Live, axis: TimeAxis, wanted: SeriesWanted): 
   };
   const ask = (window: Window) => {
     const part = missing(window);
-    if (!part || !past || !series.length) return;
+    if (!part || !past) return;
     const width = Math.max(1, uids?.length ?? wanted.all ?? 1);
     const points = Math.max(60, Math.floor(VALUES / width));
     const recent = isRecent(window);

@@ -122,12 +122,7 @@ export function Chart({ spec, height = 150, marks = NO_MARKS, menu, actions }: P
   };
 
   return (
-    <section
-      id={spec.id}
-      className={classes.card}
-      data-compact={compact || undefined}
-      aria-label={spec.title}
-    >
+    <section id={spec.id} className={classes.card} aria-label={spec.title}>
       <header className={classes.header}>
         <h2 className={classes.title}>{spec.title}</h2>
         <span ref={resolution} className={classes.resolution} />
