@@ -6,8 +6,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lab"))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from report import Report  # noqa: E402
-from rows import idle, latency, nutcracker, throughput  # noqa: E402
+from rows import idle, latency, nutcracker, throughput
+
+from report import Report
 
 ROWS = {"throughput": throughput, "nutcracker": nutcracker, "idle": idle, "latency": latency}
 

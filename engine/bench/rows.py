@@ -11,6 +11,7 @@ from typing import Any
 
 from lab import Lab, Proxy, command, wait_for
 from pace import paced
+
 from report import Report
 
 ADDRESS = "127.8.200.1"

@@ -11,9 +11,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lab"))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-import cases  # noqa: E402
-from lab import Lab, Proxy  # noqa: E402
-from speaker import Speaker  # noqa: E402
+import cases
+from lab import Lab, Proxy
+from speaker import Speaker
 
 ADDRESS = "127.8.210.1"
 SINGLE, DIRECT = 21970, 21971

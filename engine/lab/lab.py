@@ -60,7 +60,14 @@ class Lab:
             shards.append(self.shard(port, "primary", slots))
         for port in replicas or []:
             shards.append(self.shard(port, "replica", []))
-        options = ["--cluster-enabled", "yes", "--cluster-require-full-coverage", "no", "--cluster-node-timeout", "5000"]
+        options = [
+            "--cluster-enabled",
+            "yes",
+            "--cluster-require-full-coverage",
+            "no",
+            "--cluster-node-timeout",
+            "5000",
+        ]
         for shard in shards:
             port = shard["port"]
             (self.directory / str(port)).mkdir()

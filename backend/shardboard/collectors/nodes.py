@@ -38,6 +38,8 @@ class NodeCollector:
         self._live = live
         self._followers: dict[int, asyncio.Task[None]] = {}
         self._known: dict[int, Observed] = {}
+        self._recording = asyncio.Lock()
+        """Held while `_known` and the store are brought together, so that an older reading never replaces a newer write."""
         self._members: Mapping[int, object] = {}
         self._down: set[int] = set()
         """Nodes of which the store says that they are down."""
@@ -55,16 +57,14 @@ class NodeCollector:
                     task.cancel()
 
     async def _refresh(self) -> None:
-        async with self._store.read() as session:
-            known_nodes = await nodes.every(session)
-            known_shards = await shards.every(session)
+        async with self._recording:
+            async with self._store.read() as session:
+                known_nodes = await nodes.every(session)
+                known_shards = await shards.every(session)
+            self._known = {shard.uid: observations.recorded(shard) for shard in known_shards}
         self._members = members(known_shards)
-        self._live.set_members(members(known_shards))
+        self._live.set_members(self._members)
         self._down = {node.uid for node in known_nodes if node.health == "down"}
-        for shard in known_shards:
-            self._known[shard.uid] = observations.recorded(shard)
-        for uid in self._known.keys() - self._members.keys():
-            del self._known[uid]
         for node in known_nodes:
             if node.uid not in self._followers:
                 reference = NodeRef(node.uid, node.addr, node.agent_port)
@@ -139,6 +139,7 @@ class NodeCollector:
         }
         if not changed:
             return
-        async with self._store.begin() as session:
-            await observations.shards_changed(session, changed, at)
-        self._known.update(changed)
+        async with self._recording:
+            async with self._store.begin() as session:
+                await observations.shards_changed(session, changed, at)
+            self._known.update(changed)
