@@ -12,9 +12,10 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from shardboard.bus import Bus
 from shardboard.db import Store
 from shardboard.domain.failover import Member, revivable
+from shardboard.domain.syncs import Transfer
 from shardboard.driver import cluster
 from shardboard.driver.ports import Agents
-from shardboard.reconcilers import load
+from shardboard.reconcilers import load, syncs
 from shardboard.reconcilers.loop import Outcome
 from shardboard.state import actions, bdbs, nodes, shards
 from shardboard.state import cluster as clusters
@@ -80,10 +81,17 @@ class Revive:
         wanted = [replace(shard, role="slave") for shard in database.shards if shard.uid in chosen]
         seen = await cluster.look(self._agents, wanted, cluster=database.engine.cluster)
         dead = [shard for shard in wanted if shard.uid not in seen or seen[shard.uid].died]
+        behind = [shard for shard in wanted if shard.uid not in seen or not seen[shard.uid].in_sync]
+        heads = {shard.pair: shard for shard in database.primaries}
+        if orphan := next((shard for shard in dead if shard.pair not in heads), None):
+            return Outcome(unreachable=f"the primary of shard redis:{orphan.uid} is down", again_in=0.5)
+        turn = await syncs.admit(
+            self._store,
+            action,
+            [Transfer(each.uid, each.node.uid, heads[each.pair].node.uid) for each in behind if each.pair in heads],
+        )
+        dead = [shard for shard in dead if shard.uid in turn]
         if dead:
-            led = {shard.pair for shard in database.primaries}
-            if orphan := next((shard for shard in dead if shard.pair not in led), None):
-                return Outcome(unreachable=f"the primary of shard redis:{orphan.uid} is down", again_in=0.5)
             view = await cluster.view(self._agents, database.primaries) if database.engine.cluster else {}
             for shard in dead:
                 [removed] = await self._agents.remove(shard.node, [shard.uid], dead_only=True)
@@ -97,10 +105,11 @@ class Revive:
             if refused:
                 uid, reason = min(refused.items())
                 return Outcome(failed=f"Shard redis:{uid} could not be started: {reason}.")
-        behind = [shard for shard in wanted if shard.uid not in seen or not seen[shard.uid].in_sync]
-        if not behind and not dead:
+        if not behind:
             return Outcome(finished=True)
         steps = [{"name": f"Bring {len(wanted)} replicas in sync", "status": "running"}]
+        if waiting := len([shard for shard in behind if shard.uid not in turn]):
+            steps[0]["detail"] = f"{waiting} wait for their turn (max_slave_full_syncs)"
         return Outcome(progress=100 * (1 - len(behind) / len(wanted)), steps=steps, again_in=0.2)
 
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:

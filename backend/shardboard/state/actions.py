@@ -92,6 +92,11 @@ async def open_of_bdb(session: AsyncSession, bdb_uid: int) -> Sequence[Action]:
     return [action for action in await of_bdb(session, bdb_uid) if action.status in OPEN]
 
 
+async def unfinished(session: AsyncSession) -> Sequence[Action]:
+    """Everything that is queued or running."""
+    return (await session.execute(select(Action).where(Action.status.in_(OPEN)))).scalars().all()
+
+
 async def by_uid(session: AsyncSession, uid: str) -> Action | None:
     return await session.get(Action, uid)
 

@@ -1,0 +1,71 @@
+"""One limiter for everything that makes replicas copy their primaries: `max_slave_full_syncs` of nodes and policy.
+
+What an action was given is kept in its `params`, so that it counts for all others, survives a console, and ends with
+the action. Full syncs that no action asked for (a link that broke for long) count, too, as far as they are seen to run.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.db import Store
+from shardboard.domain import syncs
+from shardboard.domain.syncs import UNLIMITED, Transfer
+from shardboard.state import actions, cluster, events, nodes, shards
+from shardboard.state.actions import Action
+
+PARAM = "full_syncs"
+"""Of an action: `[[replica's uid, its node, the primary's node], …]`."""
+COPYING = ("transfer", "load")
+
+
+async def admit(store: Store, action: Action, behind: Sequence[Transfer]) -> set[int]:
+    """Uids of those replicas `behind` (out of sync, running or not) whose full sync this action may have running now.
+
+    Call it in every step with all that are still out of sync: what is not named any more gives its place back. Ask
+    before a replica is started, and start only what was admitted.
+    """
+    async with store.read() as session:
+        limits = await _limits(session)
+    if all(limits.get(node, UNLIMITED) == UNLIMITED for transfer in behind for node in transfer.nodes):
+        return {transfer.uid for transfer in behind}
+    async with store.begin() as session:
+        await cluster.load_for_update(session)  # another action, or console, may be choosing at the same time
+        own = await actions.by_uid(session, action.uid)
+        if own is None or own.lease_token != action.lease_token:
+            return set()
+        wanted = {transfer.uid: transfer for transfer in behind}
+        kept = [transfer for transfer in _held(own) if transfer.uid in wanted]
+        admitted = syncs.admit([*kept, *wanted.values()], [*kept, *await _others(session, own)], await _limits(session))
+        chosen = {transfer.uid: transfer for transfer in admitted}
+        if list(chosen.values()) != _held(own):
+            own.params = {**own.params, PARAM: [[each.uid, each.to_node, each.from_node] for each in chosen.values()]}
+        return set(chosen)
+
+
+async def _limits(session: AsyncSession) -> dict[int, int]:
+    policy: int = (await cluster.load(session)).policy.get("max_slave_full_syncs", UNLIMITED)
+    own = {node.uid: node.config.get("max_slave_full_syncs", syncs.CLUSTERS) for node in await nodes.every(session)}
+    return {uid: syncs.limit(value, policy) for uid, value in own.items()}
+
+
+async def _others(session: AsyncSession, own: Action) -> list[Transfer]:
+    """What other actions were given, and what is seen to run without any."""
+    held = [
+        transfer for other in await actions.unfinished(session) if other.uid != own.uid for transfer in _held(other)
+    ]
+    mine = {transfer.uid for transfer in _held(own)}
+    places = {shard.uid: shard.node_uid for shard in await shards.every(session)}
+    for event in await events.open_spans(session, "resync"):
+        details: dict[str, Any] = event.details
+        to_node, from_node = places.get(event.shard_uid or 0), places.get(details["primary"])
+        if details["phase"] not in COPYING or event.shard_uid is None or event.shard_uid in mine:
+            continue
+        if to_node is not None and from_node is not None:
+            held.append(Transfer(event.shard_uid, to_node, from_node))
+    return held
+
+
+def _held(action: Action) -> list[Transfer]:
+    return [Transfer(*each) for each in action.params.get(PARAM, [])]
