@@ -86,6 +86,8 @@ test('from the login to a live database and back to none', async ({ page, api })
       input: commands.join('\n'),
       stdio: ['pipe', 'ignore', 'inherit'],
     });
+    // Only large charts have figures under them.
+    await page.getByRole('button', { name: 'Show Total keys large on the right' }).click();
     await expect(database.figure('Total keys', 'Total keys', 'last')).toHaveText(String(KEYS));
   });
 

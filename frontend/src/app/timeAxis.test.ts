@@ -45,6 +45,18 @@ describe('PageTimeAxis', () => {
     expect(axis.live.get()).toBe(true);
   });
 
+  it('takes one drag for one zoom, however many charts tell it', () => {
+    const told: FrameSearch[] = [];
+    const axis = new PageTimeAxis({ edge: () => NOW }, (place) => told.push(place));
+    axis.follow({ from: NOW - 200, to: NOW - 100 });
+    axis.zoom(NOW - 150, NOW - 120);
+    axis.zoom(NOW - 150, NOW - 120);
+    axis.follow({ from: NOW - 150, to: NOW - 120 });
+    axis.reset();
+    axis.reset();
+    expect(told.slice(-2).map(({ from }) => from)).toEqual([NOW - 200, undefined]);
+  });
+
   it('shifts, but not into the future', () => {
     const { axis } = axisAt({});
     axis.shift(-0.5);

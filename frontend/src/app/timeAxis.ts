@@ -69,7 +69,8 @@ export class PageTimeAxis implements TimeAxis {
   }
 
   zoom(from: number, to: number): void {
-    if (this.zoomed) this.trail.push(this.zoomed);
+    // Charts are synced: one drag may be told by several of them.
+    if (this.zoomed && this.trail.at(-1) !== this.zoomed) this.trail.push(this.zoomed);
     this.navigate({ from, to, res: undefined });
   }
 

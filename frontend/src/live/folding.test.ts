@@ -9,9 +9,9 @@ const folded = (rule?: Rule, scale?: number) => [
     { uids: ['1', '2'], metric: 'ops', ...(rule && { rule }), ...(scale && { scale }) },
     4,
     (uid, _, add) => {
-      VALUES[uid]?.forEach((value, index) => {
-        add(index, value);
-      });
+      const values = VALUES[uid] ?? [];
+      add(0, Float64Array.from(values.slice(0, 1)));
+      add(1, Float64Array.from(values.slice(1)));
     },
   ),
 ];

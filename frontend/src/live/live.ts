@@ -17,7 +17,10 @@ export const BASE_TOPICS = ['cluster', 'nodes', 'bdbs'] as const;
 const HIDDEN_GRACE_MS = 30_000;
 const KEPT_DELAYS = 300;
 /** Rows (shard seconds) of history worth waiting for when a page opens. */
-const HISTORY_ROWS = 90_000;
+const HISTORY_ROWS = 15_000;
+const HISTORY_LEAST = 10;
+/** Of the 16 ms between two frames. */
+const FRAME_BUDGET_MS = 6;
 
 export class Live {
   readonly state = createStore<StreamState>({ phase: 'idle' });
@@ -29,6 +32,8 @@ export class Live {
   private readonly stream: LiveStream;
   private changes: Change[] = [];
   private frame = 0;
+  /** Something arrived while the listeners were being told. */
+  private more = false;
   private follow: ReturnType<typeof setTimeout> | undefined;
   private hidden: ReturnType<typeof setTimeout> | undefined;
   private running = false;
@@ -84,7 +89,7 @@ export class Live {
     return ring;
   }
 
-  /** Called at most once per animation frame after samples arrived. */
+  /** Called once after samples arrived, before a frame is drawn. */
   onTick(listener: () => void): () => void {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);
@@ -109,12 +114,15 @@ export class Live {
     return { last: this.delays.at(-1) ?? Number.NaN, p99: sorted[rank] ?? Number.NaN };
   }
 
-  /** Shard topics are wide: ask for fewer seconds when there are hundreds of shards. */
+  /**
+   * Shard topics are wide: ask for fewer seconds when there are hundreds of shards, or may be.
+   * Charts read what is missing from the store, and only the metrics they show.
+   */
   private historySeconds(): number {
     const perShard = [...this.wanted.keys()].some((topic) => topic.startsWith('shards:'));
-    const shards = this.client.getQueryData<unknown[]>(['shards'])?.length ?? 0;
-    if (!perShard || !shards) return RETENTION;
-    return Math.min(RETENTION, Math.max(60, Math.floor(HISTORY_ROWS / shards)));
+    if (!perShard) return RETENTION;
+    const shards = this.client.getQueryData<unknown[]>(['shards'])?.length ?? HISTORY_ROWS;
+    return Math.min(RETENTION, Math.max(HISTORY_LEAST, Math.floor(HISTORY_ROWS / (shards || 1))));
   }
 
   private refollow(): void {
@@ -180,11 +188,25 @@ export class Live {
   }
 
   private schedule(): void {
-    this.frame ||= requestAnimationFrame(() => {
+    if (this.frame) this.more = true;
+    else this.frame = requestAnimationFrame(() => this.tell([...this.listeners]));
+  }
+
+  /** Tells everybody, over as many frames as it takes: no frame is held up for long. */
+  private tell(waiting: (() => void)[]): void {
+    const changes = this.changes.splice(0);
+    if (changes.length) applyChanges(this.client, changes);
+    const until = performance.now() + FRAME_BUDGET_MS;
+    let next = waiting.shift();
+    for (; next; next = performance.now() < until ? waiting.shift() : undefined) {
+      if (this.listeners.has(next)) next();
+    }
+    if (waiting.length) this.frame = requestAnimationFrame(() => this.tell(waiting));
+    else {
       this.frame = 0;
-      const changes = this.changes.splice(0);
-      if (changes.length) applyChanges(this.client, changes);
-      for (const listener of this.listeners) listener();
-    });
+      const again = this.more;
+      this.more = false;
+      if (again) this.schedule();
+    }
   }
 }

@@ -4,6 +4,8 @@
  */
 
 export const RETENTION = 900;
+/** Samples of one second arrive one after the other, and some of them a little later. */
+export const LATE = 5;
 /** A live number survives this many missing seconds before it turns into a dash. */
 const LATEST_WITHIN = 3;
 
@@ -15,6 +17,8 @@ export class TopicRing {
   newest = 0;
   /** First second that was ever there; 0 before the first sample. What is older was never asked for. */
   since = 0;
+  /** Changes when seconds are filled in that were read before: what was made of them is outdated. */
+  revision = 0;
   private readonly series = new Map<string, Float64Array[]>();
   private columns = new Map<string, number>();
 
@@ -34,6 +38,7 @@ export class TopicRing {
     if (second <= this.newest - this.capacity) return;
     this.advance(second);
     this.begin(second);
+    if (second < this.newest - LATE) this.revision += 1;
     const columns = this.columnsOf(uid);
     const slot = second % this.capacity;
     for (let index = 0; index < columns.length; index += 1) {
@@ -50,6 +55,7 @@ export class TopicRing {
     if (!length) return;
     this.advance(from + length - 1);
     this.begin(from);
+    this.revision += 1;
     const skipped = Math.max(0, this.newest - this.capacity + 1 - from);
     this.columnsOf(uid).forEach((column, index) => {
       const values = history[index] ?? [];
@@ -77,25 +83,28 @@ export class TopicRing {
   /** One value per second of [from, to]; NaN where nothing is known. */
   read(uid: string, metric: string, from: number, to: number): Float64Array {
     const result = new Float64Array(Math.max(0, to - from + 1)).fill(Number.NaN);
-    this.each(uid, metric, from, to, (index, value) => {
-      result[index] = value;
-    });
+    this.each(uid, metric, from, to, (at, values) => result.set(values, at));
     return result;
   }
 
-  /** Tells the values of [from, to] that may be known, by their distance from `from`. */
+  /** Tells the values of [from, to] that may be known in pieces, by their distance from `from`. */
   each(
     uid: string,
     metric: string,
     from: number,
     to: number,
-    tell: (index: number, value: number) => void,
+    tell: (at: number, values: Float64Array) => void,
   ): void {
     const column = this.column(uid, metric);
     if (!column) return;
     const first = Math.max(from, this.newest - this.capacity + 1);
     const last = Math.min(to, this.newest);
-    for (let t = first; t <= last; t += 1) tell(t - from, column[t % this.capacity] ?? Number.NaN);
+    for (let t = first; t <= last; ) {
+      const slot = t % this.capacity;
+      const length = Math.min(last - t + 1, this.capacity - slot);
+      tell(t - from, column.subarray(slot, slot + length));
+      t += length;
+    }
   }
 
   /** The newest value not older than a few seconds, else NaN. */

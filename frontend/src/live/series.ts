@@ -9,6 +9,7 @@ import { fold, known, type Rule } from './folding';
 import type { Live } from './live';
 import type { PastSeries } from './past';
 import { RETENTION } from './ring';
+import { ringFolder } from './ringFolder';
 
 export interface SeriesRef {
   uids: readonly string[];
@@ -53,8 +54,10 @@ export function stepOf(axis: TimeAxis, { from, to }: Window, now: number): numbe
 
 export function seriesSource(live: Live, axis: TimeAxis, wanted: SeriesWanted): ChartSource {
   const { topic, series } = wanted;
-  const uids = wanted.all ? undefined : [...new Set(series.flatMap((one) => one.uids))];
+  const uids =
+    wanted.all !== undefined ? undefined : [...new Set(series.flatMap((one) => one.uids))];
   const metrics = new Set(series.flatMap(({ metric }) => stored(metric)));
+  const folders = series.map(ringFolder);
   let past: PastSeries | null = null;
 
   const isRecent = ({ from }: Window) => from >= live.edge() - RETENTION;
@@ -69,7 +72,7 @@ export function seriesSource(live: Live, axis: TimeAxis, wanted: SeriesWanted): 
   };
   const ask = (window: Window) => {
     const part = missing(window);
-    if (!part || !past) return;
+    if (!part || !past || !series.length) return;
     const width = Math.max(1, uids?.length ?? wanted.all ?? 1);
     const points = Math.max(60, Math.floor(VALUES / width));
     const recent = isRecent(window);
@@ -78,17 +81,26 @@ export function seriesSource(live: Live, axis: TimeAxis, wanted: SeriesWanted): 
     past.want(part.from, part.to, step);
   };
 
+  let folded: { of: PastColumns; columns: Columns } | null = null;
+  /** All of what was read once, folded once. */
+  const early = (of: PastColumns): Columns => {
+    if (folded?.of !== of) {
+      const whole = { from: of.from, to: of.from + of.count };
+      folded = { of, columns: stretch(of, series, whole) };
+    }
+    return folded.columns;
+  };
+
   return {
     read: (from, to) => {
       ask({ from, to });
       const ring = live.ring(topic);
       if (isRecent({ from, to })) {
-        const before = past?.columns?.step === 1 ? past.columns : null;
-        const rows = series.map((one) => {
-          const row = fold(one, to - from + 1, (uid, metric, add) =>
-            ring.each(uid, metric, from, to, add),
-          );
-          return before && missing({ from, to }) ? prefixed(row, one, before, { from, to }) : row;
+        const before =
+          missing({ from, to }) && past?.columns?.step === 1 ? early(past.columns) : null;
+        const rows = folders.map((read, index) => {
+          const row = read(ring, from, to);
+          return before ? prefixed(row, from, before, index) : row;
         });
         return { from, step: 1, rows };
       }
@@ -131,9 +143,7 @@ function stretch(columns: PastColumns, series: readonly SeriesRef[], window: Win
   const length = Math.max(0, Math.ceil((window.to - from) / columns.step));
   const folded = (one: SeriesRef, metric = one.metric) =>
     fold({ ...one, metric }, length, (uid, name, add) => {
-      cut(columns, uid, name, window).forEach((value, index) => {
-        add(index, value);
-      });
+      add(0, cut(columns, uid, name, window));
     });
   return {
     from,
@@ -155,17 +165,8 @@ function stretch(columns: PastColumns, series: readonly SeriesRef[], window: Win
 }
 
 /** Fills the beginning of a row, which the ring does not have, from the store. */
-function prefixed(
-  row: Float64Array,
-  one: SeriesRef,
-  before: PastColumns,
-  window: Window,
-): Float64Array {
-  const older = fold(one, row.length, (uid, metric, add) => {
-    const values = cut(before, uid, metric, { from: window.from, to: window.to + 1 });
-    values.forEach((value, index) => {
-      add(index, value);
-    });
-  });
-  return row.map((value, index) => (Number.isNaN(value) ? (older[index] ?? Number.NaN) : value));
+function prefixed(row: Float64Array, from: number, before: Columns, index: number): Float64Array {
+  const older = before.rows[index] ?? new Float64Array();
+  const shift = from - before.from;
+  return row.map((value, at) => (Number.isNaN(value) ? (older[at + shift] ?? Number.NaN) : value));
 }

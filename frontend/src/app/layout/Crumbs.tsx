@@ -6,6 +6,7 @@ import { bdbsQuery } from '@/api/bdbs';
 import classes from './Frame.module.css';
 
 const WORDS: Record<string, string> = {
+  cluster: 'Overview',
   databases: 'Databases',
   nodes: 'Nodes',
   timeline: 'Timeline',
@@ -21,6 +22,7 @@ export function Crumbs() {
     if (index === 0 || part === 'new') return WORDS[part] ?? part;
     if (parts[0] === 'nodes') return `Node ${part}`;
     if (part === 'incident') return 'Incident';
+    if (part === 'metrics') return 'Metrics';
     return bdbs?.find((bdb) => String(bdb.uid) === part)?.name ?? `Database ${part}`;
   });
   const title = labels.at(-1) ?? 'Overview';
@@ -34,7 +36,9 @@ export function Crumbs() {
       {labels.map((label, index) => (
         <li key={label}>
           {index < labels.length - 1 ? (
-            <Link to={`/${parts[0]}` as '/databases'}>{label}</Link>
+            <Link to={(parts[0] === 'cluster' ? '/' : `/${parts[0]}`) as '/databases'}>
+              {label}
+            </Link>
           ) : (
             <span aria-current="page">{label}</span>
           )}

@@ -26,7 +26,8 @@ interface Props {
 export function Comparison(props: Props) {
   const { topic, groups, metrics, metric, view, all, marks, onChange, controls } = props;
   const chosen = metrics.find((entry) => entry.metric === metric) ?? metrics[0];
-  const ranked = useRanking(topic, groups, chosen, all);
+  const by = view === 'top' ? 'value' : 'outlier';
+  const ranked = useRanking({ topic, groups, metric: chosen, all, by });
   if (!chosen) return null;
   return (
     <div className={classes.stack}>
@@ -48,7 +49,9 @@ export function Comparison(props: Props) {
           ]}
         />
         {controls}
-        <span className="dim">Farthest from the median first</span>
+        <span className="dim">
+          {view === 'top' ? 'Highest first' : 'Farthest from the median first'}
+        </span>
       </div>
       {view === 'top' ? (
         <TopChart topic={topic} metric={chosen} ranked={ranked} all={all} marks={marks} />

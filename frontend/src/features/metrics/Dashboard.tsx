@@ -1,6 +1,7 @@
 /** Declared charts of one object: two large ones, and the rest in a grid from which any can be sent up. */
 import { ActionIcon, Tooltip } from '@mantine/core';
 import { IconArrowUpLeft, IconArrowUpRight } from '@tabler/icons-react';
+import { useRef } from 'react';
 import type { ChartMark } from '@/ui/chart/types';
 import type { ChartDeclaration } from './charts';
 import { MetricChart } from './MetricChart';
@@ -28,6 +29,12 @@ interface Props {
 export function Dashboard({ charts, subject, machines, large, onPin, limits, marks }: Props) {
   const find = (id: string | undefined) => charts.find((candidate) => candidate.id === id);
   const top = large.flatMap((id, index) => find(id) ?? charts[index] ?? []);
+  const pair = useRef<HTMLDivElement>(null);
+  /** Whoever sends a chart up wants to look at it. */
+  const pin: OnPin = (side, id) => {
+    onPin(side, id);
+    pair.current?.scrollIntoView({ block: 'nearest' });
+  };
   const chart = (declaration: ChartDeclaration, height: number, isLarge: boolean) => (
     <MetricChart
       key={declaration.id}
@@ -36,12 +43,13 @@ export function Dashboard({ charts, subject, machines, large, onPin, limits, mar
       limits={limits}
       marks={marks}
       height={height}
-      actions={isLarge ? null : <Pin declaration={declaration} onPin={onPin} />}
+      compact={!isLarge}
+      actions={isLarge ? null : <Pin declaration={declaration} onPin={pin} />}
     />
   );
   return (
     <div className={classes.stack}>
-      <div className={classes.pair}>{top.map((one) => chart(one, 230, true))}</div>
+      <div ref={pair} className={classes.pair}>{top.map((one) => chart(one, 230, true))}</div>
       <div className={classes.grid}>
         {charts.filter((one) => !top.includes(one)).map((one) => chart(one, 120, false))}
       </div>

@@ -22,6 +22,7 @@ interface Props {
   limits?: Readonly<Record<string, number | undefined>> | undefined;
   marks?: readonly ChartMark[] | undefined;
   height?: number;
+  compact?: boolean;
   actions?: ReactNode;
 }
 
@@ -37,7 +38,7 @@ export function MetricChart(props: Props) {
 }
 
 function Drawn(props: Props) {
-  const { declaration, topic, uid, limits, marks, height, actions } = props;
+  const { declaration, topic, uid, limits, marks, height, compact, actions } = props;
   const uids = typeof uid === 'string' ? [uid] : uid;
   const limit = declaration.limit && limits?.[declaration.limit.key];
   const series = declaration.series.map(({ metric, rule, scale = 1, shareOf }) => ({
@@ -67,6 +68,7 @@ function Drawn(props: Props) {
       spec={spec}
       {...(marks ? { marks } : {})}
       {...(height ? { height } : {})}
+      {...(compact ? { compact } : {})}
       actions={actions}
     />
   );

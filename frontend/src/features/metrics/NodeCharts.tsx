@@ -18,6 +18,7 @@ export function NodeCharts({ node }: { node: Node }) {
           limits={{ total_memory: node.total_memory }}
           marks={marks}
           height={120}
+          compact
         />
       ))}
     </div>

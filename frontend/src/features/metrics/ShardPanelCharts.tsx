@@ -21,6 +21,7 @@ export function ShardPanelCharts({ shard, memoryLimit }: Props) {
           uid={shard.uid}
           limits={{ memory_size: memoryLimit }}
           height={110}
+          compact
         />
       ))}
     </div>

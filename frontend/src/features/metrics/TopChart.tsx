@@ -5,8 +5,8 @@ import { Chart } from '@/ui/chart/Chart';
 import { CYCLE } from '@/ui/chart/palette';
 import type { ChartMark, ChartSpec } from '@/ui/chart/types';
 import { type ComparedMetric, type Group, seriesOf } from './compared';
+import { TOP } from './useRanking';
 
-const TOP = 7;
 const REST = 'var(--series-slate)';
 
 interface Props {

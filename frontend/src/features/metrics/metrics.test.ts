@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { LogEvent } from '@/api/types';
 import { marksOf } from './marks';
-import { byOutlier } from './outliers';
+import { byOutlier, byValue } from './outliers';
 
 const flat = (value: number) => new Float64Array(5).fill(value);
 
 describe('byOutlier', () => {
-  it('puts silent shards first, then those far from the median, then by number', () => {
+  it('puts silent shards first, then those far from the median, the rest as given', () => {
     const ranked = byOutlier([
       { uid: '10', values: flat(10) },
       { uid: '2', values: flat(10) },
@@ -15,7 +15,18 @@ describe('byOutlier', () => {
       { uid: '4', values: flat(11) },
       { uid: '5', values: flat(Number.NaN) },
     ]);
-    expect(ranked.map(({ uid }) => uid)).toEqual(['5', '3', '4', '2', '6', '10']);
+    expect(ranked.map(({ uid }) => uid)).toEqual(['5', '3', '10', '2', '6', '4']);
+  });
+});
+
+describe('byValue', () => {
+  it('puts the highest first and the silent last', () => {
+    const series = [
+      { uid: '1', values: flat(Number.NaN) },
+      { uid: '2', values: flat(3) },
+      { uid: '3', values: flat(9) },
+    ];
+    expect(byValue(series)).toEqual(['3', '2', '1']);
   });
 });
 

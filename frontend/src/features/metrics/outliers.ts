@@ -24,8 +24,13 @@ function mean(values: Float64Array): number {
   return count ? sum / count : Number.NaN;
 }
 
+/** Nearer to the median than this is ordinary: such shards keep their order, or tiles would dance. */
+const ORDINARY = 4;
+
 /** Largest deviation first; shards without samples come first of all, they are the oddest. */
 export function byOutlier(series: readonly { uid: string; values: Float64Array }[]): Scored[] {
+  const given = new Map(series.map(({ uid }, index) => [uid, index]));
+  const place = ({ uid }: Scored) => given.get(uid) ?? 0;
   const means = series.map(({ uid, values }) => ({ uid, mean: mean(values) }));
   const known = means.flatMap((entry) => (Number.isNaN(entry.mean) ? [] : [entry.mean]));
   const center = median(known.sort((a, b) => a - b));
@@ -37,5 +42,14 @@ export function byOutlier(series: readonly { uid: string; values: Float64Array }
         ? Number.POSITIVE_INFINITY
         : Math.abs(entry.mean - center) / spread,
     }))
-    .sort((a, b) => b.score - a.score || Number(a.uid) - Number(b.uid));
+    .sort((a, b) => standing(b) - standing(a) || place(a) - place(b));
+}
+
+const standing = ({ score }: Scored): number => (score < ORDINARY ? 0 : score);
+
+/** Highest mean first. */
+export function byValue(series: readonly { uid: string; values: Float64Array }[]): string[] {
+  const means = series.map(({ uid, values }) => ({ uid, mean: mean(values) }));
+  const rank = (value: number) => (Number.isNaN(value) ? Number.NEGATIVE_INFINITY : value);
+  return means.sort((a, b) => rank(b.mean) - rank(a.mean)).map(({ uid }) => uid);
 }

@@ -20,11 +20,16 @@ export const colourMetric = (name: string | undefined): ColourMetric =>
 /** Steps of the colour scale: enough for the eye, few enough that most cells stay as they are. */
 export const HEAT_STEPS = 20;
 
-/** Place of a value between zero and the largest, as a step; null for unknown. */
-export function heat(value: number, max: number): number | null {
+/** A value has to leave its step by this much: on the border it would flicker. */
+const CLEARLY = 0.8;
+
+/** Place of a value between zero and the top of the scale, as a step; null for unknown. */
+export function heat(value: number, top: number, before: number | null = null): number | null {
   if (Number.isNaN(value)) return null;
-  if (!(max > 0)) return 0;
-  return Math.round(Math.min(1, Math.max(0, value / max)) * HEAT_STEPS);
+  if (!(top > 0)) return 0;
+  const place = Math.min(1, Math.max(0, value / top)) * HEAT_STEPS;
+  if (before !== null && before >= 0 && Math.abs(place - before) < CLEARLY) return before;
+  return Math.round(place);
 }
 
 /** The colour of each step as a CSS variable, mixed once instead of in every cell. */

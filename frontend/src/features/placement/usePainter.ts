@@ -5,6 +5,7 @@
 import { type RefObject, useCallback, useEffect, useRef } from 'react';
 import { exact, format, UNKNOWN } from '@/lib/format';
 import { useLive } from '@/live/LiveProvider';
+import { niceCeiling } from '@/ui/chart/prepare';
 import { type ColourMetric, heat } from './colours';
 
 interface Painted {
@@ -41,16 +42,18 @@ export function usePainter({ root, topic, metric, shardLimit, version }: Options
       values.set(shard, value);
       if (value > max) max = value;
     }
+    // A round number, or every cell would change colour with the largest one.
+    const scale = niceCeiling(max, metric.unit === 'bytes');
     for (const cell of cells.current) {
       const value = values.get(cell.shard) ?? Number.NaN;
-      colour(cell, heat(value, max));
+      colour(cell, heat(value, scale, cell.step));
       if (cell.value) write(cell.value, format(metric.unit, value));
       if (cell.meter) {
         const used = ring.latest(cell.shard, 'used_memory', edge);
         fill(cell.meter, used, shardLimit);
       }
     }
-    if (top.current) write(top.current, max < 0 ? UNKNOWN : format(metric.unit, max));
+    if (top.current) write(top.current, max < 0 ? UNKNOWN : format(metric.unit, scale));
   }, [live, topic, metric, shardLimit]);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: version stands for the rendered elements

@@ -8,6 +8,7 @@ import classes from './Chart.module.css';
 import { ChartMenu } from './ChartMenu';
 import { isolate } from './isolate';
 import { Legend, type LegendHandle } from './Legend';
+import { onScreen } from './onScreen';
 import { ChartPlot } from './plot';
 import { useTimeAxis } from './TimeAxisContext';
 import { Tooltip, type TooltipHandle } from './Tooltip';
@@ -18,6 +19,8 @@ interface Props {
   spec: ChartSpec;
   height?: number;
   marks?: readonly ChartMark[];
+  /** Small: a single series needs no legend, the edge of the plot says its value. */
+  compact?: boolean;
   /** More entries on top of the menu. */
   menu?: ReactNode;
   actions?: ReactNode;
@@ -25,7 +28,8 @@ interface Props {
 
 const NO_MARKS: readonly ChartMark[] = [];
 
-export function Chart({ spec, height = 150, marks = NO_MARKS, menu, actions }: Props) {
+export function Chart(props: Props) {
+  const { spec, height = 150, marks = NO_MARKS, compact = false, menu, actions } = props;
   const axis = useTimeAxis();
   const zone = useZone();
   const scheme = useComputedColorScheme('light');
@@ -37,6 +41,7 @@ export function Chart({ spec, height = 150, marks = NO_MARKS, menu, actions }: P
   const resolution = useRef<HTMLSpanElement>(null);
   const reason = useRef<HTMLSpanElement>(null);
   const plot = useRef<ChartPlot | null>(null);
+  const redraw = useRef(() => {});
   const marksNow = useRef(marks);
   const [visible, setVisible] = useState<readonly boolean[]>([]);
   const visibleNow = useRef(visible);
@@ -62,8 +67,9 @@ export function Chart({ spec, height = 150, marks = NO_MARKS, menu, actions }: P
             spec.source.reason?.() ?? spec.emptyReason ?? 'No sample arrived in this time range.';
         }
         if (resolution.current) {
-          const word = spec.rollup === 'last' ? 'values' : 'averages';
-          resolution.current.textContent = data.step > 1 ? `${duration(data.step)} ${word}` : '';
+          const word = spec.rollup === 'last' ? 'values' : compact ? 'avg' : 'averages';
+          const text = data.step > 1 && any ? `${duration(data.step)} ${word}` : '';
+          resolution.current.textContent = text;
         }
       },
       onCursor: (index, left, own) => {
@@ -99,22 +105,21 @@ export function Chart({ spec, height = 150, marks = NO_MARKS, menu, actions }: P
       },
     });
     plot.current = chart;
-    const stops = [
-      spec.source.subscribe(() => chart.update()),
-      axis.subscribe(() => chart.update()),
-    ];
+    const seen = onScreen(host.current, () => chart.update());
+    redraw.current = seen.draw;
+    const stops = [seen.stop, spec.source.subscribe(seen.draw), axis.subscribe(seen.draw)];
     chart.update();
     return () => {
       for (const stop of stops) stop();
       plot.current = null;
       chart.destroy();
     };
-  }, [spec, axis, height, zone, scheme]);
+  }, [spec, axis, height, zone, scheme, compact]);
 
   useEffect(() => {
     marksNow.current = marks;
     visibleNow.current = visible;
-    plot.current?.update();
+    redraw.current();
   }, [marks, visible]);
 
   const toggle = (index: number, add: boolean) => {
@@ -122,7 +127,12 @@ export function Chart({ spec, height = 150, marks = NO_MARKS, menu, actions }: P
   };
 
   return (
-    <section id={spec.id} className={classes.card} aria-label={spec.title}>
+    <section
+      id={spec.id}
+      className={classes.card}
+      data-compact={compact || undefined}
+      aria-label={spec.title}
+    >
       <header className={classes.header}>
         <h2 className={classes.title}>{spec.title}</h2>
         <span ref={resolution} className={classes.resolution} />
@@ -138,13 +148,15 @@ export function Chart({ spec, height = 150, marks = NO_MARKS, menu, actions }: P
         </div>
         <Tooltip ref={tooltip} series={spec.series} unit={spec.unit} />
       </div>
-      <Legend
-        ref={legend}
-        series={spec.series}
-        unit={spec.unit}
-        visible={visible}
-        onToggle={toggle}
-      />
+      {!(compact && spec.series.length === 1) && (
+        <Legend
+          ref={legend}
+          series={spec.series}
+          unit={spec.unit}
+          visible={visible}
+          onToggle={toggle}
+        />
+      )}
     </section>
   );
 }

@@ -1,6 +1,7 @@
 /** A chart without axes: the shape of the shared time range beside a number. */
 import { useComputedColorScheme } from '@mantine/core';
 import { useEffect, useRef } from 'react';
+import { onScreen } from './onScreen';
 import { resolveColor } from './palette';
 import { useTimeAxis } from './TimeAxisContext';
 import type { ChartSource } from './types';
@@ -24,16 +25,28 @@ export function Sparkline({ source, color, label, height = 28, max }: Props) {
     const canvas = ref.current;
     if (!canvas) return;
     const stroke = resolveColor(color);
+    let width = canvas.clientWidth;
     const draw = () => {
       const { from, to } = axis.window();
       const { rows } = source.read(from, to);
       const first = rows[0] ?? new Float64Array();
       const values = rows.length > 1 ? first.map((_, t) => sumAt(rows, t)) : first;
-      paint(canvas, values, stroke, height, max?.());
+      paint(canvas, values, stroke, width, height, max?.());
     };
-    const observer = new ResizeObserver(draw);
+    const seen = onScreen(canvas, draw);
+    const moved = movement(() => width);
+    const observer = new ResizeObserver(([entry]) => {
+      width = entry?.contentRect.width ?? width;
+      seen.draw();
+    });
     observer.observe(canvas);
-    const stops = [source.subscribe(draw), axis.subscribe(draw)];
+    const stops = [
+      seen.stop,
+      axis.subscribe(seen.draw),
+      source.subscribe(() => {
+        if (moved(axis.window())) seen.draw();
+      }),
+    ];
     draw();
     return () => {
       observer.disconnect();
@@ -55,15 +68,34 @@ function sumAt(rows: Float64Array[], t: number): number {
   return rows.reduce((sum, row) => sum + (row[t] ?? Number.NaN), 0);
 }
 
+/**
+ * Many of them share one page: each is drawn when time has moved by a pixel, and not all in the
+ * same second. News about a window that stands still are drawn at once.
+ */
+function movement(width: () => number): (window: { from: number; to: number }) => boolean {
+  const phase = Math.random();
+  let before = { from: 0, to: 0 };
+  let place = Number.NaN;
+  return ({ from, to }) => {
+    const stands = before.from === from && before.to === to;
+    before = { from, to };
+    const pixel = Math.max(1, (to - from) / Math.max(1, width()));
+    const next = Math.floor(to / pixel + phase);
+    const moves = stands || next !== place;
+    place = next;
+    return moves;
+  };
+}
+
 function paint(
   canvas: HTMLCanvasElement,
   values: Float64Array,
   stroke: string,
+  width: number,
   height: number,
   fixedTop?: number,
 ): void {
   const ratio = devicePixelRatio || 1;
-  const width = canvas.clientWidth;
   if (canvas.width !== Math.round(width * ratio)) canvas.width = Math.round(width * ratio);
   if (canvas.height !== Math.round(height * ratio)) canvas.height = Math.round(height * ratio);
   const context = canvas.getContext('2d');
