@@ -49,7 +49,9 @@ export function Dashboard({ charts, subject, machines, large, onPin, limits, mar
   );
   return (
     <div className={classes.stack}>
-      <div ref={pair} className={classes.pair}>{top.map((one) => chart(one, 230, true))}</div>
+      <div ref={pair} className={classes.pair}>
+        {top.map((one) => chart(one, 230, true))}
+      </div>
       <div className={classes.grid}>
         {charts.filter((one) => !top.includes(one)).map((one) => chart(one, 120, false))}
       </div>
