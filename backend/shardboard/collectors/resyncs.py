@@ -2,11 +2,10 @@
 
 import asyncio
 import logging
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from typing import Any
+from datetime import UTC, datetime, timedelta
 
 from shardboard.bus import Bus
+from shardboard.collectors.resync_span import Span
 from shardboard.db import Store
 from shardboard.domain import resync
 from shardboard.domain.resync import Progress
@@ -20,19 +19,11 @@ log = logging.getLogger(__name__)
 LOOK_SECONDS = 0.25
 TELL_SECONDS = 1.0
 SWEEP_SECONDS = 1.0
-
-
-@dataclass
-class _Tracked:
-    """One resync while it runs."""
-
-    replica: Shard
-    primary: Shard
-    event_uid: int
-    started: float
-    progress: Progress | None = None
-    told_at: float = 0.0
-    phases: list[dict[str, Any]] = field(default_factory=list)
+BLINK_SECONDS = 1.0
+"""A replica that is out of sync for less than this, and copies nothing, had a link that blinked."""
+JUST_BORN = timedelta(seconds=10)
+SAMPLED = timedelta(seconds=3)
+"""After this the samples have told what was seen here."""
 
 
 class ResyncCollector:
@@ -43,6 +34,8 @@ class ResyncCollector:
         self._bus = bus
         self._agents = agents
         self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._synced: dict[int, datetime] = {}
+        """When a replica was last seen in sync here, which the samples may not have told yet."""
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -83,108 +76,67 @@ class ResyncCollector:
                 and row.observed_status in ("ok", "loading")
                 and primary is not None
                 and row.uid not in self._tasks
+                and not self._already_synced(row)
             ):
                 task = asyncio.create_task(self._follow(row, primary, places[row.node_uid], places[primary.node_uid]))
                 self._tasks[row.uid] = task
                 task.add_done_callback(lambda _, uid=row.uid: self._tasks.pop(uid, None))  # type: ignore[misc]
 
+    def _already_synced(self, row: Shard) -> bool:
+        synced = self._synced.get(row.uid)
+        return synced is not None and (row.observed_at or synced) <= synced and datetime.now(UTC) - synced < SAMPLED
+
     async def _follow(self, replica: Shard, primary: Shard, here: NodeRef, there: NodeRef) -> None:
-        tracked = await self._begin(replica, primary)
+        span = Span(self._store, replica, primary)
         outcome = "in_sync"
+        clock = asyncio.get_running_loop().time
+        begun = clock()
         try:
-            while tracked.progress is None or tracked.progress.phase != "in_sync":
-                seen = await self._look(tracked, here, there)
-                if seen is None:
-                    outcome = "lost"
+            await span.resume()
+            while (seen := await self._look(replica, primary, here, there)) is not None:
+                phase = span.advance(seen).phase
+                copies = phase in ("transfer", "load")
+                # A link that blinks makes no resync: what it missed comes from the backlog, at once.
+                worth_telling = span.event_uid or copies or clock() - begun > BLINK_SECONDS
+                if phase == "in_sync":
+                    self._synced[replica.uid] = datetime.now(UTC)
                     break
-                self._advance(tracked, seen)
-                if asyncio.get_running_loop().time() - tracked.told_at >= TELL_SECONDS:
-                    await self._tell(tracked)
+                if worth_telling and clock() - span.told_at >= TELL_SECONDS:
+                    await span.tell()
                 await asyncio.sleep(LOOK_SECONDS)
+            else:
+                outcome = "lost"
         except AgentError:
             outcome = "lost"
         except Exception:
             log.exception("following the resync of shard %s", replica.uid)
             outcome = "lost"
-        await self._end(tracked, outcome)
+        if not span.event_uid and outcome == "in_sync" and (born := _just_born(replica)) is not None:
+            span.started = born  # it copied everything, sooner than anybody could look
+            await span.tell(ended=outcome)
+        elif span.event_uid:
+            await span.tell(ended=outcome)
 
-    async def _look(self, tracked: _Tracked, here: NodeRef, there: NodeRef) -> Progress | None:
+    async def _look(self, replica: Shard, primary: Shard, here: NodeRef, there: NodeRef) -> Progress | None:
         """None when one of the two does not run any more."""
-        mine = [ShardCommand(uid=tracked.replica.uid, argv=["INFO", name]) for name in ("replication", "persistence")]
-        its = [ShardCommand(uid=tracked.primary.uid, argv=["INFO", "persistence"])]
-        replica, primary = await asyncio.gather(self._agents.command(here, mine), self._agents.command(there, its))
-        if not all(result.ok for result in (*replica, *primary)):
-            return None
-        return resync.look(
-            _fields("\n".join(result.reply for result in replica)),
-            _fields("\n".join(result.reply for result in primary)),
-        )
-
-    @staticmethod
-    def _advance(tracked: _Tracked, seen: Progress) -> None:
-        tracked.progress = resync.follow(tracked.progress, seen)
-        now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        if not tracked.phases or tracked.phases[-1]["name"] != tracked.progress.phase:
-            if tracked.phases:
-                tracked.phases[-1]["ended"] = now
-            tracked.phases.append({"name": tracked.progress.phase, "started": now, "ended": None})
-
-    async def _begin(self, replica: Shard, primary: Shard) -> _Tracked:
-        async with self._store.begin() as session:
-            event = await events.open_span(session, "resync", shard_uid=replica.uid)
-            if event is None:
-                event = events.record(
-                    session,
-                    "resync",
-                    f"Shard redis:{replica.uid} on node {replica.node_uid} resynced from redis:{primary.uid}.",
-                    source="shard",
-                    bdb_uid=replica.bdb_uid,
-                    node_uid=replica.node_uid,
-                    shard_uid=replica.uid,
-                    details={
-                        "open": True,
-                        "pair": replica.pair,
-                        "primary": primary.uid,
-                        "phase": "waiting",
-                        "percent": 0.0,
-                    },
+        both = await asyncio.gather(
+            *(
+                self._agents.command(
+                    node, [ShardCommand(uid=shard.uid, argv=["INFO", name]) for name in ("replication", "persistence")]
                 )
-                await session.flush()
-            tracked = _Tracked(replica, primary, event.uid, event.time.timestamp())
-            tracked.phases = [dict(phase) for phase in event.details.get("phases", [])]
-            if tracked.phases:  # begun by an earlier run of this console
-                details = event.details
-                tracked.progress = Progress(details["phase"], details["percent"], details["bytes"])
-            return tracked
+                for shard, node in ((replica, here), (primary, there))
+            )
+        )
+        if not all(result.ok for results in both for result in results):
+            return None
+        mine, its = (_fields("\n".join(result.reply for result in results)) for results in both)
+        return resync.look(mine, its)
 
-    async def _tell(self, tracked: _Tracked, *, ended: str = "") -> None:
-        progress = tracked.progress or Progress("waiting", 0.0, 0)
-        seconds = max(datetime.now(UTC).timestamp() - tracked.started, 0.001)
-        async with self._store.begin() as session:
-            event = await events.by_uid(session, tracked.event_uid)
-            if event is None:
-                return
-            eta = resync.remaining(progress.percent, seconds)
-            event.details = {
-                **event.details,
-                "open": not ended,
-                "phase": progress.phase,
-                "percent": round(progress.percent, 1),
-                "bytes": progress.transferred,
-                "rate": round(progress.transferred / seconds),
-                "eta_seconds": None if eta is None or ended else round(eta, 1),
-                "phases": [dict(phase) for phase in tracked.phases],
-                **({"outcome": ended} if ended else {}),
-            }
-            if ended:
-                event.ended_at = datetime.now(UTC)
-        tracked.told_at = asyncio.get_running_loop().time()
 
-    async def _end(self, tracked: _Tracked, outcome: str) -> None:
-        if tracked.phases:
-            now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-            tracked.phases[-1]["ended"] = now
-        await self._tell(tracked, ended=outcome)
+def _just_born(replica: Shard) -> datetime | None:
+    """When the replica's process started, if that was only just now: then its data are a fresh copy."""
+    started, now = replica.observed_started_at, datetime.now(UTC)
+    return started if started is not None and timedelta(0) <= now - started < JUST_BORN else None
 
 
 def _fields(text: str) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 Neither side alone will do: the replica of a diskless sync knows no total (its percent is 0 and its bytes left negative),
 and the primary calls it online before it has loaded anything. So: while the primary saves and sends, its count of keys
-is the measure; while the replica loads, its own; after that the link says when it is done.
+is the measure; while the replica loads, its own; after that the offsets of both tell what it still has to catch up with.
 """
 
 from collections.abc import Mapping
@@ -12,6 +12,10 @@ PHASES = ("waiting", "transfer", "load", "catching_up", "in_sync")
 START = {"waiting": 0.0, "transfer": 2.0, "load": 50.0, "catching_up": 98.0, "in_sync": 100.0}
 """Percent at which each phase begins. Transfer and load take about as long as each other: 1:2 with compressible values,
 2:1 with others."""
+SYNCED_LAG = 1 << 20
+"""Bytes that a replica may be behind and still be called in sync: what is on its way under load."""
+FIRST_GUESS = 0.05
+"""Share of a transfer from which on its pace says something."""
 
 
 @dataclass(frozen=True)
@@ -24,28 +28,43 @@ class Progress:
     """Bytes that the replica has read so far."""
     eta_seconds: float | None = None
     """The engine's own estimate while it loads; None when it gives none."""
+    total: int | None = None
+    """Bytes of the whole data set as sent; None while the engine does not tell: a diskless sync does only when it loads."""
+    share: float | None = None
+    """How much of a transfer is done, 0 to 1."""
+    lag: int | None = None
+    """Bytes behind the primary, while catching up."""
 
 
 def look(replica: Mapping[str, str], primary: Mapping[str, str]) -> Progress:
     """From INFO (replication, persistence) of both sides."""
-    transferred = max(0, int(replica.get("master_sync_read_bytes", 0) or 0))
+    transferred = max(0, _number(replica, "master_sync_read_bytes"))
     if replica.get("master_link_status") == "up":
+        lag = _number(primary, "master_repl_offset") - _number(replica, "slave_repl_offset")
+        if lag > SYNCED_LAG and "slave_repl_offset" in replica:
+            return Progress("catching_up", START["catching_up"], transferred, lag=lag)
         return Progress("in_sync", 100.0, transferred)
     if replica.get("loading") == "1" or replica.get("async_loading") == "1":
         loaded = float(replica.get("loading_loaded_perc", 0) or 0)
-        eta = float(replica.get("loading_eta_seconds", 0) or 0)
-        return Progress("load", _within("load", loaded), transferred, eta)
+        eta = max(0.0, float(replica.get("loading_eta_seconds", 0) or 0))
+        size = max(0, _number(replica, "loading_total_bytes")) or None
+        return Progress("load", _within("load", loaded), transferred, eta, total=size)
     if replica.get("master_sync_in_progress") == "1":
-        total = int(primary.get("current_save_keys_total", 0) or 0)
-        done = int(primary.get("current_save_keys_processed", 0) or 0)
-        left, size = int(replica.get("master_sync_left_bytes", -1)), int(replica.get("master_sync_total_bytes", 0) or 0)
-        if size > 0 and left >= 0:  # a sync from disk knows its size
-            return Progress("transfer", _within("transfer", 100.0 * (size - left) / size), size - left)
-        share = 100.0 * done / total if primary.get("rdb_bgsave_in_progress") == "1" and total else 0.0
-        if transferred and not share:
-            share = 1.0  # bytes flow: it has begun, though the primary's count lags behind
-        return Progress("transfer", _within("transfer", share), transferred)
+        return _transfer(replica, primary, transferred)
     return Progress("waiting", START["waiting"], transferred)
+
+
+def _transfer(replica: Mapping[str, str], primary: Mapping[str, str], transferred: int) -> Progress:
+    left, size = _number(replica, "master_sync_left_bytes", -1), _number(replica, "master_sync_total_bytes")
+    if size > 0 and left >= 0:  # a sync from disk knows its size
+        share = min(1.0, max(0, size - left) / size)
+        return Progress("transfer", _within("transfer", 100 * share), max(0, size - left), total=size, share=share)
+    total, done = _number(primary, "current_save_keys_total"), _number(primary, "current_save_keys_processed")
+    saving = primary.get("rdb_bgsave_in_progress") == "1" and total > 0
+    share = min(1.0, max(0.0, done / total)) if saving else 0.0
+    # Bytes flow: it has begun, though the primary's count lags behind.
+    shown = share or (0.01 if transferred else 0.0)
+    return Progress("transfer", _within("transfer", 100 * shown), transferred, share=share or None)
 
 
 def follow(before: Progress | None, now: Progress) -> Progress:
@@ -54,12 +73,32 @@ def follow(before: Progress | None, now: Progress) -> Progress:
         return now
     phase = max((before.phase, now.phase), key=PHASES.index)
     transferred = max(before.transferred, now.transferred)
-    return Progress(phase, max(before.percent, now.percent), transferred, now.eta_seconds)
+    total = now.total if now.total is not None else before.total
+    if total is not None:
+        total = max(total, transferred)  # what is read includes the marks around the data
+    if phase != now.phase:  # a new attempt: nothing of it is told before it is where the last one was
+        return Progress(phase, max(before.percent, now.percent), transferred, total=total)
+    return Progress(phase, max(before.percent, now.percent), transferred, now.eta_seconds, total, now.share, now.lag)
 
 
-def remaining(percent: float, seconds: float) -> float | None:
-    """Seconds left if it goes on as so far; None before anything can be said."""
-    return seconds * (100.0 - percent) / percent if percent >= 5.0 and seconds > 0 else None
+def remaining(now: Progress, seconds: float, first_lag: int | None = None) -> float | None:
+    """Seconds left, from the engine's own figures; None before anything can be said.
+
+    `seconds` since the phase began, `first_lag` the bytes that were behind then. A load is taken to last as long as its
+    transfer, until the engine tells better.
+    """
+    if now.phase == "load":
+        return now.eta_seconds
+    if now.phase == "transfer" and now.share is not None and now.share >= FIRST_GUESS and seconds > 0:
+        whole = seconds / now.share
+        return whole * (1 - now.share) + whole
+    if now.phase == "catching_up" and now.lag is not None and first_lag is not None and first_lag > now.lag:
+        return seconds * now.lag / (first_lag - now.lag)
+    return None
+
+
+def _number(fields: Mapping[str, str], name: str, default: int = 0) -> int:
+    return int(fields.get(name) or default)
 
 
 def _within(phase: str, share: float) -> float:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from backend.tests import pairs
@@ -15,6 +16,7 @@ from shardboard.driver.fake import FakeAgents
 from shardboard.state import events
 from shardboard.state.events import Event
 from shardboard.state.nodes import Node
+from shardboard.state.shards import Shard
 
 pytestmark = pytest.mark.store
 
@@ -25,7 +27,7 @@ UP = "role:slave\r\nmaster_link_status:up\r\n"
 
 @pytest.fixture(autouse=True)
 async def shop(console: Console, agents: FakeAgents, nodes: list[Node], monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("LOOK_SECONDS", "TELL_SECONDS", "SWEEP_SECONDS"):
+    for name in ("LOOK_SECONDS", "TELL_SECONDS", "SWEEP_SECONDS", "BLINK_SECONDS"):
         monkeypatch.setattr(resyncs, name, 0.01)
     await pairs.active(console, agents)
 
@@ -52,6 +54,16 @@ def say(agents: FakeAgents, replication: str, persistence: str = "loading:0", pr
     agents.info |= {(4, "replication"): replication, (4, "persistence"): persistence, (1, "persistence"): primary}
 
 
+async def followed(console: Console, agents: FakeAgents, looks: int = 5) -> None:
+    """Until replica 4 was looked at so many times more."""
+
+    def count() -> int:
+        return agents.commands.count((4, ("INFO", "replication")))
+
+    before = count()
+    await until(lambda: count() >= before + looks)
+
+
 async def shows(console: Console, phase: str, percent: float) -> Event:
     async def there() -> Event | None:
         found = await spans(console)
@@ -75,9 +87,15 @@ async def test_from_waiting_to_in_sync(console: Console, agents: FakeAgents) -> 
         assert (sending.details["bytes"], sending.details["pair"], sending.details["primary"]) == (5000, 0, 1)
         assert sending.details["rate"] > 0
         assert sending.details["eta_seconds"] >= 0
-        say(agents, SYNC, persistence="loading:1\r\nloading_loaded_perc:50.00\r\nloading_eta_seconds:3\r\n")
-        await shows(console, "load", 74.0)
-        say(agents, UP)
+        assert sending.details["bytes_total"] is None, "a diskless sync tells no size"
+        engine = "loading:1\r\nloading_total_bytes:9000\r\nloading_loaded_perc:50.00\r\nloading_eta_seconds:3\r\n"
+        say(agents, SYNC, persistence=engine)
+        loading = await shows(console, "load", 74.0)
+        assert (loading.details["bytes_total"], loading.details["eta_seconds"]) == (9000, 3)
+        agents.info[1, "replication"] = "role:master\r\nmaster_repl_offset:90000000\r\n"
+        say(agents, UP + "slave_repl_offset:50000000\r\n")
+        await shows(console, "catching_up", 98.0)
+        say(agents, UP + "slave_repl_offset:89999999\r\n")
         await pairs.observe(console, 4, link="idle")
         done = await shows(console, "in_sync", 100.0)
         assert done.uid == first.uid
@@ -85,7 +103,7 @@ async def test_from_waiting_to_in_sync(console: Console, agents: FakeAgents) -> 
     [span] = await spans(console)
     assert (span.details["open"], span.details["outcome"], span.details["eta_seconds"]) == (False, "in_sync", None)
     phases = span.details["phases"]
-    assert [phase["name"] for phase in phases] == ["waiting", "transfer", "load", "in_sync"]
+    assert [phase["name"] for phase in phases] == ["waiting", "transfer", "load", "catching_up", "in_sync"]
     assert [phase["ended"] for phase in phases[:-1]] == [phase["started"] for phase in phases[1:]]
     assert phases[-1]["ended"] is not None
     assert span.ended_at is not None
@@ -143,3 +161,48 @@ async def test_what_is_in_sync_or_has_nobody_to_follow_is_no_resync(console: Con
     await collector._sweep()
     assert collector._tasks == {}
     assert await spans(console) == []
+
+
+async def test_a_link_that_blinks_is_no_resync(
+    console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resyncs, "BLINK_SECONDS", 60)
+    say(agents, WAITING)
+    await pairs.observe(console, 4, link="link_down")
+    async with running(console) as collector:
+        await followed(console, agents)
+        say(agents, UP)
+        await until(lambda: not collector._tasks)
+        looks = len(agents.commands)
+        await collector._sweep()
+        assert collector._tasks == {}, "the samples are late, and it is in sync"
+        assert len(agents.commands) == looks
+    assert await spans(console) == []
+
+
+async def test_one_that_copies_is_told_at_once(
+    console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resyncs, "BLINK_SECONDS", 60)
+    say(agents, SYNC + "master_sync_read_bytes:5000\r\n")
+    await pairs.observe(console, 4, link="link_down")
+    async with running(console):
+        await until(lambda: spans(console))
+    assert (await spans(console))[0].details["phase"] == "transfer"
+
+
+async def test_a_new_process_that_was_quicker_than_any_look_is_told_from_its_start(
+    console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resyncs, "BLINK_SECONDS", 60)
+    monkeypatch.setattr(resyncs, "JUST_BORN", timedelta(hours=1))
+    born = datetime.now(UTC) - timedelta(seconds=1)
+    async with console.store.begin() as session:
+        (await session.get_one(Shard, 4)).observed_started_at = born
+    say(agents, UP)
+    await pairs.observe(console, 4, link="link_down")
+    async with running(console):
+        await until(lambda: spans(console))
+    [span] = await spans(console)
+    assert (span.time, span.details["percent"], span.details["outcome"]) == (born, 100.0, "in_sync")
+    assert span.ended_at is not None

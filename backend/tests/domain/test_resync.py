@@ -19,6 +19,8 @@ replicas = st.fixed_dictionaries(
         "async_loading": flags,
         "loading_loaded_perc": st.floats(0, 200).map("{:.2f}".format),
         "loading_eta_seconds": numbers,
+        "loading_total_bytes": numbers,
+        "slave_repl_offset": numbers,
     },
 )
 primaries = st.fixed_dictionaries(
@@ -27,6 +29,7 @@ primaries = st.fixed_dictionaries(
         "rdb_bgsave_in_progress": flags,
         "current_save_keys_processed": numbers,
         "current_save_keys_total": numbers,
+        "master_repl_offset": numbers,
     },
 )
 
@@ -37,7 +40,7 @@ def test_a_look_stays_within_its_phase(replica: dict[str, str], primary: dict[st
     following = PHASES[min(PHASES.index(seen.phase) + 1, len(PHASES) - 1)]
     assert START[seen.phase] <= seen.percent <= START[following]
     assert seen.transferred >= 0
-    assert (seen.phase == "in_sync") == (replica.get("master_link_status") == "up")
+    assert (seen.phase in ("catching_up", "in_sync")) == (replica.get("master_link_status") == "up")
 
 
 @given(st.lists(st.tuples(replicas, primaries), min_size=1, max_size=12))
@@ -60,15 +63,31 @@ def test_a_new_attempt_does_not_take_back_what_was_shown() -> None:
     assert follow(None, loading) == loading
 
 
-@given(st.floats(0, 100), st.floats(-10, 10**6))
-def test_what_remains(percent: float, seconds: float) -> None:
-    left = remaining(percent, seconds)
-    if percent < 5 or seconds <= 0:
-        assert left is None
-    else:
-        assert left is not None
-        assert left >= 0
-        assert abs(percent - 100 * seconds / (seconds + left)) < 1e-6
+phases = st.builds(
+    Progress,
+    phase=st.sampled_from(PHASES),
+    percent=st.floats(0, 100),
+    transferred=st.integers(0, 10**12),
+    eta_seconds=st.none() | st.floats(0, 10**6),
+    share=st.none() | st.floats(0, 1),
+    lag=st.none() | st.integers(0, 10**12),
+)
+
+
+@given(phases, st.floats(-10, 10**6), st.none() | st.integers(0, 10**12))
+def test_what_remains_is_never_negative(now: Progress, seconds: float, first_lag: int | None) -> None:
+    left = remaining(now, max(seconds, 0), first_lag)
+    assert left is None or left >= 0
+
+
+def test_what_remains_is_what_the_engine_tells() -> None:
+    assert remaining(Progress("load", 60.0, 9, eta_seconds=7.0), 100.0) == 7.0
+    half = Progress("transfer", 26.0, 9, share=0.5)
+    assert remaining(half, 4.0) == 4.0 + 8.0, "the other half, and a load as long as the whole transfer"
+    assert remaining(Progress("transfer", 2.0, 9, share=0.01), 4.0) is None, "too early to say"
+    behind = Progress("catching_up", 98.0, 9, lag=25)
+    assert remaining(behind, 3.0, first_lag=100) == 1.0
+    assert remaining(behind, 3.0, first_lag=25) is None, "it falls no further behind, and no less"
 
 
 DOWN = {"master_link_status": "down"}
@@ -125,3 +144,16 @@ def test_online_on_the_primarys_side_means_nothing() -> None:
 
 def test_the_engines_own_estimate_while_it_loads() -> None:
     assert look(LOADING | {"loading_loaded_perc": "10.00", "loading_eta_seconds": "7"}, {}).eta_seconds == 7
+
+
+def test_a_link_that_is_up_has_to_catch_up_with_what_was_written_meanwhile() -> None:
+    replica = {"master_link_status": "up", "slave_repl_offset": "1000000"}
+    assert look(replica, {"master_repl_offset": "90000000"}) == Progress("catching_up", 98.0, 0, lag=89_000_000)
+    assert look(replica, {"master_repl_offset": "1500000"}).phase == "in_sync", "what is on its way under load"
+    assert look({"master_link_status": "up"}, {"master_repl_offset": "90000000"}).phase == "in_sync"
+
+
+def test_the_size_once_told_is_kept_and_holds_what_was_read() -> None:
+    loading = follow(Progress("transfer", 40.0, 1040), Progress("load", 60.0, 0, 3.0, total=1000))
+    assert (loading.total, loading.transferred) == (1040, 1040)
+    assert follow(loading, Progress("catching_up", 98.0, 0)).total == 1040
