@@ -59,16 +59,19 @@ class Listener:
             return None
 
     async def until(self, wanted: Callable[[Any], bool], timeout: float) -> None:
-        """Return at the first message that is `wanted`, or after `timeout` seconds, however many others came."""
+        """Return at the first message that is `wanted`, or after `timeout` seconds, however many others came.
+
+        Who waits like this looks at everything afterwards, so what else is queued by then is dropped: hundreds of shards that
+        change at once are one reason to look, not hundreds.
+        """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout
         while (left := deadline - loop.time()) > 0:
             message = await self.get(timeout=left)
             if message is None or wanted(message[1]):
                 break
-        if self.overflowed:  # what was lost may have been wanted: the caller looks anyway, and starts afresh
-            self.drain()
-            self.overflowed = False
+        self.drain()
+        self.overflowed = False
 
     def drain(self) -> list[tuple[str, Any]]:
         """Everything queued right now, without waiting."""
