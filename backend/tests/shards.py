@@ -168,7 +168,7 @@ def layout(nodes: Sequence[NodeRef], pairs: int, *, replication: bool, first_uid
             node=nodes[(pair + step) % len(nodes)],
             pair=pair,
             role=role,
-            slots=ranges[pair],
+            slots=(ranges[pair],),
             port=FIRST_PORT + first_uid + pair + pairs * step,
             bus_port=FIRST_PORT + first_uid + pair + pairs * step + BUS_OFFSET,
             engine_id=f"{0xABC000 + first_uid + pair + pairs * step:040x}",

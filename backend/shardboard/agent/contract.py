@@ -63,8 +63,8 @@ class Peer(Message):
     bus_port: Port
     primary_engine_id: Hex40 | None = None
     """None for a primary."""
-    slots: tuple[int, int] | None = None
-    """First and last slot of a primary."""
+    slots: list[tuple[int, int]] = []
+    """First and last slot of each range of a primary."""
     epoch: int
     """Configuration epoch, unique among the primaries."""
 

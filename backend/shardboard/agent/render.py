@@ -74,7 +74,7 @@ def nodes_conf(peers: list[Peer], myself: str, swap_with: str | None = None) -> 
     head = next(peer for peer in peers if peer.engine_id == swap_with)
     swapped = [
         head.model_copy(update={"primary_engine_id": None, "slots": own.slots}),
-        own.model_copy(update={"primary_engine_id": swap_with, "slots": None}),
+        own.model_copy(update={"primary_engine_id": swap_with, "slots": []}),
         *(_follow(peer, myself, swap_with) for peer in peers if peer.engine_id not in (myself, swap_with)),
     ]
     lines = [_node_line(peer.model_copy(update={"epoch": 0}), myself) for peer in swapped]
@@ -101,9 +101,7 @@ def _node_line(peer: Peer, myself: str) -> str:
         str(peer.epoch),
         "connected" if own else "disconnected",
     ]
-    if peer.slots is not None:
-        first, last = peer.slots
-        fields.append(str(first) if first == last else f"{first}-{last}")
+    fields += [str(first) if first == last else f"{first}-{last}" for first, last in peer.slots]
     return " ".join(fields) + "\n"
 
 

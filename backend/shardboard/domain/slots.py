@@ -2,8 +2,12 @@
 
 import binascii
 import itertools
+from collections.abc import Iterable, Iterator
 
 SLOTS = 16384
+
+Ranges = tuple[tuple[int, int], ...]
+"""First and last slot of each run of slots: ascending, disjoint, none touching the next."""
 
 
 def split(count: int) -> list[tuple[int, int]]:
@@ -17,9 +21,31 @@ def split(count: int) -> list[tuple[int, int]]:
     return [(edges[index], edges[index + 1] - 1) for index in range(count)]
 
 
-def render(first: int, last: int) -> str:
-    """The REST form of a slot range: `0-8191`, or `7` for a single slot."""
-    return str(first) if first == last else f"{first}-{last}"
+def render(ranges: Ranges) -> str:
+    """The REST form: `0-8191`, `7` for a single slot, `0-99,200-299` for several ranges, empty for none."""
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges)
+
+
+def parse(text: str) -> Ranges:
+    """What `render` made."""
+    ends = (each.partition("-") for each in text.split(",") if each)
+    return tuple((int(first), int(last or first)) for first, _, last in ends)
+
+
+def gather(numbers: Iterable[int]) -> Ranges:
+    """The ranges that hold just these slots."""
+    found: list[tuple[int, int]] = []
+    for number in sorted(set(numbers)):
+        if found and found[-1][1] == number - 1:
+            found[-1] = (found[-1][0], number)
+        else:
+            found.append((number, number))
+    return tuple(found)
+
+
+def each(ranges: Ranges) -> Iterator[int]:
+    """Every slot of the ranges, ascending."""
+    return itertools.chain.from_iterable(range(first, last + 1) for first, last in ranges)
 
 
 def slot_of(key: str) -> int:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from shardboard.agent.contract import BdbSpec, CommandResult, Peer, ShardCommand, ShardSpec, StartShards
 from shardboard.domain.creation import Seen
+from shardboard.domain.slots import Ranges, parse
 from shardboard.driver.ports import Agents, NodeRef
 from shardboard.errors import AgentError, AgentRefused
 
@@ -24,7 +25,7 @@ class ShardRef:
     node: NodeRef
     pair: int
     role: str
-    slots: tuple[int, int]
+    slots: Ranges
     port: int
     bus_port: int
     engine_id: str
@@ -110,7 +111,7 @@ class Place:
 
     role: str
     epoch: int
-    slots: tuple[int, int] | None
+    slots: Ranges
 
 
 async def view(agents: Agents, primaries: Sequence[ShardRef]) -> dict[str, Place]:
@@ -161,9 +162,8 @@ def _parse_nodes(text: str) -> dict[str, Place]:
         fields = line.split(" ")
         if len(fields) < 8:
             continue
-        first, _, last = fields[8].partition("-") if len(fields) > 8 else ("", "", "")
-        slots = (int(first), int(last or first)) if first.isdigit() else None
-        found[fields[0]] = Place("slave" if "slave" in fields[2] else "master", int(fields[6]), slots)
+        held = parse(",".join(each for each in fields[8:] if each[:1].isdigit()))  # in brackets: slots being moved
+        found[fields[0]] = Place("slave" if "slave" in fields[2] else "master", int(fields[6]), held)
     return found
 
 
@@ -234,7 +234,7 @@ def _peers(shards: Sequence[ShardRef]) -> list[Peer]:
             port=shard.port,
             bus_port=shard.bus_port,
             primary_engine_id=primaries[shard.pair].engine_id if shard.role == "slave" else None,
-            slots=shard.slots if shard.role == "master" else None,
+            slots=list(shard.slots) if shard.role == "master" else [],
             epoch=shard.pair + 1,  # unique among primaries; a replica carries its primary's
         )
         for shard in shards

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from shardboard.db import Store
+from shardboard.domain import slots
 from shardboard.domain.creation import Wanted
 from shardboard.driver.cluster import Engine, ShardRef
 from shardboard.driver.ports import NodeRef
@@ -73,7 +74,7 @@ def _shard(row: Shard, node: NodeRef) -> ShardRef:
         node=node,
         pair=row.pair,
         role=row.role,
-        slots=(row.slot_first, row.slot_last),
+        slots=slots.parse(row.slots),
         port=row.port,
         bus_port=row.bus_port,
         engine_id=row.engine_id,

@@ -6,7 +6,6 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field, JsonValue
 from pydantic.json_schema import SkipJsonSchema
 
-from shardboard.domain import slots
 from shardboard.schemas.absent import OptionalInt, OptionalStr, present, without_default
 from shardboard.schemas.rows import ShardRow
 from shardboard.schemas.times import iso
@@ -32,7 +31,7 @@ class Shard(BaseModel):
     status: str = Field(json_schema_extra={"enum": ["active", "inactive"]})
     detailed_status: str = Field(json_schema_extra={"enum": _STATUSES})
     detail: str = Field(description="One sentence when the shard is not ok.")
-    assigned_slots: str = Field(description='Range of hash slots, for example "0-8191".')
+    assigned_slots: str = Field(description='Ranges of hash slots, for example "0-99,200-8191"; empty without any.')
     pair: int = Field(description="A primary and its replica have the same.")
     loading: Loading
     sync: Annotated[Sync | SkipJsonSchema[None], Field(default=None, json_schema_extra=without_default)]
@@ -57,7 +56,7 @@ def render(shard: ShardRow, address: str, latest: Mapping[str, float | None]) ->
         "status": "active" if shard.observed_status in ("ok", "loading") else "inactive",
         "detailed_status": shard.observed_status,
         "detail": shard.detail,
-        "assigned_slots": slots.render(shard.slot_first, shard.slot_last),
+        "assigned_slots": shard.slots,
         "pair": shard.pair,
         "loading": {"status": "in_progress" if shard.observed_status == "loading" else "idle"},
         "address": address,

@@ -169,7 +169,6 @@ def _shard_rows(plan: Sequence[Placed], bdb: Bdb, first_uid: int, occupying: Seq
         seed = not bdb.sharding or (placed.role == "master" and placed.node_uid not in seeded)
         if seed:
             seeded.add(placed.node_uid)
-        first, last = ranges[placed.pair]
         rows.append(
             Shard(
                 uid=uid,
@@ -177,8 +176,7 @@ def _shard_rows(plan: Sequence[Placed], bdb: Bdb, first_uid: int, occupying: Seq
                 node_uid=placed.node_uid,
                 pair=placed.pair,
                 role=placed.role,
-                slot_first=first,
-                slot_last=last,
+                slots=slots.render((ranges[placed.pair],)),
                 port=bdb.port if seed else port,
                 bus_port=port + BUS_OFFSET,
                 engine_id=secrets.token_hex(20),

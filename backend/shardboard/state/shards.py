@@ -26,8 +26,8 @@ class Shard(Base):
     """0..shards_count-1; a primary and its replicas share it."""
     role: Mapped[str]
     """`master` or `slave`, as born or as last promoted by the console."""
-    slot_first: Mapped[int]
-    slot_last: Mapped[int]
+    slots: Mapped[str]
+    """The pair's hash slots as last known, in the form of `domain.slots.render`; the same in all rows of a pair."""
     port: Mapped[int]
     bus_port: Mapped[int]
     engine_id: Mapped[str]

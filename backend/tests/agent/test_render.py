@@ -29,8 +29,8 @@ def peers() -> list[Peer]:
         )
 
     return [
-        peer(A, "1", 20000, 1, slots=(0, 8191)),
-        peer(B, "2", 20001, 2, slots=(8192, 16383)),
+        peer(A, "1", 20000, 1, slots=[(0, 8191)]),
+        peer(B, "2", 20001, 2, slots=[(8192, 16383)]),
         peer(C, "1", 20002, 1, primary_engine_id=A),
         peer(D, "2", 20003, 2, primary_engine_id=B),
     ]
@@ -56,9 +56,9 @@ def test_a_swapped_file_puts_the_heir_in_the_shards_place() -> None:
     assert lines[-1] == "vars currentEpoch 1 lastVoteEpoch 0"
 
 
-def test_a_single_slot_is_written_as_one_number() -> None:
-    [line, _] = render.nodes_conf([peers()[0].model_copy(update={"slots": (5, 5)})], A).splitlines()
-    assert line.endswith("connected 5")
+def test_several_ranges_and_single_slots() -> None:
+    [line, _] = render.nodes_conf([peers()[0].model_copy(update={"slots": [(5, 5), (7, 9)]})], A).splitlines()
+    assert line.endswith("connected 5 7-9")
 
 
 def test_passwords_are_hashed_where_the_engine_allows() -> None:

@@ -7,6 +7,7 @@ import httpx
 import pytest
 
 from shardboard.console import Console
+from shardboard.domain import slots
 from shardboard.state import actions, bdbs, shards
 from shardboard.state.bdbs import Bdb
 from shardboard.state.users import User
@@ -69,7 +70,7 @@ async def test_the_published_example_works_as_printed(client: httpx.AsyncClient,
     assert any("overbooking" in event["description"] for event in log)
     async with console.store.read() as session:
         rows = await shards.of_bdb(session, 1)
-    assert sum(row.slot_last - row.slot_first + 1 for row in rows) == 16384
+    assert sum(len(list(slots.each(slots.parse(row.slots)))) for row in rows) == 16384
 
 
 async def test_memory_is_counted_when_policy_says_so(client: httpx.AsyncClient) -> None:

@@ -24,7 +24,7 @@ from shardboard.state.shards import Shard
 @pytest.fixture
 async def telling(console: Console, nodes: list[Node]) -> Console:
     """Node 1 told of a primary and a replica; node 2 said nothing of shard 13."""
-    common: dict[str, Any] = {"bdb_uid": 1, "pair": 0, "slot_first": 0, "slot_last": 1}
+    common: dict[str, Any] = {"bdb_uid": 1, "pair": 0, "slots": "0-1"}
     members = {}
     async with console.store.begin() as session:
         for uid, node_uid, role in ((11, 1, "master"), (12, 1, "slave"), (13, 2, "slave")):

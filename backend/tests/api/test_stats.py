@@ -33,7 +33,7 @@ async def stored(console: Console, nodes: list[Node], monkeypatch: pytest.Monkey
     for module in (api_stats, api_history):
         monkeypatch.setattr(module, "time", SimpleNamespace(time=lambda: NOW))
     now = datetime.now(UTC)
-    common: dict[str, Any] = {"pair": 0, "role": "master", "slot_first": 0, "slot_last": 1, "node_uid": 1}
+    common: dict[str, Any] = {"pair": 0, "role": "master", "slots": "0-1", "node_uid": 1}
     async with console.store.begin() as session:
         session.add(
             Bdb(

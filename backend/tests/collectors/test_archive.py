@@ -36,7 +36,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 async def live(store: Store, bus: Bus) -> Live:
     """One node with the primary 11 of database 1."""
-    row = {"pair": 0, "role": "master", "slot_first": 0, "slot_last": 16383, "port": 20000, "bus_port": 25000}
+    row = {"pair": 0, "role": "master", "slots": "0-16383", "port": 20000, "bus_port": 25000}
     async with store.begin() as session:
         session.add(Shard(uid=11, bdb_uid=1, node_uid=1, engine_id="0" * 40, **row))
     return Live(bus)

@@ -38,7 +38,7 @@ def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
 async def database(console: Console, nodes: list[Node]) -> None:
     """Database 1 is active: primary 1 on node 1, its replica 2 on node 2."""
     now = datetime.now(UTC)
-    common: dict[str, Any] = {"bdb_uid": 1, "pair": 0, "slot_first": 0, "slot_last": 16383}
+    common: dict[str, Any] = {"bdb_uid": 1, "pair": 0, "slots": "0-16383"}
     async with console.store.begin() as session:
         session.add(
             Bdb(

@@ -31,6 +31,17 @@ def test_impossible_counts_are_refused(count: int) -> None:
         slots.split(count)
 
 
-@pytest.mark.parametrize(("first", "last", "text"), [(0, 8191, "0-8191"), (7, 7, "7")])
-def test_rendering(first: int, last: int, text: str) -> None:
-    assert slots.render(first, last) == text
+@pytest.mark.parametrize(
+    ("ranges", "text"),
+    [(((0, 8191),), "0-8191"), (((7, 7),), "7"), (((0, 1), (5, 5), (9, 11)), "0-1,5,9-11"), ((), "")],
+)
+def test_rendering(ranges: slots.Ranges, text: str) -> None:
+    assert slots.render(ranges) == text
+    assert slots.parse(text) == ranges
+
+
+@given(st.sets(st.integers(0, slots.SLOTS - 1), max_size=50))
+def test_gathered_slots_are_all_there_once(numbers: set[int]) -> None:
+    ranges = slots.gather(numbers)
+    assert list(slots.each(ranges)) == sorted(numbers)
+    assert all(after[0] > before[1] + 1 for before, after in pairwise(ranges))

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from backend.tests.shards import ENGINE, Farm, ask, bring_up, farm, layout, until
 
+from shardboard.domain import slots
 from shardboard.domain.creation import Seen
 from shardboard.driver import cluster
 from shardboard.driver.cluster import BIG_CLUSTER, ShardRef
@@ -31,7 +32,7 @@ async def slot_map(nodes: Farm, shard: ShardRef) -> set[tuple[str, str, str, str
 def wanted_map(shards: list[ShardRef]) -> set[tuple[str, str, str, str]]:
     primary = {shard.pair: shard.engine_id for shard in shards if shard.role == "master"}
     return {
-        (shard.engine_id, "master", "-", f"{shard.slots[0]}-{shard.slots[1]}")
+        (shard.engine_id, "master", "-", slots.render(shard.slots))
         if shard.role == "master"
         else (shard.engine_id, "slave", primary[shard.pair], "")
         for shard in shards
@@ -61,7 +62,7 @@ async def agrees(nodes: Farm, shard: ShardRef, shards: list[ShardRef]) -> bool:
 async def key_of(nodes: Farm, shard: ShardRef) -> str:
     """A key in one of the shard's slots."""
     for number in range(1000):
-        if shard.slots[0] <= int(await told(nodes, shard, "CLUSTER", "KEYSLOT", f"key{number}")) <= shard.slots[1]:
+        if slots.slot_of(f"key{number}") in slots.each(shard.slots):
             return f"key{number}"
     raise AssertionError("no key hashes to this shard")
 

@@ -26,18 +26,18 @@ e7d1eecce10fd6bb5eb35b9f99a514335d9ba9ca 127.0.0.1:30001@31001 myself,master - 0
 
 def test_cluster_nodes() -> None:
     assert {uid[:4]: place for uid, place in cluster._parse_nodes(TEXT).items()} == {
-        "07c3": Place("slave", 4, None),
-        "67ed": Place("master", 2, (5461, 10922)),
-        "292f": Place("master", 3, (10923, 12000)),
-        "6ec2": Place("slave", 5, None),
-        "824f": Place("master", 0, None),
-        "e7d1": Place("master", 7, (0, 0)),
+        "07c3": Place("slave", 4, ()),
+        "67ed": Place("master", 2, ((5461, 10922),)),
+        "292f": Place("master", 3, ((10923, 12000), (12002, 12002), (12500, 16383))),
+        "6ec2": Place("slave", 5, ()),
+        "824f": Place("master", 0, ()),
+        "e7d1": Place("master", 7, ((0, 0),)),
     }
 
 
 def test_a_primary_that_only_imports_has_no_slots_yet() -> None:
     line = f"{'a' * 40} 10.0.0.1:20001@25001 master - 0 0 1 connected [93-<-{'b' * 40}]"
-    assert cluster._parse_nodes(line)["a" * 40].slots is None
+    assert cluster._parse_nodes(line)["a" * 40].slots == ()
     assert cluster._parse_nodes("-LOADING\n\nshort line") == {}
 
 
@@ -54,7 +54,7 @@ async def test_a_lost_primary_returns_as_replica_of_its_heir_while_another_pair_
     shards = layout(NODES, 3, replication=True)
     first, _, third, heir, *_ = shards
     # Pair 0 is led by its former replica now, pair 1 by nobody, pair 2 as it was.
-    view = {shard.engine_id: Place("master", 10 + shard.uid, None) for shard in shards}
+    view = {shard.engine_id: Place("master", 10 + shard.uid, shard.slots) for shard in shards}
     refused = await cluster.start_replicas(agents, ENGINE, shards, [heir, third], [first], view)
     assert refused == {}
     [spec] = [spec for held in agents.running.values() for spec in held.values()]
@@ -71,11 +71,11 @@ async def test_newcomers_are_told_the_present_epochs_and_roles() -> None:
 
     shards = layout(NODES, 3, replication=True)
     heir, lost = shards[3], shards[0]
-    view = {shard.engine_id: Place("master", 10 + shard.uid, None) for shard in shards}
+    view = {shard.engine_id: Place("master", 10 + shard.uid, shard.slots) for shard in shards}
     await cluster.start_replicas(Listening(), ENGINE, shards, [heir, *shards[1:3]], [lost], view)
     [request] = told
     peers = {peer.engine_id: peer for peer in request.bdb.peers}  # type: ignore[attr-defined]
     assert peers[lost.engine_id].primary_engine_id == heir.engine_id
-    assert (peers[lost.engine_id].slots, peers[heir.engine_id].slots) == (None, lost.slots)
+    assert (peers[lost.engine_id].slots, peers[heir.engine_id].slots) == ([], list(lost.slots))
     assert peers[lost.engine_id].epoch == peers[heir.engine_id].epoch == 14
     assert len({peer.pair_id for peer in peers.values()}) == 3

@@ -2194,7 +2194,7 @@ export interface components {
             address: string;
             /**
              * Assigned Slots
-             * @description Range of hash slots, for example "0-8191".
+             * @description Ranges of hash slots, for example "0-99,200-8191"; empty without any.
              */
             assigned_slots: string;
             /** Bdb Uid */
