@@ -92,7 +92,7 @@ class NodeCollector:
                         self._live.connect(node.uid)
                     # A silence may be too short to break the stream and long enough for the node to be found down.
                     if count % FACTS_EVERY == 0 or node.uid in self._down:
-                        await self._note_seen(node)
+                        await self._note_seen(node, restarted=sample.boot != boot if boot else None)
                         self._down.discard(node.uid)
                     count += 1
                     await self._note_shards(sample)
@@ -116,10 +116,10 @@ class NodeCollector:
         except Exception:  # a store that fails for a moment must not end the following of the node
             log.exception("the loss of node %s's agent could not be recorded", node.uid)
 
-    async def _note_seen(self, node: NodeRef) -> None:
+    async def _note_seen(self, node: NodeRef, *, restarted: bool | None) -> None:
         facts = await self._agents.facts(node)
         async with self._store.begin() as session:
-            await observations.agent_seen(session, node.uid, facts.model_dump())
+            await observations.agent_seen(session, node.uid, facts.model_dump(), restarted=restarted)
 
     def _unseen(self, uid: int, status: str, reason: str) -> Observed:
         """A shard that said nothing itself is otherwise as it was."""

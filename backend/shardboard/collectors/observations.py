@@ -1,11 +1,12 @@
 """Recording what collectors saw. Only observed columns are written here, never desired state."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from shardboard.domain import health
 from shardboard.domain.observe import Observed
 from shardboard.state import bdbs, events, nodes, shards
 from shardboard.state.bdbs import Bdb
@@ -13,8 +14,10 @@ from shardboard.state.events import record
 from shardboard.state.shards import Shard
 
 
-async def agent_seen(session: AsyncSession, node_uid: int, facts: dict[str, Any]) -> None:
-    """The agent answers; an event if it did not before."""
+async def agent_seen(
+    session: AsyncSession, node_uid: int, facts: dict[str, Any], *, restarted: bool | None = None
+) -> None:
+    """The agent answers; an event if it did not before. `restarted` tells whether it is another process; None: nobody knows."""
     node = await nodes.by_uid(session, node_uid)
     if node is None:
         return
@@ -29,13 +32,18 @@ async def agent_seen(session: AsyncSession, node_uid: int, facts: dict[str, Any]
         )
     if node.health == "down":
         node.health = "up"
-        await _end_outage(session, node_uid)
+        await _end_outage(session, node_uid, restarted)
     node.facts = facts
     node.last_seen = datetime.now(UTC)
 
 
-async def node_down(session: AsyncSession, node_uid: int, witnesses: Sequence[int]) -> None:
-    """None of the node's shards answers: an open span begins, and the shards are down with it."""
+async def node_down(
+    session: AsyncSession, node_uid: int, witnesses: Sequence[int], detected_ms: int | None = None
+) -> None:
+    """None of the node's shards answers: an open span begins, and the shards are down with it.
+
+    `detected_ms` is how long it took from the last sign of life to now; None when nobody had heard of it before.
+    """
     node = await nodes.by_uid(session, node_uid)
     if node is None or node.health == "down":
         return
@@ -53,7 +61,13 @@ async def node_down(session: AsyncSession, node_uid: int, witnesses: Sequence[in
         source="node",
         severity="ERROR",
         node_uid=node_uid,
-        details={"open": True, "witnesses": list(witnesses), "primaries": primaries, "replicas": len(lost) - primaries},
+        details={
+            "open": True,
+            "witnesses": list(witnesses),
+            "primaries": primaries,
+            "replicas": len(lost) - primaries,
+            "detected_ms": detected_ms,
+        },
     )
 
 
@@ -71,13 +85,21 @@ async def agent_lost(session: AsyncSession, node_uid: int, reason: str) -> None:
     record(session, "node_agent_lost", description, source="node", severity="WARNING", node_uid=node_uid)
 
 
-async def _end_outage(session: AsyncSession, node_uid: int) -> None:
+async def stalls(session: AsyncSession, node_uid: int) -> int:
+    """How often the node was down of late and went on as if nothing had been."""
+    now = datetime.now(UTC)
+    since = now - timedelta(seconds=health.WINDOW_SECONDS)
+    outages = await events.touching(session, ("node_failed",), since, now, node_uid=node_uid, limit=100)
+    return sum(outage.details.get("restarted") is False for outage in outages)
+
+
+async def _end_outage(session: AsyncSession, node_uid: int, restarted: bool | None) -> None:
     now = datetime.now(UTC)
     outage = await events.open_span(session, "node_failed", node_uid=node_uid)
     lasted = ""
     if outage is not None:
         outage.ended_at = now
-        outage.details = {**outage.details, "open": False}
+        outage.details = {**outage.details, "open": False, "restarted": restarted}
         lasted = f" after {(now - outage.time).total_seconds():.0f} s"
     record(session, "node_up", f"Node {node_uid} came back{lasted}.", source="node", node_uid=node_uid)
 

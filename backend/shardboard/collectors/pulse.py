@@ -19,6 +19,10 @@ class Pulses:
         """The stream of a node ended, which tells more and sooner than silence."""
         self._broken.add(node_uid)
 
+    def unheard(self, node_uid: int) -> float | None:
+        """Seconds since its last sign of life, whether its stream broke or not; None when it was never heard."""
+        return time.monotonic() - self._heard[node_uid] if node_uid in self._heard else None
+
     def silence(self, node_uid: int) -> float:
         """Seconds since the node was heard; infinite when its stream broke after that. A node that was never heard is given
         time from the start of this console on."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 from collections.abc import Sequence
 
 from shardboard.collectors import observations
@@ -37,23 +38,28 @@ class NodeWatch:
                 async with self._store.read() as session:
                     known = [node for node in await nodes.every(session) if node.health == "up"]
                     sensitivity = (await cluster.load(session)).policy.get("failure_detection_sensitivity", "high")
-                suspect_after, rounds = health.SENSITIVITY[sensitivity]
+                suspect_after, _ = health.SENSITIVITY[sensitivity]
                 for _ in range(10):  # the store is asked once a second, the pulses ten times
                     for node in known:
                         if self._pulses.silence(node.uid) > suspect_after and node.uid not in self._inquiries:
-                            self._inquire(NodeRef(node.uid, node.addr, node.agent_port), suspect_after, rounds)
+                            self._inquire(NodeRef(node.uid, node.addr, node.agent_port), sensitivity)
                     await asyncio.sleep(TICK)
         finally:
             for task in self._inquiries.values():
                 task.cancel()
 
-    def _inquire(self, node: NodeRef, suspect_after: float, rounds: int) -> None:
-        task = asyncio.create_task(self._inquiry(node, suspect_after, rounds))
+    def _inquire(self, node: NodeRef, sensitivity: str) -> None:
+        task = asyncio.create_task(self._inquiry(node, sensitivity))
         self._inquiries[node.uid] = task
         task.add_done_callback(lambda _: self._inquiries.pop(node.uid, None))
 
-    async def _inquiry(self, suspect: NodeRef, suspect_after: float, rounds: int) -> None:
+    async def _inquiry(self, suspect: NodeRef, sensitivity: str) -> None:
+        async with self._store.read() as session:
+            stalls = await observations.stalls(session, suspect.uid)
+        suspect_after, rounds = health.demands(sensitivity, stalls)
         agreed = 0
+        clock = asyncio.get_running_loop().time
+        alive = -math.inf  # when a shard of it last answered somebody
         while self._pulses.silence(suspect.uid) > suspect_after:
             async with self._store.read() as session:
                 # What was not running before cannot bear witness by its silence.
@@ -74,11 +80,15 @@ class NodeWatch:
             alone = not everyone
             verdict = health.judge(await self._testimonies(others, targets) if others or alone else [])
             agreed = agreed + 1 if verdict == "silent" else 0
+            if verdict == "alive":
+                alive = clock()
             if agreed >= rounds and self._pulses.silence(suspect.uid) > suspect_after:  # asking took time, too
                 witnesses = sorted(node.uid for node in others)
+                unheard = self._pulses.unheard(suspect.uid)
+                detected = None if unheard is None else round(1000 * min(unheard, clock() - alive))
                 log.warning("node %s is down: none of its %s shards answers", suspect.uid, len(targets))
                 async with self._store.begin() as session:
-                    await observations.node_down(session, suspect.uid, witnesses)
+                    await observations.node_down(session, suspect.uid, witnesses, detected)
                 return
             await asyncio.sleep(ROUND_SECONDS if verdict == "silent" else 10 * ROUND_SECONDS)
 

@@ -153,6 +153,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "default_shards_placement": ("dense", "sparse"),
     "default_sharded_proxy_policy": ("single", "all-master-shards", "all-nodes"),
     "default_non_sharded_proxy_policy": ("single", "all-master-shards", "all-nodes"),
+    "failure_detection_sensitivity": ("high", "low"),
 }
 
 
@@ -206,6 +207,8 @@ class PolicyUpdate(_Settings):
         for name, choices in _CHOICES.items():
             if name in self.model_fields_set and getattr(self, name) not in choices:
                 raise _fault(name, f"must be one of {', '.join(choices)}")
+        if (self.model_extra or {}).get("max_slave_full_syncs", 0) < 0:
+            raise _fault("max_slave_full_syncs", "must be 0 (unlimited) or more")
         return self
 
     def changes(self) -> dict[str, Any]:

@@ -42,9 +42,16 @@ async def test_policy(client: httpx.AsyncClient) -> None:
     shown = (await client.get("/v1/cluster/policy")).json()
     Policy.model_validate(shown, strict=True)
     assert (shown["shards_overbooking"], shown["default_shards_placement"]) == (True, "dense")
-    reply = await client.put("/v1/cluster/policy", json={"default_shards_placement": "sparse", "stranger": 1})
-    assert reply.json() == {**shown, "default_shards_placement": "sparse"}
-    for wrong in ({"default_shards_placement": "here"}, {"shards_overbooking": 1}, {"default_sharded_proxy_policy": 1}):
+    changes = {"default_shards_placement": "sparse", "failure_detection_sensitivity": "low", "max_slave_full_syncs": 2}
+    reply = await client.put("/v1/cluster/policy", json={**changes, "stranger": 1})
+    assert reply.json() == {**shown, **changes}
+    for wrong in (
+        {"default_shards_placement": "here"},
+        {"shards_overbooking": 1},
+        {"default_sharded_proxy_policy": 1},
+        {"failure_detection_sensitivity": "medium"},
+        {"max_slave_full_syncs": -1},
+    ):
         assert (await client.put("/v1/cluster/policy", json=wrong)).status_code == 400
 
 

@@ -35,6 +35,9 @@ class Silence(Pulses):
         self.asked += 1
         return self.of.get(node_uid, 0.0)
 
+    def unheard(self, node_uid: int) -> float | None:
+        return self.of.get(node_uid)
+
 
 @pytest.fixture(autouse=True)
 def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,7 +117,7 @@ async def test_two_silent_rounds_are_a_node_down_told_once(
     await until(lambda: is_down(console))
     [event] = await outages(console)
     assert (event.node_uid, event.source, event.severity, event.ended_at) == (2, "node", "ERROR", None)
-    assert event.details == {"open": True, "witnesses": [1, 3], "primaries": 1, "replicas": 1}
+    assert event.details == {"open": True, "witnesses": [1, 3], "primaries": 1, "replicas": 1, "detected_ms": 1000}
     assert event.description == (
         "Node 2 went down with 1 primaries and 1 replicas: none answers the agents of nodes 1, 3."
     )
@@ -216,6 +219,29 @@ async def test_low_sensitivity_waits_longer_and_asks_more(
     pulses.of = {2: 3.1}
     await until(lambda: is_down(console))
     assert agents.calls.count(("probe", 1)) >= health.SENSITIVITY["low"][1]
+
+
+@pytest.mark.parametrize(("restarted", "patient"), [(False, True), (True, False)])
+async def test_a_node_that_stalls_again_and_again_is_given_more_time(
+    console: Console,
+    agents: FakeAgents,
+    pulses: Silence,
+    watching: NodeWatch,
+    restarted: bool,
+    patient: bool,
+) -> None:
+    async with console.store.begin() as session:
+        for _ in range(health.FLAPPING):
+            details = {"open": False, "restarted": restarted}
+            events.record(session, "node_failed", "", source="node", node_uid=2, details=details)
+    agents.silent = set(NODE_2)
+    pulses.of = {2: 2.9}
+    if patient:
+        await ticks(pulses)
+        assert [call for call in agents.calls if call[0] == "probe"] == []
+        pulses.of = {2: 3.1}
+    await until(lambda: is_down(console))
+    assert (agents.calls.count(("probe", 1)) >= health.SENSITIVITY["low"][1]) == patient
 
 
 async def test_a_node_that_is_heard_again_while_it_is_asked_about_is_not_down(
