@@ -18,8 +18,15 @@ describe('format', () => {
     ['ratio', 1, '100 %'],
     ['ms', 0.312, '0.312 ms'],
     ['ms', 1500, '1.5 s'],
+    ['latency', 0, '0 µs'],
+    ['latency', 310.4, '310 µs'],
+    ['latency', 999.6, '1 ms'],
+    ['latency', 1_234, '1.23 ms'],
+    ['latency', 2_300_000, '2.3 s'],
     ['count', 812_345, '812 k'],
     ['cores', 0.05, '0.05 cores'],
+    ['cores', 0.006_94, '0.007 cores'],
+    ['cores', 0.000_02, '<0.001 cores'],
     ['perSecond', 136.2, '136 /s'],
   ] as const)('%s %d is %s', (unit, value, text) => {
     expect(said(unit, value)).toBe(text);
@@ -39,8 +46,10 @@ describe('format', () => {
   });
 
   it('scales all ticks of an axis alike', () => {
-    const labels = axisLabels('bytes', [0, 2 ** 29, 2 ** 30]);
-    expect(labels.map((text) => text.replaceAll('\u00a0', ' '))).toEqual(['0', '0.5 GiB', '1 GiB']);
+    const labels = (unit: Unit, ...ticks: number[]) =>
+      axisLabels(unit, ticks).map((text) => text.replaceAll('\u00a0', ' '));
+    expect(labels('bytes', 0, 2 ** 29, 2 ** 30)).toEqual(['0', '0.5 GiB', '1 GiB']);
+    expect(labels('latency', 0, 500, 1_000)).toEqual(['0', '0.5 ms', '1 ms']);
   });
 
   it('counts in words', () => {

@@ -8,6 +8,8 @@ export type Unit =
   | 'bytesPerSecond'
   | 'ratio'
   | 'ms'
+  /** Microseconds, said in the unit that suits the size. */
+  | 'latency'
   | 'cores'
   | 'plain';
 
@@ -24,6 +26,7 @@ const SUFFIX: Record<Unit, string> = {
   bytesPerSecond: 'B/s',
   ratio: '%',
   ms: 'ms',
+  latency: 'µs',
   cores: 'cores',
   plain: '',
 };
@@ -32,11 +35,15 @@ export function isKnown(value: number | null | undefined): value is number {
   return typeof value === 'number' && Number.isFinite(value);
 }
 
-/** Three significant digits without trailing zeros; whole part is never cut. */
+const DECIMALS = 3;
+const SMALLEST = 10 ** -DECIMALS;
+
+/** Three significant digits without trailing zeros, at most three decimals; whole part is never cut. */
 export function significant(value: number): string {
   const size = Math.abs(value);
   if (size >= 100) return String(Math.round(value));
-  return String(Number(value.toPrecision(3)));
+  if (size > 0 && size < SMALLEST / 2) return `<${SMALLEST}`;
+  return String(Number(Number(value.toPrecision(3)).toFixed(DECIMALS)));
 }
 
 interface Scale {
@@ -61,6 +68,13 @@ export function scaleFor(value: number, unit: Unit): Scale {
   return { divisor, prefix: names[power] ?? '' };
 }
 
+/** Rounded: 999.6 µs are 1 ms. */
+function latencyScale(value: number): Scale {
+  const size = Math.abs(value);
+  if (size < 999.5) return { divisor: 1, prefix: 'µs' };
+  return size < 999_500 ? { divisor: 1e3, prefix: 'ms' } : { divisor: 1e6, prefix: 's' };
+}
+
 function withUnit(value: string, prefix: string, unit: Unit): string {
   if (unit === 'bytes') return value + SPACE + prefix;
   if (unit === 'bytesPerSecond') return `${value}${SPACE}${prefix}/s`;
@@ -72,6 +86,10 @@ function withUnit(value: string, prefix: string, unit: Unit): string {
 export function format(unit: Unit, value: number | null | undefined): string {
   if (!isKnown(value)) return UNKNOWN;
   if (unit === 'ratio') return significant(value * 100) + SPACE + SUFFIX.ratio;
+  if (unit === 'latency') {
+    const { divisor, prefix } = latencyScale(value);
+    return significant(value / divisor) + SPACE + prefix;
+  }
   if (unit === 'ms' && Math.abs(value) >= 1000) return `${significant(value / 1000)}${SPACE}s`;
   const { divisor, prefix } = scaleFor(value, unit);
   return withUnit(significant(value / divisor), prefix, unit);
@@ -104,7 +122,7 @@ export function exact(unit: Unit, value: number | null | undefined): string {
 export function axisLabels(unit: Unit, ticks: readonly number[]): string[] {
   const largest = ticks.reduce((max, tick) => Math.max(max, Math.abs(tick)), 0);
   if (unit === 'ratio') return ticks.map((tick) => `${significant(tick * 100)}${SPACE}%`);
-  const { divisor, prefix } = scaleFor(largest, unit);
+  const { divisor, prefix } = unit === 'latency' ? latencyScale(largest) : scaleFor(largest, unit);
   const mark = unit === 'bytesPerSecond' ? `${prefix}/s` : unit === 'ms' ? 'ms' : prefix;
   return ticks.map((tick) =>
     tick === 0 ? '0' : `${significant(tick / divisor)}${mark ? SPACE + mark : ''}`,

@@ -9,10 +9,12 @@ interface Props {
   /** One metric, or several to be summed. */
   metric: string | readonly string[];
   unit: Unit;
+  /** What a dash means; that no sample arrived when left out. */
+  nothing?: string | undefined;
   className?: string;
 }
 
-export function LiveText({ topic, uid, metric, unit, className }: Props) {
+export function LiveText({ topic, uid, metric, unit, nothing, className }: Props) {
   const live = useLive();
   const ref = useRef<HTMLSpanElement>(null);
   const names = typeof metric === 'string' ? metric : metric.join();
@@ -24,10 +26,12 @@ export function LiveText({ topic, uid, metric, unit, className }: Props) {
       .split(',')
       .reduce((sum, name) => sum + ring.latest(String(uid), name, live.edge()), 0);
     const text = format(unit, value);
-    if (span.textContent === text) return;
+    if (span.textContent === text && span.title) return;
     span.textContent = text;
-    span.title = Number.isNaN(value) ? 'No sample in the last seconds' : exact(unit, value);
-  }, [live, topic, uid, names, unit]);
+    span.title = Number.isNaN(value)
+      ? (nothing ?? 'No sample in the last seconds')
+      : exact(unit, value);
+  }, [live, topic, uid, names, unit, nothing]);
   useTick(draw);
   return (
     <span ref={ref} className={className ? `num ${className}` : 'num'}>

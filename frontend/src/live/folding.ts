@@ -52,6 +52,3 @@ export function fold(
   }
   return result;
 }
-
-export const known = (value: number | undefined): number =>
-  value === undefined || Number.isNaN(value) ? 0 : value;

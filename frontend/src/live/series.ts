@@ -5,7 +5,7 @@
 import { chooseStep } from '@/lib/resolution';
 import type { ChartSource, Columns, TimeAxis } from '@/ui/chart/types';
 import { cut, cutFrom, type PastColumns } from './columns';
-import { fold, known, type Rule } from './folding';
+import { fold, type Rule } from './folding';
 import type { Live } from './live';
 import type { PastSeries } from './past';
 import { RETENTION } from './ring';
@@ -43,9 +43,13 @@ const PEAKS = new Set([
   ...['total_req', 'read_req', 'write_req', 'responsiveness', 'main_thread_cpu', 'used_memory'],
   ...['conns', 'connected_clients', 'repl_lag_bytes', 'cpu_user', 'cpu_system'],
 ]);
-/** Ratios are averaged by how many requests are behind them. */
+/** Ratios and averages are averaged by how many requests are behind them. */
 const BEHIND: Readonly<Record<string, readonly string[]>> = {
   hit_ratio: ['read_hits', 'read_misses'],
+  avg_latency: ['total_req'],
+  avg_read_latency: ['read_req'],
+  avg_write_latency: ['write_req'],
+  avg_other_latency: ['other_req'],
 };
 
 export function stepOf(axis: TimeAxis, { from, to }: Window, now: number): number {
@@ -58,6 +62,7 @@ export function seriesSource(live: Live, axis: TimeAxis, wanted: SeriesWanted): 
     wanted.all !== undefined ? undefined : [...new Set(series.flatMap((one) => one.uids))];
   const metrics = new Set(series.flatMap(({ metric }) => stored(metric)));
   const folders = series.map(ringFolder);
+  const weighers = series.map((one) => behind(one).map(ringFolder));
   let past: PastSeries | null = null;
 
   const isRecent = ({ from }: Window) => from >= live.edge() - RETENTION;
@@ -98,11 +103,18 @@ export function seriesSource(live: Live, axis: TimeAxis, wanted: SeriesWanted): 
       if (isRecent({ from, to })) {
         const before =
           missing({ from, to }) && past?.columns?.step === 1 ? early(past.columns) : null;
-        const rows = folders.map((read, index) => {
-          const row = read(ring, from, to);
-          return before ? prefixed(row, from, before, index) : row;
-        });
-        return { from, step: 1, rows };
+        const joined = (row: Float64Array, older?: Float64Array) =>
+          before ? prefixed(row, from, before.from, older) : row;
+        return {
+          from,
+          step: 1,
+          rows: folders.map((read, index) => joined(read(ring, from, to), before?.rows[index])),
+          weights: weighers.map((reads, index) =>
+            reads.length
+              ? joined(sum(reads.map((read) => read(ring, from, to))), before?.weights?.[index])
+              : undefined,
+          ),
+        };
       }
       return past?.columns
         ? stretch(past.columns, series, { from, to })
@@ -133,6 +145,17 @@ export function seriesSource(live: Live, axis: TimeAxis, wanted: SeriesWanted): 
   };
 }
 
+/** The requests behind the values of a series. */
+const behind = ({ uids, metric }: SeriesRef): SeriesRef[] =>
+  (BEHIND[metric] ?? []).map((name) => ({ uids, metric: name }));
+
+function sum(rows: readonly Float64Array[]): Float64Array {
+  const [first, ...rest] = rows;
+  return (first ?? new Float64Array()).map((value, index) =>
+    rest.reduce((all, row) => all + (row[index] ?? Number.NaN), value),
+  );
+}
+
 /** What has to be read from the store for one metric. */
 function stored(metric: string): string[] {
   return [metric, ...(PEAKS.has(metric) ? [`${metric}_max`] : []), ...(BEHIND[metric] ?? [])];
@@ -154,19 +177,19 @@ function stretch(columns: PastColumns, series: readonly SeriesRef[], window: Win
       one.uids.length === 1 && PEAKS.has(one.metric) ? folded(one, `${one.metric}_max`) : undefined,
     ),
     weights: series.map((one) => {
-      const [part, rest] = BEHIND[one.metric] ?? [];
-      if (!part || !rest) return undefined;
-      const others = folded({ ...one, scale: 1 }, rest);
-      return folded({ ...one, scale: 1 }, part).map(
-        (value, index) => known(value) + known(others[index]),
-      );
+      const parts = behind(one).map((part) => folded(part));
+      return parts.length ? sum(parts) : undefined;
     }),
   };
 }
 
 /** Fills the beginning of a row, which the ring does not have, from the store. */
-function prefixed(row: Float64Array, from: number, before: Columns, index: number): Float64Array {
-  const older = before.rows[index] ?? new Float64Array();
-  const shift = from - before.from;
+function prefixed(
+  row: Float64Array,
+  from: number,
+  olderFrom: number,
+  older: Float64Array = new Float64Array(),
+): Float64Array {
+  const shift = from - olderFrom;
   return row.map((value, at) => (Number.isNaN(value) ? (older[at + shift] ?? Number.NaN) : value));
 }

@@ -7,6 +7,7 @@ import { nodesQuery } from '@/api/nodes';
 import { ClusterCharts } from '@/features/metrics/ClusterCharts';
 import { ClusterComparison } from '@/features/metrics/ClusterComparison';
 import type { MetricsSearch } from '../search';
+import { useLatencyReason } from '../useLatencyReason';
 import classes from './pages.module.css';
 
 export function ClusterMetricsPage() {
@@ -14,6 +15,7 @@ export function ClusterMetricsPage() {
   const navigate = useNavigate({ from: '/cluster/metrics' });
   const { data: nodes } = useQuery(nodesQuery);
   const { data: bdbs } = useQuery(bdbsQuery);
+  const reasons = useLatencyReason();
   if (!nodes || !bdbs) return null;
   const change = (part: MetricsSearch) =>
     navigate({ search: (now) => ({ ...now, ...part }), replace: true });
@@ -50,6 +52,7 @@ export function ClusterMetricsPage() {
           bdbs={bdbs}
           left={search.left}
           right={search.right}
+          reasons={reasons}
           onPin={(side, id) => change({ [side]: id })}
         />
       )}

@@ -5,6 +5,7 @@ import { useBdbShards } from '@/api/shards';
 import { DatabaseCharts } from '@/features/metrics/DatabaseCharts';
 import { ShardCharts } from '@/features/metrics/ShardCharts';
 import type { MetricsSearch } from '../search';
+import { useLatencyReason } from '../useLatencyReason';
 import { useTabBdb } from './database';
 import classes from './pages.module.css';
 
@@ -15,6 +16,7 @@ export function DatabaseMetricsTab() {
   const search = useSearch({ from: FROM });
   const navigate = useNavigate({ from: '/databases/$uid/metrics' });
   const { data: shards } = useBdbShards(bdb?.uid ?? 0);
+  const reasons = useLatencyReason(bdb?.uid);
   if (!bdb) return null;
   const change = (part: MetricsSearch) =>
     navigate({ search: (now) => ({ ...now, ...part }), replace: true });
@@ -48,6 +50,7 @@ export function DatabaseMetricsTab() {
           bdb={bdb}
           left={search.left}
           right={search.right}
+          reasons={reasons}
           onPin={(side, id) => change({ [side]: id })}
         />
       )}

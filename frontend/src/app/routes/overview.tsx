@@ -7,6 +7,7 @@ import { FirstSteps } from '@/features/databases/FirstSteps';
 import { GuidedTour } from '@/features/drills/GuidedTour';
 import { LatestEvents } from '@/features/events/LatestEvents';
 import { CLUSTER_THROUGHPUT } from '@/features/metrics/dashboards';
+import { CLUSTER_LATENCY } from '@/features/metrics/latency';
 import { MetricChart } from '@/features/metrics/MetricChart';
 import { useMarks } from '@/features/metrics/marks';
 import { AddNodeButton } from '@/features/nodes/AddNode';
@@ -14,6 +15,7 @@ import { NodeStrip } from '@/features/nodes/NodeStrip';
 import { Health } from '@/features/overview/Health';
 import { Totals } from '@/features/overview/Totals';
 import { Card } from '@/ui/Card';
+import { useLatencyReason } from '../useLatencyReason';
 import { useTroubles } from '../useTroubles';
 import classes from './pages.module.css';
 
@@ -46,20 +48,23 @@ function Beginning() {
 function Running() {
   const marks = useMarks();
   const navigate = useNavigate();
+  const reasons = useLatencyReason();
+  const chart = { topic: 'cluster', uid: 'cluster', marks, height: 170 };
   return (
     <>
-      <Totals />
+      <Totals unmeasured={reasons?.latency} />
       <GuidedTour onStarted={() => navigate({ to: '/timeline', search: { range: 60 } })} />
       <div className={classes.split}>
         <div className={classes.column}>
-          <MetricChart
-            declaration={CLUSTER_THROUGHPUT}
-            topic="cluster"
-            uid="cluster"
-            marks={marks}
-            height={200}
-            actions={<Link to="/cluster/metrics">All metrics</Link>}
-          />
+          <div className={classes.pair}>
+            <MetricChart {...chart} declaration={CLUSTER_THROUGHPUT} />
+            <MetricChart
+              {...chart}
+              declaration={CLUSTER_LATENCY}
+              reasons={reasons}
+              actions={<Link to="/cluster/metrics">All metrics</Link>}
+            />
+          </div>
           <NodeStrip />
           <Card title="Databases" flush aside={<Link to="/databases">All databases</Link>}>
             <DatabaseTable compact />

@@ -2,11 +2,13 @@
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { GuidedTour, useTourOffered } from '@/features/drills/GuidedTour';
 import { CLUSTER_THROUGHPUT } from '@/features/metrics/dashboards';
+import { TAIL_LATENCY } from '@/features/metrics/latency';
 import { MetricChart } from '@/features/metrics/MetricChart';
 import { useMarks } from '@/features/metrics/marks';
 import { Incidents } from '@/features/timeline/Incidents';
 import { Timeline } from '@/features/timeline/Timeline';
 import { EmptyState } from '@/ui/EmptyState';
+import { useLatencyReason } from '../useLatencyReason';
 import classes from './pages.module.css';
 
 export function TimelinePage() {
@@ -22,7 +24,7 @@ export function TimelinePage() {
         onFilter={change}
         chosen={event}
         onChoose={(id) => change({ event: id })}
-        chart={<Throughput />}
+        charts={<TimelineCharts />}
         empty={<Quiet />}
       />
       <Incidents />
@@ -30,17 +32,22 @@ export function TimelinePage() {
   );
 }
 
-export function Throughput({ height = 120 }: { height?: number }) {
+/** What clients got and how long they waited meanwhile. */
+export function TimelineCharts() {
   const marks = useMarks();
-  return (
+  const reasons = useLatencyReason();
+  return [CLUSTER_THROUGHPUT, TAIL_LATENCY].map((declaration) => (
     <MetricChart
-      declaration={CLUSTER_THROUGHPUT}
+      key={declaration.id}
+      declaration={declaration}
       topic="cluster"
       uid="cluster"
+      reasons={reasons}
       marks={marks}
-      height={height}
+      height={110}
+      compact
     />
-  );
+  ));
 }
 
 function Quiet() {

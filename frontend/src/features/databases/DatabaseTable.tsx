@@ -65,6 +65,22 @@ const OPS: Column<Bdb> = {
   cell: (bdb) => <LiveText topic="bdbs" uid={bdb.uid} metric="total_req" unit="ops" />,
 };
 
+const P99: Column<Bdb> = {
+  id: 'p99',
+  header: 'P99',
+  align: 'right',
+  width: 80,
+  cell: (bdb) => (
+    <LiveText
+      topic="bdbs"
+      uid={bdb.uid}
+      metric="p99_latency"
+      unit="latency"
+      nothing="No requests in the last seconds"
+    />
+  ),
+};
+
 const SPARK: Column<Bdb> = {
   id: 'spark',
   header: 'Trend',
@@ -112,8 +128,8 @@ function features(bdb: Bdb): string[] {
   ].filter((name): name is string => typeof name === 'string');
 }
 
-const FULL = [STATUS, NAME, ENDPOINT, MEMORY, SHARDS, OPS, SPARK, FEATURES, TAGS];
-const COMPACT = [STATUS, NAME, MEMORY, SHARDS, OPS, SPARK];
+const FULL = [STATUS, NAME, ENDPOINT, MEMORY, SHARDS, OPS, P99, SPARK, FEATURES, TAGS];
+const COMPACT = [STATUS, NAME, MEMORY, SHARDS, OPS, P99, SPARK];
 
 interface Props {
   compact?: boolean;

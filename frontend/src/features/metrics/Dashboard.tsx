@@ -4,7 +4,7 @@ import { IconArrowUpLeft, IconArrowUpRight } from '@tabler/icons-react';
 import { useRef } from 'react';
 import type { ChartMark } from '@/ui/chart/types';
 import type { ChartDeclaration } from './charts';
-import { MetricChart } from './MetricChart';
+import { MetricChart, type Reasons } from './MetricChart';
 import classes from './metrics.module.css';
 
 export type Side = 'left' | 'right';
@@ -23,10 +23,12 @@ interface Props {
   large: readonly (string | undefined)[];
   onPin: OnPin;
   limits?: Readonly<Record<string, number | undefined>>;
+  reasons?: Reasons | undefined;
   marks: readonly ChartMark[];
 }
 
-export function Dashboard({ charts, subject, machines, large, onPin, limits, marks }: Props) {
+export function Dashboard(props: Props) {
+  const { charts, subject, machines, large, onPin, limits, reasons, marks } = props;
   const find = (id: string | undefined) => charts.find((candidate) => candidate.id === id);
   const top = large.flatMap((id, index) => find(id) ?? charts[index] ?? []);
   const pair = useRef<HTMLDivElement>(null);
@@ -41,6 +43,7 @@ export function Dashboard({ charts, subject, machines, large, onPin, limits, mar
       declaration={declaration}
       {...(declaration.of === 'machines' && machines ? machines : subject)}
       limits={limits}
+      reasons={reasons}
       marks={marks}
       height={height}
       compact={!isLarge}

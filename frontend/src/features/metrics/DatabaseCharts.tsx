@@ -2,6 +2,7 @@
 import type { Bdb } from '@/api/types';
 import { Dashboard, type OnPin } from './Dashboard';
 import { DATABASE_CHARTS, DATABASE_LARGE } from './dashboards';
+import type { Reasons } from './MetricChart';
 import { useMarks } from './marks';
 
 interface Props {
@@ -9,9 +10,10 @@ interface Props {
   left: string | undefined;
   right: string | undefined;
   onPin: OnPin;
+  reasons: Reasons | undefined;
 }
 
-export function DatabaseCharts({ bdb, left, right, onPin }: Props) {
+export function DatabaseCharts({ bdb, left, right, onPin, reasons }: Props) {
   const marks = useMarks({ bdb: bdb.uid });
   return (
     <Dashboard
@@ -20,6 +22,7 @@ export function DatabaseCharts({ bdb, left, right, onPin }: Props) {
       large={[left ?? DATABASE_LARGE[0], right ?? DATABASE_LARGE[1]]}
       onPin={onPin}
       limits={{ memory_size: bdb.memory_size }}
+      reasons={reasons}
       marks={marks}
     />
   );

@@ -1,6 +1,7 @@
 /** A declared chart on live or stored data; where there is no such metric yet, the reason. */
 import { type ReactNode, useMemo, useSyncExternalStore } from 'react';
 import { historyPath } from '@/api/history';
+import type { Unit } from '@/lib/format';
 import { intervalCount } from '@/lib/resolution';
 import { useLive } from '@/live/LiveProvider';
 import { stepOf } from '@/live/series';
@@ -13,6 +14,8 @@ import type { ChartDeclaration } from './charts';
 import { promql } from './promql';
 import { ReasonCard } from './ReasonCard';
 
+export type Reasons = Partial<Record<Unit, string>>;
+
 interface Props {
   declaration: ChartDeclaration;
   topic: string;
@@ -20,6 +23,8 @@ interface Props {
   uid: string | readonly string[];
   /** Values behind the declared limit lines and shares. */
   limits?: Readonly<Record<string, number | undefined>> | undefined;
+  /** Why charts of a unit are empty right now, where that is known. */
+  reasons?: Reasons | undefined;
   marks?: readonly ChartMark[] | undefined;
   height?: number;
   compact?: boolean;
@@ -29,7 +34,8 @@ interface Props {
 export function MetricChart(props: Props) {
   const { declaration, topic, actions, height = 150 } = props;
   const offered = useMetricNames(topic);
-  const missing = !declaration.series.some(({ metric }) => offered.includes(metric));
+  const missing =
+    offered.length > 0 && !declaration.series.some(({ metric }) => offered.includes(metric));
   if (declaration.awaits && missing) {
     const { id, title, awaits } = declaration;
     return <ReasonCard id={id} title={title} reason={awaits} height={height} actions={actions} />;
@@ -39,6 +45,7 @@ export function MetricChart(props: Props) {
 
 function Drawn(props: Props) {
   const { declaration, topic, uid, limits, marks, height, compact, actions } = props;
+  const reason = props.reasons?.[declaration.unit] ?? declaration.emptyReason;
   const uids = typeof uid === 'string' ? [uid] : uid;
   const limit = declaration.limit && limits?.[declaration.limit.key];
   const series = declaration.series.map(({ metric, rule, scale = 1, shareOf }) => ({
@@ -50,18 +57,22 @@ function Drawn(props: Props) {
   const source = useSeries({ topic, series });
   const query = useQueries(topic, uids, declaration, series);
   const spec = useMemo((): ChartSpec => {
-    const { title, unit, kind, max, emptyReason, rollup, id } = declaration;
-    const drawn = declaration.series.map(({ label, color }) => ({ label, color }));
+    const { title, unit, kind, max, rollup, id } = declaration;
+    const drawn = declaration.series.map(({ label, color, noAverage }) => ({
+      label,
+      color,
+      ...(noAverage && { noAverage }),
+    }));
     const line = declaration.limit && { label: declaration.limit.label, color: COLOR.limit };
     return {
       ...{ id, title, unit, kind, ...query },
       ...(max && { max }),
-      ...(emptyReason && { emptyReason }),
+      ...(reason && { emptyReason: reason }),
       ...(rollup && { rollup }),
       series: limit && line ? [...drawn, { ...line, limit: true }] : drawn,
       source: limit ? withLimit(source, limit) : source,
     };
-  }, [source, query, declaration, limit]);
+  }, [source, query, declaration, limit, reason]);
 
   return (
     <Chart

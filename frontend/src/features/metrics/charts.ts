@@ -11,6 +11,8 @@ export interface SeriesDeclaration {
   rule?: Rule;
   /** Turns the console's unit into the chart's. */
   scale?: number;
+  /** Why the mean over time would say nothing. */
+  noAverage?: string;
   /** Name of the constant of the object that the value is a share of. */
   shareOf?: string;
 }

@@ -22,6 +22,12 @@ export interface Group {
 
 const THROUGHPUT: ComparedMetric = { metric: 'total_req', title: 'Throughput', unit: 'ops' };
 const MEMORY: ComparedMetric = { metric: 'used_memory', title: 'Used memory', unit: 'bytes' };
+const P99: ComparedMetric = { metric: 'p99_latency', title: 'P99 latency', unit: 'latency' };
+const AVERAGE: ComparedMetric = {
+  metric: 'avg_latency',
+  title: 'Average latency',
+  unit: 'latency',
+};
 const NETWORK: readonly ComparedMetric[] = [
   { metric: 'ingress_bytes', title: 'Network in', unit: 'bytesPerSecond' },
   { metric: 'egress_bytes', title: 'Network out', unit: 'bytesPerSecond' },
@@ -48,6 +54,8 @@ export const SHARD_METRICS: readonly ComparedMetric[] = [
 
 export const BDB_METRICS: readonly ComparedMetric[] = [
   ...DATA,
+  AVERAGE,
+  P99,
   { metric: 'conns', title: 'Connections', unit: 'count' },
   ...OUTCOME,
 ];

@@ -17,7 +17,7 @@ import {
   THROUGHPUT,
   WRITE_MISSES,
 } from './charts';
-import { HEAT_MAP, LATENCIES, PERCENTILES } from './latency';
+import { LATENCIES, LATENCY, PERCENTILES } from './latency';
 
 const KEYS = single(
   { id: 'keys', title: 'Total keys', unit: 'count', metric: 'no_of_keys', color: COLOR.keys },
@@ -40,7 +40,6 @@ export const DATABASE_CHARTS: readonly ChartDeclaration[] = [
   }),
   ...LATENCIES,
   PERCENTILES,
-  HEAT_MAP,
   MEMORY,
   single(
     {
@@ -139,7 +138,7 @@ const onMachines = (chart: ChartDeclaration): ChartDeclaration => ({ ...chart, o
 
 export const CLUSTER_CHARTS: readonly ChartDeclaration[] = [
   CLUSTER_THROUGHPUT,
-  ...LATENCIES.slice(0, 1),
+  LATENCY,
   CONNECTIONS,
   onMachines({ ...CPU, title: 'CPU usage of the machines' }),
   onMachines(FREE_RAM),

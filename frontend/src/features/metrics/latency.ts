@@ -1,52 +1,74 @@
-/** Charts of latency: drawn as soon as the endpoint measures it. */
+/** Charts of latency: how long clients wait, measured at the endpoint, in microseconds. */
 import { COLOR } from '@/ui/chart/palette';
-import type { ChartDeclaration } from './charts';
+import type { ChartDeclaration, SeriesDeclaration } from './charts';
 
-const AWAITS = 'Awaits the endpoint proxy: only it can see how long a client waits.';
-/** The REST reference counts microseconds. */
-const MICROSECONDS = 0.001;
+const AWAITS = 'Latency is measured at endpoints. This console does not tell it.';
 
-const COMMANDS = [
-  { id: 'latency-avg', title: 'Latency', infix: '', color: COLOR.responsiveness },
-  { id: 'latency-reads', title: 'Reads latency', infix: 'read_', color: COLOR.read },
-  { id: 'latency-writes', title: 'Writes latency', infix: 'write_', color: COLOR.write },
-  { id: 'latency-other', title: 'Other commands latency', infix: 'other_', color: COLOR.other },
+const KINDS = [
+  { id: 'latency-reads', title: 'Reads latency', infix: 'read_' },
+  { id: 'latency-writes', title: 'Writes latency', infix: 'write_' },
+  { id: 'latency-other', title: 'Other commands latency', infix: 'other_' },
 ];
 
+const average = (infix = ''): SeriesDeclaration => ({
+  metric: `avg_${infix}latency`,
+  label: 'Average',
+  color: COLOR.average,
+});
+
+interface Percent {
+  name: string;
+  label: string;
+  color: string;
+}
+
+const P99: Percent = { name: 'p99', label: 'P99', color: COLOR.p99 };
+const PERCENTS: readonly Percent[] = [
+  { name: 'p50', label: 'P50', color: COLOR.p50 },
+  P99,
+  { name: 'p999', label: 'P99.9', color: COLOR.p999 },
+];
+
+const percentile = ({ name, label, color }: Percent, infix = ''): SeriesDeclaration => ({
+  metric: `${name}_${infix}latency`,
+  label,
+  color,
+  noAverage: 'Percentiles cannot be averaged: they are read from all requests together.',
+});
+
+const percentiles = (infix?: string) => PERCENTS.map((one) => percentile(one, infix));
+
+type Named = Pick<ChartDeclaration, 'id' | 'title'>;
+
+const chart = (named: Named, series: readonly SeriesDeclaration[]): ChartDeclaration => ({
+  ...named,
+  unit: 'latency',
+  kind: 'lines',
+  series,
+  emptyReason: 'No requests in this time range, so there is nothing to measure.',
+  awaits: AWAITS,
+});
+
+/** What the overview, nodes and clusters show. */
+export const LATENCY = chart({ id: 'latency-avg', title: 'Latency' }, [average(), percentile(P99)]);
+
 /** Of all commands, then of reads, writes and others. */
-export const LATENCIES = COMMANDS.map(
-  ({ id, title, infix, color }): ChartDeclaration => ({
-    id,
-    title,
-    unit: 'ms',
-    kind: 'lines',
-    series: [
-      { metric: `avg_${infix}latency`, label: 'Average', color, scale: MICROSECONDS },
-      { metric: `p99_${infix}latency`, label: 'P99', color: COLOR.p99, scale: MICROSECONDS },
-    ],
-    awaits: AWAITS,
-  }),
+export const LATENCIES: readonly ChartDeclaration[] = [
+  LATENCY,
+  ...KINDS.map(({ infix, ...named }) => chart(named, [average(infix), ...percentiles(infix)])),
+];
+
+export const PERCENTILES = chart(
+  { id: 'latency', title: 'Latency P50, P99, P99.9' },
+  percentiles(),
 );
 
-export const PERCENTILES: ChartDeclaration = {
-  id: 'latency',
-  title: 'Latency P50, P99, P99.9',
-  unit: 'ms',
-  kind: 'lines',
-  series: [
-    { metric: 'p50_latency', label: 'P50', color: COLOR.p50, scale: MICROSECONDS },
-    { metric: 'p99_latency', label: 'P99', color: COLOR.p99, scale: MICROSECONDS },
-    { metric: 'p999_latency', label: 'P99.9', color: COLOR.p999, scale: MICROSECONDS },
-  ],
-  awaits: AWAITS,
+export const CLUSTER_LATENCY: ChartDeclaration = {
+  ...LATENCY,
+  title: 'Latency of all databases',
 };
 
-/** How many requests took how long over time needs the buckets, which no metric has yet. */
-export const HEAT_MAP: ChartDeclaration = {
-  id: 'latency-heat-map',
-  title: 'Latency heat map',
-  unit: 'ms',
-  kind: 'lines',
-  series: [],
-  awaits: AWAITS,
-};
+/** One line for pages whose subject is time, not latency. */
+export const TAIL_LATENCY = chart({ id: 'latency-p99', title: 'P99 latency of all databases' }, [
+  percentile(P99),
+]);

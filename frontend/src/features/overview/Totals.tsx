@@ -1,43 +1,52 @@
-/** The cluster in four numbers. */
+/** The cluster in five numbers. */
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { bdbsQuery } from '@/api/bdbs';
-import { format } from '@/lib/format';
+import { format, type Unit } from '@/lib/format';
 import { LiveText } from '@/live/LiveText';
 import { useSeries } from '@/live/useSeries';
 import { COLOR } from '@/ui/chart/palette';
 import { Sparkline } from '@/ui/chart/Sparkline';
 import classes from './overview.module.css';
 
-export function Totals() {
+interface Props {
+  /** Why there is no latency, when that is known. */
+  unmeasured: string | undefined;
+}
+
+export function Totals({ unmeasured }: Props) {
   const { data: bdbs } = useQuery(bdbsQuery);
   const provisioned = bdbs?.reduce((sum, bdb) => sum + bdb.memory_size, 0);
+  const quiet = unmeasured ?? 'No requests in the last seconds';
   return (
     <div className={classes.totals}>
-      <Total title="Throughput" metric="total_req" color={COLOR.read}>
-        <LiveText topic="cluster" uid="cluster" metric="total_req" unit="ops" />
-      </Total>
-      <section className={classes.total} aria-label="Latency">
-        <h2>Latency</h2>
-        <p
-          className={classes.figure}
-          title="Latency is measured at the endpoint proxy, which is not there yet"
-        >
-          –
-        </p>
-        <p className={classes.note}>Average and P99 await the endpoint proxy</p>
-      </section>
+      <Total title="Throughput" metric="total_req" unit="ops" color={COLOR.read} />
+      <Total
+        title="Average latency"
+        metric="avg_latency"
+        unit="latency"
+        color={COLOR.average}
+        nothing={quiet}
+      />
+      <Total
+        title="P99 latency"
+        metric="p99_latency"
+        unit="latency"
+        color={COLOR.p99}
+        nothing={quiet}
+      />
       <Total
         title="Memory"
         metric="used_memory"
+        unit="bytes"
         color={COLOR.memory}
-        note={`of ${format('bytes', provisioned)} provisioned`}
-      >
-        <LiveText topic="cluster" uid="cluster" metric="used_memory" unit="bytes" />
-      </Total>
-      <Total title="Connections" metric="conns" color={COLOR.conns}>
-        <LiveText topic="cluster" uid="cluster" metric="conns" unit="count" />
-      </Total>
+        note={
+          <span className={classes.beside} title="What all databases together may use">
+            of {format('bytes', provisioned)}
+          </span>
+        }
+      />
+      <Total title="Connections" metric="conns" unit="count" color={COLOR.conns} />
     </div>
   );
 }
@@ -45,18 +54,21 @@ export function Totals() {
 interface TotalProps {
   title: string;
   metric: string;
+  unit: Unit;
   color: string;
-  note?: string;
-  children: ReactNode;
+  note?: ReactNode;
+  /** What a dash means. */
+  nothing?: string;
 }
 
-function Total({ title, metric, color, note, children }: TotalProps) {
+function Total({ title, metric, unit, color, note, nothing }: TotalProps) {
   const source = useSeries({ topic: 'cluster', series: [{ uids: ['cluster'], metric }] });
   return (
     <section className={classes.total} aria-label={title}>
       <h2>{title}</h2>
       <p className={classes.figure}>
-        {children} {note && <span className={classes.beside}>{note}</span>}
+        <LiveText topic="cluster" uid="cluster" metric={metric} unit={unit} nothing={nothing} />{' '}
+        {note}
       </p>
       <Sparkline source={source} color={color} label={`${title} in the time range`} />
     </section>

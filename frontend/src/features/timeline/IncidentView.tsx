@@ -29,7 +29,7 @@ import { headline } from './words';
 interface Props {
   uid: number;
   /** Drawn on the axis of the incident. */
-  chart: ReactNode;
+  charts: ReactNode;
 }
 
 const TONES: Record<Incident['state'], Tone> = {
@@ -38,7 +38,7 @@ const TONES: Record<Incident['state'], Tone> = {
   over: 'ok',
 };
 
-export function IncidentView({ uid, chart }: Props) {
+export function IncidentView({ uid, charts }: Props) {
   const { incident, now } = useIncident(uid);
   if (incident === undefined) return null;
   if (incident === null) {
@@ -58,7 +58,7 @@ export function IncidentView({ uid, chart }: Props) {
         </h1>
         <Report incident={incident} now={now} />
       </header>
-      <OnOwnAxis incident={incident} now={now} chart={chart} />
+      <OnOwnAxis incident={incident} now={now} charts={charts} />
       <IncidentTables incident={incident} now={now} />
     </div>
   );
@@ -67,11 +67,11 @@ export function IncidentView({ uid, chart }: Props) {
 function OnOwnAxis({
   incident,
   now,
-  chart,
+  charts,
 }: {
   incident: Incident;
   now: number;
-  chart: ReactNode;
+  charts: ReactNode;
 }) {
   const interval = intervalOf(incident.from, incident.end ?? now);
   const [axis] = useState(() => new IncidentAxis(interval));
@@ -79,7 +79,7 @@ function OnOwnAxis({
   useEffect(() => axis.follow({ from, to }), [axis, from, to]);
   return (
     <TimeAxisProvider value={axis}>
-      <div className={classes.chart}>{chart}</div>
+      <div className={classes.charts}>{charts}</div>
       <Lanes incident={incident} />
     </TimeAxisProvider>
   );

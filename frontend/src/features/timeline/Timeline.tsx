@@ -26,13 +26,13 @@ interface Props {
   onFilter: (change: TimelineFilter) => void;
   chosen: string | undefined;
   onChoose: (id: string | undefined) => void;
-  /** The chart on the same axis. */
-  chart: ReactNode;
+  /** Drawn on the same axis. */
+  charts: ReactNode;
   /** Shown when nothing happened in the window. */
   empty: ReactNode;
 }
 
-export function Timeline({ filter, onFilter, chosen, onChoose, chart, empty }: Props) {
+export function Timeline({ filter, onFilter, chosen, onChoose, charts, empty }: Props) {
   const window = useWindow();
   const story = useStory(window.from, window.to);
   const nodes = useQuery(nodesQuery).data;
@@ -76,7 +76,7 @@ export function Timeline({ filter, onFilter, chosen, onChoose, chart, empty }: P
           bdbs={bdbs ?? []}
           events={events}
         />
-        <div className={classes.chart}>{chart}</div>
+        <div className={classes.charts}>{charts}</div>
         <Swimlanes
           lanes={lanes}
           window={window}

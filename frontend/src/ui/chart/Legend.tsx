@@ -38,10 +38,14 @@ export function Legend({ ref, series, unit, visible, onToggle }: Props) {
         const values = next.raw[index];
         if (!values) continue;
         const result = figuresOf(next, index);
+        const noAverage = series[index]?.noAverage;
+        if (noAverage) result.avg = Number.NaN;
         if (cursor !== null) result.last = values[cursor] ?? Number.NaN;
         for (const cell of row.querySelectorAll<HTMLElement>('td[data-column]')) {
-          const value = result[cell.dataset.column as Column];
-          if (write(cell, brief(unit, value))) cell.title = exact(unit, value);
+          const column = cell.dataset.column as Column;
+          const value = result[column];
+          if (!write(cell, brief(unit, value)) && cell.title) continue;
+          cell.title = column === 'avg' && noAverage ? noAverage : exact(unit, value);
         }
       }
     },

@@ -1,6 +1,6 @@
 /** What is painted over a plot: event marks, and the current values at the right edge. */
 import uPlot from 'uplot';
-import { format, type Unit } from '@/lib/format';
+import { brief } from '@/lib/format';
 import { resolveColor } from './palette';
 import type { ChartMark, ChartSpec } from './types';
 
@@ -97,14 +97,10 @@ function edgeLabels(plot: uPlot, spec: ChartSpec, late: number): Label[] {
     return [
       {
         y: plot.valToPos(value, 'y', true),
-        text: edgeText(spec.unit, value),
+        // The axis has said the rest.
+        text: brief(spec.unit, value),
         color: stacked ? 'var(--text)' : series.color,
       },
     ];
   });
-}
-
-/** The axis has said what is counted; only the number is needed at the edge. */
-function edgeText(unit: Unit, value: number): string {
-  return format(unit === 'ops' || unit === 'perSecond' ? 'count' : unit, value);
 }

@@ -17,6 +17,7 @@ export const COLOR = {
   cpuSystem: 'var(--series-orange)',
   cpuWait: 'var(--series-rose)',
   responsiveness: 'var(--series-purple)',
+  average: 'var(--series-purple)',
   p50: 'var(--series-sky)',
   p99: 'var(--series-ochre)',
   p999: 'var(--series-rose)',

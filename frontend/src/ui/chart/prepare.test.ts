@@ -45,6 +45,10 @@ describe('figures', () => {
     expect(found).toEqual({ min: 10, avg: 17.5, max: 90, last: 40 });
   });
 
+  it('lets a value whose weight is not known count once', () => {
+    expect(figures(of(10, 20), 2, undefined, of(GAP, 3)).avg).toBe(17.5);
+  });
+
   it('has an average of an interval whose peak is not known', () => {
     expect(figures(of(10, 20), 2, of(GAP, GAP)).max).toBe(20);
   });

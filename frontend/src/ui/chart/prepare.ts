@@ -96,7 +96,8 @@ export function figures(
     const value = values[index] ?? Number.NaN;
     if (Number.isNaN(value)) continue;
     const peak = peaks?.[index] ?? value;
-    const counts = weights?.[index] ?? 1;
+    const behind = weights?.[index] ?? Number.NaN;
+    const counts = Number.isNaN(behind) ? 1 : behind;
     min = Math.min(min, value);
     max = Math.max(max, value, Number.isNaN(peak) ? value : peak);
     sum += value * counts;

@@ -27,6 +27,8 @@ export interface ChartSeries {
   color: string;
   /** Drawn as a thin dashed line: a limit, not a measurement. */
   limit?: boolean;
+  /** Why the legend has no average of it. */
+  noAverage?: string;
   /** Shades the area between this series and the one with that index. */
   shadeTo?: number;
 }
