@@ -19,6 +19,8 @@ from shardboard.agent.contract import (
     Drill,
     NodeFacts,
     ProbeTarget,
+    ProxyReport,
+    ProxyState,
     RemoveShards,
     ShardCommand,
     ShardOutcome,
@@ -28,6 +30,7 @@ from shardboard.agent.contract import (
 from shardboard.agent.drill import Absence, Drills
 from shardboard.agent.enrol import Identity, enrol, load
 from shardboard.agent.processes import Supervisor
+from shardboard.agent.proxy import Proxy
 from shardboard.agent.resp import EngineError
 from shardboard.agent.sampler import Sampler
 from shardboard.agent.settings import AgentSettings
@@ -39,20 +42,23 @@ COMMAND_TIMEOUT = 30
 def create_app(settings: AgentSettings) -> FastAPI:
     """The routes of `contract.py`. Who may call is decided below HTTP, by the certificate."""
     supervisor = Supervisor(settings)
-    sampler = Sampler(supervisor, machine.MachineSampler(settings))
+    proxy = Proxy(settings)
+    sampler = Sampler(supervisor, machine.MachineSampler(settings), proxy)
 
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
         await supervisor.adopt()
-        sampling = asyncio.create_task(sampler.run())
+        running = [asyncio.create_task(sampler.run()), asyncio.create_task(proxy.run())]
         yield
-        sampling.cancel()
+        for task in running:
+            task.cancel()
         if settings.park:
+            await proxy.park()
             await supervisor.park()
 
     app = FastAPI(lifespan=life, openapi_url=None)
     app.state.sampler = sampler
-    drills = Drills(supervisor, sampler)
+    drills = Drills(supervisor, sampler, proxy)
     app.add_middleware(Absence, drills=drills)
 
     @app.get("/facts")
@@ -66,6 +72,14 @@ def create_app(settings: AgentSettings) -> FastAPI:
     @app.post("/probe")
     async def probe(targets: list[ProbeTarget]) -> list[bool]:
         return await asyncio.gather(*(answers(target.address, target.port) for target in targets))
+
+    @app.get("/proxy")
+    async def proxy_report() -> ProxyReport:
+        return proxy.report()
+
+    @app.post("/proxy/apply")
+    async def apply(request: ProxyState) -> ProxyReport:
+        return await proxy.apply(request)
 
     @app.get("/samples")
     async def samples(after: int = 0, boot: str = "") -> StreamingResponse:

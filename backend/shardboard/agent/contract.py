@@ -7,6 +7,8 @@
 | POST /shards/start | StartShards | list[ShardOutcome] |
 | POST /shards/remove | RemoveShards | list[ShardOutcome] |
 | POST /shards/command | list[ShardCommand] | list[CommandResult] |
+| POST /proxy/apply | ProxyState | ProxyReport |
+| GET /proxy | | ProxyReport |
 | POST /drill | Drill | nothing; the fault begins and ends by itself |
 | POST /probe | list[ProbeTarget] | list[bool] |
 | GET /samples?after=N | | NDJSON stream of Sample, first the ring's newer ones, then one a second; an empty line is a pulse |
@@ -150,6 +152,67 @@ class ShardCommand(Message):
     argv: list[str] = Field(min_length=1)
 
 
+class ProxyShard(Message):
+    """A shard as the proxy of a node must know it."""
+
+    uid: int
+    engine_id: Hex40
+    role: Literal["master", "slave"]
+    address: str
+    port: Port
+    slots: list[tuple[int, int]]
+    """Inclusive ranges; of a replica, none."""
+    endpoint_id: Hex40 | None = None
+    """The endpoint that a cluster-aware client is sent to for these slots."""
+
+
+class ProxyEndpoint(Message):
+    """One address of a database, served by the proxy of one node."""
+
+    id: Hex40
+    """What a cluster-aware client takes for the id of a cluster node."""
+    address: str
+    port: Port
+
+
+class ProxyDatabase(Message):
+    """A database that the proxy of a node serves."""
+
+    uid: int
+    port: Port
+    hides_cluster: bool
+    """One address hides all shards; else the proxy looks like the cluster node that owns its share of the slots."""
+    cluster: bool
+    """Whether the shards are in cluster mode."""
+    version: int
+    """Orders what the console says of the shards: an older list does not undo what a redirection has taught since."""
+    tls: bool
+    max_connections: int
+    """Per node; 0 = the proxy's own limit."""
+    shards: list[ProxyShard]
+    endpoints: list[ProxyEndpoint]
+
+
+class ProxyState(Message):
+    """All that the proxy of one node is to do. Without databases no process runs."""
+
+    threads: int = Field(ge=1, le=256)
+    databases: list[ProxyDatabase]
+
+
+class ProxyReport(Message):
+    """How the proxy of this node does."""
+
+    state: Literal["absent", "running", "died"]
+    detail: str = ""
+    """One sentence when it should run and does not."""
+    pid: int | None = None
+    version: str = ""
+    threads: int | None = None
+    failures: dict[int, str] = {}
+    """Databases that it cannot serve, and why."""
+
+
 class Drill(Message):
     """A fault to rehearse. `reboot` kills all shards, `freeze` stops them for a while, and in both the agent is silent;
     `kill_shard` and `freeze_shard` do it to one shard and leave the agent alone."""
@@ -224,6 +287,46 @@ connections, net_* (bytes), evicted, expired, cpu (seconds of the main thread). 
 and link_up are 0 or 1. The agent's own commands and bytes are subtracted."""
 
 
+ENDPOINT_FIELDS = (
+    "read_req",
+    "write_req",
+    "other_req",
+    "read_res",
+    "write_res",
+    "other_res",
+    "net_in",
+    "net_out",
+    "opened",
+    "rejected",
+    "conns",
+)
+"""Order of `EndpointReading.values`: requests and responses, bytes, connections opened and rejected, all counted within the
+interval; `conns` are open at its end."""
+
+
+class EndpointReading(Message):
+    """What one proxy did for one database in one interval."""
+
+    values: list[float]
+    errors: dict[str, int]
+    """Replies that were errors, by kind; those that did not occur are left out."""
+    latency: dict[Literal["read", "write", "other"], list[tuple[int, int]]]
+    """Per kind of command, buckets of an HdrHistogram with three significant digits: (highest microseconds, count)."""
+
+
+class ProxyReading(Message):
+    """The proxy of a node in one second."""
+
+    seconds: float
+    """Length of the interval that is counted in."""
+    pid: int
+    threads: int
+    cpu: float
+    """Seconds since its start."""
+    rss: int
+    databases: dict[int, EndpointReading]
+
+
 class Sample(Message):
     """One second of one node."""
 
@@ -240,3 +343,5 @@ class Sample(Message):
     """Shards that run but gave no values in this second, and why."""
     died: dict[int, str]
     """Shards whose process ended, and what is known of the reason."""
+    proxy: ProxyReading | None = None
+    """None when no proxy runs here, or when it did not tell in time."""

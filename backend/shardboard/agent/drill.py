@@ -10,6 +10,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from shardboard.agent.contract import Drill
 from shardboard.agent.processes import Supervisor
+from shardboard.agent.proxy import Proxy
 from shardboard.agent.sampler import Sampler
 
 log = logging.getLogger(__name__)
@@ -18,8 +19,9 @@ log = logging.getLogger(__name__)
 class Drills:
     """One at a time; a second one waits for its turn."""
 
-    def __init__(self, supervisor: Supervisor, sampler: Sampler) -> None:
+    def __init__(self, supervisor: Supervisor, sampler: Sampler, proxy: Proxy) -> None:
         self._supervisor = supervisor
+        self._proxy = proxy
         self._sampler = sampler
         self._running = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -41,9 +43,12 @@ class Drills:
             chosen = list(self._supervisor.shards) if drill.uid is None else [drill.uid]
             log.warning("drill: %s of shards %s for %s s", drill.kind, chosen, drill.seconds)
             killing = drill.kind in ("reboot", "kill_shard")
-            self._supervisor.signal(chosen, signal.SIGKILL if killing else signal.SIGSTOP)
+            fault = signal.SIGKILL if killing else signal.SIGSTOP
+            self._supervisor.signal(chosen, fault)
             try:
                 if drill.uid is None:
+                    self._proxy.leave()
+                    self._proxy.signal(fault)
                     self.away = "refusing" if killing else "silent"
                     self.over.clear()
                     self._sampler.close() if killing else self._sampler.ignore()
@@ -54,6 +59,9 @@ class Drills:
                 self._sampler.resume()
                 if not killing:
                     self._supervisor.signal(chosen, signal.SIGCONT)
+                    if drill.uid is None:
+                        self._proxy.signal(signal.SIGCONT)
+                self._proxy.come_back()
             log.warning("drill: %s is over", drill.kind)
 
 

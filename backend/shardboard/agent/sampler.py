@@ -12,19 +12,23 @@ from typing import Literal
 from shardboard.agent.contract import PULSE_SECONDS, RING_SECONDS, Sample
 from shardboard.agent.machine import MachineSampler
 from shardboard.agent.processes import Supervisor
+from shardboard.agent.proxy import Proxy
 from shardboard.agent.reading import Readings
 
 log = logging.getLogger(__name__)
 
 TIMEOUT = 0.8
 """Seconds; a shard that needs longer leaves a gap in this second, so that the beat is kept."""
+PROXY_TIMEOUT = 0.4
+"""Seconds that the proxy may take to tell of the second before; it reports when a second begins."""
 
 
 class Sampler:
     """The ring, and the loop that fills it."""
 
-    def __init__(self, supervisor: Supervisor, machine: MachineSampler) -> None:
+    def __init__(self, supervisor: Supervisor, machine: MachineSampler, proxy: Proxy) -> None:
         self._supervisor = supervisor
+        self._proxy = proxy
         self._machine = machine
         self._readings = Readings()
         self._ring: deque[Sample] = deque(maxlen=RING_SECONDS)
@@ -86,7 +90,9 @@ class Sampler:
         second = int(time.time())
         self._supervisor.check()
         running = {uid: shard for uid, shard in self._supervisor.shards.items() if shard.state == "running"}
-        results = await self._readings.take(list(running.values()), TIMEOUT)
+        results, proxy = await asyncio.gather(
+            self._readings.take(list(running.values()), TIMEOUT), self._proxy.reading(second, PROXY_TIMEOUT)
+        )
         values: dict[int, list[float | None]] = {}
         missing: dict[int, str] = {}
         died = {uid: shard.detail for uid, shard in self._supervisor.shards.items() if shard.state == "died"}
@@ -105,6 +111,7 @@ class Sampler:
             shards=values,
             missing=missing,
             died=died,
+            proxy=proxy,
         )
         async with self._grown:
             self._ring.append(sample)

@@ -21,3 +21,5 @@ class AgentSettings:
     """Save and stop the shards when the agent is told to stop, start them again with it (the demo)."""
     engine: str = "valkey-server"
     """Name or path of the engine's binary."""
+    proxy: str = ""
+    """Name or path of the proxy's binary; looked for when empty."""

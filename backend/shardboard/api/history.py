@@ -1,5 +1,6 @@
 """Stored metrics as columns over time, for charts that look back further than the stream does."""
 
+import re
 import time
 from typing import Annotated
 
@@ -8,6 +9,7 @@ from fastapi.responses import JSONResponse, StreamingResponse
 
 from shardboard.api.deps import Reader, Viewer
 from shardboard.api.replies import errors
+from shardboard.domain import endpoints
 from shardboard.domain.intervals import BY_STEP
 from shardboard.errors import BadRequest, NotFound
 from shardboard.schemas import stats as schema
@@ -20,9 +22,13 @@ router = APIRouter(tags=["statistics"])
 MAX_POINTS = 4_000
 MAX_METRICS = 32
 MAX_UIDS = 2_000
+UID = re.compile(r"[0-9]{1,9}|[0-9]{1,5}:1:[0-9]{1,4}", re.ASCII)
 Topic = Annotated[
     str,
-    Query(pattern=r"^(cluster|nodes|bdbs|shards:[0-9]{1,9})$", description="cluster, nodes, bdbs, shards:<bdb uid>"),
+    Query(
+        pattern=r"^(cluster|nodes|bdbs|endpoints|shards:[0-9]{1,9})$",
+        description="cluster, nodes, bdbs, endpoints, shards:<bdb uid>",
+    ),
 ]
 Second = Annotated[int, Query(ge=0, le=2**40, description="epoch second")]
 
@@ -53,9 +59,7 @@ async def get_history(
     last = now if last is None else min(last, now)
     first = min(first, last)
     found = await service.history(session, kind, chosen, names, first, last, max_points, now)
-    series = (
-        ("cluster" if kind == "cluster" else str(uid), found.series(place)) for place, uid in enumerate(found.uids)
-    )
+    series = ((_shown(kind, uid), found.series(place)) for place, uid in enumerate(found.uids))
     text = schema.history(BY_STEP[found.step].name, found.first, found.step, found.count, names, series)
     return StreamingResponse(text, media_type="application/json")
 
@@ -91,6 +95,11 @@ def _uids(text: str) -> set[int] | None:
         return None
     if words == ["cluster"]:
         return {0}
-    if len(words) > MAX_UIDS or not all(word.isdecimal() and len(word) < 10 for word in words):
-        raise BadRequest("bad_request", f"uids must be at most {MAX_UIDS} numbers.", field="uids")
-    return {int(word) for word in words}
+    if len(words) > MAX_UIDS or not all(UID.fullmatch(word) for word in words):
+        sentence = f"uids must be at most {MAX_UIDS} numbers, or <database>:1:<node> of endpoints."
+        raise BadRequest("bad_request", sentence, field="uids")
+    return {endpoints.parsed(word) if ":" in word else int(word) for word in words}
+
+
+def _shown(kind: str, uid: int) -> str:
+    return "cluster" if kind == "cluster" else endpoints.name(uid) if kind == "endpoints" else str(uid)

@@ -29,7 +29,8 @@ async def get_metrics(request: Request, session: Reader, console: TheConsole) ->
         if login.principal.role not in VIEWERS:
             raise Forbidden("unauthorized_action", f"The role {login.principal.role} does not allow this.")
     raw_nodes, raw_shards = console.live.raw()
-    text = await expose(session, raw_nodes, raw_shards, console.live.latency_totals)
+    live = console.live
+    text = await expose(session, raw_nodes, raw_shards, live.endpoint_totals, live.latencies.totals)
     return PlainTextResponse(text, media_type=MEDIA_TYPE)
 
 

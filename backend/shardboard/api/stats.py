@@ -15,7 +15,7 @@ from shardboard.api.logs import Time, moment
 from shardboard.api.paths import Uid
 from shardboard.api.replies import errors
 from shardboard.console import Console
-from shardboard.domain import latency, machines
+from shardboard.domain import endpoints, machines
 from shardboard.domain.intervals import RESOLUTIONS, Resolution, named
 from shardboard.domain.rollup import Frame
 from shardboard.errors import NotFound
@@ -25,9 +25,6 @@ from shardboard.state import bdbs, nodes, shards
 
 router = APIRouter(tags=["statistics"])
 
-ENDPOINT_METRICS = frozenset(
-    {"conns", "total_req", "read_req", "write_req", "other_req", "ingress_bytes", "egress_bytes", *latency.METRICS}
-)
 Found = Sequence[tuple[Resolution, Sequence[Frame]]]
 
 
@@ -188,10 +185,11 @@ async def get_shard_stats(_viewer: Viewer, session: Reader, uid: Uid, wanted: As
 
 @router.get("/endpoints/stats", response_model=list[schema.ObjectStats], responses=errors())
 async def list_endpoint_stats(_viewer: Viewer, session: Reader, wanted: Asked) -> StreamingResponse:
-    """The endpoint of every database: what reaches it reaches the database."""
-    uids = {bdb.uid: f"{bdb.uid}:1:1" for bdb in await bdbs.every(session)}
-    wanted.metrics = (wanted.metrics or ENDPOINT_METRICS) & ENDPOINT_METRICS
-    return _streamed(await wanted.read(session, "bdbs"), uids, wanted)
+    """Every endpoint: what the proxy of one node serves of one database."""
+    databases = [bdb.uid for bdb in await bdbs.every(session)]
+    found = await wanted.read(session, "endpoints")
+    known = sorted(set().union(*(frame.uids for _, frames in found for frame in frames)))
+    return _streamed(found, {uid: endpoints.name(uid) for uid in known if endpoints.database(uid) in databases}, wanted)
 
 
 def _streamed(found: Found, uids: dict[int, Any], wanted: Wanted) -> StreamingResponse:
@@ -213,7 +211,7 @@ def _last(console: Console, topic: str, uids: Iterable[int], wanted: Wanted) -> 
     t = console.live.newest
     frame = console.live.frame(topic, t)
     if frame is not None and topic == "bdbs":
-        frame = service.with_latency(frame, console.live.latency(t))
+        frame = service.with_latency(frame, console.live.latencies.of(t))
     places = {uid: index for index, uid in enumerate(frame.uids)} if frame is not None else {}
     shown = {
         str(uid): schema.interval("1sec", t, 1, _only(_values(frame, places[uid]), wanted))

@@ -24,7 +24,7 @@ router = APIRouter(tags=["stream"])
 BEAT_SECONDS = 5.0
 MAX_HISTORY = 3600
 """Seconds one may ask for; what is there is less."""
-TOPIC = re.compile(r"cluster|nodes|bdbs|shards:\d{1,9}")
+TOPIC = re.compile(r"cluster|nodes|bdbs|endpoints|shards:\d{1,9}")
 
 
 @router.get("/stream", summary="Live samples and changes as server-sent events", response_class=StreamingResponse)
@@ -32,7 +32,7 @@ async def stream(
     console: TheConsole,
     _viewer: Viewer,
     topics: Annotated[
-        str, Query(description="comma list of cluster, nodes, bdbs, shards:<bdb uid>")
+        str, Query(description="comma list of cluster, nodes, bdbs, endpoints, shards:<bdb uid>")
     ] = "cluster,nodes,bdbs",
     history: Annotated[int, Query(ge=0, le=MAX_HISTORY, description="seconds of history to start with")] = 300,
     after: Annotated[int, Query(ge=0, description="newest second that the reader already has")] = 0,
@@ -42,7 +42,9 @@ async def stream(
     wrong = next((topic for topic in chosen if not TOPIC.fullmatch(topic)), None)
     if wrong is not None or len(chosen) > 8:
         raise BadRequest(
-            "bad_request", "Topics are cluster, nodes, bdbs and shards:<bdb uid>, at most eight.", field="topics"
+            "bad_request",
+            "Topics are cluster, nodes, bdbs, endpoints and shards:<bdb uid>, at most eight.",
+            field="topics",
         )
     if last_event_id is not None and last_event_id.isdigit():
         after = max(after, int(last_event_id))

@@ -8,19 +8,20 @@ them back after a restart.
 import asyncio
 import time
 from array import array
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from math import nan
 from typing import Any
 
 from shardboard.bus import Bus
+from shardboard.collectors.latencies import Latencies
 from shardboard.collectors.ring import Ring
-from shardboard.domain import rates
-from shardboard.domain.histogram import Histogram, Key, merged
+from shardboard.domain import endpoints, latency, rates
+from shardboard.domain.histogram import Histogram
 from shardboard.domain.rates import ShardSecond, Value
 from shardboard.domain.rollup import TOPICS, Frame
-from shardboard.driver.ports import NODE_FIELDS, SHARD_FIELDS, Sample
+from shardboard.driver.ports import ENDPOINT_FIELDS, NODE_FIELDS, SHARD_FIELDS, ProxyReading, Sample
 
 RETENTION = 900
 """Seconds kept for cluster, nodes and databases."""
@@ -52,13 +53,18 @@ class _Second:
     nodes: dict[int, Raw] = field(default_factory=dict)
     shards: dict[int, Raw] = field(default_factory=dict)
     died: set[int] = field(default_factory=set)
+    endpoints: dict[tuple[int, int], Raw] = field(default_factory=dict)
+    """By database and node."""
     at: float = 0.0
     first_arrival: float = 0.0
     told: bool = False
 
 
 class Live:
-    """Rings by topic and uid. Topics: `cluster`, `nodes`, `bdbs` and `shards:<bdb uid>`."""
+    """Rings by topic and uid. Topics: `cluster`, `nodes`, `bdbs`, `endpoints` and `shards:<bdb uid>`.
+
+    Where endpoints measure latency, its metrics follow the topic's own ones in everything that is told.
+    """
 
     retention = RETENTION
 
@@ -68,12 +74,13 @@ class Live:
         self._rings: dict[str, dict[str, Ring]] = defaultdict(dict)
         self._seconds: dict[int, _Second] = {}
         self._connected: set[int] = set()
+        self._down: frozenset[int] = frozenset()
         self._backfilled: dict[str, tuple[int, int]] = {}
         self._arrived = asyncio.Event()
         self._boots: dict[int, tuple[str, int]] = {}
-        self._latencies: dict[int, dict[Key, Histogram]] = {}
-        self.latency_totals: Mapping[Key, Histogram] = {}
-        """Everything measured since this console started."""
+        self.latencies = Latencies(RETENTION)
+        self.endpoint_totals: dict[tuple[int, int], Counter[str]] = defaultdict(Counter)
+        """All that was counted since this console started, by database and node: ENDPOINT_FIELDS, and errors as `error:<kind>`."""
         self._settled: set[int] = set()
         self._late: set[int] = set()
         self._caught_up = 0.0
@@ -84,12 +91,21 @@ class Live:
         """Tell which shards exist; series of others are forgotten."""
         self._members = members
         alive = {(f"shards:{member.bdb_uid}", str(uid)) for uid, member in members.items()}
-        alive |= {("bdbs", str(member.bdb_uid)) for member in members.values()}
-        for topic in [topic for topic in self._rings if topic.startswith(("shards:", "bdbs"))]:
+        databases = {member.bdb_uid for member in members.values()}
+        alive |= {("bdbs", str(uid)) for uid in databases}
+        alive |= {("endpoints", uid) for uid in self._rings["endpoints"] if int(uid.partition(":")[0]) in databases}
+        for topic in [topic for topic in self._rings if topic.startswith(("shards:", "bdbs", "endpoints"))]:
             for uid in [uid for uid in self._rings[topic] if (topic, uid) not in alive]:
                 del self._rings[topic][uid]
             if not self._rings[topic]:
                 del self._rings[topic]
+        self.latencies.keep(databases)
+        for key in [key for key in self.endpoint_totals if key[0] not in databases]:
+            del self.endpoint_totals[key]
+
+    def set_down(self, nodes: Collection[int]) -> None:
+        """Tell which nodes are down by agreement: their shards serve nothing, and seconds need not wait to hear of them."""
+        self._down = frozenset(nodes)
 
     def connect(self, node_uid: int) -> None:
         """From now on seconds wait for this node."""
@@ -112,10 +128,29 @@ class Live:
         for uid, values in sample.shards.items():
             second.shards[uid] = {**dict(zip(SHARD_FIELDS, values, strict=True)), "boot": boot}
         second.died |= sample.died.keys()
+        if sample.proxy is not None:
+            self._ingest_proxy(node_uid, second, sample.t, sample.proxy)
         second.at = max(second.at, sample.at)
         if second.told:
             self._late.add(sample.t)
         self._arrived.set()
+
+    def _ingest_proxy(self, node_uid: int, second: _Second, t: int, proxy: ProxyReading) -> None:
+        measured: dict[tuple[int, str], Histogram] = {}
+        for bdb_uid, reading in proxy.databases.items():
+            counts = dict(zip(ENDPOINT_FIELDS, reading.values, strict=True))
+            time_taken = 0.0
+            for kind, buckets in reading.latency.items():
+                if buckets:
+                    measured[bdb_uid, kind] = histogram = Histogram.of(buckets)
+                    time_taken += histogram.total
+            errors = sum(reading.errors.values())
+            second.endpoints[bdb_uid, node_uid] = endpoints.second(counts, errors, time_taken, proxy.seconds)
+            totals = self.endpoint_totals[bdb_uid, node_uid]
+            totals.update({name: int(value) for name, value in counts.items()})
+            totals["conns"] = int(counts["conns"])
+            totals.update({f"error:{kind}": count for kind, count in reading.errors.items()})
+        self.latencies.ingest(t, node_uid, measured)
 
     async def run(self) -> None:
         """Tell seconds as they become complete, until cancelled."""
@@ -148,8 +183,8 @@ class Live:
     def latest(self, topic: str, uid: str) -> dict[str, Value]:
         """The newest told second of one series by metric name; empty when there is none."""
         ring = self._rings.get(topic, {}).get(uid)
-        row = ring.get(self.newest) if ring is not None else None
-        return dict(zip(self._metrics(topic), row, strict=True)) if row is not None else {}
+        row = self._row(topic, uid, self.newest) if ring is not None else None
+        return dict(zip(self.metrics(topic), row, strict=True)) if row is not None else {}
 
     def last_offset(self, uid: int) -> Value:
         """The replication offset in the newest sample of a shard, however old; None when none is kept."""
@@ -164,17 +199,6 @@ class Live:
         if second is None or time.time() - self.newest > STALE:
             return {}, {}
         return second.nodes, second.shards
-
-    def ingest_latency(self, t: int, measured: Mapping[Key, Histogram]) -> None:
-        """Add what one endpoint measured in one second."""
-        self._latencies[t] = merged((self._latencies.get(t, {}), measured))
-        self.latency_totals = merged((self.latency_totals, measured))
-        self._settled.add(t)
-        self._arrived.set()
-
-    def latency(self, t: int) -> Mapping[Key, Histogram]:
-        """What all endpoints measured in one of the last seconds; empty when nothing is known."""
-        return self._latencies.get(t, {})
 
     def take_settled(self) -> set[int]:
         """The seconds that were computed, or computed again, since the last call."""
@@ -211,7 +235,7 @@ class Live:
                     continue
                 topic = f"shards:{self._members[uid].bdb_uid}"
             row = flat[index * len(names) : (index + 1) * len(names)]
-            self._ring(topic, "cluster" if kind == "cluster" else str(uid)).put_packed(frame.t, row)
+            self._ring(topic, _uid(topic, uid)).put_packed(frame.t, row)
         self.newest = max(self.newest, frame.t)
 
     def _tell(self, t: int, second: _Second) -> None:
@@ -225,7 +249,7 @@ class Live:
         self.newest = t
         for topic, rings in self._rings.items():
             if self._bus.heard(f"frame:{topic}"):
-                series = {uid: row for uid, ring in rings.items() if (row := ring.get(t)) is not None}
+                series = {uid: row for uid in rings if (row := self._row(topic, uid, t)) is not None}
                 frame = {"topic": topic, "t": t, "at": round(second.at * 1000), "series": series}
                 self._bus.publish(f"frame:{topic}", ("sample", t, frame))
 
@@ -244,6 +268,10 @@ class Live:
     def _settle(self, t: int, second: _Second) -> None:
         """Compute every row of one second from its raw samples and the ones before."""
         self._settled.add(t)
+        self.latencies.settle(t)
+        for (bdb_uid, node_uid), values in second.endpoints.items():
+            name = endpoints.name(endpoints.number(bdb_uid, node_uid))
+            self._ring("endpoints", name).put(t, list(values.values()))
         shards = {uid: self._shard_second(t, uid, raw) for uid, raw in second.shards.items() if uid in self._members}
         offsets = {
             (self._members[uid].bdb_uid, self._members[uid].pair): second.shards[uid]["repl_offset"]
@@ -263,16 +291,26 @@ class Live:
         by_bdb: dict[int, list[int]] = defaultdict(list)
         for uid, member in self._members.items():
             by_bdb[member.bdb_uid].append(uid)
-        complete = True
+        complete, seen = True, []
         for bdb_uid, uids in by_bdb.items():
             known = [shards[uid] for uid in uids if uid in shards]
             # A dead shard serves nothing and adds nothing; one that merely was not seen makes every sum a guess.
-            if known and all(uid in shards or uid in second.died for uid in uids):
-                self._ring("bdbs", str(bdb_uid)).put(t, rates.database(known))
+            if known and all(uid in shards or self._is_dead(uid, second) for uid in uids):
+                row = dict(zip(rates.BDB_METRICS, rates.database(known), strict=True))
+                served = [values for (served_bdb, _), values in second.endpoints.items() if served_bdb == bdb_uid]
+                if served:
+                    row |= endpoints.together(served)
+                seen.append(row)
+                self._ring("bdbs", str(bdb_uid)).put(t, list(row.values()))
             else:
                 complete = False
         if complete and by_bdb:
-            self._ring("cluster", "cluster").put(t, rates.database(list(shards.values())))
+            row = dict(zip(rates.BDB_METRICS, rates.database(list(shards.values())), strict=True))
+            row |= {metric: rates.add(each[metric] for each in seen) for metric in endpoints.AS_CLIENTS_SEE}
+            self._ring("cluster", "cluster").put(t, list(row.values()))
+
+    def _is_dead(self, uid: int, second: _Second) -> bool:
+        return uid in second.died or self._members[uid].node_uid in self._down
 
     def _settle_nodes(self, t: int, second: _Second, shards: Mapping[int, ShardSecond]) -> None:
         by_node: dict[int, list[ShardSecond]] = defaultdict(list)
@@ -304,24 +342,32 @@ class Live:
     def _frame(self, topic: str, first: int, count: int) -> dict[str, Any]:
         rings = self._rings.get(topic, {}) if count > 0 else {}
         series = {uid: ring.columns(first, count) for uid, ring in rings.items()}
-        return {"topic": topic, "metrics": self._metrics(topic), "from": first, "count": count, "series": series}
+        if topic in self.latencies.topics:
+            series = {uid: found + self.latencies.columns(topic, uid, first, count) for uid, found in series.items()}
+        return {"topic": topic, "metrics": self.metrics(topic), "from": first, "count": count, "series": series}
+
+    def _row(self, topic: str, uid: str, t: int) -> list[Value] | None:
+        row = self._rings[topic][uid].get(t)
+        if row is None or topic not in self.latencies.topics:
+            return row
+        return row + self.latencies.row(topic, uid, t)
 
     def _forget(self) -> None:
         # Raw seconds are only needed for the rates of later ones; a restarted console gets up to 120 s at once.
         for t in [t for t in self._seconds if t < self.newest - 150]:
             del self._seconds[t]
-        for t in [t for t in self._latencies if t < self.newest - 150]:
-            del self._latencies[t]
+        self.latencies.forget(self.newest)
 
     def _ring(self, topic: str, uid: str) -> Ring:
         rings = self._rings[topic]
         if uid not in rings:
-            rings[uid] = Ring(len(self._metrics(topic)), self._retention(topic))
+            rings[uid] = Ring(len(TOPICS[_kind(topic)]), self._retention(topic))
         return rings[uid]
 
     @staticmethod
-    def _metrics(topic: str) -> tuple[str, ...]:
-        return TOPICS[_kind(topic)]
+    def metrics(topic: str) -> tuple[str, ...]:
+        """The names of a series' values, in their order."""
+        return TOPICS[_kind(topic)] + (latency.METRICS if topic in Latencies.topics else ())
 
     @staticmethod
     def _retention(topic: str) -> int:
@@ -333,7 +379,11 @@ def _kind(topic: str) -> str:
 
 
 def _number(uid: str) -> int:
-    return 0 if uid == "cluster" else int(uid)
+    return 0 if uid == "cluster" else endpoints.parsed(uid) if ":" in uid else int(uid)
+
+
+def _uid(topic: str, number: int) -> str:
+    return "cluster" if topic == "cluster" else endpoints.name(number) if topic == "endpoints" else str(number)
 
 
 def members(rows: Iterable[Any]) -> dict[int, Member]:

@@ -65,6 +65,7 @@ class NodeCollector:
         self._members = members(known_shards)
         self._live.set_members(self._members)
         self._down = {node.uid for node in known_nodes if node.health == "down"}
+        self._live.set_down(self._down)
         for node in known_nodes:
             if node.uid not in self._followers:
                 reference = NodeRef(node.uid, node.addr, node.agent_port)

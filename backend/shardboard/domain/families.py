@@ -23,19 +23,27 @@ def _gauge(name: str, field: str, help_: str, factor: float = 1.0) -> Family:
 
 
 ENDPOINT = (
-    _counter("endpoint_read_requests", "read_cmds", "Read commands that clients sent."),
-    _counter("endpoint_write_requests", "write_cmds", "Write commands that clients sent."),
-    _counter("endpoint_other_requests", "other_cmds", "Other commands that clients sent."),
+    _counter("endpoint_read_requests", "read_req", "Read commands that clients sent."),
+    _counter("endpoint_write_requests", "write_req", "Write commands that clients sent."),
+    _counter("endpoint_other_requests", "other_req", "Other commands that clients sent."),
+    _counter("endpoint_read_responses", "read_res", "Replies to read commands."),
+    _counter("endpoint_write_responses", "write_res", "Replies to write commands."),
+    _counter("endpoint_other_responses", "other_res", "Replies to other commands."),
     _counter("endpoint_ingress", "net_in", "Bytes received from clients."),
     _counter("endpoint_egress", "net_out", "Bytes sent to clients."),
-    _counter("endpoint_client_connections", "connections", "Connections that clients opened."),
+    _counter("endpoint_client_connections", "opened", "Connections that clients opened."),
+    _counter("endpoint_client_establishment_failures", "rejected", "Connections refused because there were too many."),
 )
-"""Told per primary, as long as clients talk to primaries themselves: a sum over shards would look like a reset whenever one
-of them restarts."""
+"""Per endpoint, that is per database and proxy, counted since this console started."""
 
 DISCONNECTIONS = _counter("endpoint_client_disconnections", "", "Connections of clients that ended.")
 
+ENDPOINT_ERRORS = _counter("shardboard_endpoint_errors", "", "Replies that were errors, by kind.")
+
 SHARD = (
+    _counter("shardboard_shard_read_commands", "read_cmds", "Read commands that the shard executed."),
+    _counter("shardboard_shard_write_commands", "write_cmds", "Write commands that the shard executed."),
+    _counter("shardboard_shard_other_commands", "other_cmds", "Other commands that the shard executed."),
     _gauge("redis_server_used_memory", "used_memory", "Bytes allocated by the engine."),
     _gauge("redis_server_process_resident_memory_bytes", "used_memory_rss", "Bytes of resident memory."),
     _gauge("redis_server_mem_fragmentation_ratio", "fragmentation", "Resident divided by allocated memory."),

@@ -21,6 +21,14 @@ class Histogram:
     def __init__(self, counts: Mapping[int, int] | None = None) -> None:
         self._counts = dict(counts or {})
 
+    @classmethod
+    def of(cls, pairs: Iterable[tuple[int, int]]) -> "Histogram":
+        """From (value, count), where each value stands for its whole bucket."""
+        made = cls()
+        for value, count in pairs:
+            made.record(value, count)
+        return made
+
     def record(self, value: int, count: int = 1) -> None:
         index = bucket(value)
         self._counts[index] = self._counts.get(index, 0) + count

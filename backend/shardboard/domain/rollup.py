@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import nan
 
+from shardboard.domain.endpoints import ENDPOINT_METRICS
 from shardboard.domain.rates import BDB_METRICS, NODE_METRICS, SHARD_METRICS
 
 TOPICS: Mapping[str, tuple[str, ...]] = {
@@ -17,6 +18,7 @@ TOPICS: Mapping[str, tuple[str, ...]] = {
     "nodes": NODE_METRICS,
     "bdbs": BDB_METRICS,
     "shards": SHARD_METRICS,
+    "endpoints": ENDPOINT_METRICS,
 }
 """Metrics of each topic, in the order of its rows."""
 

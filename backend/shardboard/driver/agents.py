@@ -15,6 +15,8 @@ from shardboard.agent.contract import (
     Drill,
     NodeFacts,
     ProbeTarget,
+    ProxyReport,
+    ProxyState,
     RemoveShards,
     Sample,
     ShardCommand,
@@ -42,6 +44,7 @@ _COMMANDS = TypeAdapter(list[ShardCommand])
 _RESULTS = TypeAdapter(list[CommandResult])
 _TARGETS = TypeAdapter(list[ProbeTarget])
 _ANSWERS = TypeAdapter(list[bool])
+_PROXY = TypeAdapter(ProxyReport)
 _NOTHING: TypeAdapter[None] = TypeAdapter(None)
 
 
@@ -75,6 +78,12 @@ class HttpAgents:
 
     async def probe_here(self, targets: Sequence[ProbeTarget]) -> list[bool]:
         return await asyncio.gather(*(answers(target.address, target.port) for target in targets))
+
+    async def apply_proxy(self, node: NodeRef, state: ProxyState) -> ProxyReport:
+        return await self._call(node, "POST", "/proxy/apply", SLOW, _PROXY, state.model_dump_json().encode())
+
+    async def proxy(self, node: NodeRef) -> ProxyReport:
+        return await self._call(node, "GET", "/proxy", QUICK, _PROXY)
 
     async def drill(self, node: NodeRef, drill: Drill) -> None:
         await self._call(node, "POST", "/drill", QUICK, _NOTHING, drill.model_dump_json().encode())

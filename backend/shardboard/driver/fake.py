@@ -9,6 +9,8 @@ from shardboard.agent.contract import (
     Drill,
     NodeFacts,
     ProbeTarget,
+    ProxyReport,
+    ProxyState,
     Sample,
     ShardCommand,
     ShardOutcome,
@@ -58,6 +60,10 @@ class FakeAgents:
         self.info: dict[tuple[int, str], str] = {}
         """Replies to INFO by shard uid and section, in place of the usual ones."""
         self.drills: list[tuple[int, Drill]] = []
+        self.proxies: dict[int, ProxyState] = {}
+        """What the proxy of each node was told last."""
+        self.proxy_failures: dict[int, str] = {}
+        """Reason by database."""
         self.silent: set[tuple[str, int]] = set()
         """Shards, by address and port, that answer no probe."""
         self._samples: dict[int, asyncio.Queue[Sample | None]] = defaultdict(asyncio.Queue)
@@ -154,6 +160,28 @@ class FakeAgents:
 
     async def probe_here(self, targets: Sequence[ProbeTarget]) -> list[bool]:
         return [(target.address, target.port) not in self.silent for target in targets]
+
+    async def apply_proxy(self, node: NodeRef, state: ProxyState) -> ProxyReport:
+        self._note("apply_proxy", node)
+        self.proxies[node.uid] = state
+        return self._proxy_report(node)
+
+    async def proxy(self, node: NodeRef) -> ProxyReport:
+        self._note("proxy", node)
+        return self._proxy_report(node)
+
+    def _proxy_report(self, node: NodeRef) -> ProxyReport:
+        state = self.proxies.get(node.uid)
+        if state is None or not state.databases:
+            return ProxyReport(state="absent")
+        failures = {
+            database.uid: self.proxy_failures[database.uid]
+            for database in state.databases
+            if database.uid in self.proxy_failures
+        }
+        return ProxyReport(
+            state="running", pid=500 + node.uid, version="0.1.0", threads=state.threads, failures=failures
+        )
 
     async def drill(self, node: NodeRef, drill: Drill) -> None:
         self._note("drill", node)

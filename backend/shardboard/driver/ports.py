@@ -5,12 +5,19 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from shardboard.agent.contract import (
+    ENDPOINT_FIELDS,
     NODE_FIELDS,
     SHARD_FIELDS,
     CommandResult,
     Drill,
     NodeFacts,
     ProbeTarget,
+    ProxyDatabase,
+    ProxyEndpoint,
+    ProxyReading,
+    ProxyReport,
+    ProxyShard,
+    ProxyState,
     Sample,
     ShardCommand,
     ShardOutcome,
@@ -19,6 +26,7 @@ from shardboard.agent.contract import (
 )
 
 __all__ = [
+    "ENDPOINT_FIELDS",
     "NODE_FIELDS",
     "SHARD_FIELDS",
     "Agents",
@@ -27,6 +35,12 @@ __all__ = [
     "NodeFacts",
     "NodeRef",
     "ProbeTarget",
+    "ProxyDatabase",
+    "ProxyEndpoint",
+    "ProxyReading",
+    "ProxyReport",
+    "ProxyShard",
+    "ProxyState",
     "Sample",
     "ShardCommand",
 ]
@@ -61,6 +75,12 @@ class Agents(Protocol):
     async def probe_here(self, targets: Sequence[ProbeTarget]) -> list[bool]:
         """The same, as seen from the console itself: for when no other agent can be asked."""
         ...
+
+    async def apply_proxy(self, node: NodeRef, state: ProxyState) -> ProxyReport:
+        """Let the proxy of the node do exactly this."""
+        ...
+
+    async def proxy(self, node: NodeRef) -> ProxyReport: ...
 
     async def drill(self, node: NodeRef, drill: Drill) -> None:
         """Begin a rehearsed fault; it ends by itself."""

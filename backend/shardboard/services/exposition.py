@@ -4,6 +4,7 @@ import os
 import resource
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -24,15 +25,17 @@ async def expose(
     session: AsyncSession,
     raw_nodes: Mapping[int, Raw],
     raw_shards: Mapping[int, Raw],
+    endpoints: Mapping[tuple[int, int], Mapping[str, int]],
     latencies: Mapping[Key, Histogram],
 ) -> str:
-    """The page of metrics. `raw_*` are the agents' newest values by uid; who is not among them did not deliver. `latencies` are
-    all that endpoints have measured."""
+    """The page of metrics. `raw_*` are the agents' newest values by uid; who is not among them did not deliver. `endpoints`, by
+    database and node, and `latencies` are all that was counted and measured there."""
     name = (await cluster.load(session)).name
     page = Exposition()
     everything = (
         *(families.NODE_UP, *families.NODE, families.CPU, *families.CLUSTER, *families.DB, *families.ENDPOINT),
-        *(families.DISCONNECTIONS, *families.LATENCY.values(), families.UP, families.LINK, *families.SHARD),
+        *(families.DISCONNECTIONS, families.ENDPOINT_ERRORS, *families.LATENCY.values()),
+        *(families.UP, families.LINK, *families.SHARD),
     )
     for family in everything:
         page.family(family.name, family.kind, family.help)
@@ -40,6 +43,7 @@ async def expose(
     _tell_nodes(page, name, machines, raw_nodes)
     databases = await bdbs.every(session)
     _tell_databases(page, name, databases)
+    _tell_endpoints(page, name, {bdb.uid for bdb in databases}, endpoints)
     _tell_latencies(page, name, {bdb.uid for bdb in databases}, latencies)
     _tell_shards(page, name, await shards.every(session), raw_shards)
     return page.render()
@@ -78,6 +82,22 @@ def _tell_databases(page: Exposition, name: str, rows: Iterable[Bdb]) -> None:
         page.add("db_replication_factor", labels, 2 if bdb.replication else 1)
 
 
+def _tell_endpoints(
+    page: Exposition, name: str, uids: Collection[int], endpoints: Mapping[tuple[int, int], Mapping[str, int]]
+) -> None:
+    for (uid, node_uid), totals in sorted(endpoints.items()):
+        if uid not in uids:
+            continue
+        labels = {"cluster": name, "db": uid, "endpoint": f"{uid}:1", "node": node_uid, "proxy": node_uid}
+        rendered = render_labels(labels)
+        _tell(page, families.ENDPOINT, rendered, totals)
+        page.add(families.DISCONNECTIONS.name, rendered, max(0, totals["opened"] - totals["conns"]))
+        for key, count in sorted(totals.items()):
+            if key.startswith("error:"):
+                own = render_labels({**labels, "kind": key.removeprefix("error:")})
+                page.add(families.ENDPOINT_ERRORS.name, own, count)
+
+
 def _tell_latencies(page: Exposition, name: str, uids: Collection[int], latencies: Mapping[Key, Histogram]) -> None:
     for (uid, kind), measured in sorted(latencies.items(), key=lambda item: item[0]):
         if uid in uids:
@@ -103,14 +123,9 @@ def _tell_shards(page: Exposition, name: str, rows: Iterable[Shard], raw: Mappin
             continue
         _tell(page, families.SHARD, rendered, values)
         page.add(families.LINK.name, rendered, 3 if primary else 1 if values["link_up"] else 2)
-        if primary:
-            rendered = render_labels({**labels, "endpoint": f"{shard.bdb_uid}:1"})
-            _tell(page, families.ENDPOINT, rendered, values)
-            opened, left = values["connections"], values["clients"]
-            page.add(families.DISCONNECTIONS.name, rendered, None if opened is None or left is None else opened - left)
 
 
-def _tell(page: Exposition, told: Iterable[Family], labels: str, values: Raw) -> None:
+def _tell(page: Exposition, told: Iterable[Family], labels: str, values: Mapping[str, Any]) -> None:
     for family in told:
         value = values[family.field]
         page.add(family.name, labels, None if value is None else value * family.factor)

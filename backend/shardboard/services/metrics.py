@@ -101,6 +101,8 @@ async def recent(
         frames = await state.frames(session, topic, resolution.step, first, last, names)
         if topic == "bdbs":
             frames = await _with_latency(session, resolution.step, first, last, frames)
+        elif topic == "endpoints":
+            frames = [_with_average(frame) for frame in frames]
         found.append((resolution, frames))
     return found
 
@@ -120,6 +122,13 @@ def with_latency(frame: Frame, measured: Mapping[Key, Histogram]) -> Frame:
     known = [dict(latency.values(measured, uid)) for uid in frame.uids]
     added = {metric: array("f", [values.get(metric, nan) for values in known]) for metric in latency.METRICS}
     return Frame(frame.t, frame.uids, {**frame.columns, **added})
+
+
+def _with_average(frame: Frame) -> Frame:
+    """A frame of endpoints with the average latency, in microseconds, of the responses in its interval."""
+    times, counts = frame.columns["latency_time"], frame.columns["responses"]
+    average = array("f", [time / count if count > 0 else nan for time, count in zip(times, counts, strict=True)])
+    return Frame(frame.t, frame.uids, {**frame.columns, "avg_latency": average})
 
 
 def metric_names(topic: str) -> frozenset[str]:

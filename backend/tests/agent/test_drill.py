@@ -17,6 +17,7 @@ from starlette.routing import Route
 from shardboard.agent.contract import Drill
 from shardboard.agent.drill import Absence, Drills
 from shardboard.agent.machine import MachineSampler
+from shardboard.agent.proxy import Proxy
 from shardboard.agent.sampler import Sampler
 
 
@@ -26,8 +27,9 @@ class Drilled:
     def __init__(self, node: Farm, processes: dict[int, psutil.Process]) -> None:
         self.node = node
         self.processes = processes
-        self.sampler = Sampler(node[1], MachineSampler(node.settings[1]))
-        self.drills = Drills(node[1], self.sampler)
+        proxy = Proxy(node.settings[1])
+        self.sampler = Sampler(node[1], MachineSampler(node.settings[1]), proxy)
+        self.drills = Drills(node[1], self.sampler, proxy)
         app = Starlette(routes=[Route("/facts", lambda _: PlainTextResponse("facts"))])
         app.add_middleware(Absence, drills=self.drills)
         self.http = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://agent")

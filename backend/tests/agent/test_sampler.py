@@ -13,6 +13,7 @@ from backend.tests.shards import Farm, ask, farm, lone, request, seconds, until
 from shardboard.agent import sampler as sampling
 from shardboard.agent.contract import NODE_FIELDS, RING_SECONDS, SHARD_FIELDS, Sample
 from shardboard.agent.machine import MachineSampler
+from shardboard.agent.proxy import Proxy
 from shardboard.agent.sampler import Sampler
 
 
@@ -21,7 +22,7 @@ class Watched:
 
     def __init__(self, node: Farm) -> None:
         self.node = node
-        self.sampler = Sampler(node[1], MachineSampler(node.settings[1]))
+        self.sampler = Sampler(node[1], MachineSampler(node.settings[1]), Proxy(node.settings[1]))
 
     async def beat(self) -> Sample:
         await self.sampler._beat()
@@ -265,7 +266,7 @@ async def full_ring(tmp_path: Path) -> Sampler:
     """A sampler without shards that has seen more seconds than it keeps."""
     node = Farm(tmp_path, 1)
     tmp_path.joinpath("node1").mkdir()
-    sampler = Sampler(node[1], MachineSampler(node.settings[1]))
+    sampler = Sampler(node[1], MachineSampler(node.settings[1]), Proxy(node.settings[1]))
     for _ in range(RING_SECONDS + 5):
         await sampler._beat()
     return sampler

@@ -61,10 +61,8 @@ async def test_names_labels_and_types_of_the_reference(telling: Console) -> None
     assert reply.headers["content-type"].startswith("text/plain; version=0.0.4")
     families = parsed(reply.text)
     assert all(family.documentation and family.type != "unknown" for family in families.values())
-    assert values(families, "endpoint_read_requests", db="1", endpoint="1:1") == [7.0]
-    assert families["endpoint_read_requests"].type == "counter"
-    opened, left = (values(families, f"endpoint_client_{name}")[0] for name in ("connections", "disconnections"))
-    assert opened - left == 2
+    assert values(families, "shardboard_shard_read_commands", db="1", redis="11") == [7.0]
+    assert families["shardboard_shard_read_commands"].type == "counter"
     assert values(families, "redis_server_up", redis="13") == [0]
     assert values(families, "redis_server_up", role="master", node="1", db="1") == [1]
     assert [values(families, "redis_server_master_link_status", redis=uid) for uid in ("11", "12")] == [[3], [2]]
@@ -96,7 +94,7 @@ async def test_latency_is_a_histogram_once_an_endpoint_measured_it(telling: Cons
     for value in (90, 400):
         measured = Histogram()
         measured.record(value, 5)
-        telling.live.ingest_latency(telling.live.newest, {(1, "read"): measured, (2, "read"): measured})
+        telling.live.latencies.ingest(telling.live.newest, value, {(1, "read"): measured, (2, "read"): measured})
     families = parsed((await scraped(telling)).text)
     assert families[name].type == "histogram"
     found = {

@@ -13,7 +13,7 @@ from shardboard.api import history as api_history
 from shardboard.api import stats as api_stats
 from shardboard.collectors.archive import Archive
 from shardboard.console import Console
-from shardboard.domain import intervals
+from shardboard.domain import endpoints, intervals
 from shardboard.domain.rollup import TOPICS, Frame, columns_of
 from shardboard.state import metrics
 from shardboard.state.bdbs import Bdb
@@ -24,7 +24,8 @@ pytestmark = pytest.mark.store
 
 NOW = int(time.time())
 SAMPLES = {1: 10, 10: 30, 300: 12, 900: 96, 3600: 168}
-UIDS = {"cluster": [0], "nodes": [1, 2, 3], "bdbs": [1], "shards": [11, 12]}
+ENDPOINT = endpoints.number(1, 2)
+UIDS = {"cluster": [0], "nodes": [1, 2, 3], "bdbs": [1], "shards": [11, 12], "endpoints": [ENDPOINT]}
 
 
 @pytest.fixture
@@ -110,9 +111,10 @@ async def test_all_nodes_shards_and_endpoints(stored: Console, client: httpx.Asy
     assert await uids("/v1/shards/stats") == ["11", "12"]
     assert await uids("/v1/shards/stats", parent_uid=1) == ["11", "12"]
     assert await uids("/v1/shards/stats", parent_uid=2) == []
-    assert await uids("/v1/endpoints/stats") == ["1:1:1"]
+    assert await uids("/v1/endpoints/stats") == ["1:1:2"]
     [endpoint] = (await client.get("/v1/endpoints/stats", params={"interval": "1sec"})).json()
     assert "mem_frag_ratio" not in endpoint["intervals"][0]
+    assert endpoint["intervals"][0]["avg_latency"] == 1.0, "microseconds of all responses by their number"
 
 
 async def test_the_cluster_has_each_machine_once(stored: Console, client: httpx.AsyncClient) -> None:

@@ -131,10 +131,10 @@ async def test_latency_is_added_up_and_cut_into_percentiles_at_the_end(
 ) -> None:
     for t in range(NOW, NOW + 11):
         deliver(live, t)
-        for value in (100, 200 if t % 2 else 900):  # two endpoints
+        for node_uid, value in ((1, 100), (2, 200 if t % 2 else 900)):
             measured = Histogram()
             measured.record(value, 50)
-            live.ingest_latency(t, {(1, "read"): measured})
+            live.latencies.ingest(t, node_uid, {(1, "read"): measured})
     await archive.step()
     odd = NOW + 1 - NOW % 2
     assert await column(store, "bdbs", "p99_read_latency", odd, odd + 2, 1) == [200, 900]

@@ -66,7 +66,7 @@ async def told(running: Live, t: int) -> None:
 def value(live: Live, topic: str, uid: int | str, metric: str, t: int) -> float | None:
     [column] = [
         column
-        for name, column in zip(METRICS[topic.partition(":")[0]], columns(live, topic, uid, t, 1), strict=True)
+        for name, column in zip(Live.metrics(topic), columns(live, topic, uid, t, 1), strict=True)
         if name == metric
     ]
     return column[0]
@@ -76,7 +76,7 @@ def columns(live: Live, topic: str, uid: int | str, first: int, count: int) -> l
     """What a browser would get for these seconds."""
     frame = live._frame(topic, first, count)
     assert frame["from"] == first
-    assert list(frame["metrics"]) == list(METRICS[topic.partition(":")[0]])
+    assert tuple(frame["metrics"]) == Live.metrics(topic)
     return frame["series"].get(str(uid), [[None] * count for _ in frame["metrics"]])
 
 

@@ -7,6 +7,7 @@ mod takeover;
 use crate::acceptor::{self, Acceptor};
 use crate::control::{Database, Failure, Order, Report, State};
 use crate::listeners::Listeners;
+use crate::resources;
 use crate::worker::{self, Handle, Message};
 use agents::Agents;
 use measure::Measured;
@@ -76,6 +77,12 @@ pub fn run(control: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Reports are made just after a second of the clock begins: they say what happened in the one before, and whoever samples
+/// other things on the second finds them there.
+fn next_second() -> Instant {
+    Instant::now() + Duration::from_millis(1_001 - resources::unix_millis() % 1_000)
+}
+
 /// Ten thousand clients need as many descriptors; the soft limit is often 1024.
 fn raise_descriptor_limit() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -99,13 +106,13 @@ fn terminate_on_signal(sender: Sender<Event>) -> io::Result<()> {
 
 impl Process {
     fn serve(&mut self) {
-        let mut next = Instant::now() + Duration::from_secs(1);
+        let mut next = next_second();
         loop {
             match self.events.recv_timeout(next.saturating_duration_since(Instant::now())) {
                 Ok(event) => self.react(event),
                 Err(RecvTimeoutError::Timeout) => {
-                    next += Duration::from_secs(1);
                     self.report();
+                    next = next_second();
                 }
                 Err(RecvTimeoutError::Disconnected) => return,
             }
@@ -155,9 +162,7 @@ impl Process {
 
     fn apply(&mut self, state: State) -> Vec<Failure> {
         let mut failures = Vec::new();
-        if let Some(threads) = state.threads
-            && let Err(error) = self.set_threads(threads)
-        {
+        if let Some(Err(error)) = state.threads.map(|threads| self.set_threads(threads)) {
             failures.push(Failure { uid: 0, message: error.to_string() });
         }
         let databases: Vec<_> = state.databases.into_iter().map(Arc::new).collect();

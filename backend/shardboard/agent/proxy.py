@@ -1,0 +1,284 @@
+"""The proxy of this node: one `shardboard-proxy` process in front of every database that has an endpoint here.
+
+It lives in `<state>/proxy/`, obeys over a Unix socket there (the messages: `engine/proxy/src/control.rs`) and outlives the
+agent as shards do: a restarted agent finds it again by that socket. A proxy that ended by itself is started again with the
+state it was given last, without waiting for the console.
+"""
+
+import asyncio
+import json
+import logging
+import os
+import shutil
+import signal
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from shardboard.agent import render
+from shardboard.agent.contract import ProxyDatabase, ProxyReading, ProxyReport, ProxyState
+from shardboard.agent.enrol import load as load_identity
+from shardboard.agent.proxy_counts import ProxyCounts
+from shardboard.agent.settings import AgentSettings
+
+log = logging.getLogger(__name__)
+
+CONTROL = "control.sock"
+STATE = "state.json"
+LOG = "proxy.log"
+BUILT = Path(__file__).resolve().parents[3] / "engine" / "target" / "release" / "shardboard-proxy"
+"""Where a checkout builds it."""
+READY_SECONDS = 10
+ANSWER_SECONDS = 5
+RETRY_SECONDS = 0.2
+LINE_LIMIT = 64 * 2**20
+"""Bytes of one report: histograms of many databases."""
+
+_ROLES = {"master": "primary", "slave": "replica"}
+
+
+class ProxyError(Exception):
+    """A sentence on why the proxy does not do as told."""
+
+
+class Proxy:
+    """Starts, adopts, instructs and listens to the process."""
+
+    def __init__(self, settings: AgentSettings) -> None:
+        self._settings = settings
+        self._directory = settings.state_dir / "proxy"
+        self._state = ProxyState(threads=1, databases=[])
+        self._popen: subprocess.Popen[bytes] | None = None
+        self._writer: asyncio.StreamWriter | None = None
+        self._listening: asyncio.Task[None] | None = None
+        self._answers: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self._changing = asyncio.Lock()
+        self._lost = asyncio.Event()
+        self._counts = ProxyCounts()
+        self._report = ProxyReport(state="absent")
+        self._present = asyncio.Event()
+        self._present.set()
+
+    async def run(self) -> None:
+        """Find the process of an earlier run, and keep one running as long as there are databases to serve."""
+        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with suppress(OSError, ValidationError):
+            self._state = ProxyState.model_validate_json((self._directory / STATE).read_bytes())
+        while True:
+            await self._present.wait()
+            async with self._changing:
+                if self._should_try():
+                    await self._try()
+            self._lost.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(RETRY_SECONDS if self._should_try() else None):
+                    await self._lost.wait()
+
+    async def apply(self, state: ProxyState) -> ProxyReport:
+        """Do exactly this from now on; the report tells what could not be done."""
+        async with self._changing:
+            self._state = state
+            self._save()
+            if state.databases:
+                await self._try()
+            else:
+                await self._end()
+            return self.report()
+
+    def report(self) -> ProxyReport:
+        return self._report
+
+    async def reading(self, second: int, timeout: float) -> ProxyReading | None:
+        """What it did in the second before `second`; None when it does not tell in time."""
+        return await self._counts.of(second, timeout) if self._writer is not None else None
+
+    async def park(self) -> None:
+        """Stop the process; the next `run` starts it again."""
+        async with self._changing:
+            await self._end()
+
+    def signal(self, number: signal.Signals) -> None:
+        if self._report.state == "running" and self._report.pid is not None:
+            with suppress(ProcessLookupError):
+                os.kill(self._report.pid, number)
+
+    def leave(self) -> None:
+        """Start nothing until `come_back`: the node is to seem gone."""
+        self._present.clear()
+
+    def come_back(self) -> None:
+        self._present.set()
+
+    def _should_try(self) -> bool:
+        return bool(self._state.databases) and self._writer is None
+
+    async def _try(self) -> None:
+        try:
+            if self._writer is None:
+                await self._connect()
+            await self._instruct()
+        except (ProxyError, OSError, TimeoutError) as error:
+            reason = str(error) or f"it did not answer within {ANSWER_SECONDS} s"
+            if reason != self._report.detail:
+                log.warning("proxy: %s", reason)
+            self._hang_up()
+            self._report = ProxyReport(state="died", detail=reason)
+            self._lost.set()
+
+    async def _connect(self) -> None:
+        """To the process that runs, or to a new one."""
+        self._answers = asyncio.Queue()
+        try:
+            await self._open()
+        except OSError:
+            self._spawn()
+            await self._until_open()
+        async with asyncio.timeout(ANSWER_SECONDS):
+            hello = await self._answers.get()
+        self._report = ProxyReport(state="running", pid=hello.get("pid"), version=str(hello.get("version", "")))
+
+    async def _until_open(self) -> None:
+        async with asyncio.timeout(READY_SECONDS):
+            while True:
+                try:
+                    return await self._open()
+                except OSError:
+                    if self._popen is not None and (status := self._popen.poll()) is not None:
+                        raise ProxyError(f"the proxy ended with status {status}; see {LOG} in its directory") from None
+                    await asyncio.sleep(0.01)
+
+    async def _open(self) -> None:
+        # As with shards: socket paths end at 107 bytes, state directories may not.
+        directory = os.open(self._directory, os.O_PATH | os.O_DIRECTORY)
+        try:
+            path = f"/proc/self/fd/{directory}/{CONTROL}"
+            reader, self._writer = await asyncio.open_unix_connection(path, limit=LINE_LIMIT)
+        finally:
+            os.close(directory)
+        self._listening = asyncio.create_task(self._listen(reader, self._writer))
+
+    def _spawn(self) -> None:
+        binary = find(self._settings)
+        if binary is None:
+            raise ProxyError(
+                f"shardboard-proxy is not installed on node {self._settings.address}; "
+                "build it with `cargo build --release` in engine/, or put it on the agent's PATH"
+            )
+        if self._popen is not None:
+            self._popen.poll()  # reap the one before
+        with os.fdopen(os.open(self._directory / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as output:
+            self._popen = subprocess.Popen(
+                [binary, "--control", CONTROL],
+                cwd=self._directory,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,  # signals to the agent's terminal or group must not reach it
+            )
+
+    async def _listen(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while line := await reader.readline():
+                said = json.loads(line)
+                if said["type"] == "metrics":
+                    self._counts.add(said)
+                elif said["type"] in ("hello", "applied", "error"):
+                    self._answers.put_nowait(said)
+                elif said["type"] == "draining":
+                    break
+        except (OSError, ValueError) as error:
+            log.warning("proxy: its reports broke off: %s", error)
+        finally:
+            writer.close()
+            if self._writer is writer:
+                self._writer = None
+                self._report = ProxyReport(state="died", detail=self._how_it_ended())
+                self._lost.set()
+
+    async def _instruct(self) -> None:
+        if self._writer is None:
+            raise ProxyError("the proxy closed the connection")
+        databases = [self._database(database) for database in self._state.databases]
+        order = {"type": "apply", "threads": self._state.threads, "databases": databases}
+        self._writer.write(json.dumps(order).encode() + b"\n")
+        async with asyncio.timeout(ANSWER_SECONDS):
+            while (answer := await self._answers.get())["type"] != "applied":
+                if answer["type"] == "error":
+                    raise ProxyError(f"the proxy refused what it was told: {answer['message']}")
+        failures = {failure["uid"]: failure["message"] for failure in answer["failures"]}
+        self._report = self._report.model_copy(update={"threads": answer["threads"], "failures": failures})
+
+    def _database(self, database: ProxyDatabase) -> dict[str, Any]:
+        """In the proxy's words. Shards of this node are reached by their Unix sockets, relative to the proxy's directory."""
+        own = self._settings.address
+        told: dict[str, Any] = {
+            "uid": database.uid,
+            "address": own,
+            "port": database.port,
+            "mode": "hidden" if database.hides_cluster else "oss_cluster",
+            "sharded": database.cluster,
+            "version": database.version,
+            "shards": [
+                {
+                    "id": shard.engine_id,
+                    "role": _ROLES[shard.role],
+                    "address": shard.address,
+                    "port": shard.port,
+                    "unix_socket": f"../shards/{shard.uid}/{render.SOCKET}" if shard.address == own else None,
+                    "slots": shard.slots,
+                    "proxy": shard.endpoint_id,
+                }
+                for shard in database.shards
+            ],
+            "proxies": [{**endpoint.model_dump(), "local": endpoint.address == own} for endpoint in database.endpoints],
+        }
+        if database.max_connections:
+            told["max_connections"] = database.max_connections
+        identity = load_identity(self._settings.state_dir) if database.tls else None
+        if identity is not None:
+            told["tls"] = {"certificate": str(identity.certificate.resolve()), "key": str(identity.key.resolve())}
+        return told
+
+    async def _end(self) -> None:
+        """Close the endpoints now: the databases are gone, or everything stops."""
+        if self._writer is None:
+            with suppress(OSError):
+                await self._open()
+        if self._writer is not None:
+            self._writer.write(b'{"type":"drain","seconds":0}\n')
+            if self._listening is not None:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(ANSWER_SECONDS):
+                        await asyncio.shield(self._listening)
+        self._hang_up()
+        self._report = ProxyReport(state="absent")
+
+    def _hang_up(self) -> None:
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            writer.close()
+
+    def _how_it_ended(self) -> str:
+        status = self._popen.poll() if self._popen is not None else None
+        if status is None:
+            return "its process ended"
+        return f"its process was killed by {signal.Signals(-status).name}" if status < 0 else f"it ended with {status}"
+
+    def _save(self) -> None:
+        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        beside = self._directory / f"{STATE}.new"
+        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(self._state.model_dump_json())
+        beside.replace(self._directory / STATE)
+
+
+def find(settings: AgentSettings) -> str | None:
+    """The proxy's binary: as told, else on PATH, else as built in a checkout."""
+    found = shutil.which(settings.proxy or "shardboard-proxy")
+    if found is None and not settings.proxy and os.access(BUILT, os.X_OK):
+        found = str(BUILT)
+    return str(Path(found).absolute()) if found is not None else None  # it is started in another directory

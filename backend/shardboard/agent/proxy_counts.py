@@ -1,0 +1,84 @@
+"""What the proxy did in each second, from its reports: those count from the start of its process."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from shardboard.agent.contract import EndpointReading, ProxyReading
+
+KINDS = ("read", "write", "other")
+REDIRECTIONS = frozenset({"moved", "ask"})
+"""Followed by the proxy itself, or what a cluster-aware client is meant to be told: not errors."""
+
+
+class ProxyCounts:
+    """Keeps the newest report, and the difference to the one before."""
+
+    def __init__(self) -> None:
+        self._before: Mapping[str, Any] | None = None
+        self._second = 0
+        self._reading: ProxyReading | None = None
+        self._grown = asyncio.Condition()
+        self._waking: set[asyncio.Task[None]] = set()
+
+    def add(self, report: Mapping[str, Any]) -> None:
+        """Take a `metrics` report."""
+        before, self._before = self._before, report
+        if before is None or before["pid"] != report["pid"]:
+            # Of a process that was here before us nobody knows what it did when; a new one has begun with nothing.
+            fresh = report["at"] - report["started_at"] < 3_000
+            before = {"at": report["started_at"], "databases": []} if fresh else None
+        self._second = int(report["at"] // 1_000)
+        self._reading = _difference(report, before) if before is not None else None
+        task = asyncio.get_running_loop().create_task(self._wake())
+        self._waking.add(task)
+        task.add_done_callback(self._waking.discard)
+
+    async def of(self, second: int, timeout: float) -> ProxyReading | None:
+        """The reading that ended with `second`; None when it does not come within `timeout` seconds."""
+        try:
+            async with asyncio.timeout(timeout), self._grown:
+                await self._grown.wait_for(lambda: self._second >= second)
+        except TimeoutError:
+            return None
+        return self._reading if self._second == second else None
+
+    async def _wake(self) -> None:
+        async with self._grown:
+            self._grown.notify_all()
+
+
+def _difference(now: Mapping[str, Any], before: Mapping[str, Any]) -> ProxyReading:
+    earlier = {database["uid"]: database for database in before["databases"]}
+    return ProxyReading(
+        seconds=max(0.001, (now["at"] - before["at"]) / 1_000),
+        pid=now["pid"],
+        threads=now["threads"],
+        cpu=now["cpu_seconds"],
+        rss=now["rss_bytes"],
+        databases={
+            database["uid"]: _endpoint(database, earlier.get(database["uid"], {})) for database in now["databases"]
+        },
+    )
+
+
+def _endpoint(now: Mapping[str, Any], before: Mapping[str, Any]) -> EndpointReading:
+    def grown(name: str) -> float:
+        return float(now[name] - before.get(name, 0))
+
+    def by_kind(name: str) -> list[float]:
+        earlier = before.get(name, {})
+        return [float(now[name][kind] - earlier.get(kind, 0)) for kind in KINDS]
+
+    counts = [grown(name) for name in ("bytes_in", "bytes_out", "connections_total", "connections_rejected")]
+    errors = {kind: count - before.get("errors", {}).get(kind, 0) for kind, count in now["errors"].items()}
+    return EndpointReading(
+        values=[*by_kind("requests"), *by_kind("responses"), *counts, float(now["connections"])],
+        errors={kind: count for kind, count in errors.items() if count > 0 and kind not in REDIRECTIONS},
+        latency={kind: _buckets(now["latency"][kind], before.get("latency", {}).get(kind, [])) for kind in KINDS},
+    )
+
+
+def _buckets(now: list[tuple[int, int]], before: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    earlier = dict(before)
+    return [(value, count - earlier.get(value, 0)) for value, count in now if count > earlier.get(value, 0)]

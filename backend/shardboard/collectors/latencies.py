@@ -1,0 +1,95 @@
+"""What endpoints measured in the last minutes: histograms by second, and the latency metrics read from them as rings."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from math import nan
+
+from shardboard.collectors.ring import Ring
+from shardboard.domain import endpoints, latency
+from shardboard.domain.histogram import Histogram, Key, merged
+from shardboard.domain.rates import Value
+
+HISTOGRAM_SECONDS = 150
+"""How long histograms are kept; an agent that was away delivers at most its 120 last seconds."""
+
+Measured = Mapping[Key, Histogram]
+
+
+class Latencies:
+    """Series of the topics `cluster`, `bdbs` and `endpoints`, in the order of `latency.METRICS`."""
+
+    topics = ("cluster", "bdbs", "endpoints")
+
+    def __init__(self, retention: int) -> None:
+        self._retention = retention
+        self._seconds: dict[int, dict[int, Measured]] = defaultdict(dict)
+        self._stored: dict[int, Measured] = {}
+        self._rings: dict[str, dict[str, Ring]] = {topic: {} for topic in self.topics}
+        self.totals: dict[Key, Histogram] = {}
+        """Everything measured since this console started, by database."""
+
+    def ingest(self, t: int, node_uid: int, measured: Measured) -> None:
+        """Take what the proxy of one node measured in one second."""
+        # An agent tells its last seconds again to a restarted console. What was stored of them is complete.
+        if t not in self._stored:
+            self._seconds[t][node_uid] = measured
+            for key, histogram in measured.items():
+                self.totals.setdefault(key, Histogram()).add(histogram)
+
+    def restore(self, t: int, measured: Measured) -> None:
+        """Take a second that an earlier console has stored."""
+        self._stored[t] = measured
+        self._put(t, measured)
+
+    def of(self, t: int) -> Measured:
+        """What all endpoints measured in one of the last seconds, by database; empty when nothing is known."""
+        return self._stored.get(t) or merged(self._seconds.get(t, {}).values())
+
+    def settle(self, t: int) -> None:
+        """Compute the metrics of one second, again when more was told of it."""
+        if t not in self._seconds:
+            return
+        self._put(t, self.of(t))
+        for node_uid, measured in self._seconds[t].items():
+            for bdb_uid in {uid for uid, _ in measured}:
+                self._put_one(t, "endpoints", endpoints.name(endpoints.number(bdb_uid, node_uid)), bdb_uid, measured)
+
+    def row(self, topic: str, uid: str, t: int) -> list[Value]:
+        """The latency metrics of one series in one second; None where nothing was measured."""
+        ring = self._rings[topic].get(uid)
+        return (ring.get(t) if ring is not None else None) or [None] * len(latency.METRICS)
+
+    def columns(self, topic: str, uid: str, first: int, count: int) -> list[list[Value]]:
+        """One list per metric for `count` seconds from `first`."""
+        ring = self._rings[topic].get(uid) or Ring(len(latency.METRICS), 1)
+        return ring.columns(first, count)
+
+    def keep(self, bdb_uids: Iterable[int]) -> None:
+        """Forget all other databases."""
+        alive = {str(uid) for uid in bdb_uids}
+        for topic in ("bdbs", "endpoints"):
+            for uid in [uid for uid in self._rings[topic] if uid.partition(":")[0] not in alive]:
+                del self._rings[topic][uid]
+
+    def forget(self, newest: int) -> None:
+        """Histograms that nobody will ask for any more."""
+        for known in (self._seconds, self._stored):
+            for t in [t for t in known if t < newest - HISTOGRAM_SECONDS]:
+                del known[t]
+
+    def _put(self, t: int, measured: Measured) -> None:
+        for bdb_uid in {uid for uid, _ in measured}:
+            self._put_one(t, "bdbs", str(bdb_uid), bdb_uid, measured)
+        everything: dict[Key, Histogram] = {}
+        for (_, kind), histogram in measured.items():
+            everything.setdefault((0, kind), Histogram()).add(histogram)
+        self._put_one(t, "cluster", "cluster", 0, everything)
+
+    def _put_one(self, t: int, topic: str, uid: str, key: int, measured: Measured) -> None:
+        values = dict(latency.values(measured, key))
+        if not values:
+            return
+        rings = self._rings[topic]
+        if uid not in rings:
+            rings[uid] = Ring(len(latency.METRICS), self._retention)
+        rings[uid].put(t, [values.get(metric, nan) for metric in latency.METRICS])

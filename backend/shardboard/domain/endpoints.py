@@ -1,0 +1,69 @@
+"""Endpoints: what the proxy of one node serves of one database; their names, and what they saw in one second."""
+
+from collections.abc import Iterable, Mapping
+
+from shardboard.domain.rates import Value
+
+ENDPOINT_METRICS = (
+    "total_req",
+    "read_req",
+    "write_req",
+    "other_req",
+    "conns",
+    "ingress_bytes",
+    "egress_bytes",
+    "errors",
+    "responses",
+    "latency_time",
+)
+"""*_req, responses, errors and *_bytes per second, conns open at the end of the second; latency_time: the microseconds that all
+responses of a second took together, per second, so that latency_time / responses is their average however long the interval."""
+
+AS_CLIENTS_SEE = ("total_req", "read_req", "write_req", "other_req", "conns", "ingress_bytes", "egress_bytes")
+"""Metrics of a database that its endpoints know better than its shards: one request may reach several shards, or none."""
+
+_NODES = 4096
+
+
+def number(bdb_uid: int, node_uid: int) -> int:
+    """One number for both, as frames need it."""
+    return bdb_uid * _NODES + node_uid
+
+
+def name(of: int) -> str:
+    """The uid that the REST reference gives: `<database>:<endpoint>:<proxy>`."""
+    bdb_uid, node_uid = divmod(of, _NODES)
+    return f"{bdb_uid}:1:{node_uid}"
+
+
+def database(of: int) -> int:
+    return of // _NODES
+
+
+def parsed(text: str) -> int:
+    """The number of what `name` made. Raises ValueError."""
+    bdb_uid, one, node_uid = text.split(":")
+    if one != "1":
+        raise ValueError(text)
+    return number(int(bdb_uid), int(node_uid))
+
+
+def second(counts: Mapping[str, float], errors: int, latency_time: float, seconds: float) -> dict[str, Value]:
+    """The metrics of one interval of `seconds` from what was counted in it, by the agent's names (ENDPOINT_FIELDS)."""
+    requests = {kind: counts[f"{kind}_req"] / seconds for kind in ("read", "write", "other")}
+    return {
+        "total_req": sum(requests.values()),
+        **{f"{kind}_req": rate for kind, rate in requests.items()},
+        "conns": counts["conns"],
+        "ingress_bytes": counts["net_in"] / seconds,
+        "egress_bytes": counts["net_out"] / seconds,
+        "errors": errors / seconds,
+        "responses": sum(counts[f"{kind}_res"] for kind in ("read", "write", "other")) / seconds,
+        "latency_time": latency_time / seconds,
+    }
+
+
+def together(parts: Iterable[Mapping[str, Value]]) -> dict[str, Value]:
+    """What the clients of one database saw, at all its endpoints."""
+    rows = list(parts)
+    return {metric: sum(row[metric] or 0.0 for row in rows) for metric in AS_CLIENTS_SEE}

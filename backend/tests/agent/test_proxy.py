@@ -1,0 +1,184 @@
+"""The agent and a real proxy before a real shard: started, found again, counted, replaced when it dies."""
+
+import asyncio
+import signal
+import time
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+from backend.tests.shards import Farm, farm, lone, request, until
+
+from shardboard.agent.contract import ProxyDatabase, ProxyShard, ProxyState
+from shardboard.agent.proxy import Proxy
+
+PORT = 12000
+
+
+class Proxied:
+    """One node with one shard outside cluster mode, and its proxy."""
+
+    def __init__(self, node: Farm) -> None:
+        self.settings = node.settings[1]
+        self.proxies: list[tuple[Proxy, asyncio.Task[None]]] = []
+        self.start()
+
+    def start(self) -> None:
+        """What an agent process does at its start."""
+        proxy = Proxy(self.settings)
+        self.proxies.append((proxy, asyncio.create_task(proxy.run())))
+
+    async def end(self) -> None:
+        """What the kernel does at an agent's end: the task stops, the connection closes."""
+        proxy, task = self.proxies.pop()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        proxy._hang_up()
+
+    @property
+    def proxy(self) -> Proxy:
+        return self.proxies[-1][0]
+
+    def state(self, *, port: int = PORT, version: int = 1) -> ProxyState:
+        shard = ProxyShard(
+            uid=1,
+            engine_id=f"{1:040x}",
+            role="master",
+            address=self.settings.address,
+            port=20001,
+            slots=[(0, 16383)],
+        )
+        database = ProxyDatabase(
+            uid=1,
+            port=port,
+            hides_cluster=True,
+            cluster=False,
+            version=version,
+            tls=False,
+            max_connections=0,
+            shards=[shard],
+            endpoints=[],
+        )
+        return ProxyState(threads=2, databases=[database])
+
+    async def say(self, command: bytes, port: int = PORT) -> bytes:
+        reader, writer = await asyncio.open_connection(self.settings.address, port)
+        writer.write(command + b"\r\n")
+        reply = await reader.readline()
+        writer.close()
+        return reply
+
+    async def measured(self) -> dict[str, float]:
+        """The next second in which the database had requests."""
+
+        async def there() -> dict[str, float] | None:
+            reading = await self.proxy.reading(int(time.time()), 1.5)
+            if reading is None or 1 not in reading.databases or sum(reading.databases[1].values[:3]) == 0:
+                return None
+            counts = reading.databases[1].values
+            return {"requests": sum(counts[:3]), "replies": sum(counts[3:6]), "seconds": reading.seconds} | {
+                kind: float(sum(count for _, count in buckets))
+                for kind, buckets in reading.databases[1].latency.items()
+            }
+
+        found: dict[str, float] = await until(there)
+        return found
+
+
+@pytest.fixture
+async def node(tmp_path: Path) -> AsyncIterator[Proxied]:
+    async with farm(tmp_path) as shards:
+        assert all(outcome.ok for outcome in await shards[1].start(request(lone(1))))
+        made = Proxied(shards)
+        yield made
+        await made.proxy.park()
+        await made.end()
+
+
+async def test_clients_reach_the_shard_through_it(node: Proxied) -> None:
+    report = await node.proxy.apply(node.state())
+    assert (report.state, report.threads, report.failures, report.detail) == ("running", 2, {}, "")
+    assert report.version != ""
+    assert await node.say(b"SET a 1") == b"+OK\r\n"
+
+
+async def test_a_second_is_counted_by_kind(node: Proxied) -> None:
+    await node.proxy.apply(node.state())
+    await node.say(b"SET a 1")
+    found = await node.measured()
+    assert (found["requests"], found["replies"]) == (1, 1)
+    assert (found["write"], found["read"]) == (1, 0)
+    assert 0 < found["seconds"] < 10
+
+
+async def test_a_proxy_that_died_is_started_again_without_the_console(node: Proxied) -> None:
+    first = await node.proxy.apply(node.state())
+    node.proxy.signal(signal.SIGKILL)
+    await until(lambda: node.proxy.report().pid not in (None, first.pid))
+    await until(lambda: node.proxy.report().threads == 2)
+    assert await node.say(b"PING") == b"+PONG\r\n"
+
+
+async def test_it_outlives_the_agent_and_is_found_again(node: Proxied) -> None:
+    first = await node.proxy.apply(node.state())
+    await node.end()
+    assert await node.say(b"PING") == b"+PONG\r\n"
+    node.start()
+    await until(lambda: node.proxy.report().pid == first.pid)
+
+
+async def test_a_parked_one_is_started_by_the_next_agent(node: Proxied) -> None:
+    first = await node.proxy.apply(node.state())
+    await node.proxy.park()
+    assert first.pid is not None
+    await until(lambda: not psutil.pid_exists(first.pid or 0) or psutil.Process(first.pid).status() == "zombie")
+    await node.end()
+    node.start()
+    await until(lambda: node.proxy.report().threads == 2)
+    assert await node.say(b"PING") == b"+PONG\r\n"
+
+
+async def test_without_databases_there_is_no_process(node: Proxied) -> None:
+    first = await node.proxy.apply(node.state())
+    assert (await node.proxy.apply(ProxyState(threads=1, databases=[]))).state == "absent"
+    await until(lambda: not psutil.pid_exists(first.pid or 0) or psutil.Process(first.pid).status() == "zombie")
+    with pytest.raises(OSError, match="Connect call failed"):
+        await node.say(b"PING")
+
+
+async def test_a_port_in_use_is_told_with_the_database(node: Proxied) -> None:
+    server = await asyncio.start_server(lambda *_: None, node.settings.address, PORT)
+    async with server:
+        report = await node.proxy.apply(node.state())
+    assert report.state == "running"
+    assert list(report.failures) == [1]
+    assert "in use" in report.failures[1]
+
+
+async def test_a_missing_binary_is_told(node: Proxied) -> None:
+    node.settings = replace(node.settings, proxy="/nonexistent/proxy")
+    await node.end()
+    node.start()
+    report = await node.proxy.apply(node.state())
+    assert report.state == "died"
+    assert "not installed" in report.detail
+
+
+async def test_a_node_that_seems_gone_starts_none(node: Proxied) -> None:
+    first = await node.proxy.apply(node.state())
+    node.proxy.leave()
+    node.proxy.signal(signal.SIGKILL)
+    await until(lambda: node.proxy.report().state == "died")
+    with pytest.raises(OSError, match="Connect call failed"):
+        await node.say(b"PING")
+    node.proxy.come_back()
+    await until(lambda: node.proxy.report().pid not in (None, first.pid))
+
+
+async def test_its_files_are_for_nobody_else(node: Proxied) -> None:
+    await node.proxy.apply(node.state())
+    directory = node.settings.state_dir / "proxy"
+    found = {path.name for path in (directory, *directory.iterdir()) if path.stat().st_mode & 0o077}
+    assert found == set()
