@@ -52,6 +52,7 @@ from shardboard.driver.agents import HttpAgents
 from shardboard.reconcilers import drills as drill_steps
 from shardboard.reconcilers import failover, revival, rivals
 from shardboard.reconcilers.bdbs import steppers
+from shardboard.reconcilers.elections import ElectionLoop
 from shardboard.reconcilers.failover import FailoverLoop
 from shardboard.reconcilers.loop import ActionLoop, Stepper
 from shardboard.reconcilers.removal import RemovalLoop
@@ -169,6 +170,7 @@ async def running_loops(console: Console) -> AsyncIterator[asyncio.Future[None]]
         ResyncCollector(console.store, console.bus, console.agents).run,
         ActionLoop(console.store, console.bus, _steppers(console), console.instance).run,
         FailoverLoop(console.store, console.bus).run,
+        ElectionLoop(console.store, console.bus).run,
         RevivalLoop(console.store, console.bus).run,
         RivalLoop(console.store, console.bus).run,
         RemovalLoop(console.store, console.bus, console.agents).run,

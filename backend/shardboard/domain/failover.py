@@ -43,6 +43,43 @@ def broken_pairs(members: Iterable[Member]) -> list[Broken]:
     return found
 
 
+@dataclass(frozen=True)
+class Seat:
+    """One shard of a pair: what it should be, and what it was last seen as."""
+
+    uid: int
+    pair: int
+    wanted: str
+    """master or slave."""
+    seen: str
+    status: str
+
+
+@dataclass(frozen=True)
+class Elected:
+    """A replica that acts as its pair's primary though nobody had asked it to."""
+
+    heir: int
+    lost: int
+
+
+def elected(seats: Iterable[Seat]) -> list[Elected]:
+    """Pairs whose only acting primary is another one than was wanted, which itself is down or follows by now.
+
+    Two that act as primary are no election but a conflict, and are left alone.
+    """
+    pairs: dict[int, list[Seat]] = {}
+    for seat in seats:
+        pairs.setdefault(seat.pair, []).append(seat)
+    found = []
+    for _, held in sorted(pairs.items()):
+        acting = [seat for seat in held if seat.seen == "master" and seat.status != "down"]
+        before = next((seat for seat in held if seat.wanted == "master"), None)
+        if len(acting) == 1 and acting[0].status == "ok" and before is not None and before is not acting[0]:
+            found.append(Elected(acting[0].uid, before.uid))
+    return found
+
+
 def method(*, cluster: bool, primaries: int, lost: int) -> Method:
     """How the engine is told: a forced failover is still voted on by a majority of primaries; where none is left to vote,
     only TAKEOVER works. Outside cluster mode there is no vote at all."""

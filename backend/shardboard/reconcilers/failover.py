@@ -18,10 +18,11 @@ from shardboard.bus import Bus
 from shardboard.db import Store
 from shardboard.domain import failover
 from shardboard.domain.failover import Broken, Member
-from shardboard.driver import cluster
+from shardboard.driver import cluster, replication
 from shardboard.driver.cluster import Engine, ShardRef
 from shardboard.driver.ports import Agents, CommandResult
 from shardboard.reconcilers import load
+from shardboard.reconcilers.attempts import may_try, tell_failure
 from shardboard.reconcilers.loop import Outcome
 from shardboard.state import actions, bdbs, nodes, shards
 from shardboard.state import cluster as clusters
@@ -31,7 +32,7 @@ from shardboard.state.shards import Shard
 
 NAME = "SMFailover"
 HANDOVER = "SMShardFailover"
-LOOK_AGAIN = 5.0
+LOOK_AGAIN = 2.0
 DEADLINE = timedelta(seconds=120)
 PATIENCE = 1.5
 """Seconds that one node may take to answer, so that it does not hold up the failover of the others."""
@@ -67,7 +68,11 @@ class FailoverLoop:
                 found = promotable(rows)
                 if bdb is None or bdb.status not in ("active", "active-change-pending") or not found:
                     continue
-                if any(action.name == NAME for action in await actions.open_of_bdb(session, bdb_uid)):
+                earlier = await actions.of_bdb(session, bdb_uid)
+                situation = [[pair.pair, pair.primary, *pair.candidates] for pair in found]
+                if any(action.name == NAME and action.status in actions.OPEN for action in earlier):
+                    continue
+                if not may_try(earlier, NAME, situation):
                     continue
                 actions.start(
                     session,
@@ -76,6 +81,7 @@ class FailoverLoop:
                     description=f"Fail over {len(found)} shards of {bdb.name}",
                     originator="system",
                     deadline=DEADLINE,
+                    params={"situation": situation},
                 )
 
 
@@ -196,19 +202,25 @@ class Failover:
             )
 
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
-        record(
-            session,
-            "shard_failover_failed",
-            f"Not all lost primaries could be replaced: {reason}",
-            source="bdb",
-            severity="ERROR",
-            bdb_uid=action.object_uid,
-            action_uid=action.uid,
-        )
+        told = f"Not all lost primaries could be replaced: {reason}"
+        await tell_failure(session, action, "shard_failover_failed", told, reason, source="bdb")
 
 
 class Handover(Failover):
     """A failover that somebody asked for, while the primaries live: graceful unless forced."""
+
+    async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
+        record(
+            session,
+            "shard_failover_failed",
+            f"{action.description}, as {action.originator} asked: it failed. {reason}",
+            source="bdb",
+            severity="ERROR",
+            originator=action.originator,
+            bdb_uid=action.object_uid,
+            action_uid=action.uid,
+            details={"reason": reason, "tries": 1},
+        )
 
     async def step(self, action: Action) -> Outcome:
         database = await load.database(self._store, action.object_uid)
@@ -245,10 +257,7 @@ class Handover(Failover):
         return Outcome(finished=True, facts={"promoted": chosen})
 
     async def _order(self, heir: ShardRef, old: ShardRef, engine: Engine, force: bool) -> dict[int, CommandResult]:
-        if engine.cluster:
-            return await cluster.command(self._agents, [heir], "CLUSTER", "FAILOVER", *(["FORCE"] if force else []))
-        argv = ["FAILOVER", "TO", heir.node.addr, str(heir.port), "TIMEOUT", "5000", *(["FORCE"] if force else [])]
-        return await cluster.command(self._agents, [old], *argv)
+        return await replication.hand_over(self._agents, heir, old, cluster=engine.cluster, force=force)
 
 
 def _replicas(rows: Sequence[Shard], pair: int) -> tuple[int, ...]:

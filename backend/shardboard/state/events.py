@@ -77,6 +77,28 @@ async def open_span(
     return event if event is not None and event.details.get("open") else None
 
 
+async def newest(session: AsyncSession, type_: str, *, bdb_uid: int) -> Event | None:
+    """The newest event of this type about a database."""
+    query = select(Event).where(Event.type == type_, Event.bdb_uid == bdb_uid).order_by(Event.uid.desc()).limit(1)
+    return (await session.execute(query)).scalar_one_or_none()
+
+
+async def newest_loss(session: AsyncSession, shard_uid: int, node_uid: int) -> Event | None:
+    """The newest event that a shard went down, or its node with it."""
+    query = (
+        select(Event)
+        .where(
+            or_(
+                and_(Event.type == "shard_down", Event.shard_uid == shard_uid),
+                and_(Event.type == "node_failed", Event.node_uid == node_uid),
+            )
+        )
+        .order_by(Event.uid.desc())
+        .limit(1)
+    )
+    return (await session.execute(query)).scalar_one_or_none()
+
+
 async def open_spans(session: AsyncSession, type_: str) -> Sequence[Event]:
     """All events of this type that have begun and not ended."""
     query = select(Event).where(Event.type == type_, Event.ended_at.is_(None), Event.details["open"].as_boolean())

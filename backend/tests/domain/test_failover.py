@@ -3,7 +3,17 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardboard.domain.failover import Broken, Member, best, broken_pairs, method, revivable
+from shardboard.domain.failover import (
+    Broken,
+    Elected,
+    Member,
+    Seat,
+    best,
+    broken_pairs,
+    elected,
+    method,
+    revivable,
+)
 
 STATUSES = ("ok", "loading", "timeout", "down", "unknown")
 
@@ -70,3 +80,37 @@ def test_only_dead_shards_beside_a_living_primary_come_back(shards: list[Member]
         led = any(each.pair == shard.pair and (each.role, each.status) == ("master", "ok") for each in shards)
         assert (shard.uid in found) == (shard.status == "down" and led)
     assert not {pair.primary for pair in broken_pairs(shards)} & set(found), "a lost primary is never started empty"
+
+
+seats = st.lists(
+    st.builds(
+        Seat,
+        uid=st.integers(1, 1000),
+        pair=st.integers(0, 2),
+        wanted=st.sampled_from(("master", "slave")),
+        seen=st.sampled_from(("master", "slave")),
+        status=st.sampled_from(STATUSES),
+    ),
+    max_size=9,
+    unique_by=lambda seat: seat.uid,
+)
+
+
+@given(seats)
+def test_an_election_has_one_acting_primary_and_it_is_not_who_was_wanted(held: list[Seat]) -> None:
+    by_uid = {seat.uid: seat for seat in held}
+    for each in elected(held):
+        heir, lost = by_uid[each.heir], by_uid[each.lost]
+        assert (heir.pair, heir.seen, heir.status) == (lost.pair, "master", "ok")
+        assert lost.wanted == "master"
+        assert lost.seen == "slave" or lost.status == "down"
+
+
+def test_who_was_elected() -> None:
+    lost, heir = Seat(1, 0, "master", "master", "down"), Seat(4, 0, "slave", "master", "ok")
+    assert elected([lost, heir]) == [Elected(heir=4, lost=1)]
+    assert elected([Seat(1, 0, "master", "slave", "ok"), heir]) == [Elected(heir=4, lost=1)], "it is back and follows"
+    assert elected([Seat(1, 0, "master", "master", "ok"), heir]) == [], "two act as primary"
+    assert elected([Seat(1, 0, "master", "master", "timeout"), heir]) == [], "it may still act as primary"
+    assert elected([lost, Seat(4, 0, "slave", "slave", "ok")]) == []
+    assert elected([lost, Seat(4, 0, "slave", "master", "timeout")]) == [], "it was seen so, and says nothing now"

@@ -13,6 +13,7 @@ from backend.tests.shards import until
 
 from shardboard.agent.contract import ShardSpec
 from shardboard.console import Console
+from shardboard.domain import backoff
 from shardboard.driver.fake import FakeAgents
 from shardboard.reconcilers import failover
 from shardboard.reconcilers import loop as loops
@@ -78,6 +79,14 @@ async def told(console: Console, *types: str) -> list[Event]:
 async def over(console: Console) -> bool:
     made = await orders(console)
     return bool(made) and all(each.status not in actions.OPEN for each in made)
+
+
+async def failures(console: Console, count: int) -> bool:
+    return sum(each.status == "failed" for each in await orders(console)) >= count
+
+
+async def replaced(console: Console, heir: int) -> bool:
+    return (await pairs.row(console, heir)).role == "master"
 
 
 def promotions(agents: FakeAgents) -> list[tuple[int, tuple[str, ...]]]:
@@ -234,6 +243,25 @@ class TestLostPrimary:
         [failed] = await told(console, "shard_failover_failed")
         assert failed.description == "Not all lost primaries could be replaced: No replica answers."
         assert (await pairs.row(console, 1)).role == "master", "nothing was changed"
+
+    async def test_it_is_tried_again_later_and_later_and_told_once_for_each_reason(
+        self, console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(loops, "PATIENCE", timedelta(0))
+        monkeypatch.setattr(backoff, "FIRST_SECONDS", 0.01)
+        await pairs.die(console, agents, 1)
+        agents.unreachable = {2}
+        async with running(console):
+            await until(lambda: failures(console, 4))
+            [failed] = await told(console, "shard_failover_failed")
+            assert failed.details["reason"] == "No replica answers."
+            assert failed.details["tries"] >= 3
+            monkeypatch.setattr(backoff, "FIRST_SECONDS", 3600.0)  # from now on nobody lives to see the next try
+            monkeypatch.setattr(backoff, "MOST_SECONDS", 3600.0)
+            agents.unreachable = set()
+            await pairs.die(console, agents, 2)  # the situation is another one: no reason to wait
+            await until(lambda: replaced(console, 4))
+        assert len(await told(console, "shard_failover_failed")) == 1
 
     @pytest.mark.parametrize("info", ["master_link_down_since_seconds:-1", "master_sync_in_progress:1"])
     async def test_a_replica_without_a_whole_data_set_is_not_promoted(

@@ -1,0 +1,49 @@
+"""What failed is tried again later and later, and told once for each reason instead of once for each try."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import takewhile
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.domain import backoff
+from shardboard.state import actions, events
+from shardboard.state.actions import Action
+from shardboard.state.events import record
+
+
+def may_try(earlier: Sequence[Action], name: str, situation: Any) -> bool:
+    """Whether to order `name` once more. `earlier` are the object's actions, newest first; `situation` is what the last try
+    was given as `params["situation"]`: when it is another one now, there is nothing to wait for."""
+    failed = _failures(earlier, name)
+    if not failed or failed[0].params.get("situation") != situation:
+        return True
+    ended = failed[0].finished_at or failed[0].created_at
+    return datetime.now(UTC) >= ended + timedelta(seconds=backoff.wait(len(failed)))
+
+
+async def tell_failure(
+    session: AsyncSession, action: Action, type_: str, description: str, reason: str, *, source: str
+) -> None:
+    """An event of severity ERROR about the action's database; one more try that fails for the same reason is counted in it."""
+    earlier = [each for each in await actions.of_bdb(session, action.object_uid) if each.uid != action.uid]
+    before = await events.newest(session, type_, bdb_uid=action.object_uid)
+    if before is not None and before.details.get("reason") == reason and _failures(earlier, action.name):
+        before.details = {**before.details, "tries": before.details["tries"] + 1}
+        return
+    record(
+        session,
+        type_,
+        description,
+        source=source,
+        severity="ERROR",
+        bdb_uid=action.object_uid,
+        action_uid=action.uid,
+        details={"reason": reason, "tries": 1},
+    )
+
+
+def _failures(earlier: Sequence[Action], name: str) -> list[Action]:
+    """The newest failures in a row, newest first."""
+    return list(takewhile(lambda action: action.status == "failed", (each for each in earlier if each.name == name)))

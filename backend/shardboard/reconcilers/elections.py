@@ -1,0 +1,97 @@
+"""Notices when the engine itself elected a new primary, and makes that what is wanted: nobody else writes it down.
+
+Valkey's election is the safety net for when the console is away or late; a `CLUSTER FAILOVER` that somebody typed looks the
+same. Without this the desired roles would go on naming the primary of before.
+"""
+
+from datetime import timedelta
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.bus import Bus
+from shardboard.db import Store
+from shardboard.domain.failover import Elected, Seat, elected
+from shardboard.state import actions, bdbs, events, shards
+from shardboard.state import cluster as clusters
+from shardboard.state.bdbs import Bdb
+from shardboard.state.events import record
+from shardboard.state.shards import Shard
+
+LOOK_AGAIN = 5.0
+LOSS_BEFORE = timedelta(minutes=10)
+"""A loss longer ago than this is not what an election answered."""
+
+
+class ElectionLoop:
+    """Looks whenever shards changed. Roles that an action is changing are that action's to tell."""
+
+    def __init__(self, store: Store, bus: Bus) -> None:
+        self._store = store
+        self._bus = bus
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        with self._bus.listen("change") as changes:
+            while True:
+                await self._sweep()
+                await changes.until(lambda change: change[0] in ("shard", "action"), LOOK_AGAIN)
+
+    async def _sweep(self) -> None:
+        async with self._store.read() as session:
+            if not await _found(session):
+                return
+        async with self._store.begin() as session:
+            await clusters.load_for_update(session)
+            for bdb, found in await _found(session):
+                rows = {row.uid: row for row in await shards.of_bdb(session, bdb.uid)}
+                for each in found:
+                    await _accept(session, bdb, rows, each)
+
+
+async def _found(session: AsyncSession) -> list[tuple[Bdb, list[Elected]]]:
+    """Elections by database; only in cluster mode does the engine hold any."""
+    found = []
+    for bdb in await bdbs.every(session):
+        if bdb.sharding and bdb.status == "active":
+            seats = [
+                Seat(row.uid, row.pair, row.role, row.current_role, row.observed_status)
+                for row in await shards.of_bdb(session, bdb.uid)
+            ]
+            pairs = elected(seats)
+            if pairs and not await actions.open_of_bdb(session, bdb.uid):
+                found.append((bdb, pairs))
+    return found
+
+
+async def _accept(session: AsyncSession, bdb: Bdb, rows: dict[int, Shard], each: Elected) -> None:
+    heir, lost = rows[each.heir], rows[each.lost]
+    for row in rows.values():
+        if row.pair == heir.pair:
+            row.role = "master" if row is heir else "slave"
+    if lost.observed_status == "down":
+        lost.observed_role = "slave"
+    down = await events.newest_loss(session, lost.uid, lost.node_uid)
+    seconds = None
+    if down is not None and heir.observed_at is not None:
+        after = heir.observed_at - down.time
+        seconds = after.total_seconds() if timedelta(0) <= after < LOSS_BEFORE else None
+    took = f" about {seconds:.0f} s after it was lost" if seconds is not None else ""
+    record(
+        session,
+        "shard_failover",
+        f"Replica redis:{heir.uid} on node {heir.node_uid} took over from redis:{lost.uid} of {bdb.name}{took}, "
+        "by an election of the engine, not of the console; how far it was behind is not known.",
+        source="shard",
+        severity="WARNING",
+        bdb_uid=bdb.uid,
+        node_uid=lost.node_uid,
+        shard_uid=heir.uid,
+        details={
+            "pair": heir.pair,
+            "lost": lost.uid,
+            "heir": heir.uid,
+            "bytes_behind": None,
+            "method": "engine",
+            "seconds": seconds,
+        },
+    )
