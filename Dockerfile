@@ -1,4 +1,4 @@
-# One image for console and agents: Debian 13 with its Valkey 8.1, Python, and the built page.
+# One image for console and agents: Debian 13 with its Valkey 8.1, Python, the built page and the endpoint proxy.
 # Everything is pinned by digest or by lock; `make check` asserts it.
 
 FROM node:22-trixie-slim@sha256:b26b04c123d9ff8ab646ceb18b9d75a1173acf64b9a401094b906d27b29338d4 AS page
@@ -8,6 +8,11 @@ COPY frontend/package.json frontend/
 RUN npm ci --ignore-scripts --no-audit --no-fund --workspace frontend
 COPY frontend frontend
 RUN npm run build
+
+FROM rust:1.94-slim-trixie@sha256:cf09adf8c3ebaba10779e5c23ff7fe4df4cccdab8a91f199b0c142c53fef3e1a AS proxy
+WORKDIR /opt/shardboard/engine
+COPY engine ./
+RUN cargo build --release --locked --bin shardboard-proxy
 
 FROM python:3.13-slim-trixie@sha256:9d2e5553305c7c7b0097999bb17187c69b921ccd6bc9d40e4bb5ebe652c00285 AS packages
 WORKDIR /opt/shardboard
@@ -26,6 +31,7 @@ RUN install-debian-packages valkey-server valkey-tools \
 WORKDIR /opt/shardboard
 COPY --from=packages /opt/shardboard /opt/shardboard
 COPY --from=page /opt/shardboard/frontend/dist frontend/dist
+COPY --from=proxy /opt/shardboard/engine/target/release/shardboard-proxy /usr/local/bin/
 COPY migrations migrations
 COPY scripts/container-entrypoint /usr/local/bin/
 ENV PATH=/opt/shardboard/.venv/bin:$PATH PYTHONUNBUFFERED=1 SHARDBOARD_STATE_DIR=/var/lib/shardboard

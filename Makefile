@@ -5,8 +5,11 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 MAKEFLAGS += --no-print-directory
+# Where rustup puts cargo when no profile has set PATH.
+export PATH := $(PATH):$(HOME)/.cargo/bin
 
 bin := .venv/bin
+cargo := cd engine && cargo
 compile := $(bin)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
   --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
 
@@ -19,7 +22,7 @@ help: ## Print this list
 	  /^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: setup
-setup: ## Install what running Shardboard needs and build the page
+setup: ## Install what running Shardboard needs and build page and proxy
 	@scripts/setup
 
 .PHONY: demo
@@ -38,6 +41,10 @@ setup-tests: ## As setup, with what tests and checks need
 
 .PHONY: tools
 tools:
+	@scripts/setup --tests --no-page --no-proxy
+
+.PHONY: proxy
+proxy: ## Build the endpoint proxy, engine/target/release/shardboard-proxy
 	@scripts/setup --tests --no-page
 
 .PHONY: dev
@@ -45,15 +52,22 @@ dev: setup-tests ## The demo, with the page reloading as its sources change
 	@exec scripts/dev
 
 .PHONY: test
-test: lint setup-tests test-backend test-store test-page e2e ## Everything: static checks, then every test
+test: lint setup-tests test-engine test-backend test-store test-page e2e ## Everything: static checks, then every test
+
+.PHONY: test-engine
+test-engine: proxy ## Format, lint and tests of the proxy, with real Valkey processes
+	@echo "== Engine"
+	@$(cargo) fmt --check
+	@$(cargo) clippy --quiet --release --locked --all-targets -- -D warnings
+	@$(cargo) test --quiet --release --locked
 
 .PHONY: test-backend
-test-backend: tools ## Backend tests on SQLite, with real Valkey processes
+test-backend: proxy ## Backend tests on SQLite, with real Valkey processes
 	@echo "== Backend on SQLite"
 	@SHARDBOARD_TEST_DATABASE=sqlite $(bin)/pytest backend/tests
 
 .PHONY: test-store
-test-store: tools ## The backend tests that depend on the store, on a private PostgreSQL
+test-store: proxy ## The backend tests that depend on the store, on a private PostgreSQL
 	@echo "== Backend on PostgreSQL"
 	@SHARDBOARD_TEST_DATABASE=postgres scripts/with-postgres $(bin)/pytest backend/tests -m store
 
@@ -122,6 +136,7 @@ fmt: tools ## Format everything
 	@$(bin)/ruff check --quiet --select I --fix
 	@$(bin)/ruff format
 	@npm run format --silent --workspace frontend
+	@$(cargo) fmt
 
 .PHONY: openapi
 openapi: tools ## Write docs/openapi.json and the client generated from it
@@ -138,6 +153,6 @@ lock: tools ## Renew the lock files from pyproject.toml; UPGRADE=1 takes the new
 
 .PHONY: clean
 clean: ## Remove everything that was installed or built here; state in var/ stays
-	@rm -rf .venv node_modules frontend/node_modules e2e/node_modules frontend/dist build dist
+	@rm -rf .venv node_modules frontend/node_modules e2e/node_modules frontend/dist build dist engine/target
 	@rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	@find backend migrations -name __pycache__ -type d -prune -exec rm -rf {} +

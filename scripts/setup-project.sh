@@ -1,4 +1,5 @@
-# What lives in the checkout: the Python environment, the npm packages and the built page. Sourced by scripts/setup.
+# What lives in the checkout: the Python environment, the npm packages, the built page and the built proxy. Sourced by
+# scripts/setup.
 
 # hash_of FILE... : one hash of the named files that exist.
 hash_of() {
@@ -60,4 +61,20 @@ build_page() {
   require_node
   step "Building the page" npm run build --silent
   printf '%s' "$hash" >node_modules/stamp-page
+}
+
+proxy_sources() {
+  printf '%s\n' engine/Cargo.toml engine/Cargo.lock
+  find engine/proxy engine/resp -path '*/tests' -prune -o -type f -print | sort
+}
+
+build_proxy() {
+  local hash sources
+  mapfile -t sources < <(proxy_sources)
+  hash=$(hash_of "${sources[@]}")
+  if [[ -x engine/target/release/shardboard-proxy ]] && is_current engine/target/stamp-proxy "$hash"; then return 0; fi
+  require_rust
+  step "Building the endpoint proxy" \
+    cargo build --manifest-path engine/Cargo.toml --target-dir engine/target --release --locked --bin shardboard-proxy
+  printf '%s' "$hash" >engine/target/stamp-proxy
 }

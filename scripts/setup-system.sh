@@ -1,8 +1,9 @@
-# What must come from the operating system: Python, Node, Valkey, and for the tests Chromium and PostgreSQL. Sourced by
-# scripts/setup.
+# What must come from the operating system: Python, Node, Rust, a C compiler, Valkey, and for the tests Chromium and
+# PostgreSQL. Sourced by scripts/setup.
 
 oldest_python=3.11
 oldest_node=20.19.0
+oldest_rust=1.85.0
 oldest_valkey=8.0.0
 oldest_postgres=14
 
@@ -32,6 +33,20 @@ require_node() {
   local version
   version=$(node --version)
   at_least "${version#v}" "$oldest_node" || die "node on PATH is ${version#v}." "$hint"
+}
+
+# require_rust: cargo and rustc for the proxy, and the C compiler that two of its packages are built with.
+require_rust() {
+  local hint="Rust >= ${oldest_rust%.0} with cargo is needed to build the endpoint proxy."
+  hint+=" Debian 13: apt-get install cargo. Elsewhere, Debian 12 included: https://rustup.rs."
+  local tool version
+  for tool in cargo rustc; do
+    command -v "$tool" >/dev/null || die "$tool was not found on PATH." "$hint"
+    version=$("$tool" --version | cut -d ' ' -f 2)
+    at_least "${version%%-*}" "$oldest_rust" || die "$tool on PATH is $version." "$hint"
+  done
+  command -v cc >/dev/null || die "cc, a C compiler, was not found on PATH; the endpoint proxy needs one to be built." \
+    "Debian: apt-get install gcc libc6-dev."
 }
 
 has_valkey() {

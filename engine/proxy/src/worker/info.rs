@@ -39,7 +39,7 @@ pub fn merge(parts: &[Vec<u8>]) -> Vec<u8> {
             merged.push_str("\r\n");
         }
     }
-    if keyspace && let Some(line) = keys(&texts) {
+    if let Some(line) = keys(&texts).filter(|_| keyspace) {
         merged.push_str(&line);
         merged.push_str("\r\n");
     }

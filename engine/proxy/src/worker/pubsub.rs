@@ -50,7 +50,7 @@ impl Worker {
         // Without a channel it is about all channels of that kind, wherever they are.
         let everywhere = sharded && args.len() == 1;
         let mut chosen = Vec::new();
-        if everywhere && let Some(exclusive) = client.exclusive.as_deref() {
+        if let Some(exclusive) = client.exclusive.as_deref().filter(|_| everywhere) {
             chosen.extend(exclusive.subscriptions.iter().filter(|one| one.sharded > 0).map(|one| one.target));
         }
         if chosen.is_empty() {
@@ -169,13 +169,11 @@ impl Worker {
         if is_mark(frame) {
             one.pings -= 1;
             let done = one.pings == 0 && one.plain <= 0 && one.sharded <= 0;
-            if done
-                && let Some(exclusive) = client.exclusive.as_deref_mut()
-                && !exclusive.monitors
-            {
-                let gone = exclusive.subscriptions.extract_if(.., |one| one.target == backend.target);
+            let exclusive = client.exclusive.as_deref_mut().filter(|exclusive| done && !exclusive.monitors);
+            if let Some(exclusive) = exclusive {
+                exclusive.subscriptions.retain(|one| one.target != backend.target);
                 // Closed by the next tick: the worker is in the middle of reading from it.
-                gone.for_each(|_| backend.demoted_at = Some(0));
+                backend.demoted_at = Some(0);
                 backend.owner = None;
             }
             return;

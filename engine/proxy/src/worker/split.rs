@@ -30,7 +30,7 @@ impl Worker {
             // The engine words what is wrong with it, CROSSSLOT included.
             return self.forward(id, client, command, args);
         }
-        if !(args.len() - 1).is_multiple_of(step) {
+        if (args.len() - 1) % step != 0 {
             let text = format!("ERR wrong number of arguments for '{}' command", command.name);
             client.reply(command.class, |out| encode::error(out, &text));
             return Flow::Next;

@@ -21,7 +21,7 @@ impl Worker {
         for id in self.backends.ids() {
             self.check_backend(id);
         }
-        if (self.now / TICK).is_multiple_of(SELDOM) {
+        if (self.now / TICK) % SELDOM == 0 {
             for id in self.clients.ids() {
                 if let Some(client) = self.clients.get_mut(id) {
                     client.slim();
