@@ -4,6 +4,12 @@ import { request } from './http';
 
 export type ProxyStatus = 'active' | 'down' | 'pending' | 'unknown';
 
+export const PROXY_POLICIES = [
+  { value: 'single', label: 'One proxy' },
+  { value: 'all-master-shards', label: 'One on every node with primaries' },
+  { value: 'all-nodes', label: 'One on every node' },
+] as const;
+
 /** A proxy as one database sees it. */
 export interface EndpointProxy {
   /** Of its node. */
@@ -26,7 +32,7 @@ export interface Endpoint {
 }
 
 /** A proxy as its node has it. */
-export interface Proxy {
+export interface NodeProxy {
   uid: number;
   threads: number;
   max_threads: number;
@@ -49,12 +55,12 @@ export const endpointQuery = (bdb: number) =>
 
 export const proxiesQuery = queryOptions({
   queryKey: ['proxies'],
-  queryFn: () => request<Proxy[]>('GET', '/v1/proxies'),
+  queryFn: () => request<NodeProxy[]>('GET', '/v1/proxies'),
   refetchInterval: LOOK_AGAIN_MS,
 });
 
 export const updateProxy = (
   uid: number,
-  proxy: Pick<Proxy, 'threads' | 'max_threads'>,
+  proxy: Pick<NodeProxy, 'threads' | 'max_threads'>,
   allowRestart: boolean,
-) => request<Proxy>('PUT', `/v1/proxies/${uid}`, { allow_restart: allowRestart, proxy });
+) => request<NodeProxy>('PUT', `/v1/proxies/${uid}`, { allow_restart: allowRestart, proxy });

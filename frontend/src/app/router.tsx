@@ -100,6 +100,12 @@ const databaseShards = createRoute({
   component: lazyRouteComponent(() => import('./routes/database-shards'), 'DatabaseShardsTab'),
 });
 
+const databaseEndpoint = createRoute({
+  getParentRoute: () => database,
+  path: 'endpoint',
+  component: lazyRouteComponent(() => import('./routes/database-endpoint'), 'DatabaseEndpointTab'),
+});
+
 const databaseConfiguration = createRoute({
   getParentRoute: () => database,
   path: 'configuration',
@@ -159,6 +165,7 @@ const tree = root.addChildren([
       databaseIndex,
       databaseMetrics,
       databaseShards,
+      databaseEndpoint,
       databaseConfiguration,
       databaseEvents,
     ]),

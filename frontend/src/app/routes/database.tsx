@@ -9,6 +9,7 @@ import classes from './pages.module.css';
 const TABS = [
   { to: '/databases/$uid/metrics', label: 'Metrics' },
   { to: '/databases/$uid/shards', label: 'Shards' },
+  { to: '/databases/$uid/endpoint', label: 'Endpoint' },
   { to: '/databases/$uid/configuration', label: 'Configuration' },
   { to: '/databases/$uid/events', label: 'Events' },
 ] as const;

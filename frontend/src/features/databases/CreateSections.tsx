@@ -1,8 +1,9 @@
 /** The sections of the create form; every field says in one line what it does. */
 import { NativeSelect, NumberInput, PasswordInput, Switch, TextInput } from '@mantine/core';
+import { PROXY_POLICIES } from '@/api/endpoints';
 import { Card } from '@/ui/Card';
 import classes from './databases.module.css';
-import { type CreateDraft, DURABILITY, EVICTION_POLICIES, PROXY_POLICIES } from './draft';
+import { type CreateDraft, DURABILITY, EVICTION_POLICIES } from './draft';
 import { MemoryInput } from './MemoryInput';
 import { TagsInput } from './TagsInput';
 import { type FieldErrors, SHARDS_MAX } from './validate';

@@ -44,12 +44,6 @@ export const EVICTION_POLICIES = [
   'noeviction',
 ] as const;
 
-export const PROXY_POLICIES = [
-  { value: 'single', label: 'One proxy' },
-  { value: 'all-master-shards', label: 'One on every node with primaries' },
-  { value: 'all-nodes', label: 'One on every node' },
-] as const;
-
 /** The standard hash-tag policy: what stands between braces, else the whole key. */
 export const STANDARD_HASHING = [{ regex: '.*\\{(?<tag>.*)\\}.*' }, { regex: '(?<tag>.*)' }];
 

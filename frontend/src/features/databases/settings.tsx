@@ -1,11 +1,11 @@
 /** The settings of a database as readable groups. */
 import type { ReactNode } from 'react';
+import { PROXY_POLICIES } from '@/api/endpoints';
 import type { Bdb } from '@/api/types';
 import { exact, format } from '@/lib/format';
 import { duration } from '@/lib/time';
 import { Stamp } from '@/ui/Ago';
 import type { Fact } from '@/ui/Facts';
-import { PROXY_POLICIES } from './draft';
 import { endpointOf, shardsText } from './status';
 
 export interface SettingGroup {

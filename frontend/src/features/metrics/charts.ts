@@ -134,6 +134,14 @@ export const CONNECTIONS = single({
   color: COLOR.conns,
 });
 
+export const ERRORS = single({
+  id: 'errors',
+  title: 'Replies that were errors',
+  unit: 'perSecond',
+  metric: 'errors',
+  color: COLOR.error,
+});
+
 export const RESPONSIVENESS = single({
   id: 'responsiveness',
   title: 'Responsiveness (slowest PING)',

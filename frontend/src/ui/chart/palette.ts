@@ -11,6 +11,7 @@ export const COLOR = {
   keys: 'var(--series-sky)',
   ingress: 'var(--series-blue)',
   egress: 'var(--series-orange)',
+  error: 'var(--series-rose)',
   evicted: 'var(--series-rose)',
   expired: 'var(--series-ochre)',
   cpuUser: 'var(--series-blue)',

@@ -1,0 +1,23 @@
+/** One client at a time: the lines that connect it. */
+import { SegmentedControl } from '@mantine/core';
+import { useState } from 'react';
+import { CopyBlock } from '@/ui/Copy';
+import { CLIENTS, type Connection } from './connect';
+import classes from './endpoint.module.css';
+
+export function ConnectLines({ to }: { to: Connection }) {
+  const [chosen, choose] = useState('valkey-cli');
+  const client = CLIENTS.find(({ id }) => id === chosen) ?? CLIENTS[0];
+  if (!client) return null;
+  return (
+    <div className={classes.connect}>
+      <SegmentedControl
+        aria-label="Client"
+        value={client.id}
+        onChange={choose}
+        data={CLIENTS.map(({ id, label }) => ({ value: id, label }))}
+      />
+      <CopyBlock text={client.lines(to)} label={`Copy lines for ${client.label}`} />
+    </div>
+  );
+}

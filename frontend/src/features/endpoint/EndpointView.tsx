@@ -1,0 +1,70 @@
+/** Where clients connect, through which proxies, and how. */
+import { useQuery } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { type Endpoint, endpointQuery } from '@/api/endpoints';
+import { messageOf } from '@/api/http';
+import type { Bdb } from '@/api/types';
+import { useTopic } from '@/live/LiveProvider';
+import { Card } from '@/ui/Card';
+import { CopyInline } from '@/ui/Copy';
+import { EmptyState } from '@/ui/EmptyState';
+import { Facts } from '@/ui/Facts';
+import { ConnectLines } from './ConnectLines';
+import { connectionOf, hostPort } from './connect';
+import classes from './endpoint.module.css';
+import { ProxyTable } from './ProxyTable';
+import { authenticationText, modeText, policyText, tlsText } from './words';
+
+interface Props {
+  bdb: Bdb;
+  /** What is measured at it. */
+  charts: (endpoint: Endpoint) => ReactNode;
+}
+
+export function EndpointView({ bdb, charts }: Props) {
+  const { data: endpoint, error } = useQuery(endpointQuery(bdb.uid));
+  if (bdb.status === 'pending' || bdb.status === 'creation-failed') {
+    return (
+      <EmptyState title="There is no endpoint yet">
+        <span>It opens when the database has been created.</span>
+      </EmptyState>
+    );
+  }
+  if (error && !endpoint) {
+    return <EmptyState title="The endpoint could not be read">{messageOf(error)}</EmptyState>;
+  }
+  if (!endpoint) return null;
+  return <Opened endpoint={endpoint} charts={charts} />;
+}
+
+function Opened({ endpoint, charts }: { endpoint: Endpoint } & Pick<Props, 'charts'>) {
+  useTopic('endpoints');
+  const to = connectionOf(endpoint);
+  return (
+    <div className={classes.view}>
+      <div className={classes.top}>
+        <Card title="Endpoint">
+          <Facts
+            items={[
+              [
+                'Address',
+                to && <CopyInline text={hostPort(to.addresses[0])} label="Copy address" />,
+              ],
+              ['Mode', modeText(endpoint)],
+              ['Proxies', policyText(endpoint)],
+              ['TLS', tlsText(endpoint)],
+              ['Authentication', authenticationText(endpoint)],
+            ]}
+          />
+        </Card>
+        <Card title="Connect">
+          {to ? <ConnectLines to={to} /> : 'There is no address to connect to yet.'}
+        </Card>
+      </div>
+      <Card title="Proxies" flush>
+        <ProxyTable endpoint={endpoint} />
+      </Card>
+      {charts(endpoint)}
+    </div>
+  );
+}

@@ -1,0 +1,127 @@
+/** The proxies of one endpoint: state and live load, node by node. */
+import { ActionIcon } from '@mantine/core';
+import { IconPencil } from '@tabler/icons-react';
+import { Link } from '@tanstack/react-router';
+import { useState } from 'react';
+import type { Endpoint, EndpointProxy } from '@/api/endpoints';
+import { ROLE_FORBIDS, useMay } from '@/api/session';
+import type { Unit } from '@/lib/format';
+import { LiveText } from '@/live/LiveText';
+import { CopyInline } from '@/ui/Copy';
+import { type Column, DataTable } from '@/ui/DataTable';
+import { EmptyState } from '@/ui/EmptyState';
+import { Status } from '@/ui/Status';
+import { hostPort } from './connect';
+import classes from './endpoint.module.css';
+import { ThreadsDialog } from './ThreadsDialog';
+import { PROXY_STATES } from './words';
+
+export function ProxyTable({ endpoint }: { endpoint: Endpoint }) {
+  const [edited, edit] = useState<number>();
+  const may = useMay('administer');
+  return (
+    <>
+      <DataTable
+        label="Proxies"
+        columns={columns(endpoint, may ? edit : undefined)}
+        rows={endpoint.proxies}
+        rowKey={({ uid }) => uid}
+        initialSort={{ id: 'node' }}
+        empty={
+          <EmptyState title="No node serves this endpoint">
+            <span>
+              The proxy policy of the database names the nodes that do. With “one on every node with
+              primaries”, a node begins to serve when it gets a primary.
+            </span>
+          </EmptyState>
+        }
+      />
+      {edited !== undefined && <ThreadsDialog node={edited} onClose={() => edit(undefined)} />}
+    </>
+  );
+}
+
+function columns(
+  { uid, port }: Endpoint,
+  edit: ((node: number) => void) | undefined,
+): Column<EndpointProxy>[] {
+  const live = (metric: string, unit: Unit, nothing?: string) => (proxy: EndpointProxy) => (
+    <LiveText
+      topic="endpoints"
+      uid={`${uid}:${proxy.uid}`}
+      metric={metric}
+      unit={unit}
+      nothing={nothing}
+    />
+  );
+  return [
+    {
+      id: 'status',
+      header: 'Status',
+      sort: ({ status }) => status,
+      cell: ({ status, detail }) => {
+        const { tone, text } = PROXY_STATES[status];
+        return (
+          <>
+            <Status tone={tone}>{text}</Status>
+            {detail && <div className={classes.detail}>{detail}</div>}
+          </>
+        );
+      },
+    },
+    {
+      id: 'node',
+      header: 'Node',
+      sort: (proxy) => proxy.uid,
+      cell: (proxy) => (
+        <Link to="/nodes/$uid" params={{ uid: String(proxy.uid) }}>
+          node {proxy.uid}
+        </Link>
+      ),
+    },
+    {
+      id: 'address',
+      header: 'Address',
+      cell: ({ address }) => (
+        <CopyInline text={hostPort({ host: address, port })} label="Copy address" />
+      ),
+    },
+    { id: 'conns', header: 'Connections', align: 'right', cell: live('conns', 'count') },
+    {
+      id: 'ops',
+      header: 'Throughput',
+      align: 'right',
+      width: 120,
+      cell: live('total_req', 'ops'),
+    },
+    {
+      id: 'p99',
+      header: 'P99',
+      align: 'right',
+      width: 90,
+      cell: live('p99_latency', 'latency', 'No requests in the last seconds'),
+    },
+    {
+      id: 'threads',
+      header: 'Threads',
+      align: 'right',
+      sort: ({ threads }) => threads ?? 0,
+      cell: (proxy) => (
+        <span className={classes.threads}>
+          <span className="num">{proxy.threads ?? '–'}</span>
+          <ActionIcon
+            variant="subtle"
+            color="gray"
+            size="sm"
+            aria-label={`Threads of node ${proxy.uid}`}
+            title={edit ? undefined : ROLE_FORBIDS}
+            disabled={!edit}
+            onClick={() => edit?.(proxy.uid)}
+          >
+            <IconPencil size={14} />
+          </ActionIcon>
+        </span>
+      ),
+    },
+  ];
+}

@@ -1,0 +1,75 @@
+import { describe, expect, it } from 'vitest';
+import type { Endpoint } from '@/api/endpoints';
+import { CLIENTS, connectionOf } from './connect';
+
+const proxy = (uid: number, status: 'active' | 'down' = 'active') => ({
+  uid,
+  address: `10.0.0.${uid}`,
+  status,
+  detail: '',
+  threads: 2,
+  connections: 0,
+});
+
+const endpoint = (part: Partial<Endpoint> = {}): Endpoint => ({
+  uid: '1:1',
+  port: 12_000,
+  proxy_policy: 'all-nodes',
+  mode: 'hidden',
+  tls: false,
+  authentication: false,
+  proxies: [proxy(1), proxy(2)],
+  ...part,
+});
+
+function lines(part: Partial<Endpoint> = {}): Record<string, string> {
+  const to = connectionOf(endpoint(part));
+  if (!to) throw new Error('nowhere to connect to');
+  return Object.fromEntries(CLIENTS.map(({ id, lines: made }) => [id, made(to)]));
+}
+
+describe('connection lines', () => {
+  it('are plain where the endpoint hides the cluster', () => {
+    expect(lines()).toEqual({
+      'valkey-cli': 'valkey-cli -h 10.0.0.1 -p 12000',
+      'redis-py': 'import redis\ndb = redis.Redis(host="10.0.0.1", port=12000)',
+      ioredis:
+        "import Redis from 'ioredis';\nconst db = new Redis({ host: '10.0.0.1', port: 12000 });",
+      'node-redis':
+        "import { createClient } from 'redis';\nconst db = await createClient({ url: 'redis://10.0.0.1:12000' }).connect();",
+      go: 'import "github.com/redis/go-redis/v9"\ndb := redis.NewClient(&redis.Options{Addr: "10.0.0.1:12000"})',
+    });
+  });
+
+  it('are those of cluster clients, with every proxy to begin with, where it does not', () => {
+    const made = lines({ mode: 'oss_cluster' });
+    expect(made['valkey-cli']).toBe('valkey-cli -c -h 10.0.0.1 -p 12000');
+    expect(made['redis-py']).toContain('redis.RedisCluster(host="10.0.0.1"');
+    expect(made.ioredis).toContain(
+      "new Redis.Cluster([{ host: '10.0.0.1', port: 12000 }, { host: '10.0.0.2', port: 12000 }])",
+    );
+    expect(made['node-redis']).toContain(
+      "createCluster({ rootNodes: [{ url: 'redis://10.0.0.1:12000' }, { url: 'redis://10.0.0.2:12000' }] })",
+    );
+    expect(made.go).toContain(
+      'redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"10.0.0.1:12000", "10.0.0.2:12000"}})',
+    );
+  });
+
+  it('have placeholders for what is secret, in every client and mode', () => {
+    for (const mode of ['hidden', 'oss_cluster'] as const) {
+      for (const [client, text] of Object.entries(
+        lines({ mode, tls: true, authentication: true }),
+      )) {
+        expect(text, client).toContain('<password>');
+        expect(text, client).toMatch(client === 'go' ? /TLSConfig/ : /<ca\.pem>/);
+      }
+    }
+  });
+
+  it('begin with a proxy that serves', () => {
+    const made = lines({ proxies: [proxy(1, 'down'), proxy(2)] });
+    expect(made['valkey-cli']).toBe('valkey-cli -h 10.0.0.2 -p 12000');
+    expect(connectionOf(endpoint({ proxies: [] }))).toBeNull();
+  });
+});

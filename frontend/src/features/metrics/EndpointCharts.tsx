@@ -1,0 +1,69 @@
+/** Latency and load at an endpoint: through all of its proxies, or through one. */
+import { SegmentedControl } from '@mantine/core';
+import { useState } from 'react';
+import { CONNECTIONS, ERRORS, THROUGHPUT } from './charts';
+import { LATENCIES, PERCENTILES } from './latency';
+import { MetricChart, type Reasons } from './MetricChart';
+import { useMarks } from './marks';
+import classes from './metrics.module.css';
+
+interface Props {
+  bdb: number;
+  /** "<database>:1" */
+  endpoint: string;
+  /** Nodes whose proxies serve it. */
+  nodes: readonly number[];
+  reasons: Reasons | undefined;
+}
+
+const ALL = 'all';
+const LARGE = [PERCENTILES, ...LATENCIES.slice(1)];
+const SMALL = [THROUGHPUT, CONNECTIONS, ERRORS];
+
+export function EndpointCharts({ bdb, endpoint, nodes, reasons }: Props) {
+  const marks = useMarks({ bdb });
+  const [chosen, choose] = useState(ALL);
+  const own = nodes.filter((node) => chosen === ALL || String(node) === chosen);
+  const proxies = { topic: 'endpoints', uid: own.map((node) => `${endpoint}:${node}`) };
+  // Percentiles of several proxies do not add up; the database has them of all requests.
+  const measured = chosen === ALL ? { topic: 'bdbs', uid: String(bdb) } : proxies;
+  return (
+    <div className={classes.stack}>
+      <div>
+        <SegmentedControl
+          aria-label="Proxy"
+          value={own.length ? chosen : ALL}
+          onChange={choose}
+          data={[
+            { value: ALL, label: 'All proxies' },
+            ...nodes.map((node) => ({ value: String(node), label: `node ${node}` })),
+          ]}
+        />
+      </div>
+      <div className={classes.pair}>
+        {LARGE.map((declaration) => (
+          <MetricChart
+            key={declaration.id}
+            declaration={declaration}
+            {...measured}
+            reasons={reasons}
+            marks={marks}
+            height={150}
+          />
+        ))}
+      </div>
+      <div className={classes.grid}>
+        {SMALL.map((declaration) => (
+          <MetricChart
+            key={declaration.id}
+            declaration={declaration}
+            {...proxies}
+            marks={marks}
+            height={110}
+            compact
+          />
+        ))}
+      </div>
+    </div>
+  );
+}
