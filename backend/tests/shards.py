@@ -21,8 +21,9 @@ from shardboard.agent.contract import (
     ShardSpec,
     StartShards,
 )
-from shardboard.agent.processes import Shard, Supervisor
+from shardboard.agent.processes import Supervisor
 from shardboard.agent.settings import AgentSettings
+from shardboard.agent.shard import Shard
 from shardboard.domain import slots
 from shardboard.domain.creation import Wanted, next_step
 from shardboard.driver import cluster

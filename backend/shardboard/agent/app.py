@@ -22,6 +22,7 @@ from shardboard.agent.contract import (
     ProxyReport,
     ProxyState,
     RemoveShards,
+    RestartShards,
     ShardCommand,
     ShardOutcome,
     ShardReport,
@@ -99,6 +100,10 @@ def _serve_shards(app: FastAPI, supervisor: Supervisor) -> None:
     @app.post("/shards/start")
     async def start(request: StartShards) -> list[ShardOutcome]:
         return await supervisor.start(request)
+
+    @app.post("/shards/restart")
+    async def restart(request: RestartShards) -> list[ShardOutcome]:
+        return await supervisor.restart(request.uids, discard_data=request.discard_data)
 
     @app.post("/shards/remove")
     async def remove(request: RemoveShards) -> list[ShardOutcome]:

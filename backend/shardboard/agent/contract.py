@@ -5,6 +5,7 @@
 | GET /facts | | NodeFacts |
 | GET /shards | | list[ShardReport] |
 | POST /shards/start | StartShards | list[ShardOutcome] |
+| POST /shards/restart | RestartShards | list[ShardOutcome] |
 | POST /shards/remove | RemoveShards | list[ShardOutcome] |
 | POST /shards/command | list[ShardCommand] | list[CommandResult] |
 | POST /proxy/apply | ProxyState | ProxyReport |
@@ -116,6 +117,14 @@ class StartShards(Message):
     shards: list[ShardSpec]
 
 
+class RestartShards(Message):
+    """Starts dead shards again where they are, from what they have on disk; one that runs is left alone."""
+
+    uids: list[int]
+    discard_data: bool = False
+    """Start empty, whatever is on disk. Without it, one that has nothing there is not started."""
+
+
 class RemoveShards(Message):
     """Ends the processes and deletes the files of shards, their data included."""
 
@@ -127,8 +136,12 @@ class RemoveShards(Message):
 class ShardOutcome(Message):
     uid: int
     ok: bool
-    code: Literal["ok", "port_in_use", "binary_missing", "start_failed", "process_died", "not_removed"] = "ok"
+    code: Literal["ok", "port_in_use", "binary_missing", "start_failed", "process_died", "not_removed", "no_data"] = (
+        "ok"
+    )
     reason: str = ""
+    saved_at: float | None = None
+    """Of a restart: when the data that it was started from were last written; epoch seconds."""
 
 
 class ShardReport(Message):
@@ -312,6 +325,11 @@ class EndpointReading(Message):
     """Replies that were errors, by kind; those that did not occur are left out."""
     latency: dict[Literal["read", "write", "other"], list[tuple[int, int]]]
     """Per kind of command, buckets of an HdrHistogram with three significant digits: (highest microseconds, count)."""
+
+    @property
+    def connections(self) -> int:
+        """Open at the end of the interval."""
+        return int(self.values[-1])
 
 
 class ProxyReading(Message):

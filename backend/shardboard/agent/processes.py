@@ -7,24 +7,22 @@ once is never started again by itself: an empty primary would make its replica f
 
 import asyncio
 import logging
-import os
 import shutil
 import signal
 import socket
 import subprocess
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Literal
 
 import psutil
 
 from shardboard.agent import render
-from shardboard.agent.contract import ShardOutcome, ShardReport, StartShards
+from shardboard.agent.contract import ShardOutcome, StartShards
 from shardboard.agent.record import ShardRecord
-from shardboard.agent.resp import Connection, EngineError, OwnTraffic
+from shardboard.agent.resp import EngineError
+from shardboard.agent.saved import discard, saved_at, saved_since
 from shardboard.agent.settings import AgentSettings
+from shardboard.agent.shard import Shard, alive, engines_by_directory, gone, how_it_ended, send, thaw
 
 log = logging.getLogger(__name__)
 
@@ -33,48 +31,6 @@ READY_SECONDS = 30
 ANSWER_SECONDS = 2
 """How long a living process may take to say who it is."""
 STOP_SECONDS = 20
-
-
-@dataclass
-class Shard:
-    """One shard in this agent's care."""
-
-    record: ShardRecord
-    directory: Path
-    state: Literal["starting", "running", "died"] = "starting"
-    detail: str = ""
-    process: psutil.Process | None = None
-    popen: subprocess.Popen[bytes] | None = None
-    connection: Connection | None = None
-    own: OwnTraffic = field(default_factory=OwnTraffic)
-    connecting: asyncio.Lock = field(default_factory=asyncio.Lock)
-
-    async def connect(self) -> Connection:
-        """The open connection, made anew when it broke. Raises EngineError."""
-        async with self.connecting:
-            if self.connection is None or self.connection.closed:
-                self.connection = await Connection.open(
-                    self.directory / render.SOCKET, render.ADMIN, self.record.bdb.admin_password, self.own
-                )
-            return self.connection
-
-    def disconnect(self) -> None:
-        if self.connection is not None:
-            self.connection.close()
-            self.connection = None
-
-    def report(self) -> ShardReport:
-        spec = self.record.spec
-        return ShardReport(
-            uid=spec.uid,
-            bdb_uid=spec.bdb_uid,
-            engine_id=spec.engine_id,
-            state=self.state,
-            pid=self.record.pid if self.state == "running" else None,
-            started_at=self.record.started_at,
-            run_id=self.record.run_id,
-            detail=self.detail,
-        )
 
 
 class Supervisor:
@@ -89,7 +45,7 @@ class Supervisor:
     async def adopt(self) -> None:
         """Find the shards of an earlier run of this agent; start those that were parked."""
         self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        alive = _engines_by_directory()
+        engines = engines_by_directory()
         living, parked = [], []
         for directory in sorted(self._root.iterdir()):
             record = ShardRecord.load(directory)
@@ -101,11 +57,13 @@ class Supervisor:
                 continue
             shard = Shard(record, directory)
             self.shards[record.spec.uid] = shard
-            process = alive.get(directory.resolve())
+            process = engines.get(directory.resolve())
             if process is not None:
-                _thaw(process)
+                thaw(process)
                 living.append(self._settle(shard, process))
-            elif record.parked_at is not None and not _saved_since(shard, record.parked_at):
+            elif record.parked_at is not None and not saved_since(
+                directory, record.parked_at, log=record.bdb.appendonly
+            ):
                 self._mark_died(shard, "its process ended before it had saved its data")
             elif record.parked_at is not None or not (directory / render.LOG).exists():
                 parked.append(shard)
@@ -134,7 +92,13 @@ class Supervisor:
                     outcomes[spec.uid] = ShardOutcome(uid=spec.uid, ok=False, code="port_in_use", reason=reason)
                 else:
                     record = ShardRecord(spec=spec, bdb=request.bdb.model_copy(update={"peers": []}))
-                    fresh.append(Shard(record, record.create(self._root, request.bdb, self._settings.address)))
+                    try:
+                        fresh.append(Shard(record, record.create(self._root, request.bdb, self._settings.address)))
+                    except OSError as error:  # a full disk, say
+                        reason = f"its files could not be written on node {self._settings.address}: {error.strerror}"
+                        outcomes[spec.uid] = ShardOutcome(uid=spec.uid, ok=False, code="start_failed", reason=reason)
+                        shutil.rmtree(self._root / str(spec.uid), ignore_errors=True)
+                        continue
                     self.shards[spec.uid] = fresh[-1]
             await self._run(fresh)
             for shard in fresh:
@@ -143,23 +107,49 @@ class Supervisor:
                     self._forget(shard)
             return [outcomes[spec.uid] for spec in request.shards]
 
+    async def restart(self, uids: list[int], *, discard_data: bool) -> list[ShardOutcome]:
+        """Start dead shards again where they are: from what is on disk, or empty when that is said. One that runs is left alone."""
+        async with self._changing:
+            outcomes: dict[int, ShardOutcome] = {}
+            times: dict[int, float | None] = {}
+            for uid in uids:
+                shard = self.shards.get(uid)
+                if shard is None:
+                    outcomes[uid] = ShardOutcome(uid=uid, ok=False, code="start_failed", reason="its files are gone")
+                elif shard.state == "died":
+                    if discard_data:
+                        discard(shard.directory)
+                    times[uid] = saved_at(shard.directory, log=shard.record.bdb.appendonly)
+                    if times[uid] is None and not discard_data:
+                        reason = "it has nothing on disk to start from"
+                        outcomes[uid] = ShardOutcome(uid=uid, ok=False, code="no_data", reason=reason)
+            again = [self.shards[uid] for uid in times if uid not in outcomes]
+            for shard in again:
+                shard.state, shard.detail, shard.process, shard.popen = "starting", "", None, None
+            await self._run(again)
+            for uid in uids:
+                if uid not in outcomes:
+                    outcome = self._outcome_of(self.shards[uid], self.shards[uid].record.spec.engine_id)
+                    outcomes[uid] = outcome.model_copy(update={"saved_at": times.get(uid)})
+            return [outcomes[uid] for uid in uids]
+
     async def remove(self, uids: list[int], *, dead_only: bool = False) -> list[ShardOutcome]:
         """End processes and delete directories. Removing what does not exist is fine.
 
         With `dead_only` a shard that runs is left alone, and said so.
         """
         async with self._changing:
-            living = {uid for uid in uids if dead_only and uid in self.shards and _alive(self.shards[uid])}
+            living = {uid for uid in uids if dead_only and uid in self.shards and alive(self.shards[uid])}
             outcomes = [ShardOutcome(uid=uid, ok=False, code="not_removed", reason="it is running") for uid in living]
             uids = [uid for uid in uids if uid not in living]
             doomed = [self.shards[uid] for uid in uids if uid in self.shards]
             for shard in doomed:
                 shard.disconnect()
-                _send(shard, signal.SIGKILL)  # the data is to go: saving it or telling replicas would be waste
-            await asyncio.gather(*(_gone(shard) for shard in doomed))
+                send(shard, signal.SIGKILL)  # the data is to go: saving it or telling replicas would be waste
+            await asyncio.gather(*(gone(shard, STOP_SECONDS) for shard in doomed))
             for uid in uids:
                 left = self.shards.get(uid)
-                if left is not None and _alive(left):
+                if left is not None and alive(left):
                     reason = f"process {left.record.pid} does not end"
                     outcomes.append(ShardOutcome(uid=uid, ok=False, code="not_removed", reason=reason))
                     continue
@@ -180,13 +170,13 @@ class Supervisor:
         """Send a signal to shards of this agent; those that are not running are left out."""
         for uid in uids:
             if uid in self.shards and self.shards[uid].state == "running":
-                _send(self.shards[uid], number)
+                send(self.shards[uid], number)
 
     def check(self) -> None:
         """Notice processes that ended by themselves."""
         for shard in self.shards.values():
-            if shard.state == "running" and not _alive(shard):
-                self._mark_died(shard, _how_it_ended(shard))
+            if shard.state == "running" and not alive(shard):
+                self._mark_died(shard, how_it_ended(shard))
 
     async def _park_one(self, shard: Shard) -> None:
         shard.record = shard.record.model_copy(update={"parked_at": time.time()})
@@ -196,8 +186,8 @@ class Supervisor:
                 await (await shard.connect()).execute("SHUTDOWN", "SAVE", "NOW")
         except (EngineError, TimeoutError) as error:
             log.info("shard %s answered its shutdown with: %s", shard.record.spec.uid, error)
-        await _gone(shard)
-        if _alive(shard):
+        await gone(shard, STOP_SECONDS)
+        if alive(shard):
             # Nothing was saved: should it end later, it must not be started again from whatever is on the disk.
             shard.record = shard.record.model_copy(update={"parked_at": None})
             shard.record.save(shard.directory)
@@ -226,13 +216,13 @@ class Supervisor:
     async def _until_ready(self, shard: Shard) -> None:
         deadline = asyncio.get_running_loop().time() + READY_SECONDS
         while shard.process is not None and shard.state == "starting":
-            if not _alive(shard):
-                self._mark_died(shard, _how_it_ended(shard))
+            if not alive(shard):
+                self._mark_died(shard, how_it_ended(shard))
             elif (shard.directory / render.SOCKET).exists() and await self._settle(shard, shard.process):
                 return
             elif asyncio.get_running_loop().time() > deadline:
-                _send(shard, signal.SIGKILL)
-                await _gone(shard)
+                send(shard, signal.SIGKILL)
+                await gone(shard, STOP_SECONDS)
                 self._mark_died(shard, f"it did not answer within {READY_SECONDS} s")
             else:
                 await asyncio.sleep(0.01)
@@ -260,7 +250,10 @@ class Supervisor:
         shard.record = shard.record.model_copy(
             update={"pid": process.pid, "started_at": started_at, "run_id": run_id, "parked_at": None}
         )
-        shard.record.save(shard.directory)
+        try:
+            shard.record.save(shard.directory)
+        except OSError as error:  # it is found again by its directory
+            log.error("shard %s runs, but its record could not be written: %s", shard.record.spec.uid, error)
         shard.state = "running"
         return True
 
@@ -295,78 +288,3 @@ class Supervisor:
                 except OSError:
                     return port
         return None
-
-
-def _engines_by_directory() -> dict[Path, psutil.Process]:
-    """The oldest engine process in each directory: younger ones are its children, which save or copy and then end."""
-    found: dict[Path, psutil.Process] = {}
-    for process in psutil.process_iter(["name"]):
-        if process.info["name"] in ("valkey-server", "redis-server"):
-            try:
-                other = found.setdefault(Path(process.cwd()), process)
-                if process.create_time() < other.create_time():
-                    found[Path(process.cwd())] = process
-            except psutil.Error:
-                continue  # it ended, or is not ours to look at
-    return found
-
-
-def _alive(shard: Shard) -> bool:
-    if shard.popen is not None:
-        # Of a child only wait() knows: one whose threads are still ending looks dead before it tells how it ended.
-        return shard.popen.poll() is None
-    try:
-        process = shard.process
-        return process is not None and process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
-
-
-def _send(shard: Shard, sig: signal.Signals) -> None:
-    try:
-        if shard.process is not None and shard.process.is_running():  # is_running compares start times: pids are reused
-            os.kill(shard.process.pid, sig)
-    except (psutil.NoSuchProcess, ProcessLookupError):
-        pass
-
-
-def _thaw(process: psutil.Process) -> None:
-    """Let go on what a drill had stopped: the agent that would have ended the drill is no more."""
-    try:
-        if process.status() == psutil.STATUS_STOPPED:
-            process.resume()
-    except psutil.Error:
-        pass  # it ended, or is not ours
-
-
-async def _gone(shard: Shard) -> None:
-    deadline = asyncio.get_running_loop().time() + STOP_SECONDS
-    while _alive(shard) and asyncio.get_running_loop().time() < deadline:  # noqa: ASYNC110 - a process has no event
-        await asyncio.sleep(0.01)
-
-
-def _saved_since(shard: Shard, moment: float) -> bool:
-    """Whether the data on disk are those of the last stop. Started from older ones, or none, a primary would make its
-    replicas forget what they still have."""
-    if shard.record.bdb.appendonly:
-        return True  # the log is written as it goes, not at the end
-    try:
-        # File systems round times down to their own ticks.
-        return (shard.directory / "dump.rdb").stat().st_mtime >= moment - 0.1
-    except OSError:
-        return False
-
-
-def _how_it_ended(shard: Shard) -> str:
-    """Killed from outside, or ended by itself, with its last words: those of a killed process would mislead."""
-    status = shard.popen.poll() if shard.popen is not None else None
-    if status is not None and status < 0:
-        return f"its process was killed by {signal.Signals(-status).name}"
-    if status is None:  # started by an earlier process of this agent: the kernel told nobody
-        return "its process ended"
-    try:
-        lines = (shard.directory / render.LOG).read_text(errors="replace").strip().splitlines()
-    except OSError:
-        lines = []
-    said = f"; the engine's last line was: {lines[-1].strip()}" if lines else ""
-    return f"its process ended with status {status}{said}"

@@ -9,8 +9,8 @@ from typing import Any
 
 from shardboard.agent.commands import CommandClasses
 from shardboard.agent.info import SECTIONS, InfoReader, Own, shard_values
-from shardboard.agent.processes import Shard
 from shardboard.agent.resp import EngineError, packed
+from shardboard.agent.shard import Shard
 
 PING = packed("PING")
 INFO = packed("INFO", *SECTIONS)

@@ -18,6 +18,7 @@ from shardboard.agent.contract import (
     ProxyReport,
     ProxyState,
     RemoveShards,
+    RestartShards,
     Sample,
     ShardCommand,
     ShardOutcome,
@@ -63,6 +64,10 @@ class HttpAgents:
 
     async def start(self, node: NodeRef, request: StartShards) -> list[ShardOutcome]:
         return await self._call(node, "POST", "/shards/start", SLOW, _OUTCOMES, request.model_dump_json().encode())
+
+    async def restart(self, node: NodeRef, uids: Sequence[int], *, discard_data: bool) -> list[ShardOutcome]:
+        body = RestartShards(uids=list(uids), discard_data=discard_data).model_dump_json().encode()
+        return await self._call(node, "POST", "/shards/restart", SLOW, _OUTCOMES, body)
 
     async def remove(self, node: NodeRef, uids: Sequence[int], *, dead_only: bool = False) -> list[ShardOutcome]:
         body = RemoveShards(uids=list(uids), dead_only=dead_only).model_dump_json().encode()

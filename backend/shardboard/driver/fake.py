@@ -59,6 +59,10 @@ class FakeAgents:
         """How many failovers of a shard still come to nothing."""
         self.info: dict[tuple[int, str], str] = {}
         """Replies to INFO by shard uid and section, in place of the usual ones."""
+        self.saved: dict[int, float] = {}
+        """When a shard's data on disk were written, by uid; without an entry there are none."""
+        self.restarted: list[tuple[int, bool]] = []
+        """Uid, and whether its data were discarded."""
         self.drills: list[tuple[int, Drill]] = []
         self.proxies: dict[int, ProxyState] = {}
         """What the proxy of each node was told last."""
@@ -102,6 +106,19 @@ class FakeAgents:
                 outcomes.append(ShardOutcome(uid=spec.uid, ok=True))
             else:
                 outcomes.append(ShardOutcome(uid=spec.uid, ok=False, code="start_failed", reason=reason))
+        return outcomes
+
+    async def restart(self, node: NodeRef, uids: Sequence[int], *, discard_data: bool) -> list[ShardOutcome]:
+        self._note("restart", node)
+        outcomes = []
+        for uid in uids:
+            saved_at = None if discard_data else self.saved.get(uid)
+            if uid in self.died and not discard_data and saved_at is None:
+                outcomes.append(ShardOutcome(uid=uid, ok=False, code="no_data", reason="it has nothing on disk"))
+                continue
+            self.died.pop(uid, None)
+            self.restarted.append((uid, discard_data))
+            outcomes.append(ShardOutcome(uid=uid, ok=True, saved_at=saved_at))
         return outcomes
 
     async def remove(self, node: NodeRef, uids: Sequence[int], *, dead_only: bool = False) -> list[ShardOutcome]:

@@ -1,10 +1,12 @@
 """Shards as processes: born, adopted, watched, parked, removed. Every engine here is a real one."""
 
 import asyncio
+import errno
 import os
 import signal
 import socket
 import stat
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -12,7 +14,7 @@ import psutil
 import pytest
 from backend.tests.shards import Farm, ask, farm, lone, request, until
 
-from shardboard.agent import processes, render
+from shardboard.agent import processes, record, render
 from shardboard.agent.record import FILE, ShardRecord
 
 
@@ -332,3 +334,89 @@ async def test_state_directories_may_be_longer_than_a_socket_path(tmp_path: Path
 async def test_signals_to_the_agents_group_do_not_reach_shards(node: Farm) -> None:
     [process] = await started(node, 1)
     assert os.getsid(process.pid) == process.pid != os.getsid(0)
+
+
+async def crash(node: Farm, *uids: int) -> None:
+    for uid in uids:
+        psutil.Process(node[1].shards[uid].record.pid).kill()
+    await until(lambda: node[1].check() or all(node[1].shards[uid].state == "died" for uid in uids))
+
+
+async def test_started_again_from_its_append_only_file_it_has_its_data(node: Farm) -> None:
+    await started(node, 1, appendonly=True, appendfsync="always")
+    await ask(node[1].shards[1], "SET", "key", "value")
+    await crash(node, 1)
+    [outcome] = await node[1].restart([1], discard_data=False)
+    assert (outcome.ok, outcome.reason) == (True, "")
+    assert outcome.saved_at == pytest.approx(time.time(), abs=60)
+    await until(lambda: loaded(node))
+    assert await ask(node[1].shards[1], "GET", "key") == "value"
+    pid = node[1].shards[1].record.pid
+    [outcome] = await node[1].restart([1], discard_data=True)
+    assert (outcome.ok, outcome.saved_at, node[1].shards[1].record.pid) == (True, None, pid), "it runs: left alone"
+
+
+async def loaded(node: Farm) -> bool:
+    return "loading:0" in await ask(node[1].shards[1], "INFO", "persistence")
+
+
+async def test_started_again_from_its_snapshot_it_has_what_was_in_it(node: Farm) -> None:
+    await started(node, 1, save=[(3600, 1)])
+    await ask(node[1].shards[1], "SET", "old", "kept")
+    await ask(node[1].shards[1], "SAVE")
+    await ask(node[1].shards[1], "SET", "new", "lost")
+    await crash(node, 1)
+    [outcome] = await node[1].restart([1], discard_data=False)
+    assert outcome.saved_at is not None
+    await until(lambda: loaded(node))
+    assert await ask(node[1].shards[1], "GET", "old") == "kept"
+    assert await ask(node[1].shards[1], "EXISTS", "new") == 0
+
+
+async def test_nothing_on_disk_is_no_reason_to_start_empty_unless_that_is_said(node: Farm) -> None:
+    await started(node, 1)
+    await ask(node[1].shards[1], "SET", "key", "value")
+    await crash(node, 1)
+    [outcome] = await node[1].restart([1], discard_data=False)
+    assert (outcome.ok, outcome.code, outcome.reason) == (False, "no_data", "it has nothing on disk to start from")
+    assert node[1].shards[1].state == "died"
+    [outcome] = await node[1].restart([1], discard_data=True)
+    assert (outcome.ok, outcome.saved_at) == (True, None)
+    assert await ask(node[1].shards[1], "EXISTS", "key") == 0
+    [outcome] = await node[1].restart([7], discard_data=True)
+    assert (outcome.ok, outcome.reason) == (False, "its files are gone")
+
+
+async def test_discarding_deletes_what_is_on_disk(node: Farm) -> None:
+    await started(node, 1, appendonly=True, appendfsync="always")
+    await ask(node[1].shards[1], "SET", "key", "value")
+    await crash(node, 1)
+    await node[1].restart([1], discard_data=True)
+    await until(lambda: loaded(node))
+    assert await ask(node[1].shards[1], "EXISTS", "key") == 0
+
+
+async def test_a_full_disk_is_a_reason_and_leaves_nothing(node: Farm, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(record, "_write", full)
+    [outcome] = await node[1].start(request(lone(1)))
+    assert (outcome.ok, outcome.code) == (False, "start_failed")
+    assert outcome.reason.endswith(": No space left on device")
+    assert directories(node) == []
+    monkeypatch.undo()
+    await started(node, 1)
+
+
+async def test_a_disk_that_fills_up_does_not_end_the_care_for_what_runs(
+    node: Farm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [process] = await started(node, 1)
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(record, "_write", full)
+    again = await node.restart_agent()
+    assert (again.shards[1].state, again.shards[1].report().pid) == ("running", process.pid)
