@@ -26,9 +26,11 @@ from shardboard.api import (
     join,
     license,  # noqa: A004 - the noun of the REST reference
     logs,
+    migrations,
     nodes,
     options,
     prometheus,
+    proxies,
     session,
     shards,
     stats,
@@ -50,9 +52,10 @@ from shardboard.console import Console
 from shardboard.db import Store
 from shardboard.driver.agents import HttpAgents
 from shardboard.reconcilers import drills as drill_steps
-from shardboard.reconcilers import failover, revival, rivals
+from shardboard.reconcilers import failover, moves, revival, rivals
 from shardboard.reconcilers.bdbs import steppers
 from shardboard.reconcilers.elections import ElectionLoop
+from shardboard.reconcilers.endpoints import Endpoints
 from shardboard.reconcilers.failover import FailoverLoop
 from shardboard.reconcilers.loop import ActionLoop, Stepper
 from shardboard.reconcilers.removal import RemovalLoop
@@ -88,7 +91,9 @@ def create_app(console: Console) -> FastAPI:
         join,
         license,
         logs,
+        migrations,
         nodes,
+        proxies,
         session,
         shards,
         stream,
@@ -144,14 +149,15 @@ def own_state_dir(directory: Path) -> str:
     return name
 
 
-def _steppers(console: Console) -> dict[str, Stepper]:
+def _steppers(console: Console, endpoints: Endpoints) -> dict[str, Stepper]:
     """Every kind of action that this console knows how to carry out."""
     return {
-        **steppers(console.store, console.agents),
+        **steppers(console.store, console.agents, endpoints),
         failover.NAME: failover.Failover(console.store, console.agents, console.live.last_offset),
         failover.HANDOVER: failover.Handover(console.store, console.agents, console.live.last_offset),
         rivals.NAME: rivals.Demote(console.store, console.agents),
         revival.NAME: revival.Revive(console.store, console.agents),
+        moves.MIGRATE: moves.Relocate(console.store, console.agents),
         drill_steps.NAME: drill_steps.DrillStepper(console.store, console.agents),
     }
 
@@ -161,6 +167,7 @@ async def running_loops(console: Console) -> AsyncIterator[asyncio.Future[None]]
     """All loops. The future ends only when one of them fails, with its exception."""
     pulses = Pulses()
     archive = Archive(console.store, console.bus, console.live)
+    endpoints = Endpoints(console.store, console.bus, console.agents)
     await archive.restore()
     loops = (
         console.live.run,
@@ -168,7 +175,8 @@ async def running_loops(console: Console) -> AsyncIterator[asyncio.Future[None]]
         NodeCollector(console.store, console.bus, console.agents, console.live, pulses).run,
         NodeWatch(console.store, console.agents, pulses).run,
         ResyncCollector(console.store, console.bus, console.agents).run,
-        ActionLoop(console.store, console.bus, _steppers(console), console.instance).run,
+        ActionLoop(console.store, console.bus, _steppers(console, endpoints), console.instance).run,
+        endpoints.run,
         FailoverLoop(console.store, console.bus).run,
         ElectionLoop(console.store, console.bus).run,
         RevivalLoop(console.store, console.bus).run,

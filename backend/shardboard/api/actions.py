@@ -5,11 +5,12 @@ from datetime import UTC, datetime
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
-from shardboard.api.deps import Reader, Viewer
+from shardboard.api.deps import Editor, Reader, Tx, Viewer
 from shardboard.api.paths import Uid
 from shardboard.api.replies import errors
 from shardboard.errors import NotFound
 from shardboard.schemas import actions as schema
+from shardboard.services import actions as service
 from shardboard.state import actions, bdbs
 from shardboard.state.actions import Action
 
@@ -36,6 +37,13 @@ async def list_bdb_actions(_viewer: Viewer, session: Reader, uid: Uid) -> JSONRe
 async def get_action_v1(_viewer: Viewer, session: Reader, action_uid: str) -> JSONResponse:
     """One action."""
     return JSONResponse(schema.render_v1(await _find(session, action_uid), datetime.now(UTC)))
+
+
+@router.delete("/actions/{action_uid}", response_model=schema.StateMachine, responses=errors(404, 409))
+async def cancel_action(editor: Editor, session: Tx, action_uid: str) -> JSONResponse:
+    """Ask an action to end early. What it has begun is undone or brought to its end; then its status is `cancelled`."""
+    action = await service.cancel(session, await _find(session, action_uid), editor)
+    return JSONResponse(schema.render_v1(action, datetime.now(UTC)))
 
 
 @router_v2.get("/actions", response_model=list[schema.Action], responses=errors())

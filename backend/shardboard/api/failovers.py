@@ -33,7 +33,7 @@ class FailoverReply(BaseModel):
 @router.post("/shards/actions/failover", responses=errors(400, 404, 406, 409))
 async def fail_over_many(editor: Editor, session: Tx, body: ManyFailoverOrder) -> FailoverReply:
     """Hand the role of several primaries to their replicas."""
-    uids = [int(uid) if uid.isascii() and uid.isdigit() and len(uid) < 10 else 0 for uid in body.shard_uids]
+    uids = uids_of(body.shard_uids)
     return _reply(await service.order(session, uids, editor, force=body.force, dry_run=body.dry_run))
 
 
@@ -42,6 +42,11 @@ async def fail_over(editor: Editor, session: Tx, uid: Uid, body: FailoverOrder |
     """Hand the role of a primary to its replica."""
     given = body or FailoverOrder()
     return _reply(await service.order(session, [uid], editor, force=given.force, dry_run=given.dry_run))
+
+
+def uids_of(texts: list[str]) -> list[int]:
+    """Shard uids are text in the reference; what cannot be one is a shard that does not exist."""
+    return [int(uid) if uid.isascii() and uid.isdigit() and len(uid) < 10 else 0 for uid in texts]
 
 
 def _reply(action: Action | None) -> FailoverReply:

@@ -19,6 +19,7 @@ class Database:
 
     name: str
     status: str
+    port: int
     engine: Engine
     shards: list[ShardRef]
     primaries: list[ShardRef]
@@ -37,9 +38,9 @@ async def database(store: Store, uid: int) -> Database | None:
             return None
         places = {node.uid: reference(node) for node in await nodes.every(session)}
         rows = await shards.of_bdb(session, uid)
-    references = {row.uid: _shard(row, places[row.node_uid]) for row in rows}
+    references = {row.uid: shard(row, places[row.node_uid]) for row in rows}
     primaries = [references[row.uid] for row in rows if row.current_role == "master" and row.observed_status != "down"]
-    return Database(bdb.name, bdb.status, engine(bdb), list(references.values()), primaries)
+    return Database(bdb.name, bdb.status, bdb.port, engine(bdb), list(references.values()), primaries)
 
 
 def reference(node: Node) -> NodeRef:
@@ -68,7 +69,7 @@ def engine(bdb: Bdb) -> Engine:
     )
 
 
-def _shard(row: Shard, node: NodeRef) -> ShardRef:
+def shard(row: Shard, node: NodeRef) -> ShardRef:
     return ShardRef(
         uid=row.uid,
         node=node,

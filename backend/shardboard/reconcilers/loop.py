@@ -37,6 +37,8 @@ class Outcome:
     finished: bool = False
     failed: str = ""
     """A sentence: the action ends as failed."""
+    cancelled: bool = False
+    """What had begun is undone or brought to its end, as `Action.cancelled_by` asked."""
     progress: float | None = None
     steps: list[dict[str, Any]] | None = None
     again_in: float = 0.05
@@ -145,6 +147,10 @@ class ActionLoop:
             if outcome.finished:
                 action.status, action.progress, action.finished_at = "completed", 100.0, now
                 action.steps = [{**step, "status": "completed"} for step in action.steps]
+            elif outcome.cancelled:
+                reason = f"It was cancelled by {action.cancelled_by}."
+                action.status, action.error, action.finished_at = "cancelled", reason, now
+                action.steps = [_cancelled(step) for step in action.steps]
             elif reason:
                 action.status, action.error, action.finished_at = "failed", reason, now
                 action.steps = [_failed(step) for step in outcome.steps or action.steps]
@@ -178,6 +184,10 @@ def _out_of_patience(action: Action, outcome: Outcome, now: datetime) -> str:
         waiting = next((step["name"] for step in (outcome.steps or action.steps) if step["status"] == "running"), "")
         return f"It took too long. It was waiting for this: {waiting}." if waiting else "It took too long."
     return ""
+
+
+def _cancelled(step: dict[str, Any]) -> dict[str, Any]:
+    return {**step, "status": "cancelled"} if step["status"] in ("pending", "running") else step
 
 
 def _failed(step: dict[str, Any]) -> dict[str, Any]:

@@ -1,15 +1,20 @@
-"""Removes shards that nobody wants any more: process and files by the agent, then the row. Until then the row stays."""
+"""Removes shards that nobody wants any more: process and files by the agent, then its name from the memory of the others in
+its cluster, then the row. Until then the row stays."""
 
 import asyncio
 import logging
 from collections import defaultdict
+from collections.abc import Sequence
 
 from shardboard.bus import Bus
 from shardboard.db import Store
+from shardboard.driver import replication
+from shardboard.driver.cluster import ShardRef
 from shardboard.driver.ports import Agents, NodeRef
 from shardboard.errors import AgentError
-from shardboard.reconcilers.load import reference
-from shardboard.state import nodes, shards
+from shardboard.reconcilers.load import reference, shard
+from shardboard.state import bdbs, nodes, shards
+from shardboard.state.shards import Shard
 
 log = logging.getLogger(__name__)
 
@@ -36,15 +41,17 @@ class RemovalLoop:
             doomed = await shards.absent(session)
             places = {node.uid: reference(node) for node in await nodes.every(session)} if doomed else {}
         by_node: dict[NodeRef, list[int]] = defaultdict(list)
-        for shard in doomed:
-            by_node[places[shard.node_uid]].append(shard.uid)
+        for row in doomed:
+            if row.node_uid in places:
+                by_node[places[row.node_uid]].append(row.uid)
         removed = await asyncio.gather(*(self._remove(node, uids) for node, uids in by_node.items()))
         gone = {uid for uids in removed for uid in uids}
+        gone -= await remembered(self._store, self._agents, [row for row in doomed if row.uid in gone])
         if gone:
             async with self._store.begin() as session:
-                for shard in await shards.absent(session):
-                    if shard.uid in gone:
-                        await session.delete(shard)
+                for row in await shards.absent(session):
+                    if row.uid in gone:
+                        await session.delete(row)
 
     async def _remove(self, node: NodeRef, uids: list[int]) -> list[int]:
         try:
@@ -56,3 +63,29 @@ class RemovalLoop:
             if not outcome.ok:
                 log.warning("shard %s was not removed: %s", outcome.uid, outcome.reason)
         return [outcome.uid for outcome in outcomes if outcome.ok]
+
+
+async def remembered(store: Store, agents: Agents, removed: Sequence[Shard]) -> set[int]:
+    """Have the living shards of their clusters forget removed ones. Uids of those that somebody still remembers.
+
+    All are told within the minute in which an engine refuses to learn of the forgotten one again. Who is out of reach is not
+    waited for: it only keeps the name of somebody who does not answer.
+    """
+    if not removed:
+        return set()
+    hosts: dict[int, list[ShardRef]] = defaultdict(list)
+    async with store.read() as session:
+        reachable = {
+            node.uid: reference(node)
+            for node in await nodes.every(session)
+            if node.health == "up" and node.agent_status == "connected"
+        }
+        clusters = {bdb.uid for bdb in await bdbs.every(session) if bdb.sharding}
+        for row in await shards.every(session):
+            if row.bdb_uid in clusters and row.node_uid in reachable and row.observed_status in ("ok", "loading"):
+                hosts[row.bdb_uid].append(shard(row, reachable[row.node_uid]))
+    left = set()
+    for row in removed:
+        if await replication.forget(agents, hosts[row.bdb_uid], row.engine_id):
+            left.add(row.uid)
+    return left

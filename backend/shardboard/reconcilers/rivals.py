@@ -100,7 +100,7 @@ async def _found(session: AsyncSession) -> dict[int, list[int]]:
     """Rivals by database: living primaries of a pair that has another one on record. Cluster mode needs no help."""
     found: dict[int, list[int]] = {}
     for bdb in await bdbs.every(session):
-        if not bdb.sharding and bdb.status.startswith("active"):
+        if not bdb.sharding and bdb.status == "active":  # while it is being changed, roles are changed on purpose
             uids = rivals(await shards.of_bdb(session, bdb.uid))
             if uids:
                 found[bdb.uid] = uids

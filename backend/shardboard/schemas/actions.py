@@ -15,7 +15,8 @@ _V1_STATUSES = {"queued": "pending", "running": "active"}
 
 class Step(BaseModel):
     name: str
-    status: str = Field(json_schema_extra={"enum": ["pending", "running", "completed", "failed"]})
+    status: str = Field(json_schema_extra={"enum": ["pending", "running", "completed", "failed", "cancelled"]})
+    detail: OptionalStr = Field(description="What it is doing or waiting for.")
 
 
 class AdditionalInfo(BaseModel):
@@ -24,6 +25,8 @@ class AdditionalInfo(BaseModel):
     object_uid: int
     error: OptionalStr
     steps: list[Step]
+    eta_seconds: OptionalInt = Field(description="How long the copies under way still take, as far as known.")
+    cancellable: bool = Field(description="Whether DELETE /v1/actions/<action_uid> can end it now.")
 
 
 class Action(BaseModel):
@@ -32,7 +35,7 @@ class Action(BaseModel):
     action_uid: str
     action_type: str = Field(json_schema_extra={"enum": ["task", "state-machine", "other"]})
     name: str
-    status: str = Field(json_schema_extra={"enum": ["queued", "running", "completed", "failed"]})
+    status: str = Field(json_schema_extra={"enum": ["queued", "running", "completed", "failed", "cancelled"]})
     progress: float = Field(description="0-100")
     creation_time: int = Field(description="Epoch seconds.")
     finish_time: OptionalInt
@@ -48,7 +51,7 @@ class StateMachine(BaseModel):
     action_uid: str
     name: str
     object_name: str = Field(description='"bdb:<uid>"')
-    status: str = Field(json_schema_extra={"enum": ["pending", "active", "completed", "failed"]})
+    status: str = Field(json_schema_extra={"enum": ["pending", "active", "completed", "failed", "cancelled"]})
     state: str
     heartbeat: int = Field(description="Epoch seconds.")
     progress: str = Field(description="0-100, as text.")
@@ -98,7 +101,15 @@ def render_v2(action: ActionRow) -> dict[str, Any]:
             "object_type": action.object_type,
             "object_uid": action.object_uid,
             "steps": list(action.steps),
-            **present(error=action.error or None),
+            "cancellable": action.cancellable,
+            **present(
+                error=action.error or None,
+                eta_seconds=round(action.params["eta_seconds"]) if _is_timed(action) else None,
+            ),
         },
         **present(finish_time=epoch(action.finished_at) if action.finished_at else None),
     }
+
+
+def _is_timed(action: ActionRow) -> bool:
+    return action.finished_at is None and action.params.get("eta_seconds") is not None

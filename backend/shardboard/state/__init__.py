@@ -1,5 +1,29 @@
 """Tables and the queries on them, one file per noun. Importing this package registers every table."""
 
-from shardboard.state import actions, bdbs, cluster, events, join_tokens, latency, metrics, nodes, shards, users
+from shardboard.state import (
+    actions,
+    bdbs,
+    cluster,
+    events,
+    join_tokens,
+    latency,
+    metrics,
+    nodes,
+    shards,
+    snapshots,
+    users,
+)
 
-__all__ = ["actions", "bdbs", "cluster", "events", "join_tokens", "latency", "metrics", "nodes", "shards", "users"]
+__all__ = [
+    "actions",
+    "bdbs",
+    "cluster",
+    "events",
+    "join_tokens",
+    "latency",
+    "metrics",
+    "nodes",
+    "shards",
+    "snapshots",
+    "users",
+]

@@ -26,7 +26,7 @@ class Action(Base):
     object_type: Mapped[str]
     object_uid: Mapped[int] = mapped_column(index=True)
     status: Mapped[str] = mapped_column(index=True)
-    """queued, running, completed, failed."""
+    """queued, running, completed, failed, cancelled."""
     progress: Mapped[float] = mapped_column(default=0.0)
     """0-100."""
     description: Mapped[str] = mapped_column(default="")
@@ -38,8 +38,15 @@ class Action(Base):
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
     deadline_at: Mapped[datetime] = mapped_column(UtcDateTime)
     finished_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    cancelled_by: Mapped[str] = mapped_column(default="")
+    """Who asked for its end; its steps see to it that nothing half-made is left."""
     lease_token: Mapped[str | None]
     lease_until: Mapped[datetime | None] = mapped_column(UtcDateTime)
+
+    @property
+    def cancellable(self) -> bool:
+        """Whether its steps know how to end it early, and it may still be asked to."""
+        return bool(self.params.get("cancellable")) and self.status in OPEN and not self.cancelled_by
 
 
 def start(
@@ -90,6 +97,14 @@ async def of_bdb(session: AsyncSession, bdb_uid: int) -> Sequence[Action]:
 async def open_of_bdb(session: AsyncSession, bdb_uid: int) -> Sequence[Action]:
     """What is queued or running for a database."""
     return [action for action in await of_bdb(session, bdb_uid) if action.status in OPEN]
+
+
+async def of_object(session: AsyncSession, object_type: str, object_uid: int | None = None) -> Sequence[Action]:
+    """Actions on one object, or on all of a kind, newest first."""
+    query = select(Action).where(Action.object_type == object_type)
+    if object_uid is not None:
+        query = query.where(Action.object_uid == object_uid)
+    return (await session.execute(query.order_by(Action.created_at.desc(), Action.uid))).scalars().all()
 
 
 async def unfinished(session: AsyncSession) -> Sequence[Action]:

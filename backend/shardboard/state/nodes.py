@@ -27,8 +27,23 @@ class Node(Base):
     last_seen: Mapped[datetime] = mapped_column(UtcDateTime)
     joined_at: Mapped[datetime] = mapped_column(UtcDateTime)
     accept_servers: Mapped[bool] = mapped_column(default=True)
+    duty: Mapped[str] = mapped_column(default="")
+    """Empty in service; `maintenance` or `removal` while its shards are elsewhere on purpose: then it gets none."""
     facts: Mapped[dict[str, Any]] = mapped_column(JSON)
     config: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
+    proxy: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
+    """What its proxy last reported after being told what to do (`agent.contract.ProxyReport`)."""
+
+    @property
+    def proxy_threads(self) -> int:
+        """As configured; half of the machine's cores unless changed, since the shards need the others."""
+        chosen: int = self.config.get("proxy_threads", max(1, int(self.facts.get("cores", 1)) // 2))
+        return min(chosen, self.proxy_max_threads)
+
+    @property
+    def proxy_max_threads(self) -> int:
+        limit: int = self.config.get("proxy_max_threads", 8)
+        return limit
 
 
 async def every(session: AsyncSession) -> Sequence[Node]:

@@ -1,5 +1,6 @@
 """Shards: one row per valkey-server process that exists or must be removed."""
 
+import secrets
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -42,6 +43,8 @@ class Shard(Base):
     observed_pid: Mapped[int | None]
     observed_started_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     observed_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    leads_again: Mapped[bool] = mapped_column(default=False)
+    """It led when it was lost, and may have the lead back once it is in sync."""
     detail: Mapped[str] = mapped_column(default="")
     """One sentence when the shard is not ok."""
 
@@ -52,6 +55,24 @@ class Shard(Base):
         self.observed_link = "" if role == "master" else "idle"
         self.observed_at = now
         self.detail = ""
+
+    def replica(self, uid: int, node_uid: int, port: int, bus_port: int) -> "Shard":
+        """One more copy of this shard's pair, that is not running yet."""
+        return Shard(
+            uid=uid,
+            bdb_uid=self.bdb_uid,
+            node_uid=node_uid,
+            pair=self.pair,
+            role="slave",
+            slots=self.slots,
+            port=port,
+            bus_port=bus_port,
+            engine_id=secrets.token_hex(20),
+            desired="running",
+            observed_status="unknown",
+            observed_link="",
+            detail="",
+        )
 
     @property
     def current_role(self) -> str:

@@ -79,7 +79,11 @@ export interface paths {
         get: operations["get_action_v1_v1_actions__action_uid__get"];
         put?: never;
         post?: never;
-        delete?: never;
+        /**
+         * Cancel Action
+         * @description Ask an action to end early. What it has begun is undone or brought to its end; then its status is `cancelled`.
+         */
+        delete: operations["cancel_action_v1_actions__action_uid__delete"];
         options?: never;
         head?: never;
         patch?: never;
@@ -438,7 +442,7 @@ export interface paths {
         };
         /**
          * List Endpoint Stats
-         * @description The endpoint of every database: what reaches it reaches the database.
+         * @description Every endpoint: what the proxy of one node serves of one database.
          */
         get: operations["list_endpoint_stats_v1_endpoints_stats_get"];
         put?: never;
@@ -801,6 +805,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/shards/actions/migrate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Migrate Many
+         * @description Move several shards to a node.
+         */
+        post: operations["migrate_many_v1_shards_actions_migrate_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/shards/stats": {
         parameters: {
             query?: never;
@@ -915,6 +939,26 @@ export interface paths {
          * @description Hand the role of a primary to its replica.
          */
         post: operations["fail_over_v1_shards__uid__actions_failover_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/shards/{uid}/actions/migrate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Migrate
+         * @description Move a shard to a node. It is copied there, takes over if it is a primary, and the old one is removed.
+         */
+        post: operations["migrate_v1_shards__uid__actions_migrate_post"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1120,7 +1164,7 @@ export interface components {
              * Status
              * @enum {string}
              */
-            status: "queued" | "running" | "completed" | "failed";
+            status: "queued" | "running" | "completed" | "failed" | "cancelled";
         };
         /** Actions */
         Actions: {
@@ -1136,10 +1180,20 @@ export interface components {
         };
         /** AdditionalInfo */
         AdditionalInfo: {
+            /**
+             * Cancellable
+             * @description Whether DELETE /v1/actions/<action_uid> can end it now.
+             */
+            cancellable: boolean;
             /** Description */
             description: string;
             /** Error */
             error?: string;
+            /**
+             * Eta Seconds
+             * @description How long the copies under way still take, as far as known.
+             */
+            eta_seconds?: number;
             /** Object Type */
             object_type: string;
             /** Object Uid */
@@ -1971,6 +2025,75 @@ export interface components {
              */
             shard_uids?: string[];
         };
+        /** ManyMigrationOrder */
+        ManyMigrationOrder: {
+            /**
+             * Dry Run
+             * @default false
+             */
+            dry_run?: boolean;
+            /**
+             * Max Concurrent Bdb Migrations
+             * @description Databases at a time; 0 = all.
+             * @default 0
+             */
+            max_concurrent_bdb_migrations?: number;
+            /**
+             * Override Rack Policy
+             * @description Kept without effect: there are no racks yet.
+             * @default false
+             */
+            override_rack_policy?: boolean;
+            /**
+             * Preserve Roles
+             * @description Roles are always kept: a moved primary stays primary.
+             * @default false
+             */
+            preserve_roles?: boolean;
+            /**
+             * Shard Uids
+             * @description Shards of one or more databases.
+             * @default []
+             */
+            shard_uids?: string[];
+            /** Target Node Uid */
+            target_node_uid: number;
+        };
+        /**
+         * MigrationOrder
+         * @description The reference's body.
+         */
+        MigrationOrder: {
+            /**
+             * Dry Run
+             * @default false
+             */
+            dry_run?: boolean;
+            /**
+             * Override Rack Policy
+             * @description Kept without effect: there are no racks yet.
+             * @default false
+             */
+            override_rack_policy?: boolean;
+            /**
+             * Preserve Roles
+             * @description Roles are always kept: a moved primary stays primary.
+             * @default false
+             */
+            preserve_roles?: boolean;
+            /** Target Node Uid */
+            target_node_uid: number;
+        };
+        /** MigrationReply */
+        MigrationReply: {
+            /**
+             * Action Uid
+             * @description null when there is nothing to do, and after a dry run.
+             */
+            action_uid: string | null;
+            /** Description */
+            description: string;
+        };
         /**
          * Node
          * @description The fields used most; replies carry those of the REST reference.
@@ -2297,19 +2420,24 @@ export interface components {
              * Status
              * @enum {string}
              */
-            status: "pending" | "active" | "completed" | "failed";
+            status: "pending" | "active" | "completed" | "failed" | "cancelled";
         } & {
             [key: string]: unknown;
         };
         /** Step */
         Step: {
+            /**
+             * Detail
+             * @description What it is doing or waiting for.
+             */
+            detail?: string;
             /** Name */
             name: string;
             /**
              * Status
              * @enum {string}
              */
-            status: "pending" | "running" | "completed" | "failed";
+            status: "pending" | "running" | "completed" | "failed" | "cancelled";
         };
         /** Sync */
         Sync: {
@@ -2668,6 +2796,100 @@ export interface operations {
             };
             /** @description It does not exist */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    cancel_action_v1_actions__action_uid__delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                action_uid: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StateMachine"];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Busy, or it exists already */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4714,7 +4936,7 @@ export interface operations {
     get_history_v1_history_get: {
         parameters: {
             query: {
-                /** @description cluster, nodes, bdbs, shards:<bdb uid> */
+                /** @description cluster, nodes, bdbs, endpoints, shards:<bdb uid> */
                 topic: string;
                 /** @description comma list */
                 metrics: string;
@@ -4809,7 +5031,7 @@ export interface operations {
     get_retention_v1_history_retention_get: {
         parameters: {
             query?: {
-                /** @description cluster, nodes, bdbs, shards:<bdb uid> */
+                /** @description cluster, nodes, bdbs, endpoints, shards:<bdb uid> */
                 topic?: string;
             };
             header?: never;
@@ -6456,6 +6678,111 @@ export interface operations {
             };
         };
     };
+    migrate_many_v1_shards_actions_migrate_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ManyMigrationOrder"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MigrationReply"];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Understood, but not valid */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Busy, or it exists already */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     list_shard_stats_v1_shards_stats_get: {
         parameters: {
             query?: {
@@ -7010,10 +7337,117 @@ export interface operations {
             };
         };
     };
+    migrate_v1_shards__uid__actions_migrate_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MigrationOrder"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MigrationReply"];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Understood, but not valid */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Busy, or it exists already */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     stream_v1_stream_get: {
         parameters: {
             query?: {
-                /** @description comma list of cluster, nodes, bdbs, shards:<bdb uid> */
+                /** @description comma list of cluster, nodes, bdbs, endpoints, shards:<bdb uid> */
                 topics?: string;
                 /** @description seconds of history to start with */
                 history?: number;

@@ -1,0 +1,60 @@
+"""Moving shards to another node, over HTTP."""
+
+from fastapi import APIRouter
+from pydantic import BaseModel, Field
+
+from shardboard.api.deps import Editor, Tx
+from shardboard.api.failovers import uids_of
+from shardboard.api.paths import Uid
+from shardboard.api.replies import errors
+from shardboard.services import migrations as service
+from shardboard.state.actions import Action
+
+router = APIRouter(tags=["shards"])
+
+
+class MigrationOrder(BaseModel):
+    """The reference's body."""
+
+    target_node_uid: int = Field(ge=1, le=2**31 - 1)
+    override_rack_policy: bool = Field(default=False, description="Kept without effect: there are no racks yet.")
+    dry_run: bool = False
+    preserve_roles: bool = Field(default=False, description="Roles are always kept: a moved primary stays primary.")
+
+
+class ManyMigrationOrder(MigrationOrder):
+    shard_uids: list[str] = Field(default=[], max_length=1024, description="Shards of one or more databases.")
+    max_concurrent_bdb_migrations: int = Field(default=0, ge=0, description="Databases at a time; 0 = all.")
+
+
+class MigrationReply(BaseModel):
+    action_uid: str | None = Field(description="null when there is nothing to do, and after a dry run.")
+    description: str
+
+
+@router.post("/shards/actions/migrate", responses=errors(404, 406, 409))
+async def migrate_many(editor: Editor, session: Tx, body: ManyMigrationOrder) -> MigrationReply:
+    """Move several shards to a node."""
+    action = await service.order(
+        session,
+        uids_of(body.shard_uids),
+        body.target_node_uid,
+        editor,
+        dry_run=body.dry_run,
+        at_once=body.max_concurrent_bdb_migrations,
+    )
+    return _reply(action, dry_run=body.dry_run)
+
+
+@router.post("/shards/{uid}/actions/migrate", responses=errors(404, 406, 409))
+async def migrate(editor: Editor, session: Tx, uid: Uid, body: MigrationOrder) -> MigrationReply:
+    """Move a shard to a node. It is copied there, takes over if it is a primary, and the old one is removed."""
+    action = await service.order(session, [uid], body.target_node_uid, editor, dry_run=body.dry_run)
+    return _reply(action, dry_run=body.dry_run)
+
+
+def _reply(action: Action | None, *, dry_run: bool) -> MigrationReply:
+    if action is not None:
+        return MigrationReply(action_uid=action.uid, description=action.description)
+    done = "Nothing stands in the way; nothing was done." if dry_run else "All of it is there already."
+    return MigrationReply(action_uid=None, description=done)

@@ -1,0 +1,95 @@
+"""Who copies whom, as the engines say, and the orders that change it while both sides live."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from shardboard.agent.contract import CommandResult
+from shardboard.driver.cluster import ShardRef, command
+from shardboard.driver.ports import Agents
+
+PATIENCE = 5.0
+"""Seconds that a node may take to answer; one that hangs must not hold up what others do."""
+
+
+@dataclass(frozen=True)
+class Link:
+    """One shard's side of replication."""
+
+    leads: bool
+    up: bool
+    """A replica has all that its primary had a moment ago; true for a primary."""
+    primary: tuple[str, int] | None
+    """Address and port of whom a replica follows."""
+
+
+async def links(agents: Agents, shards: Sequence[ShardRef]) -> dict[int, Link]:
+    """By uid, of those that answer."""
+    replies = await command(agents, shards, "INFO", "replication", patience=PATIENCE)
+    return {uid: _link(result.reply) for uid, result in replies.items() if result.ok}
+
+
+async def introduce(agents: Agents, hosts: Sequence[ShardRef], newcomers: Sequence[ShardRef]) -> None:
+    """Have shards of a running cluster meet newcomers. May be repeated: who is known is not met twice."""
+    orders = [
+        command(
+            agents,
+            hosts,
+            *("CLUSTER", "MEET", newcomer.node.addr, str(newcomer.port), str(newcomer.bus_port)),
+            patience=PATIENCE,
+        )
+        for newcomer in newcomers
+    ]
+    await asyncio.gather(*orders)
+
+
+async def strangers(
+    agents: Agents, hosts: Sequence[ShardRef], newcomers: Sequence[tuple[ShardRef, ShardRef]]
+) -> dict[int, list[ShardRef]]:
+    """For each newcomer, given with its primary, the hosts that do not know it as that one's replica yet.
+
+    Only whom all primaries know can win their vote, and a primary hands over only to a replica that it knows.
+    """
+    replies = await command(agents, hosts, "CLUSTER", "NODES", patience=PATIENCE)
+    views = {uid: _replicas(result.reply) for uid, result in replies.items() if result.ok}
+    return {
+        newcomer.uid: [host for host in hosts if views.get(host.uid, {}).get(newcomer.engine_id) != primary.engine_id]
+        for newcomer, primary in newcomers
+    }
+
+
+async def hand_over(
+    agents: Agents, heir: ShardRef, old: ShardRef, *, cluster: bool, force: bool = False
+) -> dict[int, CommandResult]:
+    """Order a primary's role to its replica: writes pause until the replica has everything, unless forced."""
+    if cluster:
+        return await command(agents, [heir], "CLUSTER", "FAILOVER", *(["FORCE"] if force else []))
+    argv = ["FAILOVER", "TO", heir.node.addr, str(heir.port), "TIMEOUT", "5000", *(["FORCE"] if force else [])]
+    return await command(agents, [old], *argv)
+
+
+async def follow(agents: Agents, replicas: Sequence[ShardRef], head: ShardRef) -> dict[int, CommandResult]:
+    """Outside cluster mode: copy from `head` from now on, and remember it."""
+    await command(agents, replicas, "REPLICAOF", head.node.addr, str(head.port), patience=PATIENCE)
+    return await command(agents, replicas, "CONFIG", "REWRITE", patience=PATIENCE)
+
+
+async def forget(agents: Agents, hosts: Sequence[ShardRef], engine_id: str) -> list[int]:
+    """Have shards forget one that is no more. Uids of those that could not be told."""
+    replies = await command(agents, hosts, "CLUSTER", "FORGET", engine_id, patience=PATIENCE)
+    return [uid for uid, result in replies.items() if not result.ok and "Unknown node" not in result.reply]
+
+
+def _link(info: str) -> Link:
+    fields = dict(line.split(":", 1) for line in info.splitlines() if ":" in line)
+    if fields.get("role") == "master":
+        return Link(leads=True, up=True, primary=None)
+    host, port = fields.get("master_host", ""), fields.get("master_port", "")
+    primary = (host, int(port)) if host and port.isdigit() else None
+    return Link(leads=False, up=fields.get("master_link_status") == "up", primary=primary)
+
+
+def _replicas(text: str) -> Mapping[str, str]:
+    """Primary by replica, both by engine id, from the lines of CLUSTER NODES."""
+    lines = [line.split(" ") for line in text.splitlines()]
+    return {fields[0]: fields[3] for fields in lines if len(fields) > 7 and "slave" in fields[2].split(",")}

@@ -1,0 +1,158 @@
+"""What moves write: each change of rows in one transaction, and only while the action is still ours."""
+
+from collections.abc import AsyncIterator, Collection, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.db import Store
+from shardboard.domain import ports
+from shardboard.domain.moves import Move
+from shardboard.state import actions, bdbs, cluster, shards
+from shardboard.state.actions import Action
+from shardboard.state.events import record
+from shardboard.state.shards import Shard
+
+
+@asynccontextmanager
+async def _ours(store: Store, action: Action) -> AsyncIterator[AsyncSession | None]:
+    """A transaction; None when another console has taken the action over, or it has ended."""
+    async with store.begin() as session:
+        await cluster.load_for_update(session)  # ports are allocated under this lock
+        own = await actions.by_uid(session, action.uid)
+        ours = own is not None and own.lease_token == action.lease_token and own.status in actions.OPEN
+        yield session if ours else None
+
+
+async def welcome(store: Store, action: Action, moves: Sequence[Move]) -> None:
+    """Rows for newcomers, as replicas of their pairs."""
+    async with _ours(store, action) as session:
+        if session is None:
+            return
+        held = await shards.occupying(session)
+        taken: dict[int, set[int]] = {}
+        for row in held:
+            taken.setdefault(row.node_uid, set()).add(row.bus_port - ports.BUS_OFFSET)
+        present = {row.uid for row in held}
+        for move in moves:
+            twin = next((row for row in held if (row.bdb_uid, row.pair) == (move.bdb, move.pair)), None)
+            if twin is None or move.newcomer is None or move.to is None or move.newcomer in present:
+                continue
+            port = ports.first_free(taken.setdefault(move.to, set()))
+            if port is not None:  # the order was refused otherwise; should the last one be gone meanwhile, it waits
+                taken[move.to].add(port)
+                session.add(twin.replica(move.newcomer, move.to, port, port + ports.BUS_OFFSET))
+
+
+async def promote(store: Store, action: Action, heir_uid: int, old_uid: int, seconds: float) -> None:
+    """The roles after a handover."""
+    now = datetime.now(UTC)
+    async with _ours(store, action) as session:
+        if session is None:
+            return
+        heir, old = await shards.by_uid(session, heir_uid), await shards.by_uid(session, old_uid)
+        bdb = await bdbs.by_uid(session, heir.bdb_uid) if heir is not None else None
+        if heir is None or bdb is None:
+            return
+        heir.role = "master"
+        heir.became("master", now)
+        for other in await shards.of_bdb(session, heir.bdb_uid):
+            if other.pair == heir.pair and other is not heir:
+                other.role = "slave"
+        if old is not None:
+            old.became("slave", now)
+        record(
+            session,
+            "shard_failover",
+            f"Shard redis:{heir_uid} on node {heir.node_uid} took the lead of pair {heir.pair} of {bdb.name} over from "
+            f"redis:{old_uid} in {seconds:.2f} s, as planned.",
+            source="shard",
+            originator=action.originator,
+            bdb_uid=bdb.uid,
+            node_uid=heir.node_uid,
+            shard_uid=heir_uid,
+            action_uid=action.uid,
+            details={
+                "pair": heir.pair,
+                "lost": old_uid,
+                "heir": heir_uid,
+                "bytes_behind": 0,
+                "method": "graceful",
+                "seconds": seconds,
+            },
+        )
+
+
+async def retire(store: Store, action: Action, moves: Sequence[Move]) -> None:
+    """Shards that are no more wanted; the removal loop ends them."""
+    async with _ours(store, action) as session:
+        if session is None:
+            return
+        for move in moves:
+            row = await shards.by_uid(session, move.leaves) if move.leaves is not None else None
+            if row is not None:
+                row.desired = "absent"
+                await _tell_retired(session, action, move, row)
+            newcomer = await shards.by_uid(session, move.newcomer) if move.newcomer is not None else None
+            if newcomer is not None and newcomer.observed_role is None:
+                newcomer.became("slave", datetime.now(UTC))
+
+
+async def _tell_retired(session: AsyncSession, action: Action, move: Move, row: Shard) -> None:
+    bdb = await bdbs.by_uid(session, row.bdb_uid)
+    name = bdb.name if bdb is not None else f"database {row.bdb_uid}"
+    seconds = (datetime.now(UTC) - action.created_at).total_seconds()
+    told = (
+        f"Shard redis:{row.uid} of {name} moved from node {row.node_uid} to node {move.to}, where it is "
+        f"redis:{move.newcomer}, {seconds:.1f} s after the order."
+        if move.newcomer is not None
+        else f"Replica redis:{row.uid} of {name} was taken from node {row.node_uid}."
+    )
+    record(
+        session,
+        "shard_moved" if move.newcomer is not None else "shard_removed",
+        told,
+        source="shard",
+        originator=action.originator,
+        bdb_uid=row.bdb_uid,
+        node_uid=row.node_uid,
+        shard_uid=row.uid,
+        action_uid=action.uid,
+        details={"pair": row.pair, "newcomer": move.newcomer, "to": move.to},
+    )
+
+
+async def settle(session: AsyncSession, action: Action, moves: Sequence[Move], committed: Collection[int]) -> None:
+    """Leave nothing half-made: a newcomer that leads stays and the old shard goes, any other newcomer goes."""
+    for move in moves:
+        newcomer = await shards.by_uid(session, move.newcomer) if move.newcomer is not None else None
+        if newcomer is None:
+            continue
+        leaving = await shards.by_uid(session, move.leaves) if move.leaves is not None else None
+        if newcomer.role == "master":
+            if leaving is not None:
+                leaving.desired = "absent"
+        elif newcomer.uid not in committed:
+            newcomer.desired = "absent"
+        else:
+            # It may be taking over just now: to remove it could cost the data, to remove the old one, too.
+            record(
+                session,
+                "shard_move_unsettled",
+                f"Shard redis:{newcomer.uid} on node {newcomer.node_uid} stays as one more copy of pair {newcomer.pair}: "
+                "whether it took over is not known.",
+                source="shard",
+                severity="WARNING",
+                bdb_uid=newcomer.bdb_uid,
+                node_uid=newcomer.node_uid,
+                shard_uid=newcomer.uid,
+                action_uid=action.uid,
+            )
+
+
+async def release(session: AsyncSession, action: Action, reason: str) -> None:
+    """The databases may be changed again."""
+    for bdb in await bdbs.every(session):
+        if bdb.action_uid == action.uid:
+            bdb.status, bdb.status_detail, bdb.action_uid = "active", reason, None

@@ -1,0 +1,240 @@
+"""Carries out movements of shards: copies, hands over, lets go. Every kind of movement is a list of moves in an action.
+
+Killed at any line it goes on from what is seen: rows, engines, and the few facts kept in the action's `params`:
+`done` and `failed` moves by number, and `committed`, the newcomers that may have been told to take over.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.db import Store
+from shardboard.domain.moves import Move, Next, first_of_pairs, next_step
+from shardboard.domain.syncs import Transfer
+from shardboard.driver import cluster, replication
+from shardboard.driver.cluster import ShardRef
+from shardboard.driver.ports import Agents
+from shardboard.errors import AgentUnreachable
+from shardboard.reconcilers import move_rows, move_steps, scene, syncs
+from shardboard.reconcilers.loop import Outcome
+from shardboard.reconcilers.scene import Base, Scene
+from shardboard.state.actions import Action
+
+MIGRATE = "SMMigrateShards"
+HANDOVER_SECONDS = 1.0
+"""How long one step waits for a handover to be done."""
+HANDOVER_AGAIN = 6.0
+"""When an order to hand over is repeated: the engine itself gives up after 5 s."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The moves of an action, and what became of them so far."""
+
+    moves: Sequence[Move]
+    done: frozenset[int]
+    failed: Mapping[int, str]
+    committed: frozenset[int]
+
+    @classmethod
+    def of(cls, action: Action) -> "Plan":
+        params = action.params
+        return cls(
+            [Move(**each) for each in params["moves"]],
+            frozenset(params.get("done", ())),
+            {int(number): reason for number, reason in params.get("failed", {}).items()},
+            frozenset(params.get("committed", ())),
+        )
+
+    @property
+    def open(self) -> dict[int, Move]:
+        return {
+            number: move
+            for number, move in enumerate(self.moves)
+            if number not in self.done and number not in self.failed
+        }
+
+    @property
+    def unsettled(self) -> list[Move]:
+        """Whose newcomers are neither in their place nor withdrawn."""
+        return [move for number, move in enumerate(self.moves) if number not in self.done]
+
+
+@dataclass
+class Round:
+    """What one step found out about the moves."""
+
+    ended: set[int] = field(default_factory=set)
+    failed: dict[int, str] = field(default_factory=dict)
+    nexts: dict[int, Next] = field(default_factory=dict)
+
+
+class Relocate:
+    """Steps of every action that consists of moves. Subclasses add what is to be written when it ends."""
+
+    def __init__(self, store: Store, agents: Agents) -> None:
+        self._store = store
+        self._agents = agents
+        self._ordered: dict[tuple[str, int], float] = {}
+        """When a shard was told to take over; only to not tell it again too soon."""
+
+    async def step(self, action: Action) -> Outcome:
+        plan = Plan.of(action)
+        # Cancelled: only what may already be handing over is brought to its end; the rest is undone.
+        left = {
+            number: move
+            for number, move in plan.open.items()
+            if not action.cancelled_by or move.newcomer in plan.committed
+        }
+        if not left:
+            return _ended(action, plan)
+        turn = first_of_pairs(_at_once(left, action.params.get("at_once", 0)).items())
+        seen = await scene.look(self._store, self._agents, turn.values())
+        found = Round()
+        for number, move in turn.items():
+            if move.bdb in seen.bases:
+                found.nexts[number] = next_step(move, seen.members(move))
+            else:
+                found.failed[number] = "The database does not exist any more."
+        found.ended = {number for number, each in found.nexts.items() if each.step == "done"}
+        committed = {
+            move.newcomer
+            for number, move in turn.items()
+            if number in found.nexts and found.nexts[number].step == "hand_over" and move.newcomer is not None
+        } - plan.committed
+        if committed and not action.cancelled_by:
+            return Outcome(remember={"committed": sorted({*plan.committed, *committed})}, again_in=0)
+        await self._act(action, turn, seen, found)
+        done = sorted({*plan.done, *found.ended})
+        failed = {str(number): reason for number, reason in {**plan.failed, **found.failed}.items()}
+        told = move_steps.render(plan.moves, done, {**plan.failed, **found.failed}, found.nexts, seen)
+        blocked = [found.nexts[number].blocked for number in turn if number in found.nexts]
+        stuck = blocked and all(blocked) and not found.ended and not found.failed
+        return Outcome(
+            progress=told.progress,
+            steps=told.steps,
+            again_in=0.02 if found.ended else 0.2,
+            unreachable=blocked[0] if stuck else "",
+            remember={"done": done, "failed": failed, "eta_seconds": told.eta},
+        )
+
+    async def _act(self, action: Action, turn: Mapping[int, Move], seen: Scene, found: Round) -> None:
+        """Each move's next step; those of the same kind together."""
+        ready: dict[str, dict[int, Move]] = defaultdict(dict)
+        for number, each in found.nexts.items():
+            if not each.blocked:
+                ready[each.step][number] = turn[number]
+        await self._copy(action, {**ready["wait"], **ready["start"], **ready["copy"]}, seen, found)
+        handovers = [(move, found.nexts[number].heir) for number, move in ready["hand_over"].items()]
+        await asyncio.gather(*(self._hand_over(action, move, heir, seen) for move, heir in handovers))
+        for move in ready["follow"].values():
+            await self._follow(move, seen)
+        if ready["retire"]:
+            await move_rows.retire(self._store, action, list(ready["retire"].values()))
+
+    async def _copy(self, action: Action, moves: Mapping[int, Move], seen: Scene, found: Round) -> None:
+        """Start the newcomers whose turn it is to copy."""
+        behind = {}
+        for number, move in moves.items():
+            leader = seen.leader(move)
+            if leader is not None and move.newcomer is not None and move.to is not None:
+                behind[number] = Transfer(move.newcomer, move.to, leader.node.uid)
+        if not behind:
+            return
+        turn = await syncs.admit(self._store, action, list(behind.values()))
+        starting = {
+            number: moves[number]
+            for number in behind
+            if moves[number].newcomer in turn and found.nexts[number].step in ("wait", "start")
+        }
+        if not starting:
+            return
+        fresh = [move for number, move in starting.items() if found.nexts[number].step == "wait"]
+        if fresh:
+            await move_rows.welcome(self._store, action, fresh)
+            seen = await scene.look(self._store, self._agents, list(moves.values()))
+        for bdb in {move.bdb for move in starting.values()}:
+            own = {number: move for number, move in starting.items() if move.bdb == bdb}
+            await self._start(seen.bases[bdb], own, seen, found)
+
+    async def _start(self, base: Base, moves: Mapping[int, Move], seen: Scene, found: Round) -> None:
+        primaries = base.primaries(seen.links)
+        newcomers = [base.shards[uid] for uid in {move.newcomer or 0 for move in moves.values()} & set(base.shards)]
+        try:
+            view = await cluster.view(self._agents, primaries) if base.engine.cluster else {}
+            refused = await cluster.start_replicas(self._agents, base.engine, base.wanted, primaries, newcomers, view)
+        except AgentUnreachable as error:
+            found.nexts |= {number: replace(found.nexts[number], blocked=f"{error.reason}.") for number in moves}
+            return
+        if base.engine.cluster:
+            started = [shard for shard in newcomers if shard.uid not in refused]
+            await replication.introduce(self._agents, primaries, started)
+        found.failed |= {
+            number: f"Shard redis:{move.newcomer} could not be started: {refused[move.newcomer]}."
+            for number, move in moves.items()
+            if move.newcomer in refused
+        }
+
+    async def _hand_over(self, action: Action, move: Move, heir_uid: int | None, seen: Scene) -> None:
+        base, old = seen.bases[move.bdb], seen.leader(move)
+        if heir_uid is None or old is None:
+            return
+        heir = base.shards[heir_uid]
+        loop = asyncio.get_running_loop()
+        began = self._ordered.get((action.uid, heir_uid))
+        if began is None or loop.time() - began > HANDOVER_AGAIN:
+            began = self._ordered[action.uid, heir_uid] = loop.time()
+            await replication.hand_over(self._agents, heir, old, cluster=base.engine.cluster)
+        if await self._leads(heir):
+            self._ordered.pop((action.uid, heir_uid), None)
+            if not base.engine.cluster:
+                await cluster.command(self._agents, [heir, old], "CONFIG", "REWRITE")
+            await move_rows.promote(self._store, action, heir_uid, old.uid, loop.time() - began)
+
+    async def _leads(self, heir: ShardRef) -> bool:
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + HANDOVER_SECONDS
+        while True:
+            link = (await replication.links(self._agents, [heir])).get(heir.uid)
+            if link is not None and link.leads:
+                return True
+            if loop.time() > deadline:
+                return False
+            await asyncio.sleep(0.01)
+
+    async def _follow(self, move: Move, seen: Scene) -> None:
+        """In cluster mode replicas find the new primary by themselves."""
+        base, head = seen.bases[move.bdb], seen.leader(move)
+        if base.engine.cluster or head is None:
+            return
+        astray = [
+            base.shards[each.uid]
+            for each in seen.members(move).values()
+            if each.wanted and each.answers and not each.leads and each.follows != head.uid
+        ]
+        await replication.follow(self._agents, astray, head)
+
+    async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
+        await move_rows.release(session, action, "")
+
+    async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
+        """Also when it was cancelled."""
+        plan = Plan.of(action)
+        await move_rows.settle(session, action, plan.unsettled, plan.committed)
+        await move_rows.release(session, action, reason)
+
+
+def _at_once(left: Mapping[int, Move], most: int) -> dict[int, Move]:
+    """The moves of the first `most` databases; 0 = of all."""
+    databases = list(dict.fromkeys(move.bdb for move in left.values()))[: most or None]
+    return {number: move for number, move in left.items() if move.bdb in databases}
+
+
+def _ended(action: Action, plan: Plan) -> Outcome:
+    if plan.failed:
+        many = f"{len(plan.failed)} of {len(plan.moves)} moves were not made. " if len(plan.moves) > 1 else ""
+        return Outcome(failed=many + next(iter(plan.failed.values())))
+    return Outcome(cancelled=True) if action.cancelled_by and plan.open else Outcome(finished=True)

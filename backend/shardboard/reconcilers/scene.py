@@ -1,0 +1,148 @@
+"""What the moves of one action are about: rows, engines and resyncs, looked at once per step with no session left open."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from shardboard.db import Store
+from shardboard.domain.moves import Member, Move
+from shardboard.driver import replication
+from shardboard.driver.cluster import Engine, ShardRef
+from shardboard.driver.ports import Agents
+from shardboard.driver.replication import Link
+from shardboard.reconcilers import load
+from shardboard.state import bdbs, events, nodes, shards
+from shardboard.state.shards import Shard
+
+
+@dataclass(frozen=True)
+class Base:
+    """One database: its engine settings, and every shard that has a row."""
+
+    name: str
+    engine: Engine
+    rows: Mapping[int, Shard]
+    shards: Mapping[int, ShardRef]
+
+    @property
+    def wanted(self) -> list[ShardRef]:
+        return [shard for shard in self.shards.values() if self.rows[shard.uid].desired == "running"]
+
+    def primaries(self, links: Mapping[int, Link]) -> list[ShardRef]:
+        """Who leads, as the engines say; of pairs that were not asked, as their rows say."""
+        return [
+            shard
+            for shard in self.wanted
+            if (links[shard.uid].leads if shard.uid in links else _led(self.rows[shard.uid]))
+        ]
+
+
+@dataclass(frozen=True)
+class Resync:
+    """How far a replica's copy is."""
+
+    percent: float
+    eta: float | None
+
+
+@dataclass(frozen=True)
+class Scene:
+    """All of it."""
+
+    bases: Mapping[int, Base]
+    links: Mapping[int, Link]
+    """Of the shards of the pairs concerned, those that answer."""
+    known: frozenset[int]
+    """Newcomers that every primary of their database knows."""
+    away: frozenset[int]
+    """Nodes that cannot be told anything."""
+    resyncs: Mapping[int, Resync]
+
+    def members(self, move: Move) -> dict[int, Member]:
+        """The shards of the move's pair."""
+        base = self.bases[move.bdb]
+        places = {(shard.node.addr, shard.port): shard.uid for shard in base.shards.values()}
+        return {row.uid: self._member(row, places, base) for row in base.rows.values() if row.pair == move.pair}
+
+    def resync(self, move: Move) -> Resync | None:
+        """The newcomer's, as far as it was seen."""
+        return self.resyncs.get(move.newcomer) if move.newcomer is not None else None
+
+    def leader(self, move: Move) -> ShardRef | None:
+        """Who leads the move's pair."""
+        found = [each.uid for each in self.members(move).values() if each.leads and each.wanted]
+        return self.bases[move.bdb].shards[found[0]] if found else None
+
+    def _member(self, row: Shard, places: Mapping[tuple[str, int], int], base: Base) -> Member:
+        link = self.links.get(row.uid)
+        member = Member(row.uid, wanted=row.desired == "running", away=row.node_uid in self.away)
+        if link is None:
+            return member
+        return replace(
+            member,
+            answers=True,
+            leads=link.leads,
+            in_sync=link.up and not link.leads and (not base.engine.cluster or row.uid in self.known),
+            follows=places.get(link.primary) if link.primary is not None else None,
+        )
+
+
+async def look(store: Store, agents: Agents, moves: Iterable[Move]) -> Scene:
+    """Ask the store, then the engines of the pairs concerned. Databases that are gone are left out."""
+    concerned = list(moves)
+    async with store.read() as session:
+        machines = await nodes.every(session)
+        places = {node.uid: load.reference(node) for node in machines}
+        held = [row for row in await shards.occupying(session) if row.node_uid in places]
+        found = {uid: await bdbs.by_uid(session, uid) for uid in {move.bdb for move in concerned}}
+        spans = await events.open_spans(session, "resync")
+    bases = {}
+    for uid, bdb in found.items():
+        if bdb is not None:
+            rows = {row.uid: row for row in held if row.bdb_uid == uid}
+            references = {row.uid: load.shard(row, places[row.node_uid]) for row in rows.values()}
+            bases[uid] = Base(bdb.name, load.engine(bdb), rows, references)
+    away = frozenset(node.uid for node in machines if node.health == "down" or node.agent_status != "connected")
+    pairs = {(move.bdb, move.pair) for move in concerned}
+    asked = [
+        shard
+        for uid, base in bases.items()
+        for shard in base.shards.values()
+        if (uid, shard.pair) in pairs and shard.node.uid not in away
+    ]
+    links = await replication.links(agents, asked)
+    resyncs = {
+        span.shard_uid: Resync(span.details["percent"], span.details.get("eta_seconds"))
+        for span in spans
+        if span.shard_uid is not None
+    }
+    known = await _known(agents, bases, links, concerned)
+    return Scene(bases, links, known, away, resyncs)
+
+
+async def _known(
+    agents: Agents, bases: Mapping[int, Base], links: Mapping[int, Link], moves: Sequence[Move]
+) -> frozenset[int]:
+    """In cluster mode a newcomer that has all data must also be known before anything is handed to it. Who was there before
+    is known."""
+    known = set(links)
+    for uid, base in bases.items():
+        if not base.engine.cluster:
+            continue
+        primaries = base.primaries(links)
+        heads = {shard.pair: shard for shard in primaries}
+        fresh = [
+            (base.shards[newcomer], heads[pair])
+            for newcomer, pair in ((move.newcomer or 0, move.pair) for move in moves if move.bdb == uid)
+            if newcomer in links and links[newcomer].up and not links[newcomer].leads and pair in heads
+        ]
+        if not fresh:
+            continue
+        missing = await replication.strangers(agents, primaries, fresh)
+        known -= {newcomer for newcomer, hosts in missing.items() if hosts}
+        for hosts, newcomer in [(missing[shard.uid], shard) for shard, _ in fresh if missing[shard.uid]]:
+            await replication.introduce(agents, hosts, [newcomer])
+    return frozenset(known)
+
+
+def _led(row: Shard) -> bool:
+    return row.current_role == "master" and row.observed_status != "down"

@@ -1,0 +1,122 @@
+"""Ordering that shards move to another node."""
+
+from collections.abc import Sequence
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.domain.moves import Move
+from shardboard.errors import NotAcceptable, NotFound
+from shardboard.services import events, moves
+from shardboard.services.moves import Ground
+from shardboard.services.users import Principal
+from shardboard.state.actions import Action
+from shardboard.state.shards import Shard
+
+NAME = "SMMigrateShards"
+
+
+async def order(
+    session: AsyncSession,
+    uids: Sequence[int],
+    target: int,
+    principal: Principal,
+    *,
+    dry_run: bool,
+    at_once: int = 0,
+) -> Action | None:
+    """Move these shards to node `target`, `at_once` databases at a time (0 = all). None when there is nothing to do, or for a
+    dry run. Roles stay as they are: the newcomer of a primary becomes primary."""
+    around = await moves.ground(session)
+    if not uids:
+        raise NotFound("shard_uids_required", "No shards were named.")
+    known = {row.uid: row for row in around.rows}
+    chosen = dict.fromkeys(uids)
+    if unknown := next((uid for uid in chosen if uid not in known), None):
+        raise NotFound("shard_not_exist", f"There is no shard {unknown}.")
+    leaving = [known[uid] for uid in chosen if known[uid].node_uid != target]
+    _insist_on_target(around, target)
+    if not leaving:
+        return None
+    _insist_on_pairs(around, leaving, target)
+    _insist_on_room(around, leaving, target)
+    databases = [around.databases[uid] for uid in sorted({row.bdb_uid for row in leaving})]
+    await moves.insist_on_idle(session, databases)
+    if dry_run:
+        return None
+    planned = [
+        Move(
+            bdb=row.bdb_uid,
+            pair=row.pair,
+            title=f"Move {moves.word(row)} redis:{row.uid} of {around.databases[row.bdb_uid].name} from node "
+            f"{row.node_uid} to node {target}",
+            leaves=row.uid,
+            to=target,
+        )
+        for row in leaving
+    ]
+    one = len(databases) == 1
+    description = (
+        planned[0].title
+        if len(planned) == 1
+        else f"Move {len(planned)} shards" + (f" of {databases[0].name}" if one else "") + f" to node {target}"
+    )
+    action = moves.order(
+        session,
+        around,
+        NAME,
+        planned,
+        description=description,
+        originator=principal.username,
+        object_type="bdb" if one else "node",
+        object_uid=databases[0].uid if one else target,
+        params={"at_once": at_once},
+    )
+    for bdb in databases:
+        held = [f"redis:{row.uid}" for row in leaving if row.bdb_uid == bdb.uid]
+        events.record(
+            session,
+            "shard_migrate_request",
+            f"The move of {', '.join(held)} of {bdb.name} to node {target} was ordered.",
+            source="bdb",
+            originator=principal.username,
+            bdb_uid=bdb.uid,
+            node_uid=target,
+            action_uid=action.uid,
+        )
+    return action
+
+
+def _insist_on_target(around: Ground, target: int) -> None:
+    node = around.machines.get(target)
+    if node is None:
+        raise NotFound("node_not_found", f"There is no node {target}.")
+    if node.health == "down" or node.agent_status != "connected":
+        state = "is down" if node.health == "down" else "has lost its agent"
+        raise NotAcceptable("node_not_connected", f"Node {target} {state}.", field="target_node_uid")
+    if not moves.takes_shards(node):
+        why = f"is in {node.duty}" if node.duty else "accepts no shards (accept_servers is false)"
+        raise NotAcceptable("insufficient_resources", f"Node {target} {why}.", field="target_node_uid")
+
+
+def _insist_on_pairs(around: Ground, leaving: Sequence[Shard], target: int) -> None:
+    """A node holds one copy of a pair, or losing it would lose the pair."""
+    for row in leaving:
+        partner = next((each for each in around.pair_of(row) if each is not row and each.node_uid == target), None)
+        if partner is not None:
+            sentence = f"Node {target} holds redis:{partner.uid}, the other copy of what redis:{row.uid} holds."
+            raise NotAcceptable("replication_node_violation", sentence, field="target_node_uid")
+    pairs = {(row.bdb_uid, row.pair) for row in leaving}
+    if len(pairs) < len(leaving):
+        sentence = "Two copies of the same pair would be on one node; name one shard of each pair."
+        raise NotAcceptable("replication_node_violation", sentence, field="shard_uids")
+
+
+def _insist_on_room(around: Ground, leaving: Sequence[Shard], target: int) -> None:
+    room = around.rooms()[target]
+    needed = sum(around.memory(around.databases[row.bdb_uid]) for row in leaving)
+    if room.shards + len(leaving) > room.max_shards:
+        sentence = f"Node {target} runs {room.shards} of at most {room.max_shards} shards."
+        raise NotAcceptable("insufficient_resources", sentence, field="target_node_uid")
+    if needed > max(room.free_memory, 0):
+        sentence = f"Node {target} has {max(room.free_memory, 0)} bytes to give; these shards need {needed}."
+        raise NotAcceptable("insufficient_resources", sentence, field="target_node_uid")
