@@ -2,7 +2,7 @@
 import { queryOptions } from '@tanstack/react-query';
 import { request } from './http';
 
-export type ProxyStatus = 'active' | 'down' | 'pending' | 'unknown';
+export type ProxyStatus = 'active' | 'down' | 'pending' | 'idle' | 'unknown';
 
 export const PROXY_POLICIES = [
   { value: 'single', label: 'One proxy' },
@@ -59,8 +59,5 @@ export const proxiesQuery = queryOptions({
   refetchInterval: LOOK_AGAIN_MS,
 });
 
-export const updateProxy = (
-  uid: number,
-  proxy: Pick<NodeProxy, 'threads' | 'max_threads'>,
-  allowRestart: boolean,
-) => request<NodeProxy>('PUT', `/v1/proxies/${uid}`, { allow_restart: allowRestart, proxy });
+export const updateProxy = (uid: number, proxy: Pick<NodeProxy, 'threads' | 'max_threads'>) =>
+  request<NodeProxy>('PUT', `/v1/proxies/${uid}`, { proxy });

@@ -19,7 +19,7 @@ export interface Rules<T> {
 const older = (known: string | undefined, next: string | undefined): boolean =>
   known !== undefined && next !== undefined && Date.parse(next) < Date.parse(known);
 
-const DONE = new Set(['completed', 'failed']);
+const DONE = new Set(['completed', 'failed', 'cancelled']);
 
 export const RULES = {
   bdb: {

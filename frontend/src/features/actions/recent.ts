@@ -15,6 +15,7 @@ export const actionTitle = (action: Action): string =>
 export function actionTone(action: Action): Tone {
   if (action.status === 'failed') return 'broken';
   if (action.status === 'completed') return 'ok';
+  if (action.status === 'cancelled') return 'attention';
   return 'progress';
 }
 

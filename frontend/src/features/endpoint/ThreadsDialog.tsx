@@ -1,5 +1,5 @@
 /** How many threads the proxy of a node has. It serves all databases of that node. */
-import { Alert, Button, Checkbox, Group, Loader, Modal, NumberInput, Stack } from '@mantine/core';
+import { Alert, Button, Group, Loader, Modal, NumberInput, Stack } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import { type NodeProxy, proxiesQuery, updateProxy } from '@/api/endpoints';
@@ -12,7 +12,7 @@ interface Props {
   onClose: () => void;
 }
 
-const MOST = 255;
+const MOST = 256;
 
 export function ThreadsDialog({ node, onClose }: Props) {
   const { data, error } = useQuery(proxiesQuery);
@@ -37,7 +37,6 @@ function Form({ proxy, onClose }: { proxy: NodeProxy; onClose: () => void }) {
   const { data: node } = useNode(proxy.uid);
   const [threads, setThreads] = useState<number | string>(proxy.threads);
   const [most, setMost] = useState<number | string>(proxy.max_threads);
-  const [restart, setRestart] = useState(true);
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<string | null>(null);
   const wanted = { threads: Number(threads), max_threads: Number(most) };
@@ -51,7 +50,7 @@ function Form({ proxy, onClose }: { proxy: NodeProxy; onClose: () => void }) {
     setBusy(true);
     setError(null);
     try {
-      await updateProxy(proxy.uid, wanted, restart);
+      await updateProxy(proxy.uid, wanted);
       await Promise.all(
         [['proxies'], ['endpoint']].map((queryKey) => client.invalidateQueries({ queryKey })),
       );
@@ -65,6 +64,10 @@ function Form({ proxy, onClose }: { proxy: NodeProxy; onClose: () => void }) {
   return (
     <form onSubmit={submit}>
       <Stack gap="sm">
+        <span>
+          The proxy serves all databases of the node. It changes the number while it runs:
+          connections stay.
+        </span>
         <NumberInput
           data-autofocus
           label="Threads"
@@ -77,17 +80,11 @@ function Form({ proxy, onClose }: { proxy: NodeProxy; onClose: () => void }) {
         />
         <NumberInput
           label="Maximum"
-          description="What scaling by load may go up to."
+          description="As many as may ever be asked for."
           min={1}
           max={MOST}
           value={most}
           onChange={setMost}
-        />
-        <Checkbox
-          label="Replace the proxy now"
-          description="Otherwise the new number counts from its next start."
-          checked={restart}
-          onChange={(event) => setRestart(event.currentTarget.checked)}
         />
         {error && (
           <Alert color="red" role="alert">

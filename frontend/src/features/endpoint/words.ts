@@ -6,6 +6,7 @@ export const PROXY_STATES: Readonly<Record<ProxyStatus, { tone: Tone; text: stri
   active: { tone: 'ok', text: 'Active' },
   pending: { tone: 'progress', text: 'Starting' },
   down: { tone: 'broken', text: 'Down' },
+  idle: { tone: 'unknown', text: 'Idle' },
   unknown: { tone: 'unknown', text: 'Unknown' },
 };
 

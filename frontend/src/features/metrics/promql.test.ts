@@ -18,11 +18,21 @@ describe('promql', () => {
     expect(of('bdbs', 'used_memory')).toBe('sum(redis_server_used_memory{db="1"})');
     expect(of('cluster', 'used_memory', ['cluster'])).toBe('sum(redis_server_used_memory)');
     expect(of('shards:1', 'read_req', ['7'])).toBe(
-      'sum(rate(endpoint_read_requests{redis="7"}[1m]))',
+      'sum(rate(shardboard_shard_read_commands{redis="7"}[1m]))',
     );
     expect(of('shards:1', 'used_memory', ['7', '8'])).toBe(
       'sum(redis_server_used_memory{redis=~"7|8"})',
     );
+  });
+
+  it('selects the proxies of an endpoint', () => {
+    expect(of('endpoints', 'errors', ['1:1:2'])).toBe(
+      'sum(rate(shardboard_endpoint_errors{endpoint="1:1",proxy="2"}[1m]))',
+    );
+    expect(of('endpoints', 'read_req', ['1:1:1', '1:1:3'])).toBe(
+      'sum(rate(endpoint_read_requests{endpoint="1:1",proxy=~"1|3"}[1m]))',
+    );
+    expect(of('endpoints', 'p99_latency', ['1:1:2'])).toBeUndefined();
   });
 
   it('tells the network of a machine from that of a database', () => {

@@ -23,11 +23,13 @@ const inside =
   (where) =>
     `(${query(where)})`;
 
-const requests = plus(
-  rate('endpoint_read_requests'),
-  rate('endpoint_write_requests'),
-  rate('endpoint_other_requests'),
-);
+const KINDS = ['read', 'write', 'other'];
+
+/** What clients sent to endpoints, or what reached shards. */
+const requests = (name: (kind: string) => string): Record<string, Query> => ({
+  total_req: plus(...KINDS.map((kind) => rate(name(kind)))),
+  ...Object.fromEntries(KINDS.map((kind) => [`${kind}_req`, rate(name(kind))])),
+});
 const hits = rate('redis_server_keyspace_read_hits');
 const misses = rate('redis_server_keyspace_read_misses');
 const opened = total('endpoint_client_connections');
@@ -36,7 +38,6 @@ const resident = total('redis_server_process_resident_memory_bytes');
 const used = total('redis_server_used_memory');
 const pings = 'shardboard_shard_responsiveness_seconds';
 
-const KINDS = ['read', 'write', 'other'];
 /** Microseconds, as the REST API has them. */
 const histogram =
   (kinds: readonly string[], part: string, by = ''): Query =>
@@ -61,27 +62,38 @@ function latencies(infix: string, kinds: readonly string[]): Record<string, Quer
   };
 }
 
-/** Of databases, shards and the cluster. */
-const DATA: Readonly<Record<string, Query>> = {
-  total_req: requests,
-  read_req: rate('endpoint_read_requests'),
-  write_req: rate('endpoint_write_requests'),
-  other_req: rate('endpoint_other_requests'),
+/** What an endpoint counts. */
+const ENDPOINT: Readonly<Record<string, Query>> = {
+  ...requests((kind) => `endpoint_${kind}_requests`),
+  conns: (where) => `${opened(where)} - ${closed(where)}`,
+  ingress_bytes: rate('endpoint_ingress'),
+  egress_bytes: rate('endpoint_egress'),
+  errors: rate('shardboard_endpoint_errors'),
+};
+
+/** What shards tell. */
+const SHARD: Readonly<Record<string, Query>> = {
+  ...requests((kind) => `shardboard_shard_${kind}_commands`),
   used_memory: used,
   used_memory_rss: resident,
   no_of_keys: total('redis_server_db_keys', 'role="master"'),
   hit_ratio: quotient(hits, inside(plus(hits, misses))),
   read_hits: hits,
   read_misses: misses,
-  conns: (where) => `${opened(where)} - ${closed(where)}`,
   connected_clients: total('redis_server_connected_clients'),
-  ingress_bytes: rate('endpoint_ingress'),
-  egress_bytes: rate('endpoint_egress'),
+  ingress_bytes: rate('redis_server_total_net_input_bytes'),
+  egress_bytes: rate('redis_server_total_net_output_bytes'),
   evicted_objects: rate('redis_server_evicted_keys'),
   expired_objects: rate('redis_server_expired_keys'),
   mem_frag_ratio: quotient(resident, used),
   main_thread_cpu: rate('namedprocess_namegroup_thread_cpu_seconds_total'),
   responsiveness: (where) => `1000 * max(${pings}${where()})`,
+};
+
+/** Of databases and of the cluster. */
+const DATA: Readonly<Record<string, Query>> = {
+  ...SHARD,
+  ...ENDPOINT,
   ...latencies('', KINDS),
   ...latencies('read_', ['read']),
   ...latencies('write_', ['write']),
@@ -95,7 +107,8 @@ const cpu = (mode: string): Query => {
 
 /** Of machines. What their shards do is told as for databases. */
 const MACHINE: Readonly<Record<string, Query>> = {
-  ...DATA,
+  ...SHARD,
+  conns: total('redis_server_connected_clients'),
   cpu_user: cpu('user'),
   cpu_system: cpu('system'),
   cpu_iowait: cpu('iowait'),
@@ -111,7 +124,18 @@ const MACHINE: Readonly<Record<string, Query>> = {
   agent_rss: total('shardboard_agent_resident_memory_bytes'),
 };
 
-const LABELS: Readonly<Record<string, string>> = { bdbs: 'db', nodes: 'node', shards: 'redis' };
+interface Kind {
+  queries: Readonly<Record<string, Query>>;
+  label?: string;
+}
+
+const OF_CLUSTER: Kind = { queries: DATA };
+const KIND: Readonly<Record<string, Kind>> = {
+  bdbs: { queries: DATA, label: 'db' },
+  nodes: { queries: MACHINE, label: 'node' },
+  shards: { queries: SHARD, label: 'redis' },
+  endpoints: { queries: ENDPOINT, label: 'proxy' },
+};
 
 /** One query per series under its name; undefined when a metric is not exported. */
 export function promql(
@@ -119,10 +143,10 @@ export function promql(
   uids: readonly string[],
   series: readonly { metric: string; label: string; scale?: number }[],
 ): string | undefined {
-  const kind = topic.split(':')[0] ?? topic;
-  const where = selector(LABELS[kind], uids);
+  const { queries: known, label: name } = KIND[topic.split(':')[0] ?? topic] ?? OF_CLUSTER;
+  const where = selector(name, uids);
   const queries = series.map(({ metric, label, scale }) => {
-    const query = (kind === 'nodes' ? MACHINE : DATA)[metric]?.(where);
+    const query = known[metric]?.(where);
     const scaled = query && scale !== undefined && scale !== 1 ? `(${query}) * ${scale}` : query;
     return scaled && (series.length > 1 ? `# ${label}\n${scaled}` : scaled);
   });
@@ -130,7 +154,10 @@ export function promql(
 }
 
 function selector(label: string | undefined, uids: readonly string[]) {
-  const chosen = uids.length === 1 ? `${label}="${uids[0]}"` : `${label}=~"${uids.join('|')}"`;
+  // The uid of an endpoint's proxy is "<database>:<endpoint>:<proxy>".
+  const own = uids.map((uid) => uid.split(':').at(-1));
+  const whole = label === 'proxy' ? `endpoint="${uids[0]?.replace(/:\d+$/, '')}",` : '';
+  const chosen = `${whole}${label}${own.length === 1 ? `="${own[0]}"` : `=~"${own.join('|')}"`}`;
   return (more?: string): string => {
     const all = [label ? chosen : '', more].filter(Boolean).join(',');
     return all && `{${all}}`;

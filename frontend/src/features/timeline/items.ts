@@ -96,6 +96,7 @@ const ACTION_TONES: Record<Action['status'], Tone> = {
   running: 'progress',
   completed: 'ok',
   failed: 'broken',
+  cancelled: 'attention',
 };
 
 export function actionBar(action: Action): Draft {
