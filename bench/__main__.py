@@ -1,4 +1,5 @@
-"""`python -m bench [NAME…]`: all benchmarks, or those named: small, sixty, paper, failover, page, metrics, collection."""
+"""`python -m bench [NAME…]`: all benchmarks, or those named: small, sixty, paper, failover, page, metrics, collection,
+endpoint."""
 
 import sys
 import tempfile
@@ -7,6 +8,7 @@ from pathlib import Path
 
 from bench import creation, failover
 from bench.collection import collection
+from bench.endpoint import endpoint
 from bench.metrics import storing
 from bench.page import page
 from bench.report import Report
@@ -25,6 +27,7 @@ def main() -> int:
             "page": lambda: page(report),
             "metrics": lambda: storing(report),
             "collection": lambda: collection(report, root / "collection"),
+            "endpoint": lambda: endpoint(report),
         }
         for chosen in sys.argv[1:] or benchmarks:
             benchmarks[chosen]()
