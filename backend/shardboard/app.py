@@ -31,6 +31,7 @@ from shardboard.api import (
     options,
     prometheus,
     proxies,
+    restarts,
     session,
     shards,
     stats,
@@ -52,13 +53,14 @@ from shardboard.console import Console
 from shardboard.db import Store
 from shardboard.driver.agents import HttpAgents
 from shardboard.reconcilers import drills as drill_steps
-from shardboard.reconcilers import failover, moves, revival, rivals
+from shardboard.reconcilers import failover, moves, restart, revival, rivals
 from shardboard.reconcilers.bdbs import steppers
 from shardboard.reconcilers.elections import ElectionLoop
 from shardboard.reconcilers.endpoints import Endpoints
 from shardboard.reconcilers.failover import FailoverLoop
 from shardboard.reconcilers.loop import ActionLoop, Stepper
 from shardboard.reconcilers.removal import RemovalLoop
+from shardboard.reconcilers.restart import RestartLoop
 from shardboard.reconcilers.revival import RevivalLoop
 from shardboard.reconcilers.rivals import RivalLoop
 from shardboard.services.users import first_start
@@ -94,6 +96,7 @@ def create_app(console: Console) -> FastAPI:
         migrations,
         nodes,
         proxies,
+        restarts,
         session,
         shards,
         stream,
@@ -158,6 +161,7 @@ def _steppers(console: Console, endpoints: Endpoints) -> dict[str, Stepper]:
         rivals.NAME: rivals.Demote(console.store, console.agents),
         revival.NAME: revival.Revive(console.store, console.agents),
         moves.MIGRATE: moves.Relocate(console.store, console.agents),
+        restart.NAME: restart.Restart(console.store, console.agents),
         drill_steps.NAME: drill_steps.DrillStepper(console.store, console.agents),
     }
 
@@ -180,6 +184,7 @@ async def running_loops(console: Console) -> AsyncIterator[asyncio.Future[None]]
         FailoverLoop(console.store, console.bus).run,
         ElectionLoop(console.store, console.bus).run,
         RevivalLoop(console.store, console.bus).run,
+        RestartLoop(console.store, console.bus).run,
         RivalLoop(console.store, console.bus).run,
         RemovalLoop(console.store, console.bus, console.agents).run,
         Feed(console).run,

@@ -33,6 +33,8 @@ TYPES = (
     "replica_revived",
     "replica_revival_failed",
     "rival_demoted",
+    "shard_restarted",
+    "shard_restart_failed",
     "drill_started",
     "drill_ended",
     "bdb_activated",

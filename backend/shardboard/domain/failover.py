@@ -98,3 +98,15 @@ def revivable(members: Iterable[Member]) -> list[int]:
     everyone = list(members)
     led = {member.pair for member in everyone if member.role == "master" and member.status == "ok"}
     return [member.uid for member in everyone if member.status == "down" and member.pair in led]
+
+
+def restartable(members: Iterable[Member]) -> list[int]:
+    """Uids of the primaries of pairs of which every copy is known to be dead: nobody is left to promote."""
+    pairs: dict[int, list[Member]] = {}
+    for member in members:
+        pairs.setdefault(member.pair, []).append(member)
+    return [
+        next(member.uid for member in held if member.role == "master")
+        for _, held in sorted(pairs.items())
+        if all(member.status == "down" for member in held) and any(member.role == "master" for member in held)
+    ]

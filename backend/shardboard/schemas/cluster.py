@@ -95,7 +95,7 @@ CLUSTER_DEFAULTS: dict[str, Any] = {
 POLICY_DEFAULTS: dict[str, Any] = {
     "drills_enabled": False,  # ours: faults on demand are for rehearsals, not for production
     "acl_pubsub_default": "resetchannels",
-    "auto_recovery": False,
+    "auto_recovery": True,  # the reference's default is False; a database with persistence is meant to come back
     "automatic_node_offload": True,
     "bigstore_migrate_node_threshold": 8,
     "bigstore_migrate_node_threshold_p": 0,

@@ -1,0 +1,202 @@
+"""Starts dead primaries again where nobody is left to take over: from their persistence, or empty when somebody said so.
+
+Never while another copy of the data lives: that one is promoted instead, and the dead one comes back as its replica.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.bus import Bus
+from shardboard.db import Store
+from shardboard.domain.failover import Member, restartable
+from shardboard.driver import cluster
+from shardboard.driver.cluster import ShardRef
+from shardboard.driver.ports import Agents
+from shardboard.reconcilers import load
+from shardboard.reconcilers.attempts import may_try, tell_failure
+from shardboard.reconcilers.loop import Outcome
+from shardboard.state import actions, bdbs, events, nodes, shards
+from shardboard.state import cluster as clusters
+from shardboard.state.actions import Action
+from shardboard.state.bdbs import Bdb
+from shardboard.state.events import record
+from shardboard.state.shards import Shard
+
+NAME = "SMRestartShards"
+LOOK_AGAIN = 5.0
+DEADLINE = timedelta(minutes=30)
+
+
+class RestartLoop:
+    """Orders the restart of persistent databases' primaries once every copy of a pair is known to be dead, as far as the policy
+    `auto_recovery` says so."""
+
+    def __init__(self, store: Store, bus: Bus) -> None:
+        self._store = store
+        self._bus = bus
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        with self._bus.listen("change") as changes:
+            while True:
+                await self._sweep()
+                await changes.until(lambda change: change[0] in ("node", "shard"), LOOK_AGAIN)
+
+    async def _sweep(self) -> None:
+        async with self._store.read() as session:
+            if not await _orders(session):
+                return
+        async with self._store.begin() as session:
+            await clusters.load_for_update(session)  # another console on this store may have the same idea
+            for bdb, dead in await _orders(session):
+                earlier = await actions.of_bdb(session, bdb.uid)
+                if any(each.status in actions.OPEN for each in earlier) or not may_try(earlier, NAME, dead):
+                    continue
+                actions.start(
+                    session,
+                    NAME,
+                    object_uid=bdb.uid,
+                    description=f"Start {len(dead)} primaries of {bdb.name} again from their persistence",
+                    originator="system",
+                    deadline=DEADLINE,
+                    params={"shards": dead, "discard_data": False, "situation": dead},
+                )
+
+
+class Restart:
+    """Starts the chosen shards, waits until they have loaded, promotes those that were replicas when they died."""
+
+    def __init__(self, store: Store, agents: Agents) -> None:
+        self._store = store
+        self._agents = agents
+
+    async def step(self, action: Action) -> Outcome:
+        database = await load.database(self._store, action.object_uid)
+        if database is None:
+            return Outcome(failed="The database does not exist any more.")
+        chosen = [shard for shard in database.shards if shard.uid in action.params["shards"]]
+        pairs = {shard.pair for shard in chosen}
+        others = [shard for shard in database.shards if shard.pair in pairs and shard not in chosen]
+        if living := await self._living(others):
+            return Outcome(failed=f"Shard redis:{living[0].uid} lives and has the data; nothing was started.")
+        begun: dict[str, float | None] = action.params.get("begun", {})
+        fresh = [shard for shard in chosen if str(shard.uid) not in begun]
+        if fresh:
+            return await self._start(fresh, begun, discard_data=action.params["discard_data"])
+        return await self._lead(chosen, cluster_mode=database.engine.cluster)
+
+    async def _living(self, others: Sequence[ShardRef]) -> list[ShardRef]:
+        """Those of the pairs' other copies that run, as far as their agents can be asked."""
+        async with self._store.read() as session:
+            reachable = {node.uid for node in await nodes.every(session) if _there(node)}
+        asked = [shard for shard in others if shard.node.uid in reachable]
+        seen = await cluster.look(self._agents, asked, cluster=False)
+        return [shard for shard in asked if shard.uid in seen and seen[shard.uid].running]
+
+    async def _start(self, fresh: Sequence[ShardRef], begun: dict[str, float | None], *, discard_data: bool) -> Outcome:
+        for node in dict.fromkeys(shard.node for shard in fresh):
+            uids = [shard.uid for shard in fresh if shard.node == node]
+            for outcome in await self._agents.restart(node, uids, discard_data=discard_data):
+                if not outcome.ok:
+                    return Outcome(failed=f"Shard redis:{outcome.uid} was not started: {outcome.reason}.")
+                begun = {**begun, str(outcome.uid): outcome.saved_at}
+        return Outcome(remember={"begun": begun}, steps=_steps("running", "pending"), again_in=0.05)
+
+    async def _lead(self, chosen: Sequence[ShardRef], *, cluster_mode: bool) -> Outcome:
+        told = await cluster.command(self._agents, chosen, "INFO", "persistence")
+        if silent := [result for result in told.values() if not result.ok]:
+            # It runs, or is on its way, or died once more: of that its next start tells, and this action ends.
+            return Outcome(unreachable=f"shard redis:{silent[0].uid}: {silent[0].reply}", again_in=0.5)
+        if [result for result in told.values() if "loading:0" not in result.reply]:
+            return Outcome(steps=_steps("running", "pending"), again_in=0.2)
+        roles = await cluster.command(self._agents, chosen, "INFO", "replication")
+        followers = [shard for shard in chosen if "role:master" not in roles[shard.uid].reply]
+        if not followers:
+            return Outcome(finished=True)
+        argv = ("CLUSTER", "FAILOVER", "TAKEOVER") if cluster_mode else ("REPLICAOF", "NO", "ONE")
+        await cluster.command(self._agents, followers, *argv)
+        if not cluster_mode:
+            await cluster.command(self._agents, followers, "CONFIG", "REWRITE")
+        return Outcome(steps=_steps("completed", "running"), again_in=0.1)
+
+    async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
+        bdb = await bdbs.by_uid(session, action.object_uid)
+        rows = {row.uid: row for row in await shards.of_bdb(session, action.object_uid)}
+        for uid in action.params["shards"]:
+            shard = rows.get(uid)
+            if bdb is None or shard is None:
+                continue
+            loss = await events.newest_loss(session, shard.uid, shard.node_uid)
+            for other in rows.values():
+                if other.pair == shard.pair:
+                    other.role = "master" if other is shard else "slave"
+                    if other is not shard:
+                        other.observed_role = "slave"
+            shard.became("master", datetime.now(UTC))
+            saved = action.params["begun"].get(str(uid))
+            from_disk = None if saved is None else datetime.fromtimestamp(saved, UTC)
+            record(
+                session,
+                "shard_restarted",
+                f"Shard redis:{uid} of {bdb.name} on node {shard.node_uid} was started again "
+                + _from_what(bdb, from_disk, loss.time if loss is not None else None, action),
+                source="shard",
+                severity="WARNING",
+                originator=action.originator,
+                bdb_uid=bdb.uid,
+                node_uid=shard.node_uid,
+                shard_uid=uid,
+                action_uid=action.uid,
+                details={"saved_at": None if from_disk is None else from_disk.isoformat(timespec="milliseconds")},
+            )
+
+    async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
+        told = f"Dead primaries could not be started again: {reason}"
+        await tell_failure(session, action, "shard_restart_failed", told, reason, source="bdb")
+
+
+def _steps(start: str, lead: str) -> list[dict[str, Any]]:
+    return [
+        {"name": "Start the shards and load their data", "status": start},
+        {"name": "Have them lead their pairs", "status": lead},
+    ]
+
+
+def _from_what(bdb: Bdb, saved: datetime | None, lost: datetime | None, action: Action) -> str:
+    if saved is None:
+        return f"empty, as {action.originator} agreed: all its data are gone."
+    file = "append-only file" if bdb.config["data_persistence"] == "aof" else "snapshot"
+    moment = saved.isoformat(sep=" ", timespec="seconds").replace("+00:00", " UTC")
+    before = (lost - saved).total_seconds() if lost is not None else 0.0
+    gap = f", {before:.0f} s before it went down" if before >= 1 else ""
+    return f"from its {file}, last written {moment}{gap}: what was written after that is gone."
+
+
+def _there(node: nodes.Node) -> bool:
+    return node.health == "up" and node.agent_status == "connected"
+
+
+async def _orders(session: AsyncSession) -> list[tuple[Bdb, list[int]]]:
+    """Uids of the shards to start again, by database."""
+    if not (await clusters.load(session)).policy.get("auto_recovery", True):
+        return []
+    there = {node.uid for node in await nodes.every(session) if _there(node)}
+    by_bdb: dict[int, list[Shard]] = {}
+    for row in await shards.every(session):
+        by_bdb.setdefault(row.bdb_uid, []).append(row)
+    found = []
+    for bdb in await bdbs.every(session):
+        if bdb.status != "active" or bdb.config["data_persistence"] == "disabled":
+            continue
+        rows = by_bdb.get(bdb.uid, [])
+        certain = [row for row in rows if row.node_uid in there]  # of others nobody knows whether they live
+        members = [
+            Member(row.uid, row.pair, row.role, row.observed_status if row in certain else "unknown") for row in rows
+        ]
+        dead = restartable(members)
+        if dead:
+            found.append((bdb, dead))
+    return found

@@ -1,0 +1,73 @@
+"""Ordering that a dead shard is started again where nobody is left to take over."""
+
+from datetime import timedelta
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.errors import BadRequest, Conflict, NotAcceptable, NotFound
+from shardboard.services import actions
+from shardboard.services.users import Principal
+from shardboard.state import actions as actions_state
+from shardboard.state import bdbs, nodes, shards
+from shardboard.state.actions import Action
+from shardboard.state.bdbs import Bdb
+from shardboard.state.shards import Shard
+
+DEADLINE = timedelta(minutes=30)
+
+
+async def order(
+    session: AsyncSession, uid: int, principal: Principal, *, confirm: str, discard_data: bool, dry_run: bool
+) -> tuple[Action | None, str]:
+    """The action (None for a dry run), and what will be lost. It needs the words `shard <uid>`, typed by who orders it."""
+    shard = await shards.by_uid(session, uid)
+    bdb = await bdbs.by_uid(session, shard.bdb_uid) if shard is not None else None
+    if shard is None or bdb is None:
+        raise NotFound("shard_not_exist", f"There is no shard {uid}.")
+    await _check_dead(session, shard)
+    loss = _loss(bdb, shard, discard_data=discard_data)
+    persistent = bdb.config["data_persistence"] != "disabled"
+    if not persistent and not discard_data:
+        description = f"{bdb.name} has no persistence. {loss} To agree, send discard_data: true."
+        raise BadRequest("data_would_be_lost", description, field="discard_data")
+    if dry_run:
+        return None, loss
+    if confirm != f"shard {uid}":
+        raise BadRequest("bad_request", f'{loss} To confirm, send "shard {uid}".', field="confirm")
+    if bdb.status != "active" or await actions_state.open_of_bdb(session, bdb.uid):
+        raise Conflict("db_busy", f"Another action is running on {bdb.name}; try again when it is done.")
+    action = actions.start(
+        session,
+        "SMRestartShards",
+        object_uid=bdb.uid,
+        description=f"Start shard redis:{uid} of {bdb.name} again" + (", empty" if discard_data else ""),
+        originator=principal.username,
+        deadline=DEADLINE,
+        params={"shards": [uid], "discard_data": discard_data},
+    )
+    return action, loss
+
+
+async def _check_dead(session: AsyncSession, shard: Shard) -> None:
+    if shard.observed_status != "down":
+        raise NotAcceptable("shard_not_down", f"Shard redis:{shard.uid} is not down; it is {shard.observed_status}.")
+    node = await nodes.by_uid(session, shard.node_uid)
+    if node is None or node.health != "up" or node.agent_status != "connected":
+        raise NotAcceptable("node_not_connected", f"The agent of node {shard.node_uid} does not answer.")
+    for other in await shards.of_bdb(session, shard.bdb_uid):
+        if other.pair == shard.pair and other.observed_status in ("ok", "loading"):
+            has = "leads the pair" if other.current_role == "master" else "has a copy of the data"
+            told = f"Shard redis:{other.uid} {has}; redis:{shard.uid} comes back as its replica by itself."
+            raise NotAcceptable("replication_violation", told)
+
+
+def _loss(bdb: Bdb, shard: Shard, *, discard_data: bool) -> str:
+    """What is gone for good, in a sentence."""
+    name = f"Shard redis:{shard.uid}"
+    if discard_data or bdb.config["data_persistence"] == "disabled":
+        return f"{name} would be started empty: all its keys are lost."
+    if bdb.config["data_persistence"] == "aof":
+        always = bdb.config["aof_policy"] == "appendfsync-always"
+        lost = "nothing that was acknowledged is lost" if always else "up to the last second of writes is lost"
+        return f"{name} would be started from its append-only file: {lost}."
+    return f"{name} would be started from its last snapshot: everything written after that is lost."

@@ -1,0 +1,31 @@
+"""Starting a dead shard again, over HTTP."""
+
+import httpx
+import pytest
+from backend.tests import pairs
+
+from shardboard.console import Console
+from shardboard.driver.fake import FakeAgents
+
+pytestmark = pytest.mark.usefixtures("nodes")
+
+
+async def test_it_is_told_what_is_lost_confirmed_and_ordered(
+    console: Console, agents: FakeAgents, client: httpx.AsyncClient
+) -> None:
+    await pairs.active(console, agents)
+    await pairs.die(console, agents, 1, 4)
+    url = "/v1/shards/1/actions/restart"
+    reply = await client.post(url, json={})
+    assert (reply.status_code, reply.json()["error_code"]) == (400, "data_would_be_lost")
+    assert "all its keys are lost" in reply.json()["description"]
+    reply = await client.post(url, json={"discard_data": True, "confirm": "shard 2"})
+    assert (reply.status_code, reply.json()["field"]) == (400, "confirm")
+    reply = await client.post(url, json={"discard_data": True, "dry_run": True})
+    assert (reply.status_code, reply.json()["action_uid"]) == (200, None)
+    reply = await client.post(url, json={"discard_data": True, "confirm": "shard 1"})
+    assert reply.status_code == 200
+    action = (await client.get(f"/v2/actions/{reply.json()['action_uid']}")).json()
+    assert action["additional_info"]["description"] == "Start shard redis:1 of shop again, empty"
+    assert (await client.post("/v1/shards/2/actions/restart", json={})).json()["error_code"] == "shard_not_down"
+    assert (await client.post("/v1/shards/9/actions/restart", json={})).status_code == 404
