@@ -8,6 +8,10 @@ export const shardsQuery = queryOptions({
   queryFn: () => request<Shard[]>('GET', '/v1/shards'),
 });
 
+/** Its process does not run, or does not answer. */
+export const isShardDown = (shard: Shard): boolean =>
+  shard.status === 'inactive' || shard.detailed_status === 'down';
+
 export function useBdbShards(bdbUid: number) {
   return useQuery({
     ...shardsQuery,

@@ -1,6 +1,10 @@
-/** Only what needs a look now: the stream is lost, a node is lost, shards are down. */
+/** Only what needs a look now: the stream is lost, a drill runs, a node is lost, shards are down. */
 import { Button } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
 import { Link, useLocation } from '@tanstack/react-router';
+import { actionsQuery } from '@/api/actions';
+import type { Action } from '@/api/types';
+import { actionTitle, isRunning } from '@/features/actions/recent';
 import { duration } from '@/lib/time';
 import { useLive, useStreamState } from '@/live/LiveProvider';
 import { Elapsed, useNow } from '@/ui/Ago';
@@ -14,9 +18,13 @@ export function Banners() {
   const stream = useStreamState();
   const { pathname } = useLocation();
   const troubles = useTroubles();
+  const drills = useQuery({ ...actionsQuery, select: runningDrills }).data ?? [];
   return (
     <div role="status">
       {stream.phase === 'lost' && <StreamLost {...stream} />}
+      {drills.map((drill) => (
+        <DrillRuns key={drill.action_uid} drill={drill} />
+      ))}
       {troubles
         // The overview itself begins with them, and the page of the incident is about it.
         .filter((trouble) => trouble.banner && pathname !== '/' && pathname !== trouble.page)
@@ -36,6 +44,25 @@ export function Banners() {
             <Link {...trouble.link}>Look</Link>
           </div>
         ))}
+    </div>
+  );
+}
+
+const runningDrills = (actions: readonly Action[]): Action[] =>
+  actions.filter((action) => action.name === 'SMDrill' && isRunning(action));
+
+/** What breaks now was broken on purpose. */
+function DrillRuns({ drill }: { drill: Action }) {
+  return (
+    <div className={classes.banner} data-tone="progress">
+      <StatusIcon tone="progress" />
+      <span>
+        {actionTitle(drill)}; begun <Elapsed since={drill.creation_time * 1000} /> ago by{' '}
+        {drill.originator}
+      </span>
+      <Link to="/timeline" search={{ range: 60 }}>
+        Watch
+      </Link>
     </div>
   );
 }

@@ -37,7 +37,7 @@ function Beginning() {
   return (
     <>
       <Card flush>
-        <FirstSteps addNode={<AddNodeButton variant="default" />} />
+        <FirstSteps addNode={(next) => <AddNodeButton variant={next ? 'filled' : 'default'} />} />
       </Card>
       <NodeStrip />
       <Events />

@@ -4,18 +4,30 @@ import { IconPlus } from '@tabler/icons-react';
 import { Link } from '@tanstack/react-router';
 import { ROLE_FORBIDS, useMay } from '@/api/session';
 
-export function CreateButton({ disabled }: { disabled?: boolean }) {
+interface Props {
+  disabled?: boolean;
+  /** Does not stand out: something else comes first, or says the same already. */
+  quiet?: boolean;
+}
+
+export function CreateButton({ disabled, quiet }: Props) {
   const may = useMay('edit');
+  const variant = quiet ? 'default' : 'filled';
   const icon = <IconPlus size={14} />;
   if (!may || disabled) {
     return (
-      <Button disabled leftSection={icon} title={may ? 'Add a node first' : ROLE_FORBIDS}>
+      <Button
+        variant={variant}
+        disabled
+        leftSection={icon}
+        title={may ? 'Add a node first' : ROLE_FORBIDS}
+      >
         Create database
       </Button>
     );
   }
   return (
-    <Button component={Link} to="/databases/new" leftSection={icon}>
+    <Button variant={variant} component={Link} to="/databases/new" leftSection={icon}>
       Create database
     </Button>
   );

@@ -4,6 +4,7 @@ import { IconDotsVertical, IconEraser, IconTrash } from '@tabler/icons-react';
 import { useState } from 'react';
 import { deleteBdb, flushBdb } from '@/api/bdbs';
 import { ROLE_FORBIDS, useMay } from '@/api/session';
+import { useBdbShards } from '@/api/shards';
 import type { Bdb } from '@/api/types';
 import { ConfirmByTyping } from '@/ui/ConfirmByTyping';
 import { CopyInline } from '@/ui/Copy';
@@ -17,7 +18,7 @@ interface Props {
 }
 
 export function DatabaseHeader({ bdb, onDeleted }: Props) {
-  const { tone, text, title } = bdbState(bdb);
+  const { tone, text, title } = bdbState(bdb, useBdbShards(bdb.uid).data);
   const [asking, setAsking] = useState<'flush' | 'delete' | null>(null);
   const may = useMay('edit');
   const close = () => setAsking(null);

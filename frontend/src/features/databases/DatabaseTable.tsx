@@ -2,9 +2,10 @@
 import { Badge } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
+import { type ReactNode, useMemo } from 'react';
 import { bdbsQuery } from '@/api/bdbs';
-import type { Bdb } from '@/api/types';
+import { shardsQuery } from '@/api/shards';
+import type { Bdb, Shard } from '@/api/types';
 import { LiveText } from '@/live/LiveText';
 import { CopyInline } from '@/ui/Copy';
 import { type Column, DataTable } from '@/ui/DataTable';
@@ -13,19 +14,26 @@ import { LiveSpark } from './LiveSpark';
 import { MemoryMeter } from './MemoryMeter';
 import { bdbState, endpointOf, shardsText } from './status';
 
-const STATUS: Column<Bdb> = {
-  id: 'status',
-  header: 'Status',
-  sort: (bdb) => bdbState(bdb).text,
-  cell: (bdb) => {
-    const { tone, text, title } = bdbState(bdb);
-    return (
-      <Status tone={tone} title={title}>
-        {text}
-      </Status>
+function statusColumn(shards: readonly Shard[] = []): Column<Bdb> {
+  const state = (bdb: Bdb) =>
+    bdbState(
+      bdb,
+      shards.filter(({ bdb_uid }) => bdb_uid === bdb.uid),
     );
-  },
-};
+  return {
+    id: 'status',
+    header: 'Status',
+    sort: (bdb) => state(bdb).text,
+    cell: (bdb) => {
+      const { tone, text, title } = state(bdb);
+      return (
+        <Status tone={tone} title={title}>
+          {text}
+        </Status>
+      );
+    },
+  };
+}
 
 const NAME: Column<Bdb> = {
   id: 'name',
@@ -128,8 +136,8 @@ function features(bdb: Bdb): string[] {
   ].filter((name): name is string => typeof name === 'string');
 }
 
-const FULL = [STATUS, NAME, ENDPOINT, MEMORY, SHARDS, OPS, P99, SPARK, FEATURES, TAGS];
-const COMPACT = [STATUS, NAME, MEMORY, SHARDS, OPS, P99, SPARK];
+const FULL = [NAME, ENDPOINT, MEMORY, SHARDS, OPS, P99, SPARK, FEATURES, TAGS];
+const COMPACT = [NAME, MEMORY, SHARDS, OPS, P99, SPARK];
 
 interface Props {
   compact?: boolean;
@@ -138,11 +146,16 @@ interface Props {
 
 export function DatabaseTable({ compact, empty }: Props) {
   const { data } = useQuery(bdbsQuery);
+  const { data: shards } = useQuery(shardsQuery);
   const navigate = useNavigate();
+  const columns = useMemo(
+    () => [statusColumn(shards), ...(compact ? COMPACT : FULL)],
+    [shards, compact],
+  );
   return (
     <DataTable
       label="Databases"
-      columns={compact ? COMPACT : FULL}
+      columns={columns}
       rows={data}
       rowKey={(bdb) => bdb.uid}
       initialSort={{ id: 'name' }}

@@ -7,7 +7,12 @@ import { EmptyState } from '@/ui/EmptyState';
 import { CreateButton } from './CreateButton';
 import classes from './databases.module.css';
 
-export function FirstSteps({ addNode }: { addNode: ReactNode }) {
+interface Props {
+  /** One step at a time is the one to take: its button stands out. */
+  addNode: (next: boolean) => ReactNode;
+}
+
+export function FirstSteps({ addNode }: Props) {
   const { data: nodes } = useQuery(nodesQuery);
   const count = nodes?.length ?? 0;
   return (
@@ -20,14 +25,14 @@ export function FirstSteps({ addNode }: { addNode: ReactNode }) {
               ? `${plural(count, 'node')} joined. Replication needs at least two.`
               : 'A node is a machine with an agent; it runs the shards.'}
           </span>
-          {addNode}
+          {addNode(count === 0)}
         </li>
         <li>
           <span>
             <strong>Create a database</strong>A Valkey cluster of 1 to 512 shards, placed on your
             nodes.
           </span>
-          <CreateButton disabled={!count} />
+          <CreateButton disabled={!count} quiet={!count} />
         </li>
         <li>
           <span>

@@ -1,5 +1,7 @@
 /** The life of a database in words. */
-import type { Bdb } from '@/api/types';
+import { isShardDown } from '@/api/shards';
+import type { Bdb, Shard } from '@/api/types';
+import { plural } from '@/lib/format';
 import type { Tone } from '@/ui/Status';
 
 const WORDS: Record<string, { tone: Tone; text: string }> = {
@@ -18,17 +20,31 @@ export interface BdbState {
   title: string;
 }
 
-export function bdbState(bdb: Bdb): BdbState {
+/** `shards` are those of the database, as far as known. */
+export function bdbState(bdb: Bdb, shards: readonly Shard[] = []): BdbState {
   const { tone, text } = WORDS[bdb.status] ?? { tone: 'unknown', text: bdb.status };
   const title = bdb.status_detail ?? '';
   const { shards_in_sync: synced, shards_total: total } = bdb;
   if (bdb.status === 'pending' && bdb.progress !== undefined) {
     return { tone, title, text: `${text} ${Math.round(bdb.progress)} %` };
   }
+  if (bdb.status === 'active' && shards.some(isShardDown)) return { title, ...partly(shards) };
   if (bdb.status === 'active' && synced !== undefined && total !== undefined && synced < total) {
     return { tone: 'attention', title, text: `Active, ${synced} of ${total} shards in sync` };
   }
   return { tone, text, title };
+}
+
+/** A primary that is down takes its slots with it; without a replica there is only less safety. */
+function partly(shards: readonly Shard[]): Pick<BdbState, 'tone' | 'text'> {
+  const primaries = shards.filter(({ role }) => role === 'master');
+  const lost = primaries.filter(isShardDown).length;
+  if (!lost) {
+    const replicas = plural(shards.filter(isShardDown).length, 'replica');
+    return { tone: 'attention', text: `Active, ${replicas} down` };
+  }
+  const text = lost === primaries.length ? 'Down' : `${lost} of ${primaries.length} primaries down`;
+  return { tone: 'broken', text };
 }
 
 export interface EndpointAddress {

@@ -1,12 +1,15 @@
 /** The newest events, short. */
 import { useQuery } from '@tanstack/react-query';
 import { eventsQuery } from '@/api/events';
+import type { LogEvent } from '@/api/types';
 import { Ago } from '@/ui/Ago';
 import { StatusIcon } from '@/ui/Status';
 import classes from './events.module.css';
 import { describe, isRoutine } from './filter';
 
 const SHOWN = 12;
+
+const isQuiet = ({ severity }: LogEvent) => severity !== 'ERROR' && severity !== 'WARNING';
 
 export function LatestEvents() {
   const { data } = useQuery(eventsQuery);
@@ -16,7 +19,7 @@ export function LatestEvents() {
     <ol className={classes.latest}>
       {shown?.map((event) => (
         <li key={event.uid}>
-          <span className={classes.icon}>
+          <span className={classes.icon} data-quiet={isQuiet(event) || undefined}>
             {event.severity === 'ERROR' && <StatusIcon tone="broken" />}
             {event.severity === 'WARNING' && <StatusIcon tone="attention" />}
           </span>

@@ -1,6 +1,6 @@
 /** The shards on one node. */
 import { Link } from '@tanstack/react-router';
-import { useNodeShards } from '@/api/shards';
+import { isShardDown, useNodeShards } from '@/api/shards';
 import type { Bdb, Shard } from '@/api/types';
 import { format } from '@/lib/format';
 import { parseSlots, showSlots } from '@/lib/slots';
@@ -36,7 +36,7 @@ function columns(bdbs: readonly Bdb[]): Column<Shard>[] {
       header: 'Status',
       sort: (shard) => shard.detailed_status,
       cell: (shard) => {
-        const down = shard.status === 'inactive' || shard.detailed_status === 'down';
+        const down = isShardDown(shard);
         const tone = down ? 'broken' : shard.detailed_status === 'ok' ? 'ok' : 'attention';
         return (
           <Status tone={tone} title={shard.detail ?? ''}>

@@ -1,4 +1,5 @@
 /** The state of the cluster in words. Pure. */
+import { isShardDown } from '@/api/shards';
 import type { Bdb, Node, Shard } from '@/api/types';
 import { plural } from '@/lib/format';
 import { precise } from '@/lib/time';
@@ -32,9 +33,6 @@ export interface OngoingOutage {
   to: number | null;
   consequences: readonly string[];
 }
-
-export const isShardDown = (shard: Shard): boolean =>
-  shard.status === 'inactive' || shard.detailed_status === 'down';
 
 export const isOutOfSync = (shard: Shard): boolean =>
   shard.role === 'slave' && shard.sync !== undefined && shard.sync.status !== 'idle';

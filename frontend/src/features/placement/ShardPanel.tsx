@@ -1,6 +1,7 @@
 /** Facts of one shard; its charts are put below by the page. */
 import { Drawer } from '@mantine/core';
 import type { ReactNode } from 'react';
+import { isShardDown } from '@/api/shards';
 import type { Shard } from '@/api/types';
 import { countSlots, parseSlots, showSlots } from '@/lib/slots';
 import { duration } from '@/lib/time';
@@ -96,7 +97,7 @@ function slotsText(shard: Shard): string {
 }
 
 function stateOf(shard: Shard): readonly [Tone, string] {
-  if (shard.status === 'inactive' || shard.detailed_status === 'down') {
+  if (isShardDown(shard)) {
     return ['broken', shard.detail || 'Down'];
   }
   if (shard.detailed_status === 'ok') return ['ok', 'Ok'];

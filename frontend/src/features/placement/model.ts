@@ -1,4 +1,5 @@
 /** Which shard sits where: nodes as columns, primary and replica as pairs, and what is wrong. Pure. */
+import { isShardDown } from '@/api/shards';
 import { phaseWord, type Resync } from '@/api/story';
 import type { Node, Shard } from '@/api/types';
 import { parseSlots, type Segment, type SlotRange, segments, showSlots } from '@/lib/slots';
@@ -113,7 +114,7 @@ function makeCell(
   const broken: string[] = [];
   const attention: string[] = [];
   const node = nodes.find(({ uid }) => uid === Number(shard.node_uid));
-  if (shard.status === 'inactive' || shard.detailed_status === 'down') {
+  if (isShardDown(shard)) {
     broken.push(shard.detail || 'Down');
   } else if (node?.status === 'down') {
     broken.push(`Node ${node.uid} is down`);
