@@ -59,6 +59,7 @@ from shardboard.reconcilers.elections import ElectionLoop
 from shardboard.reconcilers.endpoints import Endpoints
 from shardboard.reconcilers.failover import FailoverLoop
 from shardboard.reconcilers.loop import ActionLoop, Stepper
+from shardboard.reconcilers.orphans import OrphanLoop
 from shardboard.reconcilers.removal import RemovalLoop
 from shardboard.reconcilers.restart import RestartLoop
 from shardboard.reconcilers.revival import RevivalLoop
@@ -187,6 +188,8 @@ async def running_loops(console: Console) -> AsyncIterator[asyncio.Future[None]]
         RestartLoop(console.store, console.bus).run,
         RivalLoop(console.store, console.bus).run,
         RemovalLoop(console.store, console.bus, console.agents).run,
+        OrphanLoop(console.store, console.agents).run,
+        OrphanLoop(console.store, console.agents).run,
         Feed(console).run,
     )
     tasks = [asyncio.create_task(_kept_running(loop)) for loop in loops]

@@ -158,6 +158,10 @@ class Flush:
         database = await load.database(self._store, action.object_uid)
         if database is None:
             return Outcome(failed="The database does not exist any more.")
+        led = {shard.pair for shard in database.primaries}
+        if lost := sorted({shard.pair for shard in database.shards} - led):
+            # A replica that is promoted later would bring its keys back.
+            return Outcome(unreachable=f"pair {lost[0]} has no living primary", again_in=0.5)
         refused = _refused(await cluster.command(self._agents, database.primaries, "FLUSHALL", "ASYNC"))
         return Outcome(unreachable=_refusal(refused), again_in=0.5) if refused else Outcome(finished=True)
 

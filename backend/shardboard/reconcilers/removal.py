@@ -28,13 +28,19 @@ class RemovalLoop:
         self._store = store
         self._bus = bus
         self._agents = agents
+        self._working: dict[int, asyncio.Task[None]] = {}
+        """One per node, so that an agent that does not answer holds up nobody else's."""
 
     async def run(self) -> None:
         """Until cancelled."""
         with self._bus.listen("change") as changes:
-            while True:
-                await self._sweep()
-                await changes.until(lambda change: change[0] == "shard", RETRY_SECONDS)
+            try:
+                while True:
+                    await self._sweep()
+                    await changes.until(lambda change: change[0] == "shard", RETRY_SECONDS)
+            finally:
+                for task in self._working.values():
+                    task.cancel()
 
     async def _sweep(self) -> None:
         async with self._store.read() as session:
@@ -44,14 +50,24 @@ class RemovalLoop:
         for row in doomed:
             if row.node_uid in places:
                 by_node[places[row.node_uid]].append(row.uid)
-        removed = await asyncio.gather(*(self._remove(node, uids) for node, uids in by_node.items()))
-        gone = {uid for uids in removed for uid in uids}
-        gone -= await remembered(self._store, self._agents, [row for row in doomed if row.uid in gone])
-        if gone:
-            async with self._store.begin() as session:
-                for row in await shards.absent(session):
-                    if row.uid in gone:
-                        await session.delete(row)
+        rows = {row.uid: row for row in doomed}
+        for node, uids in by_node.items():
+            if node.uid not in self._working:
+                task = asyncio.create_task(self._clear(node, [rows[uid] for uid in uids]))
+                self._working[node.uid] = task
+                task.add_done_callback(lambda _, uid=node.uid: self._working.pop(uid, None))  # type: ignore[misc]
+
+    async def _clear(self, node: NodeRef, doomed: Sequence[Shard]) -> None:
+        try:
+            gone = set(await self._remove(node, [row.uid for row in doomed]))
+            gone -= await remembered(self._store, self._agents, [row for row in doomed if row.uid in gone])
+            if gone:
+                async with self._store.begin() as session:
+                    for row in await shards.absent(session):
+                        if row.uid in gone:
+                            await session.delete(row)
+        except Exception:  # it is tried again, and the other nodes go on meanwhile
+            log.exception("removing shards of node %s", node.uid)
 
     async def _remove(self, node: NodeRef, uids: list[int]) -> list[int]:
         try:

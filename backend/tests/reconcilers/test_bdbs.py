@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from backend.tests import pairs
 from backend.tests.reconcilers.loops import (
     ADMIN,
     Gate,
@@ -318,6 +319,10 @@ class TestUpdate:
         assert (await action(console, uid)).status == "failed"
 
 
+async def unreachable(console: Console, uid: int) -> bool:
+    return "unreachable_since" in (await action(console, uid)).params
+
+
 class TestFlush:
     async def test_it_empties_those_that_are_primaries_now(self, console: Console, agents: FakeAgents) -> None:
         uid = await created(console)
@@ -337,6 +342,25 @@ class TestFlush:
         }
         event = (await told(console, uid))[-1]
         assert (event.severity, event.description) == ("WARNING", "All keys of shop were deleted.")
+
+    async def test_it_waits_for_the_failover_of_a_lost_primary(
+        self, console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A replica that is promoted after the flush would bring its keys back."""
+        monkeypatch.setattr(loops, "PATIENCE", timedelta(minutes=1))
+        uid = await created(console)
+        lost, heir = sorted((row for row in await rows(console, uid) if row.pair == 0), key=lambda row: row.role)
+        await pairs.die(console, agents, lost.uid)
+        async with console.store.begin() as session:
+            await service.flush(session, uid, ADMIN)
+        async with running(console):
+            await until(lambda: unreachable(console, uid))
+            assert [argv for _, argv in agents.commands if argv[0] == "FLUSHALL"] == []
+            await pairs.observe(console, heir.uid, role="master")
+            await reach(console, uid, "active")
+        flushed = {shard for shard, argv in agents.commands if argv == ("FLUSHALL", "ASYNC")}
+        assert heir.uid in flushed
+        assert len(flushed) == 3
 
     async def test_a_node_that_is_away_ends_it(self, console: Console, agents: FakeAgents) -> None:
         uid = await created(console)
