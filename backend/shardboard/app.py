@@ -189,7 +189,6 @@ async def running_loops(console: Console) -> AsyncIterator[asyncio.Future[None]]
         RivalLoop(console.store, console.bus).run,
         RemovalLoop(console.store, console.bus, console.agents).run,
         OrphanLoop(console.store, console.agents).run,
-        OrphanLoop(console.store, console.agents).run,
         Feed(console).run,
     )
     tasks = [asyncio.create_task(_kept_running(loop)) for loop in loops]
