@@ -4,8 +4,9 @@
 stream and the loops learn of nothing that could still be rolled back.
 """
 
+import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,8 @@ class Store:
         self.bus = bus
         self.engine = _engine(url)
         self._sessions = async_sessionmaker(self.engine, expire_on_commit=False)
+        # SQLite has one writer at a time. Its own waiting is polling, in no order: of many writers some would wait for ever.
+        self._turn = asyncio.Lock() if _is_sqlite(url) else nullcontext()
         self.state_id = 0
         """Uid of the newest committed event: the `cluster-state-id`."""
 
@@ -68,7 +71,7 @@ class Store:
     async def begin(self) -> AsyncIterator[AsyncSession]:
         """One transaction: commits at the end of the block, rolls back when it raises."""
         changed: set[tuple[str, Any]] = set()
-        async with self._sessions() as session:
+        async with self._turn, self._sessions() as session:
             session.info["changed"] = changed
             async with session.begin():
                 # SQLite: take the write lock at once; upgrading a read transaction later fails instead of waiting.
@@ -103,17 +106,28 @@ def alembic_config(url: str, connection: Any = None) -> Config:
 
 
 def _engine(url: str) -> AsyncEngine:
-    sqlite = make_url(url).get_backend_name() == "sqlite"
+    sqlite = _is_sqlite(url)
     engine = create_async_engine(url, pool_pre_ping=not sqlite, hide_parameters=True)  # passwords are among them
     if sqlite:
         event.listen(engine.sync_engine, "connect", _tune_sqlite)
         event.listen(engine.sync_engine, "begin", _begin_sqlite)
+        event.listen(engine.sync_engine, "invalidate", _end_sqlite)
     return engine
+
+
+def _is_sqlite(url: str) -> bool:
+    return make_url(url).get_backend_name() == "sqlite"
 
 
 def _begin_sqlite(connection: Connection) -> None:
     write = connection.get_execution_options().get("write", False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+
+
+def _end_sqlite(connection: Any, _record: Any, _error: BaseException | None) -> None:
+    # Closing is not enough: SQLite keeps a connection, and its locks, for as long as one of its statements is referred to.
+    if connection is not None:
+        connection.rollback()
 
 
 def _tune_sqlite(connection: Any, _record: Any) -> None:
