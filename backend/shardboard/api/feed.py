@@ -48,7 +48,8 @@ class Feed:
             wanted[kind].add(uid)
         async with self._console.store.read() as session:
             # A database counts its shards in sync and shows its action's progress: it changes with them.
-            wanted["bdb"] |= {row.bdb_uid for row in await shards.every(session) if row.uid in wanted["shard"]}
+            changed = await shards.some(session, wanted["shard"]) if wanted["shard"] else []
+            wanted["bdb"] |= {row.bdb_uid for row in changed}
             open_actions = [await actions.by_uid(session, uid) for uid in wanted["action"]]
             wanted["bdb"] |= {row.object_uid for row in open_actions if row is not None and row.object_type == "bdb"}
             found = await self._load(session, wanted)
@@ -66,7 +67,7 @@ class Feed:
         machines = [row for row in await nodes.every(session) if row.uid in wanted["node"]] if wanted["node"] else []
         shown = await nodes_api.represent(session, machines, console) if machines else []
         found |= {("node", row.uid): item for row, item in zip(machines, shown, strict=True)}
-        parts = [row for row in await shards.every(session) if row.uid in wanted["shard"]] if wanted["shard"] else []
+        parts = await shards.some(session, wanted["shard"]) if wanted["shard"] else []
         shown = await shards_api.represent(session, parts, console) if parts else []
         found |= {("shard", row.uid): item for row, item in zip(parts, shown, strict=True)}
         for uid in wanted["action"]:

@@ -63,7 +63,7 @@ class Archive:
                     since = known.last if known is not None else 0
                     times = await metrics.times(session, topic, intervals.child(resolution.step), since)
                     self._stale[resolution.step] |= intervals.starts(times, resolution.step)
-            self._live.set_members(members(await shards.every(session)))
+            self._live.set_members(members(await shards.conditions(session)))
             for topic in TOPICS:
                 seconds = SHARD_RETENTION if topic == "shards" else RETENTION
                 for frame in await metrics.frames(session, topic, 1, now - seconds, now + 1, self._names()):

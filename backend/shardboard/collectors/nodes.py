@@ -60,7 +60,7 @@ class NodeCollector:
         async with self._recording:
             async with self._store.read() as session:
                 known_nodes = await nodes.every(session)
-                known_shards = await shards.every(session)
+                known_shards = await shards.conditions(session)
             self._known = {shard.uid: observations.recorded(shard) for shard in known_shards}
         self._members = members(known_shards)
         self._live.set_members(self._members)

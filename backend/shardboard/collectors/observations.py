@@ -11,7 +11,7 @@ from shardboard.domain.observe import Observed
 from shardboard.state import bdbs, events, nodes, shards
 from shardboard.state.bdbs import Bdb
 from shardboard.state.events import record
-from shardboard.state.shards import Shard
+from shardboard.state.shards import Condition, Shard
 
 
 async def agent_seen(
@@ -48,7 +48,7 @@ async def node_down(
     if node is None or node.health == "down":
         return
     node.health = "down"
-    lost = [shard for shard in await shards.every(session) if shard.node_uid == node_uid]
+    lost = await shards.of_node(session, node_uid)
     for shard in lost:
         shard.observed_status = "down"
         shard.detail = f"node {node_uid} is down"
@@ -123,7 +123,7 @@ async def shards_changed(session: AsyncSession, changed: Mapping[int, Observed],
             shard.observed_started_at = datetime.fromtimestamp(observed.started_at, UTC)
 
 
-def recorded(shard: Shard) -> Observed:
+def recorded(shard: Condition) -> Observed:
     """What the store says of a shard, as a sample would."""
     started = shard.observed_started_at
     return Observed(

@@ -62,6 +62,8 @@ class ResyncCollector:
 
     async def _sweep(self) -> None:
         async with self._store.read() as session:
+            if not await shards.any_behind(session):
+                return
             active = {bdb.uid for bdb in await bdbs.every(session) if bdb.status.startswith("active")}
             rows = [row for row in await shards.every(session) if row.bdb_uid in active]
             places = {node.uid: NodeRef(node.uid, node.addr, node.agent_port) for node in await nodes.every(session)}

@@ -65,8 +65,8 @@ class NodeWatch:
                 # What was not running before cannot bear witness by its silence.
                 targets = [
                     ProbeTarget(address=suspect.addr, port=shard.port)
-                    for shard in await shards.every(session)
-                    if shard.node_uid == suspect.uid and shard.observed_status not in ("down", "unknown")
+                    for shard in await shards.of_node(session, suspect.uid)
+                    if shard.observed_status not in ("down", "unknown")
                 ]
                 everyone = [node for node in await nodes.every(session) if node.uid != suspect.uid]
                 others = [

@@ -59,6 +59,8 @@ class FailoverLoop:
 
     async def _sweep(self) -> None:
         async with self._store.read() as session:
+            if not await shards.any_down(session):
+                return
             if not any(promotable(rows) for rows in (await _by_bdb(session)).values()):
                 return
         async with self._store.begin() as session:

@@ -45,7 +45,7 @@ class RevivalLoop:
 
     async def _sweep(self) -> None:
         async with self._store.read() as session:
-            if not await _orders(session):
+            if not await shards.any_down(session) or not await _orders(session):
                 return
         async with self._store.begin() as session:
             await clusters.load_for_update(session)  # another console on this store may have the same idea
