@@ -154,11 +154,18 @@ class LocalCluster:
 
     def engines(self, address: str = "") -> list[psutil.Process]:
         """The living shards of this cluster, or of one of its nodes."""
+        return self._below(address, "valkey-server")
+
+    def proxies(self, address: str = "") -> list[psutil.Process]:
+        """The living proxies of this cluster, or of one of its nodes."""
+        return self._below(address, "shardboard-proxy"[:15])  # as much of a name as the kernel keeps
+
+    def _below(self, address: str, name: str) -> list[psutil.Process]:
         home = (self.directory / "agents" / address).resolve()
         found = []
-        for process in psutil.process_iter(["name"]):
+        for process in psutil.process_iter():
             try:
-                if process.info["name"] == "valkey-server" and Path(process.cwd()).is_relative_to(home):
+                if process.name()[:15] == name and Path(process.cwd()).is_relative_to(home):
                     found.append(process)
             except psutil.Error:
                 continue  # it ended, or is not ours to look at
@@ -172,14 +179,14 @@ class LocalCluster:
 
     def kill_node(self, address: str) -> None:
         """kill -9 of every process of a node, its agent first; returns at once."""
-        doomed = self.engines(address)
+        doomed = self.engines(address) + self.proxies(address)
         self.kill(address)
         for process in doomed:
             process.kill()
 
     def kill_shards(self) -> None:
-        """End every shard that lives under this directory; their data are lost."""
-        doomed = self.engines()
+        """End every shard and every proxy that lives under this directory; the data are lost."""
+        doomed = self.engines() + self.proxies()
         for process in doomed:
             process.kill()
         psutil.wait_procs(doomed, timeout=10)

@@ -208,8 +208,17 @@ class Proxy:
             while (answer := await self._answers.get())["type"] != "applied":
                 if answer["type"] == "error":
                     raise ProxyError(f"the proxy refused what it was told: {answer['message']}")
-        failures = {failure["uid"]: failure["message"] for failure in answer["failures"]}
+        ports = {database.uid: database.port for database in self._state.databases}
+        failures = {
+            failure["uid"]: self._sentence(failure["message"], ports.get(failure["uid"], 0))
+            for failure in answer["failures"]
+        }
         self._report = self._report.model_copy(update={"threads": answer["threads"], "failures": failures})
+
+    def _sentence(self, message: str, port: int) -> str:
+        if "Address already in use" in message:
+            return f"port {port} is in use on {self._settings.address} by a process that is not ours"
+        return message
 
     def _database(self, database: ProxyDatabase) -> dict[str, Any]:
         """In the proxy's words. Shards of this node are reached by their Unix sockets, relative to the proxy's directory."""

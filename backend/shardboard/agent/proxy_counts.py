@@ -7,8 +7,8 @@ from typing import Any
 from shardboard.agent.contract import EndpointReading, ProxyReading
 
 KINDS = ("read", "write", "other")
-REDIRECTIONS = frozenset({"moved", "ask"})
-"""Followed by the proxy itself, or what a cluster-aware client is meant to be told: not errors."""
+NO_ERRORS = frozenset({"moved", "ask", "refused"})
+"""Redirections and failed connections to shards, which the proxy follows and repeats; what cluster-aware clients are told."""
 
 
 class ProxyCounts:
@@ -74,7 +74,7 @@ def _endpoint(now: Mapping[str, Any], before: Mapping[str, Any]) -> EndpointRead
     errors = {kind: count - before.get("errors", {}).get(kind, 0) for kind, count in now["errors"].items()}
     return EndpointReading(
         values=[*by_kind("requests"), *by_kind("responses"), *counts, float(now["connections"])],
-        errors={kind: count for kind, count in errors.items() if count > 0 and kind not in REDIRECTIONS},
+        errors={kind: count for kind, count in errors.items() if count > 0 and kind not in NO_ERRORS},
         latency={kind: _buckets(now["latency"][kind], before.get("latency", {}).get(kind, [])) for kind in KINDS},
     )
 

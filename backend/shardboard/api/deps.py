@@ -13,7 +13,7 @@ from shardboard.api import credentials
 from shardboard.api.credentials import Login
 from shardboard.console import Console
 from shardboard.errors import ApiError, Forbidden
-from shardboard.services.users import ADMINS, EDITORS, VIEWERS, Principal
+from shardboard.services.users import ADMINS, EDITORS, USER_ADMINS, VIEWERS, Principal
 
 __all__ = [
     "Admin",
@@ -23,6 +23,7 @@ __all__ = [
     "Reader",
     "TheConsole",
     "Tx",
+    "UserManager",
     "Viewer",
     "get_console",
     "requires",
@@ -83,3 +84,4 @@ def requires(roles: frozenset[str]) -> Callable[[Login], Awaitable[Principal]]:
 Viewer = Annotated[Principal, Depends(requires(VIEWERS))]
 Editor = Annotated[Principal, Depends(requires(EDITORS))]
 Admin = Annotated[Principal, Depends(requires(ADMINS))]
+UserManager = Annotated[Principal, Depends(requires(USER_ADMINS))]

@@ -81,6 +81,7 @@ class Live:
         self.latencies = Latencies(RETENTION)
         self.endpoint_totals: dict[tuple[int, int], Counter[str]] = defaultdict(Counter)
         """All that was counted since this console started, by database and node: ENDPOINT_FIELDS, and errors as `error:<kind>`."""
+        self._proxies: dict[int, tuple[int, ProxyReading]] = {}
         self._settled: set[int] = set()
         self._late: set[int] = set()
         self._caught_up = 0.0
@@ -119,6 +120,10 @@ class Live:
         """Boot identity and sequence number of the newest sample of a node, to ask for what came after."""
         return self._boots.get(node_uid, ("", 0))
 
+    def skip(self, node_uid: int, sample: Sample) -> None:
+        """Do not ask for this sample again, and leave it out."""
+        self._boots[node_uid] = (sample.boot, sample.seq)
+
     def ingest(self, node_uid: int, sample: Sample) -> None:
         """Take one sample of one node."""
         self._boots[node_uid] = (sample.boot, sample.seq)
@@ -135,7 +140,14 @@ class Live:
             self._late.add(sample.t)
         self._arrived.set()
 
+    def proxies(self) -> dict[int, ProxyReading]:
+        """The newest reading of every node's proxy that is not STALE."""
+        now = time.time()
+        return {node_uid: reading for node_uid, (t, reading) in self._proxies.items() if now - t < STALE}
+
     def _ingest_proxy(self, node_uid: int, second: _Second, t: int, proxy: ProxyReading) -> None:
+        if t >= self._proxies.get(node_uid, (0, None))[0]:
+            self._proxies[node_uid] = (t, proxy)
         measured: dict[tuple[int, str], Histogram] = {}
         for bdb_uid, reading in proxy.databases.items():
             counts = dict(zip(ENDPOINT_FIELDS, reading.values, strict=True))

@@ -32,6 +32,7 @@ EVICTION_POLICIES = (
     "allkeys-lfu",
     "noeviction",
 )
+TLS_MODES = ("disabled", "enabled")
 PROXY_POLICIES = ("single", "all-master-shards", "all-nodes")
 PLACEMENTS = ("dense", "sparse")
 PERSISTENCES = ("disabled", "snapshot", "aof")
@@ -277,6 +278,7 @@ def _enums(wanted: Wanted) -> Fault | None:
     return (
         _one_of(wanted, "eviction_policy", EVICTION_POLICIES, "eviction_policy_violation")
         or _one_of(wanted, "proxy_policy", PROXY_POLICIES, "invalid_proxy_policy")
+        or _one_of(wanted, "tls_mode", TLS_MODES)
         or _one_of(wanted, "shards_placement", PLACEMENTS)
         or _one_of(wanted, "oss_cluster_api_preferred_ip_type", ("internal", "external"))
         or _one_of(wanted, "oss_cluster_api_preferred_endpoint_type", ("ip", "hostname"))
@@ -302,8 +304,7 @@ _UNSUPPORTED: tuple[tuple[str, object, str, str], ...] = (
     ("type", "redis", _NO, "Databases of another type than redis (memcached among them) are not"),
     ("bigstore", False, _NO, "Databases on flash are not"),
     ("crdt", False, _NO, "Active-Active databases are not"),
-    ("tls_mode", "disabled", _NO, "TLS between clients and databases is not"),
-    ("ssl", False, _NO, "TLS between clients and databases is not"),
+    ("ssl", False, _NO, "The older way to ask for TLS, instead of tls_mode, is not"),
     ("authentication_ssl_client_certs", [], _NO, "Client certificates are not"),
     ("data_internode_encryption", False, _NO, "Encryption between nodes is not"),
     ("module_list", [], "missing_module", "No modules are installed, and adding them is not"),

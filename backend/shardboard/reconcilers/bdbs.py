@@ -9,7 +9,8 @@ from shardboard.db import Store
 from shardboard.domain import creation
 from shardboard.driver import cluster
 from shardboard.driver.ports import Agents, CommandResult
-from shardboard.reconcilers import load
+from shardboard.reconcilers import endpoints, load
+from shardboard.reconcilers.endpoints import Endpoints
 from shardboard.reconcilers.loop import Outcome, Stepper
 from shardboard.state import bdbs, nodes, shards
 from shardboard.state.actions import Action
@@ -18,10 +19,10 @@ from shardboard.state.events import record
 START, SERVE, SYNC = "Start the shards", "Serve all slots", "Bring the replicas in sync"
 
 
-def steppers(store: Store, agents: Agents) -> dict[str, Stepper]:
+def steppers(store: Store, agents: Agents, serving: Endpoints) -> dict[str, Stepper]:
     """By the names that `services/bdbs.py` queues."""
     return {
-        "SMCreateBDB": Create(store, agents),
+        "SMCreateBDB": Create(store, agents, serving),
         "SMDeleteBDB": Delete(store),
         "SMUpdateBDB": Update(store, agents),
         "SMFlushBDB": Flush(store, agents),
@@ -29,11 +30,13 @@ def steppers(store: Store, agents: Agents) -> dict[str, Stepper]:
 
 
 class Create:
-    """Starts every shard with a complete `nodes.conf` and waits until all serve and all replicas are in sync."""
+    """Starts every shard with a complete `nodes.conf` and waits until all serve, all replicas are in sync and clients can
+    connect."""
 
-    def __init__(self, store: Store, agents: Agents) -> None:
+    def __init__(self, store: Store, agents: Agents, serving: Endpoints) -> None:
         self._store = store
         self._agents = agents
+        self._serving = serving
 
     async def step(self, action: Action) -> Outcome:
         database = await load.database(self._store, action.object_uid)
@@ -44,7 +47,8 @@ class Create:
         if step.failed:
             return Outcome(failed=step.failed)
         if step.done:
-            return Outcome(finished=True)
+            failed = await self._serving.serve(database.engine.uid)
+            return Outcome(failed=endpoints.sentence(database.port, failed)) if failed else Outcome(finished=True)
         steps = _creation_steps(step, replicas=any(shard.role == "slave" for shard in database.shards))
         if step.start:
             refused = await cluster.start(self._agents, database.engine, database.shards, step.start)

@@ -68,11 +68,12 @@ EFFECTIVE: dict[str, Any] = {
     "avoid_nodes": [],
     "use_nodes": [],
     "implicit_shard_key": False,
+    "tls_mode": "disabled",
+    "max_connections": 0,
 }
 """Fields that this console acts on or checks."""
 
 UNSUPPORTED: dict[str, Any] = {
-    "tls_mode": "disabled",
     "ssl": False,
     "authentication_ssl_client_certs": [],
     "bigstore": False,
@@ -94,7 +95,6 @@ UNSUPPORTED: dict[str, Any] = {
 """Fields that may only have this value: asking for the feature is refused (`domain/bdb_rules.py`)."""
 
 ECHOED: dict[str, Any] = {
-    "max_connections": 0,
     "oss_sharding": False,
     "slave_ha": False,
     "slave_ha_priority": 0,

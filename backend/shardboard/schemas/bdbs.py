@@ -94,7 +94,7 @@ def render(
         "progress": 100.0 if progress is None else progress,
         "memory_size": bdb.memory_size,
         "port": bdb.port_requested,
-        "endpoints": [_endpoint(bdb, config, shards, nodes, cluster)],
+        "endpoints": [_endpoint(bdb, config, nodes, cluster)],
         "sharding": bdb.sharding,
         "shards_count": bdb.shards_count,
         "shard_list": [shard.uid for shard in shards],
@@ -119,22 +119,12 @@ def in_sync(shard: ShardRow) -> bool:
     return shard.observed_status == "ok" and (shard.current_role == "master" or shard.observed_link == "idle")
 
 
-def _endpoint(
-    bdb: BdbRow, config: Mapping[str, Any], shards: Sequence[ShardRow], nodes: Iterable[NodeRow], cluster: ClusterRow
-) -> dict[str, Any]:
-    # The endpoint's port is served by one shard per node that was given a primary, whatever the policy wishes for. Of a
-    # single pair both sides listen there, and the primary is where one writes.
-    listening = [shard for shard in shards if shard.port == bdb.port]
-    good = [
-        shard
-        for shard in listening
-        if shard.observed_status != "down" and (bdb.sharding or shard.current_role == "master")
-    ]
-    serving = {shard.node_uid for shard in good or listening}
-    addresses = [node.addr for node in sorted(nodes, key=lambda node: node.uid) if node.uid in serving]
+def _endpoint(bdb: BdbRow, config: Mapping[str, Any], nodes: Iterable[NodeRow], cluster: ClusterRow) -> dict[str, Any]:
+    serving = [node for node in sorted(nodes, key=lambda node: node.uid) if node.uid in bdb.endpoint_nodes]
+    living = [node for node in serving if node.health != "down"]
     return {
         "uid": f"{bdb.uid}:1",
-        "addr": addresses[:1] if config["proxy_policy"] == "single" else addresses,
+        "addr": [node.addr for node in living or serving],
         "addr_type": config["oss_cluster_api_preferred_ip_type"],
         "dns_name": f"redis-{bdb.port}.{cluster.name}",
         "port": bdb.port,

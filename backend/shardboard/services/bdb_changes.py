@@ -14,7 +14,9 @@ from shardboard.state import bdbs, nodes, shards
 from shardboard.state.bdbs import Bdb
 from shardboard.state.cluster import Cluster
 
-CHANGEABLE = frozenset({"name", "memory_size", "tags", "eviction_policy"})
+CHANGEABLE = frozenset(
+    {"name", "memory_size", "tags", "eviction_policy", "proxy_policy", "tls_mode", "max_connections"}
+)
 _ACTED_UPON = frozenset({*bdb_fields.COLUMNS, *bdb_fields.EFFECTIVE, *bdb_fields.UNSUPPORTED})
 
 

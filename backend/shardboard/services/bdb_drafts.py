@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from shardboard.domain import bdb_rules, hashing, placement, slots
+from shardboard.domain import bdb_rules, binding, hashing, placement, slots
 from shardboard.domain.bdb_rules import Fault, Surroundings
 from shardboard.domain.placement import Placed, Room
 from shardboard.errors import ApiError, BadRequest, Conflict, NotAcceptable
@@ -67,6 +67,8 @@ async def draft(session: AsyncSession, given: Mapping[str, Any], cluster: Cluste
     plan = _place(rooms, wanted, overbooking=policy["shards_overbooking"])
     bdb = _row(wanted, wanted.get("uid") or cluster.next_bdb_uid, port)
     rows = _shard_rows(plan, bdb, cluster.next_shard_uid, occupying)
+    held = [binding.Held(row.node_uid, row.pair, row.role == "master") for row in rows]
+    bdb.endpoint_nodes = binding.bind(wanted["proxy_policy"], [], held, [node.uid for node in machines])
     return Draft(bdb, rows, [*_warnings(wanted, given, machines), *_overbooked(rooms, rows, bdb)])
 
 
@@ -154,11 +156,8 @@ def _row(wanted: Mapping[str, Any], uid: int, port: int) -> Bdb:
 
 
 def _shard_rows(plan: Sequence[Placed], bdb: Bdb, first_uid: int, occupying: Sequence[Shard]) -> list[Shard]:
-    """Rows for the plan. On each node the first primary also serves the database's own port until there are proxies; of a
-    database that is one pair the replica does so on its node, too, and is found there after a failover."""
     ranges = slots.split(bdb.shards_count)
     used = {(shard.node_uid, shard.bus_port - BUS_OFFSET) for shard in occupying}
-    seeded: set[int] = set()
     rows = []
     for uid, placed in enumerate(plan, start=first_uid):
         port = next((port for port in SHARD_PORTS if (placed.node_uid, port) not in used), None)
@@ -166,9 +165,6 @@ def _shard_rows(plan: Sequence[Placed], bdb: Bdb, first_uid: int, occupying: Seq
             sentence = f"Node {placed.node_uid} has no port left for another shard."
             raise NotAcceptable("insufficient_resources", sentence)
         used.add((placed.node_uid, port))
-        seed = not bdb.sharding or (placed.role == "master" and placed.node_uid not in seeded)
-        if seed:
-            seeded.add(placed.node_uid)
         rows.append(
             Shard(
                 uid=uid,
@@ -177,7 +173,7 @@ def _shard_rows(plan: Sequence[Placed], bdb: Bdb, first_uid: int, occupying: Seq
                 pair=placed.pair,
                 role=placed.role,
                 slots=slots.render((ranges[placed.pair],)),
-                port=bdb.port if seed else port,
+                port=port,
                 bus_port=port + BUS_OFFSET,
                 engine_id=secrets.token_hex(20),
                 desired="running",
@@ -198,10 +194,6 @@ def _warnings(wanted: Mapping[str, Any], given: Mapping[str, Any], machines: Seq
         found.append(
             f"The shard_key_regex of database {name} was read as the standard policy: "
             "keys are hashed by the part in braces, else whole."
-        )
-    if wanted["sharding"] and not wanted["oss_cluster"]:
-        found.append(
-            f"Clients of database {name} need the cluster protocol, although it was created without oss_cluster."
         )
     if wanted["version"] != bdb_fields.ENGINE_VERSION:
         engines = sorted({node.facts.get("engine_version", "") for node in machines} - {""})

@@ -33,6 +33,8 @@ class Bdb(Base):
     config: Mapped[dict[str, Any]] = mapped_column(JSON)
     admin_password: Mapped[str]
     """Password of the engine user `shardboard`; never leaves console and agents."""
+    endpoint_nodes: Mapped[list[int]] = mapped_column(JSON, default=list)
+    """Uids of the nodes whose proxies serve it, ascending (`domain/binding.py`)."""
     action_uid: Mapped[str | None]
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
     changed_at: Mapped[datetime] = mapped_column(UtcDateTime)

@@ -154,7 +154,7 @@ async def test_a_port_in_use_is_told_with_the_database(node: Proxied) -> None:
         report = await node.proxy.apply(node.state())
     assert report.state == "running"
     assert list(report.failures) == [1]
-    assert "in use" in report.failures[1]
+    assert "port 12000 is in use" in report.failures[1]
 
 
 async def test_a_missing_binary_is_told(node: Proxied) -> None:

@@ -11,6 +11,7 @@ from shardboard.console import Console
 from shardboard.db import Store
 from shardboard.driver.fake import FakeAgents
 from shardboard.reconcilers.bdbs import steppers
+from shardboard.reconcilers.endpoints import Endpoints
 from shardboard.reconcilers.loop import ActionLoop
 from shardboard.reconcilers.removal import RemovalLoop
 from shardboard.services import bdbs as service
@@ -30,7 +31,7 @@ async def running(
 ) -> AsyncIterator[None]:
     """Both loops; afterwards they are gone like those of a console that was killed."""
     store, agents = store or console.store, agents or console.agents
-    loop = ActionLoop(store, console.bus, steppers(store, agents), instance)
+    loop = ActionLoop(store, console.bus, steppers(store, agents, Endpoints(store, console.bus, agents)), instance)
     tasks = [asyncio.create_task(loop.run())]
     if removal:
         tasks.append(asyncio.create_task(RemovalLoop(store, console.bus, agents).run()))

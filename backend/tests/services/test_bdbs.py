@@ -24,15 +24,17 @@ async def create(console: Console, **given: Any) -> tuple[Bdb, list[Shard]]:
         return bdb, list(rows)
 
 
-async def test_one_seed_per_node_serves_the_endpoint(console: Console) -> None:
+async def test_shards_have_ports_of_their_own_and_the_nodes_of_primaries_serve_the_endpoint(console: Console) -> None:
     bdb, rows = await create(console, sharding=True, shards_count=6, replication=True, shards_placement="sparse")
-    seeds = [row for row in rows if row.port == bdb.port]
-    assert sorted(seed.node_uid for seed in seeds) == [1, 2, 3]
-    assert all(seed.role == "master" for seed in seeds)
+    assert bdb.endpoint_nodes == [1], "the policy is single"
     for node_uid in (1, 2, 3):
         held = [row for row in rows if row.node_uid == node_uid]
-        assert sorted(row.bus_port for row in held) == [25000, 25001, 25002, 25003]
-        assert all(row.port in (row.bus_port - 5000, bdb.port) for row in held)
+        assert sorted(row.port for row in held) == [20000, 20001, 20002, 20003]
+        assert all(row.bus_port == row.port + 5000 for row in held)
+    everywhere, _ = await create(
+        console, name="b", sharding=True, shards_count=3, shards_placement="sparse", proxy_policy="all-master-shards"
+    )
+    assert everywhere.endpoint_nodes == [1, 2, 3]
 
 
 async def test_replicas_share_slots_with_their_primary_but_not_the_node(console: Console) -> None:

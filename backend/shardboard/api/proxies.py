@@ -1,0 +1,65 @@
+"""Proxies over HTTP: one per node, in front of all databases that have an endpoint there."""
+
+from fastapi import APIRouter
+from fastapi.responses import JSONResponse
+
+from shardboard.api.deps import Reader, TheConsole, Tx, UserManager, Viewer
+from shardboard.api.paths import Uid
+from shardboard.api.replies import errors
+from shardboard.errors import NotFound
+from shardboard.schemas import proxies as schema
+from shardboard.services import proxies as service
+from shardboard.state import bdbs, nodes
+from shardboard.state.nodes import Node
+
+router = APIRouter(tags=["endpoints"])
+
+
+@router.get("/proxies", response_model=list[schema.Proxy], responses=errors())
+async def list_proxies(_viewer: Viewer, session: Reader, console: TheConsole) -> JSONResponse:
+    """The proxies of all nodes."""
+    readings = console.live.proxies()
+    return JSONResponse([schema.render(node, readings.get(node.uid)) for node in await nodes.every(session)])
+
+
+@router.get("/proxies/{uid}", response_model=schema.Proxy, responses=errors(404))
+async def get_proxy(_viewer: Viewer, session: Reader, console: TheConsole, uid: Uid) -> JSONResponse:
+    """The proxy of one node."""
+    return JSONResponse(schema.render(await _find(session, uid), console.live.proxies().get(uid)))
+
+
+@router.put("/proxies", response_model=list[schema.Proxy], responses=errors(406))
+async def update_proxies(
+    principal: UserManager, session: Tx, console: TheConsole, body: schema.ProxyChange
+) -> JSONResponse:
+    """Change all proxies alike."""
+    machines = await nodes.every(session)
+    await service.tune(session, machines, body.proxy, principal)
+    readings = console.live.proxies()
+    return JSONResponse([schema.render(node, readings.get(node.uid)) for node in machines])
+
+
+@router.put("/proxies/{uid}", response_model=schema.Proxy, responses=errors(404, 406))
+async def update_proxy(
+    principal: UserManager, session: Tx, console: TheConsole, uid: Uid, body: schema.ProxyChange
+) -> JSONResponse:
+    """Change the number of threads of one node's proxy; connections stay."""
+    node = await _find(session, uid)
+    await service.tune(session, [node], body.proxy, principal)
+    return JSONResponse(schema.render(node, console.live.proxies().get(uid)))
+
+
+@router.get("/bdbs/{uid}/endpoint", response_model=schema.EndpointState, responses=errors(404))
+async def get_endpoint(_viewer: Viewer, session: Reader, console: TheConsole, uid: Uid) -> JSONResponse:
+    """Where clients reach a database, and how the proxies there do."""
+    bdb = await bdbs.by_uid(session, uid)
+    if bdb is None:
+        raise NotFound("db_not_found", f"There is no database {uid}.")
+    return JSONResponse(schema.render_endpoint(bdb, await nodes.every(session), console.live.proxies()))
+
+
+async def _find(session: Reader, uid: int) -> Node:
+    node = await nodes.by_uid(session, uid)
+    if node is None:
+        raise NotFound("proxy_not_found", f"There is no proxy {uid}: a proxy has the uid of its node.")
+    return node

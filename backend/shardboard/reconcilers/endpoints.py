@@ -1,0 +1,224 @@
+"""Lets the proxy of every node serve the databases that have an endpoint there, and tells it where their shards are.
+
+What a proxy is to do follows from the store alone, and all of it is sent whenever a part changes. A node that cannot be
+reached is told when it is back; until then its proxy goes on with what it knows, and with what redirections teach it.
+"""
+
+import asyncio
+import hashlib
+import logging
+import time
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.bus import Bus
+from shardboard.db import Store
+from shardboard.domain import binding, slots
+from shardboard.domain.binding import Held
+from shardboard.driver.ports import Agents, NodeRef, ProxyDatabase, ProxyEndpoint, ProxyReport, ProxyShard, ProxyState
+from shardboard.errors import AgentError
+from shardboard.reconcilers.load import reference
+from shardboard.state import bdbs, nodes, shards
+from shardboard.state.bdbs import Bdb
+from shardboard.state.events import record
+from shardboard.state.nodes import Node
+from shardboard.state.shards import Shard
+
+log = logging.getLogger(__name__)
+
+LOOK_AGAIN = 5.0
+"""Seconds until what could not be done is tried again."""
+SERVED = frozenset({"pending", "active", "active-change-pending", "import-pending", "recovery"})
+"""States of a database in which its endpoint listens."""
+
+
+class Endpoints:
+    """The loop, and what others may ask of it."""
+
+    def __init__(self, store: Store, bus: Bus, agents: Agents) -> None:
+        self._store = store
+        self._bus = bus
+        self._agents = agents
+        self._pushing: dict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._applied: dict[int, tuple[ProxyState, ProxyReport]] = {}
+        """By node: what its proxy was told last, and what came of it."""
+        self._versions: dict[int, tuple[Sequence[ProxyShard], int]] = {}
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        with self._bus.listen("change") as changes:
+            while True:
+                await self.reconcile()
+                await changes.until(lambda change: change[0] in ("bdb", "shard", "node"), LOOK_AGAIN)
+
+    async def reconcile(self) -> None:
+        """Bring every reachable node's proxy to what the store wants."""
+        await self._bind()
+        wanted = await self._wanted()
+        await asyncio.gather(*(self._push(node, state) for node, state in wanted.items()))
+
+    async def serve(self, bdb_uid: int) -> dict[int, str]:
+        """Let one database be served now. Reasons by node where that failed; empty when clients can connect everywhere."""
+        await self._bind()
+        async with self._store.read() as session:
+            bdb = await bdbs.by_uid(session, bdb_uid)
+            wanted = set(bdb.endpoint_nodes) if bdb is not None else set()
+            reachable = {node.uid for node in await nodes.every(session) if node.agent_status == "connected"}
+        await self._push_all(wanted)
+        failed = {}
+        for node_uid in wanted & reachable:
+            state, report = self._applied.get(
+                node_uid, (None, ProxyReport(state="absent", detail="it was not reached"))
+            )
+            if state is None or report.state != "running":
+                failed[node_uid] = report.detail
+            elif bdb_uid in report.failures:
+                failed[node_uid] = report.failures[bdb_uid]
+        return failed
+
+    async def _push_all(self, chosen: set[int]) -> None:
+        wanted = await self._wanted()
+        await asyncio.gather(*(self._push(node, state) for node, state in wanted.items() if node.uid in chosen))
+
+    async def _bind(self) -> None:
+        """Choose the nodes of every endpoint anew; write those that differ."""
+        async with self._store.read() as session:
+            if not await self._rebound(session):
+                return
+        async with self._store.begin() as session:
+            for bdb, chosen in await self._rebound(session):
+                bdb.endpoint_nodes = chosen
+
+    async def _rebound(self, session: AsyncSession) -> list[tuple[Bdb, list[int]]]:
+        living = {node.uid for node in await nodes.every(session) if node.health != "down"}
+        held: dict[int, list[Held]] = defaultdict(list)
+        for shard in await shards.every(session):
+            held[shard.bdb_uid].append(Held(shard.node_uid, shard.pair, _leads(shard)))
+        found = []
+        for bdb in await bdbs.every(session):
+            if bdb.status in SERVED and held[bdb.uid]:
+                chosen = binding.bind(bdb.config["proxy_policy"], bdb.endpoint_nodes, held[bdb.uid], living)
+                if chosen != bdb.endpoint_nodes:
+                    found.append((bdb, chosen))
+        return found
+
+    async def _wanted(self) -> dict[NodeRef, ProxyState]:
+        """By reachable node, everything that its proxy is to do."""
+        async with self._store.read() as session:
+            machines = {node.uid: node for node in await nodes.every(session)}
+            databases = [bdb for bdb in await bdbs.every(session) if bdb.status in SERVED]
+            members: dict[int, list[Shard]] = defaultdict(list)
+            for shard in await shards.every(session):
+                members[shard.bdb_uid].append(shard)
+        by_node: dict[int, list[ProxyDatabase]] = defaultdict(list)
+        for bdb in databases:
+            told = self._told(bdb, members[bdb.uid], machines)
+            for uid in bdb.endpoint_nodes:
+                by_node[uid].append(told)
+        return {
+            reference(node): ProxyState(threads=node.proxy_threads, databases=by_node[uid])
+            for uid, node in machines.items()
+            if node.agent_status == "connected"
+        }
+
+    def _told(self, bdb: Bdb, rows: Sequence[Shard], machines: Mapping[int, Node]) -> ProxyDatabase:
+        served = [uid for uid in bdb.endpoint_nodes if uid in machines]
+        living = [uid for uid in served if machines[uid].health != "down"] or served
+        listed = [
+            ProxyShard(
+                uid=row.uid,
+                engine_id=row.engine_id,
+                role="master" if leads else "slave",
+                address=machines[row.node_uid].addr,
+                port=row.port,
+                slots=list(slots.parse(row.slots)) if leads else [],
+                # An endpoint on another node serves the slots of a node that has none: it reaches all shards.
+                endpoint_id=_endpoint_id(bdb.uid, row.node_uid if row.node_uid in living else living[0])
+                if leads and living
+                else None,
+            )
+            for row in rows
+            for leads in [_leads(row)]
+        ]
+        return ProxyDatabase(
+            uid=bdb.uid,
+            port=bdb.port,
+            hides_cluster=not bdb.config["oss_cluster"],
+            cluster=bdb.sharding,
+            version=self._version(bdb.uid, listed),
+            tls=bdb.config["tls_mode"] == "enabled",
+            max_connections=bdb.config["max_connections"],
+            shards=listed,
+            endpoints=[
+                ProxyEndpoint(id=_endpoint_id(bdb.uid, uid), address=machines[uid].addr, port=bdb.port)
+                for uid in living
+            ],
+        )
+
+    def _version(self, bdb_uid: int, listed: Sequence[ProxyShard]) -> int:
+        """A greater number whenever the shards differ from what was told last: by the clock, so that it grows over restarts."""
+        before, version = self._versions.get(bdb_uid, ([], 0))
+        if before != listed:
+            version = max(version + 1, time.time_ns() // 1_000_000)
+            self._versions[bdb_uid] = (listed, version)
+        return version
+
+    async def _push(self, node: NodeRef, state: ProxyState) -> None:
+        async with self._pushing[node.uid]:
+            known = self._applied.get(node.uid)
+            if known is not None and known[0] == state and known[1].state != "died" and not known[1].failures:
+                return
+            try:
+                report = await self._agents.apply_proxy(node, state)
+            except AgentError as error:
+                log.info("the proxy of node %s could not be told: %s", node.uid, error.reason)
+                self._applied.pop(node.uid, None)
+                return
+            self._applied[node.uid] = (state, report)
+        await self._note(node, report, {database.uid: database.port for database in state.databases})
+
+    async def _note(self, node: NodeRef, report: ProxyReport, ports: Mapping[int, int]) -> None:
+        """Keep the report with the node, and tell what began to fail and what works again."""
+        now: dict[str, Any] = report.model_dump(mode="json")
+        async with self._store.read() as session:
+            row = await nodes.by_uid(session, node.uid)
+            if row is None or row.proxy == now:
+                return
+        async with self._store.begin() as session:
+            row = await nodes.by_uid(session, node.uid)
+            if row is None or row.proxy == now:
+                return
+            before = _failures(row.proxy, ports)
+            row.proxy = now
+            failing = _failures(now, ports)
+            for uid in failing.keys() - before.keys():
+                told = f"The endpoint of database {uid} on node {node.uid} does not serve: {failing[uid]}."
+                record(session, "endpoint_down", told, source="bdb", severity="ERROR", bdb_uid=uid, node_uid=node.uid)
+            for uid in before.keys() - failing.keys():
+                told = f"The endpoint of database {uid} on node {node.uid} serves again."
+                record(session, "endpoint_up", told, source="bdb", bdb_uid=uid, node_uid=node.uid)
+
+
+def sentence(port: int, failed: Mapping[int, str]) -> str:
+    """Why a database cannot be reached, of the first node that failed."""
+    node_uid, reason = min(failed.items())
+    others = f" (and on {len(failed) - 1} more nodes)" if len(failed) > 1 else ""
+    return f"The endpoint on port {port} of node {node_uid}{others} does not serve: {reason}."
+
+
+def _failures(report: Mapping[str, Any], ports: Mapping[int, int]) -> dict[int, str]:
+    if report.get("state") == "died":
+        return dict.fromkeys(ports, report["detail"])
+    return {int(uid): reason for uid, reason in report.get("failures", {}).items() if int(uid) in ports}
+
+
+def _leads(shard: Shard) -> bool:
+    return shard.current_role == "master" and (shard.observed_status != "down" or shard.role == "master")
+
+
+def _endpoint_id(bdb_uid: int, node_uid: int) -> str:
+    """What cluster-aware clients take for a node's id: 40 hex digits, the same for ever."""
+    return hashlib.sha1(f"endpoint {bdb_uid}:{node_uid}".encode(), usedforsecurity=False).hexdigest()

@@ -1,0 +1,112 @@
+"""Proxies over HTTP: shape of the REST reference (3.11), threads, and who serves a database."""
+
+import time
+from datetime import UTC, datetime
+
+import httpx
+import pytest
+
+from shardboard.agent.contract import ENDPOINT_FIELDS, NODE_FIELDS, EndpointReading, ProxyReading, Sample
+from shardboard.console import Console
+from shardboard.schemas import bdb_fields
+from shardboard.state import events
+from shardboard.state.bdbs import Bdb
+from shardboard.state.nodes import Node
+
+pytestmark = [pytest.mark.store, pytest.mark.usefixtures("nodes")]
+
+
+def served(conns: float) -> EndpointReading:
+    values = dict.fromkeys(ENDPOINT_FIELDS, 0.0) | {"conns": conns}
+    return EndpointReading(values=list(values.values()), errors={}, latency={"read": [], "write": [], "other": []})
+
+
+@pytest.fixture
+async def telling(console: Console, nodes: list[Node]) -> Console:
+    """Database 1 has endpoints on nodes 1 and 2; only the proxy of node 1 tells of it."""
+    now = datetime.now(UTC)
+    async with console.store.begin() as session:
+        session.add(
+            Bdb(
+                uid=1, name="x", status="active", memory_size=1, port=12000, sharding=False, shards_count=1,
+                replication=True, config=dict(bdb_fields.CONFIG_DEFAULTS), admin_password="", endpoint_nodes=[1, 2],
+                created_at=now, changed_at=now,
+            )
+        )  # fmt: skip
+        for uid, report in (
+            (1, {"state": "running", "version": "0.1.0"}),
+            (2, {"state": "died", "detail": "no binary"}),
+        ):
+            (await session.get_one(Node, uid)).proxy = report
+    proxy = ProxyReading(seconds=1.0, pid=77, threads=2, cpu=1.0, rss=10**7, databases={1: served(3)})
+    console.live.ingest(
+        1,
+        Sample(
+            seq=1,
+            boot="0" * 32,
+            t=int(time.time()),
+            at=time.time(),
+            node=[0.0] * len(NODE_FIELDS),
+            shards={},
+            missing={},
+            died={},
+            proxy=proxy,
+        ),
+    )
+    return console
+
+
+async def test_every_node_has_one(telling: Console, client: httpx.AsyncClient) -> None:
+    found = (await client.get("/v1/proxies")).json()
+    assert [proxy["uid"] for proxy in found] == [1, 2, 3]
+    assert [proxy["status"] for proxy in found] == ["active", "down", "unknown"]
+    assert (found[0]["pid"], found[0]["connections"], found[0]["version"]) == (77, 3, "0.1.0")
+    assert (found[0]["threads"], found[0]["max_threads"], found[0]["maxmemory_clients"]) == (1, 8, 4294967296)
+    assert (await client.get("/v1/proxies/2")).json()["detail"] == "no binary"
+    assert (await client.get("/v1/proxies/9")).json()["error_code"] == "proxy_not_found"
+
+
+async def test_threads_are_changed_and_told(telling: Console, client: httpx.AsyncClient) -> None:
+    reply = await client.put("/v1/proxies/1", json={"allow_restart": True, "proxy": {"threads": 4}})
+    assert (reply.status_code, reply.json()["threads"]) == (200, 4)
+    everywhere = await client.put("/v1/proxies", json={"proxy": {"threads": 12, "max_threads": 16}})
+    assert [(proxy["threads"], proxy["max_threads"]) for proxy in everywhere.json()] == [(12, 16)] * 3
+    async with telling.store.read() as session:
+        page = await events.page(session, newest_first=False)
+        told = [event.description for event in page if event.type == "proxy_updated"]
+    assert told[0] == "The proxy of node 1 was given 4 threads instead of 1."
+    assert len(told) == 4
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "code"),
+    [
+        ({"threads": 9}, 406, "invalid_input"),
+        ({"threads": 0}, 400, "bad_request"),
+        ({"threads": 257, "max_threads": 256}, 400, "bad_request"),
+        ({"threads": "4"}, 400, "bad_request"),
+        ({"dynamic_threads_scaling": True}, 406, "not_supported"),
+        ({"colour": "red"}, 406, "not_supported"),
+    ],
+)
+async def test_what_cannot_be_is_refused_and_changes_nothing(
+    client: httpx.AsyncClient, change: dict[str, object], status: int, code: str
+) -> None:
+    before = (await client.get("/v1/proxies")).json()
+    reply = await client.put("/v1/proxies", json={"proxy": change})
+    assert (reply.status_code, reply.json()["error_code"]) == (status, code)
+    assert (await client.get("/v1/proxies")).json() == before
+
+
+async def test_the_whole_object_may_be_sent_back(client: httpx.AsyncClient) -> None:
+    shown = (await client.get("/v1/proxies/1")).json()
+    assert (await client.put("/v1/proxies/1", json={"proxy": shown})).status_code == 200
+
+
+async def test_who_serves_a_database(telling: Console, client: httpx.AsyncClient) -> None:
+    found = (await client.get("/v1/bdbs/1/endpoint")).json()
+    assert (found["uid"], found["port"], found["mode"], found["tls"]) == ("1:1", 12000, "hidden", False)
+    first, second = found["proxies"]
+    assert (first["status"], first["threads"], first["connections"]) == ("active", 2, 3)
+    assert (second["status"], second["detail"], second["connections"]) == ("down", "no binary", None)
+    assert (await client.get("/v1/bdbs/2/endpoint")).status_code == 404

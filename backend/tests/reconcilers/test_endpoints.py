@@ -1,0 +1,168 @@
+"""What proxies are told, and when; agents are fakes, the store is real."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from backend.tests.shards import until
+
+from shardboard.console import Console
+from shardboard.domain import slots
+from shardboard.driver.fake import FakeAgents
+from shardboard.driver.ports import ProxyDatabase
+from shardboard.reconcilers import endpoints
+from shardboard.reconcilers.endpoints import Endpoints
+from shardboard.schemas import bdb_fields
+from shardboard.state import bdbs, events, nodes, shards
+from shardboard.state.bdbs import Bdb
+from shardboard.state.nodes import Node
+from shardboard.state.shards import Shard
+
+pytestmark = pytest.mark.store
+
+
+@pytest.fixture
+async def serving(console: Console, nodes: list[Node], agents: FakeAgents) -> Endpoints:
+    """Database 1: primaries 1 and 2 on nodes 1 and 2, each with its replica on the other."""
+    now = datetime.now(UTC)
+    config: dict[str, Any] = {
+        **bdb_fields.CONFIG_DEFAULTS,
+        "oss_cluster": True,
+        "proxy_policy": "all-master-shards",
+    }
+    async with console.store.begin() as session:
+        session.add(
+            Bdb(
+                uid=1, name="shop", status="active", memory_size=10**9, port=12000, sharding=True, shards_count=2,
+                replication=True, config=config, admin_password="", created_at=now, changed_at=now,
+            )
+        )  # fmt: skip
+        for pair, first, second in ((0, 1, 2), (1, 2, 1)):
+            for uid, node_uid, role in ((pair + 1, first, "master"), (pair + 3, second, "slave")):
+                session.add(
+                    Shard(
+                        uid=uid, bdb_uid=1, pair=pair, node_uid=node_uid, role=role, port=20000 + uid,
+                        bus_port=25000 + uid, engine_id=f"{uid:040x}", slots=slots.render((slots.split(2)[pair],)),
+                    )
+                )  # fmt: skip
+    return Endpoints(console.store, console.bus, agents)
+
+
+@pytest.fixture
+async def running(serving: Endpoints) -> AsyncIterator[Endpoints]:
+    task = asyncio.create_task(serving.run())
+    yield serving
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+def told(agents: FakeAgents, node_uid: int) -> ProxyDatabase:
+    [database] = agents.proxies[node_uid].databases
+    return database
+
+
+async def test_every_node_with_a_primary_is_told_the_whole_database(serving: Endpoints, agents: FakeAgents) -> None:
+    assert await serving.serve(1) == {}
+    assert sorted(agents.proxies) == [1, 2]
+    assert told(agents, 1) == told(agents, 2)
+    database = told(agents, 1)
+    assert (database.port, database.hides_cluster, database.cluster, database.tls) == (12000, False, True, False)
+    assert {shard.uid: shard.role for shard in database.shards} == {1: "master", 2: "master", 3: "slave", 4: "slave"}
+    assert [shard.slots for shard in database.shards] == [[(0, 8191)], [(8192, 16383)], [], []]
+    owners = {shard.uid: shard.endpoint_id for shard in database.shards}
+    assert [owners[1], owners[2]] == [endpoint.id for endpoint in database.endpoints]
+
+
+async def test_a_promotion_is_told_at_once_with_a_newer_version(
+    console: Console, running: Endpoints, agents: FakeAgents
+) -> None:
+    await until(lambda: sorted(agents.proxies) == [1, 2, 3])
+    before = told(agents, 2).version
+    async with console.store.begin() as session:
+        lost, heir = await session.get_one(Shard, 1), await session.get_one(Shard, 3)
+        lost.observed_role, heir.observed_role = "slave", "master"
+    await until(lambda: told(agents, 2).shards[2].role == "master")
+    assert told(agents, 2).version > before
+    assert told(agents, 2).shards[0].slots == []
+    assert told(agents, 2).shards[2].slots == [(0, 8191)]
+
+
+async def test_what_did_not_change_is_not_said_again(serving: Endpoints, agents: FakeAgents) -> None:
+    await serving.reconcile()
+    calls = len(agents.calls)
+    await serving.reconcile()
+    assert len(agents.calls) == calls
+
+
+async def test_a_node_that_was_away_is_told_when_it_is_back(
+    console: Console, serving: Endpoints, agents: FakeAgents
+) -> None:
+    agents.unreachable = {2}
+    await serving.reconcile()
+    assert sorted(agents.proxies) == [1, 3]
+    agents.unreachable = set()
+    await serving.reconcile()
+    assert sorted(agents.proxies) == [1, 2, 3]
+
+
+async def test_a_failure_is_an_event_and_so_is_its_end(
+    console: Console, serving: Endpoints, agents: FakeAgents
+) -> None:
+    agents.proxy_failures = {1: "port 12000 is in use"}
+    failed = await serving.serve(1)
+    assert failed == {1: "port 12000 is in use", 2: "port 12000 is in use"}
+    assert "port 12000 of node 1 (and on 1 more nodes)" in endpoints.sentence(12000, failed)
+    agents.proxy_failures = {}
+    await serving.reconcile()
+    async with console.store.read() as session:
+        page = await events.page(session, newest_first=False)
+        found = [event.type for event in page if event.type.startswith("endpoint_")]
+        row = await nodes.by_uid(session, 1)
+    assert found == ["endpoint_down"] * 2 + ["endpoint_up"] * 2
+    assert row is not None
+    assert (row.proxy["state"], row.proxy["failures"]) == ("running", {})
+
+
+async def test_an_endpoint_of_a_deleted_database_is_closed(
+    console: Console, serving: Endpoints, agents: FakeAgents
+) -> None:
+    await serving.reconcile()
+    async with console.store.begin() as session:
+        row = await bdbs.by_uid(session, 1)
+        assert row is not None
+        row.status = "delete-pending"
+    await serving.reconcile()
+    assert agents.proxies[1].databases == []
+
+
+async def test_a_single_endpoint_follows_when_its_node_is_down(
+    console: Console, serving: Endpoints, agents: FakeAgents
+) -> None:
+    async with console.store.begin() as session:
+        row = await bdbs.by_uid(session, 1)
+        assert row is not None
+        row.config = {**row.config, "proxy_policy": "single", "oss_cluster": False}
+    await serving.reconcile()
+    assert told(agents, 1).hides_cluster
+    assert agents.proxies[2].databases == []
+    async with console.store.begin() as session:
+        node = await nodes.by_uid(session, 1)
+        assert node is not None
+        node.health, node.agent_status = "down", "lost"
+        for shard in await shards.every(session):
+            if shard.node_uid == 1:
+                shard.observed_status = "down"
+    await serving.reconcile()
+    assert told(agents, 2).port == 12000
+
+
+async def test_threads_of_a_node_are_told(console: Console, serving: Endpoints, agents: FakeAgents) -> None:
+    async with console.store.begin() as session:
+        node = await nodes.by_uid(session, 1)
+        assert node is not None
+        node.config = {**node.config, "proxy_threads": 5}
+    await serving.reconcile()
+    assert agents.proxies[1].threads == 5
+    assert agents.proxies[2].threads == 1
