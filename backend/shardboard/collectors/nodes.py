@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -87,7 +88,13 @@ class NodeCollector:
                     self._pulses.heard(node.uid)
                     if sample is None:
                         continue
-                    self._live.ingest(node.uid, sample)
+                    ahead = sample.at - time.time()
+                    self._pulses.clocks[node.uid] = ahead
+                    # Seconds that are still to come would push all that is true out of the rings.
+                    if ahead < CLOCK_SKEW:
+                        self._live.ingest(node.uid, sample)
+                    else:
+                        self._live.skip(node.uid, sample)
                     if not connected:
                         connected = True
                         self._live.connect(node.uid)

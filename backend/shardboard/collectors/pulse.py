@@ -10,6 +10,8 @@ class Pulses:
         self._heard: dict[int, float] = {}
         self._broken: set[int] = set()
         self._started = time.monotonic()
+        self.clocks: dict[int, float] = {}
+        """By how many seconds a node's newest sample was ahead of our clock; behind also when it came late."""
 
     def heard(self, node_uid: int) -> None:
         self._heard[node_uid] = time.monotonic()

@@ -1,6 +1,7 @@
 """What is written when agents and shards come, go and change; agents are fakes, the store is real."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Any
@@ -63,8 +64,13 @@ async def database(console: Console, nodes: list[Node]) -> None:
 
 
 @pytest.fixture
-async def running(console: Console, nodes: list[Node]) -> AsyncIterator[NodeCollector]:
-    made = NodeCollector(console.store, console.bus, console.agents, console.live, Pulses())
+def pulses() -> Pulses:
+    return Pulses()
+
+
+@pytest.fixture
+async def running(console: Console, nodes: list[Node], pulses: Pulses) -> AsyncIterator[NodeCollector]:
+    made = NodeCollector(console.store, console.bus, console.agents, console.live, pulses)
     task = asyncio.create_task(made.run())
     yield made
     task.cancel()
@@ -234,6 +240,32 @@ async def test_a_clock_that_is_wrong_is_not_believed(
     seen = await observed(console, 1, "ok")
     assert seen.observed_at is not None
     assert abs((datetime.now(UTC) - seen.observed_at).total_seconds()) < 60
+
+
+@pytest.mark.usefixtures("database")
+async def test_a_clock_that_is_far_ahead_does_not_push_the_present_out(
+    console: Console,
+    agents: FakeAgents,
+    running: NodeCollector,
+    pulses: Pulses,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(collector, "CLOCK_SKEW", 60.0)
+    now = int(time.time())
+    agents.sample(1, sample(now, {1: shard()}, seq=1))
+    await until(lambda: console.live.resume_point(1)[1] == 1)
+    agents.sample(1, sample(now + 3600, {1: shard(is_primary=0.0)}, seq=2))
+    await until(lambda: console.live.resume_point(1)[1] == 2)
+    assert console.live._seconds.keys() == {now}
+    assert pulses.clocks[1] == pytest.approx(3600, abs=60)
+
+    async def follows() -> bool:  # what it says of its shards counts, but as seen now
+        return (await row(console, 1)).observed_role == "slave"
+
+    await until(follows)
+    seen = (await row(console, 1)).observed_at
+    assert seen is not None
+    assert seen <= datetime.now(UTC)
 
 
 @pytest.mark.usefixtures("database")
