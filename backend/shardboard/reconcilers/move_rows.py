@@ -45,28 +45,32 @@ async def welcome(store: Store, action: Action, moves: Sequence[Move]) -> None:
                 session.add(twin.replica(move.newcomer, move.to, port, port + ports.BUS_OFFSET))
 
 
-async def promote(store: Store, action: Action, heir_uid: int, old_uid: int, seconds: float) -> None:
-    """The roles after a handover."""
+async def promote(store: Store, action: Action, heir_uid: int, seconds: float | None) -> None:
+    """The roles after a handover, which took `seconds` if this console saw it begin."""
     now = datetime.now(UTC)
     async with _ours(store, action) as session:
         if session is None:
             return
-        heir, old = await shards.by_uid(session, heir_uid), await shards.by_uid(session, old_uid)
+        heir = await shards.by_uid(session, heir_uid)
         bdb = await bdbs.by_uid(session, heir.bdb_uid) if heir is not None else None
         if heir is None or bdb is None:
             return
+        others = [
+            row for row in await shards.of_bdb(session, heir.bdb_uid) if row.pair == heir.pair and row is not heir
+        ]
+        old = next((row for row in others if row.role == "master"), None)
         heir.role = "master"
         heir.became("master", now)
-        for other in await shards.of_bdb(session, heir.bdb_uid):
-            if other.pair == heir.pair and other is not heir:
-                other.role = "slave"
-        if old is not None:
+        for row in others:
+            row.role = "slave"
+        if old is not None and old.observed_status != "down":
             old.became("slave", now)
+        told = f"redis:{old.uid}" if old is not None else "its former primary"
         record(
             session,
             "shard_failover",
             f"Shard redis:{heir_uid} on node {heir.node_uid} took the lead of pair {heir.pair} of {bdb.name} over from "
-            f"redis:{old_uid} in {seconds:.2f} s, as planned.",
+            f"{told}{f' in {seconds:.2f} s' if seconds is not None else ''}, as planned.",
             source="shard",
             originator=action.originator,
             bdb_uid=bdb.uid,
@@ -75,7 +79,7 @@ async def promote(store: Store, action: Action, heir_uid: int, old_uid: int, sec
             action_uid=action.uid,
             details={
                 "pair": heir.pair,
-                "lost": old_uid,
+                "lost": old.uid if old is not None else None,
                 "heir": heir_uid,
                 "bytes_behind": 0,
                 "method": "graceful",

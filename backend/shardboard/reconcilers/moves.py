@@ -24,6 +24,8 @@ from shardboard.reconcilers.scene import Base, Scene
 from shardboard.state.actions import Action
 
 MIGRATE = "SMMigrateShards"
+PACE = 0.2
+"""Seconds between two looks at what is under way."""
 HANDOVER_SECONDS = 1.0
 """How long one step waits for a handover to be done."""
 HANDOVER_AGAIN = 6.0
@@ -116,13 +118,15 @@ class Relocate:
         return Outcome(
             progress=told.progress,
             steps=told.steps,
-            again_in=0.02 if found.ended else 0.2,
+            again_in=0.02 if found.ended else PACE,
             unreachable=blocked[0] if stuck else "",
             remember={"done": done, "failed": failed, "eta_seconds": told.eta},
         )
 
     async def _act(self, action: Action, turn: Mapping[int, Move], seen: Scene, found: Round) -> None:
         """Each move's next step; those of the same kind together."""
+        for move in turn.values():
+            await self._acknowledge(action, move, seen)
         ready: dict[str, dict[int, Move]] = defaultdict(dict)
         for number, each in found.nexts.items():
             if not each.blocked:
@@ -188,22 +192,30 @@ class Relocate:
         if began is None or loop.time() - began > HANDOVER_AGAIN:
             began = self._ordered[action.uid, heir_uid] = loop.time()
             await replication.hand_over(self._agents, heir, old, cluster=base.engine.cluster)
-        if await self._leads(heir):
-            self._ordered.pop((action.uid, heir_uid), None)
-            if not base.engine.cluster:
-                await cluster.command(self._agents, [heir, old], "CONFIG", "REWRITE")
-            await move_rows.promote(self._store, action, heir_uid, old.uid, loop.time() - began)
+        await self._await_lead(heir)
 
-    async def _leads(self, heir: ShardRef) -> bool:
+    async def _await_lead(self, heir: ShardRef) -> None:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + HANDOVER_SECONDS
-        while True:
+        while loop.time() < deadline:
             link = (await replication.links(self._agents, [heir])).get(heir.uid)
             if link is not None and link.leads:
-                return True
-            if loop.time() > deadline:
-                return False
+                return
             await asyncio.sleep(0.01)
+
+    async def _acknowledge(self, action: Action, move: Move, seen: Scene) -> None:
+        """Write down a handover that the engines show. Any other change of roles is somebody else's to write."""
+        if move.bdb not in seen.bases:
+            return
+        base, leader = seen.bases[move.bdb], seen.leader(move)
+        if leader is None or leader.uid not in (move.newcomer, move.leads) or base.rows[leader.uid].role == "master":
+            return
+        began = self._ordered.pop((action.uid, leader.uid), None)
+        seconds = asyncio.get_running_loop().time() - began if began is not None else None
+        if not base.engine.cluster:  # there the role is in the configuration file
+            pair = [shard for shard in base.wanted if shard.pair == move.pair and shard.uid in seen.links]
+            await cluster.command(self._agents, pair, "CONFIG", "REWRITE")
+        await move_rows.promote(self._store, action, leader.uid, seconds)
 
     async def _follow(self, move: Move, seen: Scene) -> None:
         """In cluster mode replicas find the new primary by themselves."""

@@ -31,8 +31,9 @@ async def order(
         raise NotFound("shard_uids_required", "No shards were named.")
     known = {row.uid: row for row in around.rows}
     chosen = dict.fromkeys(uids)
-    if unknown := next((uid for uid in chosen if uid not in known), None):
-        raise NotFound("shard_not_exist", f"There is no shard {unknown}.")
+    for uid in chosen:
+        if uid not in known:
+            raise NotFound("shard_not_exist", f"There is no shard {uid}.")
     leaving = [known[uid] for uid in chosen if known[uid].node_uid != target]
     _insist_on_target(around, target)
     if not leaving:

@@ -1,0 +1,74 @@
+"""Shards move between nodes while keys are written: nothing is lost, nobody remembers the old ones, the console may be killed."""
+
+from typing import Any
+
+import pytest
+from backend.tests.scenarios import databases, movement
+
+from shardboard.local import LocalCluster, ok
+
+
+@pytest.mark.parametrize("shards", [3, 1])
+def test_primary_and_replica_move_under_writes(cluster: LocalCluster, shards: int) -> None:
+    uid = databases.create(cluster, databases.body(shards, replication=True))
+    assert databases.settled(cluster, uid)["status"] == "active"
+    with movement.Writer(cluster, uid) as writer:
+        for role in ("master", "slave"):
+            moving, target = _to_free_node(cluster, uid, role)
+            path = f"/v1/shards/{moving['uid']}/actions/migrate"
+            held = next(row["node_uid"] for row in _pair(cluster, uid, moving) if row["uid"] != moving["uid"])
+            refused = cluster.api.post(path, json={"target_node_uid": int(held)})
+            assert (refused.status_code, refused.json()["error_code"]) == (406, "replication_node_violation")
+            here = ok(cluster.api.post(path, json={"target_node_uid": int(moving["node_uid"])}))
+            assert here["action_uid"] is None
+            reply = ok(cluster.api.post(path, json={"target_node_uid": target}))
+            busy = cluster.api.post(path, json={"target_node_uid": target})
+            assert (busy.status_code, busy.json()["error_code"]) == (409, "db_busy")
+            action = movement.ended(cluster, reply["action_uid"])
+            assert action["status"] == "completed", action
+            pair = _pair(cluster, uid, moving)
+            assert [row["role"] for row in pair if row["node_uid"] == str(target)] == [role]
+            assert len(pair) == 2
+            assert moving["uid"] not in {row["uid"] for row in pair}
+    assert writer.lost() == []
+    movement.until_only_known(cluster, uid)
+    assert len(cluster.engines()) == 2 * shards
+    databases.delete(cluster, uid)
+
+
+def test_a_killed_console_goes_on_and_a_cancelled_move_is_undone(cluster: LocalCluster) -> None:
+    uid = databases.create(cluster, databases.body(2, replication=True))
+    assert databases.settled(cluster, uid)["status"] == "active"
+    movement.fill(cluster, uid, megabytes=60)
+    moving, target = _to_free_node(cluster, uid, "master")
+    reply = ok(cluster.api.post(f"/v1/shards/{moving['uid']}/actions/migrate", json={"target_node_uid": target}))
+    cluster.until(lambda: len(cluster.engines()) == 5, "no newcomer is started")
+    cluster.kill("console")
+    cluster.start_console()
+    assert movement.ended(cluster, reply["action_uid"])["status"] == "completed"
+    before = {row["uid"] for row in _rows(cluster, uid)}
+    moving, target = _to_free_node(cluster, uid, "slave")
+    reply = ok(cluster.api.post(f"/v1/shards/{moving['uid']}/actions/migrate", json={"target_node_uid": target}))
+    ok(cluster.api.delete(f"/v1/actions/{reply['action_uid']}"))
+    status = movement.ended(cluster, reply["action_uid"])["status"]
+    cluster.until(lambda: len(cluster.engines()) == 4, "what was begun is not undone")
+    after = {row["uid"] for row in _rows(cluster, uid)}
+    assert (status, before == after) in (("cancelled", True), ("completed", False))
+    movement.until_only_known(cluster, uid)
+    databases.delete(cluster, uid)
+
+
+def _rows(cluster: LocalCluster, uid: int) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))
+    return found
+
+
+def _pair(cluster: LocalCluster, uid: int, shard: dict[str, Any]) -> list[dict[str, Any]]:
+    return [row for row in _rows(cluster, uid) if row["pair"] == shard["pair"]]
+
+
+def _to_free_node(cluster: LocalCluster, uid: int, role: str) -> tuple[dict[str, Any], int]:
+    """Some shard of this role, and the node that holds no copy of its pair."""
+    moving = next(row for row in _rows(cluster, uid) if row["role"] == role)
+    [free] = {"1", "2", "3"} - {row["node_uid"] for row in _pair(cluster, uid, moving)}
+    return moving, int(free)
