@@ -1,5 +1,5 @@
 /** Long operations with progress. */
-import { queryOptions } from '@tanstack/react-query';
+import { queryOptions, useQuery } from '@tanstack/react-query';
 import { request } from './http';
 import type { Action } from './types';
 
@@ -7,3 +7,12 @@ export const actionsQuery = queryOptions({
   queryKey: ['actions'],
   queryFn: () => request<Action[]>('GET', '/v2/actions'),
 });
+
+export const isRunning = ({ status }: Action): boolean => status === 'queued' || status === 'running';
+
+const drills = (actions: readonly Action[]): Action[] =>
+  actions.filter((action) => action.name === 'SMDrill' && isRunning(action));
+
+export function useRunningDrills(): readonly Action[] {
+  return useQuery({ ...actionsQuery, select: drills }).data ?? [];
+}

@@ -1,10 +1,9 @@
 /** Only what needs a look now: the stream is lost, a drill runs, a node is lost, shards are down. */
 import { Button } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
 import { Link, useLocation } from '@tanstack/react-router';
-import { actionsQuery } from '@/api/actions';
+import { useRunningDrills } from '@/api/actions';
 import type { Action } from '@/api/types';
-import { actionTitle, isRunning } from '@/features/actions/recent';
+import { actionTitle } from '@/features/actions/recent';
 import { duration } from '@/lib/time';
 import { useLive, useStreamState } from '@/live/LiveProvider';
 import { Elapsed, useNow } from '@/ui/Ago';
@@ -18,12 +17,12 @@ export function Banners() {
   const stream = useStreamState();
   const { pathname } = useLocation();
   const troubles = useTroubles();
-  const drills = useQuery({ ...actionsQuery, select: runningDrills }).data ?? [];
+  const drills = useRunningDrills();
   return (
     <div role="status">
       {stream.phase === 'lost' && <StreamLost {...stream} />}
       {drills.map((drill) => (
-        <DrillRuns key={drill.action_uid} drill={drill} />
+        <DrillRuns key={drill.action_uid} drill={drill} watched={pathname === '/timeline'} />
       ))}
       {troubles
         // The overview itself begins with them, and the page of the incident is about it.
@@ -48,11 +47,8 @@ export function Banners() {
   );
 }
 
-const runningDrills = (actions: readonly Action[]): Action[] =>
-  actions.filter((action) => action.name === 'SMDrill' && isRunning(action));
-
 /** What breaks now was broken on purpose. */
-function DrillRuns({ drill }: { drill: Action }) {
+function DrillRuns({ drill, watched }: { drill: Action; watched: boolean }) {
   return (
     <div className={classes.banner} data-tone="progress">
       <StatusIcon tone="progress" />
@@ -60,9 +56,11 @@ function DrillRuns({ drill }: { drill: Action }) {
         {actionTitle(drill)}; begun <Elapsed since={drill.creation_time * 1000} /> ago by{' '}
         {drill.originator}
       </span>
-      <Link to="/timeline" search={{ range: 60 }}>
-        Watch
-      </Link>
+      {!watched && (
+        <Link to="/timeline" search={{ range: 60 }}>
+          Watch
+        </Link>
+      )}
     </div>
   );
 }

@@ -3,14 +3,14 @@
 import { IconChevronDown, IconChevronUp } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { actionsQuery } from '@/api/actions';
+import { actionsQuery, isRunning } from '@/api/actions';
 import type { Action } from '@/api/types';
 import { plural } from '@/lib/format';
 import { Ago } from '@/ui/Ago';
 import { Bar } from '@/ui/Bar';
 import { StatusIcon } from '@/ui/Status';
 import classes from './actions.module.css';
-import { actionTitle, actionTone, isRunning, useRecent } from './recent';
+import { actionTitle, actionTone, useRecent } from './recent';
 
 export function ActionsDrawer() {
   const { data } = useQuery(actionsQuery);

@@ -1,13 +1,11 @@
 /** Which actions are worth showing: those that run, and for a while those seen to finish. */
 import { useEffect, useRef, useState } from 'react';
+import { isRunning } from '@/api/actions';
 import type { Action } from '@/api/types';
 import type { Tone } from '@/ui/Status';
 
 const KEEP_DONE_MS = 8_000;
 const KEEP_FAILED_MS = 60_000;
-
-export const isRunning = (action: Action): boolean =>
-  action.status === 'queued' || action.status === 'running';
 
 export const actionTitle = (action: Action): string =>
   action.additional_info?.description || action.name;

@@ -90,7 +90,7 @@ function Connect({ bdb }: { bdb: Bdb }) {
   const endpoint = endpointOf(bdb);
   if (!endpoint) return null;
   const { host, port } = endpoint;
-  const cluster = bdb.oss_cluster || bdb.shards_count > 1 ? '-c ' : '';
+  const cluster = bdb.oss_cluster ? '-c ' : '';
   return (
     <span className={classes.connect}>
       <CopyInline text={`${host}:${port}`} label="Copy endpoint" />
@@ -98,7 +98,6 @@ function Connect({ bdb }: { bdb: Bdb }) {
         text={`valkey-cli ${cluster}-h ${host} -p ${port}`}
         label="Copy valkey-cli line"
       />
-      <CopyInline text={`redis-cli ${cluster}-h ${host} -p ${port}`} label="Copy redis-cli line" />
     </span>
   );
 }

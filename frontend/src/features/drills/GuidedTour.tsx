@@ -3,6 +3,7 @@ import { Button } from '@mantine/core';
 import { IconFlask } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
+import { useRunningDrills } from '@/api/actions';
 import { bdbsQuery } from '@/api/bdbs';
 import { useMayDrill } from '@/api/drills';
 import { nodesQuery } from '@/api/nodes';
@@ -34,11 +35,12 @@ export function GuidedTour({ onStarted }: { onStarted: () => void }) {
   );
 }
 
-/** Where drills are allowed, on a cluster with the demo's database, while its node is up. */
+/** Where drills are allowed and none runs, on a cluster with the demo's database, while its node is up. */
 export function useTourOffered(): boolean {
   const may = useMayDrill();
+  const busy = useRunningDrills().length > 0;
   const bdbs = useQuery(bdbsQuery).data;
   const node = useQuery(nodesQuery).data?.find(({ uid }) => uid === NODE);
   const demo = bdbs?.some(({ name, status }) => name === DATABASE && status === 'active');
-  return may && demo === true && node?.status === 'active' && node.agent_status === 'connected';
+  return may && !busy && demo === true && node?.status === 'active' && node.agent_status === 'connected';
 }

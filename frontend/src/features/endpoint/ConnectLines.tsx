@@ -18,6 +18,11 @@ export function ConnectLines({ to }: { to: Connection }) {
         data={CLIENTS.map(({ id, label }) => ({ value: id, label }))}
       />
       <CopyBlock text={client.lines(to)} label={`Copy lines for ${client.label}`} />
+      <span className="dim small">
+        {to.cluster
+          ? 'Any address of the endpoint will do to begin with: the client learns the others from it.'
+          : 'Every address of the endpoint serves the whole database.'}
+      </span>
     </div>
   );
 }

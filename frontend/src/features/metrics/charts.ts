@@ -142,13 +142,17 @@ export const ERRORS = single({
   color: COLOR.error,
 });
 
-export const RESPONSIVENESS = single({
-  id: 'responsiveness',
-  title: 'Responsiveness (slowest PING)',
-  unit: 'ms',
-  metric: 'responsiveness',
-  color: COLOR.responsiveness,
-});
+export const RESPONSIVENESS = single(
+  {
+    id: 'responsiveness',
+    title: 'Responsiveness',
+    unit: 'ms',
+    metric: 'responsiveness',
+    color: COLOR.responsiveness,
+  },
+  {},
+  { label: 'Slowest PING' },
+);
 
 export const FRAGMENTATION = single(
   {

@@ -29,6 +29,7 @@ function NodeTile({ node }: { node: Node }) {
       <span className={classes.tileHead}>
         <StatusIcon tone={tone} />
         <strong>node {node.uid}</strong>
+        <span className="dim small">{plural(node.shard_count ?? 0, 'shard')}</span>
         <span className="dim">{node.addr}</span>
       </span>
       {tone === 'ok' ? (
@@ -46,7 +47,6 @@ function NodeTile({ node }: { node: Node }) {
             <LiveText topic="nodes" uid={node.uid} metric="used_memory" unit="bytes" /> of{' '}
             {format('bytes', node.total_memory)}
           </span>
-          <span>{plural(node.shard_count ?? 0, 'shard')}</span>
         </span>
       ) : (
         <span className={classes.tileFacts}>{text}</span>

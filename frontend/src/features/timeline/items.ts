@@ -1,4 +1,5 @@
 /** What a lane shows: marks for instants, bars for spans. Pure. */
+import { isRunning } from '@/api/actions';
 import { endOf, resyncOf, startOf } from '@/api/story';
 import type { Action, LogEvent } from '@/api/types';
 import { nameOf, type Tone, toneOf, worst } from './kinds';
@@ -101,7 +102,7 @@ const ACTION_TONES: Record<Action['status'], Tone> = {
 
 export function actionBar(action: Action): Draft {
   const name = action.additional_info?.description || action.name;
-  const running = action.status === 'queued' || action.status === 'running';
+  const running = isRunning(action);
   return {
     id: `action:${action.action_uid}`,
     shape: 'bar',
