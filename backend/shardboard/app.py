@@ -43,6 +43,7 @@ from shardboard.api.feed import Feed
 from shardboard.api.middleware import install as install_middleware
 from shardboard.api.page import mount_page
 from shardboard.bus import Bus
+from shardboard.collectors.alarms import AlarmCollector
 from shardboard.collectors.archive import Archive
 from shardboard.collectors.live import Live
 from shardboard.collectors.nodes import NodeCollector
@@ -180,6 +181,7 @@ async def running_loops(console: Console) -> AsyncIterator[asyncio.Future[None]]
         NodeCollector(console.store, console.bus, console.agents, console.live, pulses).run,
         NodeWatch(console.store, console.agents, pulses).run,
         ResyncCollector(console.store, console.bus, console.agents).run,
+        AlarmCollector(console.store, console.bus, console.live, pulses).run,
         ActionLoop(console.store, console.bus, _steppers(console, endpoints), console.instance).run,
         endpoints.run,
         FailoverLoop(console.store, console.bus).run,

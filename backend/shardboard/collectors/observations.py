@@ -1,5 +1,6 @@
 """Recording what collectors saw. Only observed columns are written here, never desired state."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -85,12 +86,12 @@ async def agent_lost(session: AsyncSession, node_uid: int, reason: str) -> None:
     record(session, "node_agent_lost", description, source="node", severity="WARNING", node_uid=node_uid)
 
 
-async def stalls(session: AsyncSession, node_uid: int) -> int:
-    """How often the node was down of late and went on as if nothing had been."""
+async def stalls(session: AsyncSession) -> Counter[int]:
+    """How often each node was down of late and went on as if nothing had been."""
     now = datetime.now(UTC)
     since = now - timedelta(seconds=health.WINDOW_SECONDS)
-    outages = await events.touching(session, ("node_failed",), since, now, node_uid=node_uid, limit=100)
-    return sum(outage.details.get("restarted") is False for outage in outages)
+    outages = await events.touching(session, ("node_failed",), since, now, limit=1000)
+    return Counter(outage.node_uid or 0 for outage in outages if outage.details.get("restarted") is False)
 
 
 async def _end_outage(session: AsyncSession, node_uid: int, restarted: bool | None) -> None:

@@ -55,8 +55,8 @@ class NodeWatch:
 
     async def _inquiry(self, suspect: NodeRef, sensitivity: str) -> None:
         async with self._store.read() as session:
-            stalls = await observations.stalls(session, suspect.uid)
-        suspect_after, rounds = health.demands(sensitivity, stalls)
+            stalls = await observations.stalls(session)
+        suspect_after, rounds = health.demands(sensitivity, stalls[suspect.uid])
         agreed = 0
         clock = asyncio.get_running_loop().time
         alive = -math.inf  # when a shard of it last answered somebody

@@ -136,6 +136,7 @@ POLICY_DEFAULTS: dict[str, Any] = {
     "redis_provision_node_threshold_p": 0,
     "redis_upgrade_policy": "major",
     "repl_diskless": True,
+    "replication_lag_alarm_bytes": 64 << 20,  # ours: a replica that is further behind is told of
     "resp3_default": True,
     "shards_overbooking": True,
     "show_internals": False,
@@ -207,8 +208,9 @@ class PolicyUpdate(_Settings):
         for name, choices in _CHOICES.items():
             if name in self.model_fields_set and getattr(self, name) not in choices:
                 raise _fault(name, f"must be one of {', '.join(choices)}")
-        if (self.model_extra or {}).get("max_slave_full_syncs", 0) < 0:
-            raise _fault("max_slave_full_syncs", "must be 0 (unlimited) or more")
+        for name in ("max_slave_full_syncs", "replication_lag_alarm_bytes"):
+            if (self.model_extra or {}).get(name, 0) < 0:
+                raise _fault(name, "must not be negative")
         return self
 
     def changes(self) -> dict[str, Any]:

@@ -105,6 +105,13 @@ async def open_spans(session: AsyncSession, type_: str) -> Sequence[Event]:
     return (await session.execute(query)).scalars().all()
 
 
+async def open_alarms(session: AsyncSession) -> Sequence[Event]:
+    """All alarms that are raised."""
+    still = (Event.ended_at.is_(None), Event.details["open"].as_boolean())
+    query = select(Event).where(Event.type.startswith("alarm_", autoescape=True), *still)
+    return (await session.execute(query)).scalars().all()
+
+
 async def touching(
     session: AsyncSession,
     types: Sequence[str],

@@ -1,0 +1,187 @@
+"""Looks every second for what is wrong though nothing says so, and keeps one open span per alarm in the log."""
+
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from shardboard.bus import Bus
+from shardboard.collectors import observations
+from shardboard.collectors.live import Live
+from shardboard.collectors.pulse import Pulses
+from shardboard.db import Store
+from shardboard.domain import alarms, health, slots
+from shardboard.domain.alarms import Alarm, Board, Key, Keys, Part
+from shardboard.state import bdbs, cluster, events, nodes, shards
+from shardboard.state.events import Event
+
+log = logging.getLogger(__name__)
+
+LOOK_SECONDS = 1.0
+READ_SECONDS = 5.0
+"""The store is read when something changed, and this often: stalls grow old without a change."""
+LAG_BYTES = 64 << 20
+"""Default of the policy `replication_lag_alarm_bytes`."""
+
+
+@dataclass
+class _Known:
+    """What the store said when it was last read."""
+
+    databases: dict[int, tuple[str, list[Part]]] = field(default_factory=dict)
+    structure: list[Alarm] = field(default_factory=list)
+    stalls: dict[int, int] = field(default_factory=dict)
+    storage: dict[int, float] = field(default_factory=dict)
+    lag_bytes: int = LAG_BYTES
+
+
+class AlarmCollector:
+    """Alarms survive a console: the next one takes up the spans that it finds open."""
+
+    def __init__(self, store: Store, bus: Bus, live: Live, pulses: Pulses) -> None:
+        self._store = store
+        self._bus = bus
+        self._live = live
+        self._pulses = pulses
+        self._board = Board()
+        self._known = _Known()
+        self._keys: dict[int, Keys] = {}
+        self._collapsed: dict[int, float] = {}
+        """Keys that a primary had before its collapse, by uid."""
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        await self.resume()
+        clock = asyncio.get_running_loop().time
+        read_at = -READ_SECONDS
+        with self._bus.listen("change") as changes:
+            while True:
+                changed = {message[0] for _, message in changes.drain()}
+                if (
+                    changes.overflowed
+                    or clock() - read_at >= READ_SECONDS
+                    or changed & {"shard", "bdb", "node", "cluster"}
+                ):
+                    changes.overflowed = False
+                    await self.read()
+                    read_at = clock()
+                await self.look(clock())
+                await asyncio.sleep(LOOK_SECONDS)
+
+    async def resume(self) -> None:
+        """Take up what an earlier run of this console, or another one, raised."""
+        async with self._store.read() as session:
+            for event in await events.open_alarms(session):
+                alarm = _alarm(event)
+                self._board.raised[alarm.key] = alarm
+                if alarm.type == "alarm_keys_collapsed" and alarm.shard_uid is not None:
+                    self._collapsed[alarm.shard_uid] = alarm.details["keys_before"]
+
+    async def read(self) -> None:
+        """What the store says."""
+        known = _Known()
+        async with self._store.read() as session:
+            policy = (await cluster.load(session)).policy
+            known.lag_bytes = policy.get("replication_lag_alarm_bytes", LAG_BYTES)
+            parts: dict[int, list[Part]] = defaultdict(list)
+            for row in await shards.every(session):
+                size = sum(last - first + 1 for first, last in slots.parse(row.slots))
+                place = (row.uid, row.node_uid, row.pair, row.current_role, row.observed_status)
+                parts[row.bdb_uid].append(Part(*place, in_sync=row.observed_link == "idle", slots=size))
+            for bdb in await bdbs.every(session):
+                if not bdb.status.startswith("active"):
+                    continue
+                known.databases[bdb.uid] = (bdb.name, parts[bdb.uid])
+                known.structure += alarms.of_database(
+                    bdb.uid, bdb.name, replicated=bdb.replication, sharded=bdb.sharding, parts=parts[bdb.uid]
+                )
+            stalls = await observations.stalls(session)
+            for node in await nodes.every(session):
+                known.stalls[node.uid] = stalls[node.uid]
+                known.storage[node.uid] = float(node.facts["storage_size"])
+        self._known = known
+
+    async def look(self, now: float) -> None:
+        """Raise, change and end alarms by what holds at `now` (seconds of a monotonic clock)."""
+        found = [*self._known.structure, *self._of_nodes(), *self._of_shards()]
+        fresh, changed, over = self._board.update(now, found)
+        if fresh or changed or over:
+            await self._write(fresh, changed, over)
+
+    def _of_nodes(self) -> list[Alarm]:
+        found = []
+        for uid, stalls in self._known.stalls.items():
+            free, size = self._live.latest("nodes", str(uid)).get("persistent_storage_free"), self._known.storage[uid]
+            left = free / size if free is not None and size else None
+            ahead = self._pulses.clocks.get(uid, 0.0)
+            found += alarms.of_node(uid, ahead=ahead, stalls=stalls, most_stalls=health.FLAPPING, storage_left=left)
+        return found
+
+    def _of_shards(self) -> list[Alarm]:
+        found = []
+        _, raw = self._live.raw()
+        for bdb_uid, (name, parts) in self._known.databases.items():
+            for part in parts:
+                if part.uid not in raw:  # a second without news is no end of anything
+                    found += self._unsaid(part)
+                elif part.role == "slave":
+                    lag = self._live.latest(f"shards:{bdb_uid}", str(part.uid)).get("repl_lag_bytes")
+                    found += alarms.lagging(bdb_uid, name, part, lag, self._known.lag_bytes)
+                else:
+                    found += self._of_keys(bdb_uid, name, part, raw[part.uid])
+        return found
+
+    def _unsaid(self, part: Part) -> list[Alarm]:
+        """What samples had told of a shard that lives and says nothing."""
+        keys = [
+            (type_, part.uid) for type_ in ("alarm_keys_collapsed", "alarm_replication_lag") if part.status != "down"
+        ]
+        return [alarm for alarm in self._board.raised.values() if (alarm.type, alarm.shard_uid) in keys]
+
+    def _of_keys(self, bdb_uid: int, name: str, part: Part, raw: Mapping[str, float | None]) -> list[Alarm]:
+        started_at, count = raw["started_at"], raw["keys"]
+        if started_at is None or count is None or raw["loading"] == 1.0 or raw["is_primary"] != 1.0:
+            return []
+        now, before = Keys(started_at, count), self._keys.get(part.uid)
+        self._keys[part.uid] = now
+        if before is not None and alarms.collapsed(before, now):
+            self._collapsed[part.uid] = before.count
+        if part.uid not in self._collapsed:
+            return []
+        alarm = alarms.collapse(bdb_uid, name, part, self._collapsed[part.uid], now)
+        if not alarm:
+            del self._collapsed[part.uid]
+        return alarm
+
+    async def _write(self, fresh: Sequence[Alarm], changed: Sequence[Alarm], over: Sequence[Key]) -> None:
+        async with self._store.begin() as session:
+            await cluster.load_for_update(session)  # another console on this store sees the same
+            spans = {_alarm(event).key: event for event in await events.open_alarms(session)}
+            for alarm in (*fresh, *changed):
+                span = spans.get(alarm.key)
+                if span is not None:
+                    span.description, span.details = alarm.description, {**alarm.details, "open": True}
+                    continue
+                log.warning("%s", alarm.description)
+                events.record(
+                    session,
+                    alarm.type,
+                    alarm.description,
+                    source=alarm.source,
+                    severity=alarm.severity,
+                    bdb_uid=alarm.bdb_uid,
+                    node_uid=alarm.node_uid,
+                    shard_uid=alarm.shard_uid,
+                    details={**alarm.details, "open": True},
+                )
+            for key in over:
+                if (span := spans.get(key)) is not None:
+                    span.ended_at = datetime.now(UTC)
+                    span.details = {**span.details, "open": False}
+
+
+def _alarm(event: Event) -> Alarm:
+    details = {name: value for name, value in event.details.items() if name != "open"}
+    return Alarm(event.type, event.description, event.severity, event.bdb_uid, event.node_uid, event.shard_uid, details)

@@ -1,0 +1,156 @@
+"""Alarms as spans in the log: raised once, ended once, whoever looks."""
+
+import time
+from collections.abc import Mapping
+
+import pytest
+from backend.tests import pairs
+from backend.tests.collectors.samples import sample, shard
+
+from shardboard.agent.contract import NODE_FIELDS
+from shardboard.collectors.alarms import AlarmCollector
+from shardboard.collectors.live import members
+from shardboard.collectors.pulse import Pulses
+from shardboard.console import Console
+from shardboard.driver.fake import FakeAgents
+from shardboard.state import cluster, events, shards
+from shardboard.state.events import Event
+from shardboard.state.nodes import Node
+
+pytestmark = pytest.mark.store
+
+LONG = 100.0
+"""Seconds in which any condition becomes an alarm."""
+
+
+@pytest.fixture
+async def pulses(console: Console, agents: FakeAgents, nodes: list[Node]) -> Pulses:
+    await pairs.active(console, agents)
+    async with console.store.read() as session:
+        console.live.set_members(members(await shards.every(session)))
+    return Pulses()
+
+
+def collector(console: Console, pulses: Pulses) -> AlarmCollector:
+    return AlarmCollector(console.store, console.bus, console.live, pulses)
+
+
+async def look(watching: AlarmCollector, now: float) -> None:
+    await watching.read()
+    await watching.look(now)
+
+
+async def raised(console: Console) -> list[Event]:
+    async with console.store.read() as session:
+        return [each for each in await events.page(session, newest_first=False) if each.type.startswith("alarm_")]
+
+
+def second(console: Console, *, say: Mapping[int, Mapping[str, float]], free: float = 50e9) -> None:
+    """All six shards in the newest second, told."""
+    now = int(time.time())
+    live = console.live
+    for node in (1, 2, 3):
+        held = {uid: shard(**say.get(uid, {})) for uid in live._members if live._members[uid].node_uid == node}
+        made = sample(now, held, seq=now)
+        made.node[NODE_FIELDS.index("storage_free")] = free
+        live.ingest(node, made)
+    live._tell(now, live._seconds[now])
+
+
+async def test_lost_slots_are_an_alarm_until_somebody_serves_them(
+    console: Console, agents: FakeAgents, pulses: Pulses
+) -> None:
+    watching = collector(console, pulses)
+    await look(watching, 0)
+    assert await raised(console) == []
+    await pairs.die(console, agents, 1)
+    await look(watching, 1)
+    await look(watching, 2)
+    [span] = await raised(console)
+    assert (span.type, span.bdb_uid, span.severity, span.source) == ("alarm_slots_uncovered", 1, "ERROR", "bdb")
+    assert (span.ended_at, span.details) == (None, {"open": True, "pairs": [0], "slots": 5461})
+    await pairs.die(console, agents, 2)
+    await look(watching, 3)
+    [span] = await raised(console)
+    assert span.details["pairs"] == [0, 1]
+    await pairs.observe(console, 4, 5, role="master")
+    await look(watching, 4)
+    [span] = await raised(console)
+    assert span.ended_at is not None
+    assert span.details["open"] is False
+    await look(watching, 4 + LONG)
+    assert [each.type for each in await raised(console)] == ["alarm_slots_uncovered", "alarm_no_replica"]
+
+
+async def test_the_next_console_takes_up_what_is_open_and_two_raise_it_once(
+    console: Console, agents: FakeAgents, pulses: Pulses
+) -> None:
+    one, other = collector(console, pulses), collector(console, pulses)
+    await pairs.die(console, agents, 1)
+    for watching in (one, other):
+        await look(watching, 0)
+    assert len(await raised(console)) == 1
+    third = collector(console, pulses)
+    await third.resume()
+    await look(third, 0)
+    assert len(await raised(console)) == 1
+    await pairs.observe(console, 1)
+    for watching in (third, one):
+        await look(watching, 1)
+    [span] = await raised(console)
+    assert span.ended_at is not None
+
+
+async def test_a_primary_that_came_back_without_its_keys(console: Console, pulses: Pulses) -> None:
+    watching = collector(console, pulses)
+    second(console, say={1: {"keys": 5000.0, "started_at": 1000.0}})
+    await look(watching, 0)
+    second(console, say={1: {"keys": 5000.0, "started_at": 2000.0, "loading": 1.0}})
+    await look(watching, 1)
+    second(console, say={1: {"keys": 3.0, "started_at": 2000.0}})
+    await look(watching, 2)
+    [span] = await raised(console)
+    assert (span.type, span.shard_uid, span.details["keys_before"]) == ("alarm_keys_collapsed", 1, 5000)
+    later = collector(console, pulses)
+    await later.resume()
+    await look(later, 0)
+    [span] = await raised(console)
+    assert span.ended_at is None, "it is still so"
+    second(console, say={1: {"keys": 4000.0, "started_at": 2000.0}})
+    await look(later, 1)
+    [span] = await raised(console)
+    assert span.ended_at is not None
+
+
+async def test_a_replica_that_is_far_behind(console: Console, pulses: Pulses) -> None:
+    async with console.store.begin() as session:
+        (await cluster.load(session)).policy = {"replication_lag_alarm_bytes": 1000}
+    watching = collector(console, pulses)
+    ahead, replica = {"repl_offset": 9000.0}, {"is_primary": 0.0}
+    second(console, say={1: ahead, 4: {**replica, "repl_offset": 8000.0}, 5: replica, 6: replica})
+    await look(watching, 0)
+    await look(watching, LONG)
+    assert await raised(console) == []
+    second(console, say={1: ahead, 4: {**replica, "repl_offset": 7999.0}, 5: replica, 6: replica})
+    await look(watching, 2 * LONG)
+    await look(watching, 3 * LONG)
+    [span] = await raised(console)
+    assert (span.type, span.shard_uid, span.details["threshold"]) == ("alarm_replication_lag", 4, 1000)
+
+
+async def test_a_clock_that_is_ahead(console: Console, pulses: Pulses) -> None:
+    pulses.clocks = {3: 3600.4}
+    watching = collector(console, pulses)
+    await look(watching, 0)
+    await look(watching, LONG)
+    [span] = await raised(console)
+    assert (span.type, span.node_uid, span.source, span.details["seconds"]) == ("alarm_clock", 3, "node", 3600)
+
+
+async def test_a_disk_that_is_nearly_full(console: Console, pulses: Pulses) -> None:
+    watching = collector(console, pulses)
+    second(console, say={}, free=1e9)
+    await look(watching, 0)
+    assert [(span.type, span.node_uid) for span in await raised(console)] == [
+        ("alarm_storage_full", uid) for uid in (1, 2, 3)
+    ]
