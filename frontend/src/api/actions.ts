@@ -8,7 +8,8 @@ export const actionsQuery = queryOptions({
   queryFn: () => request<Action[]>('GET', '/v2/actions'),
 });
 
-export const isRunning = ({ status }: Action): boolean => status === 'queued' || status === 'running';
+export const isRunning = ({ status }: Action): boolean =>
+  status === 'queued' || status === 'running';
 
 const drills = (actions: readonly Action[]): Action[] =>
   actions.filter((action) => action.name === 'SMDrill' && isRunning(action));

@@ -42,5 +42,7 @@ export function useTourOffered(): boolean {
   const bdbs = useQuery(bdbsQuery).data;
   const node = useQuery(nodesQuery).data?.find(({ uid }) => uid === NODE);
   const demo = bdbs?.some(({ name, status }) => name === DATABASE && status === 'active');
-  return may && !busy && demo === true && node?.status === 'active' && node.agent_status === 'connected';
+  return (
+    may && !busy && demo === true && node?.status === 'active' && node.agent_status === 'connected'
+  );
 }
