@@ -45,6 +45,7 @@ from shardboard.api.page import mount_page
 from shardboard.bus import Bus
 from shardboard.collectors.alarms import AlarmCollector
 from shardboard.collectors.archive import Archive
+from shardboard.collectors.first_writes import FirstWrites
 from shardboard.collectors.live import Live
 from shardboard.collectors.nodes import NodeCollector
 from shardboard.collectors.pulse import Pulses
@@ -182,6 +183,7 @@ async def running_loops(console: Console) -> AsyncIterator[asyncio.Future[None]]
         NodeWatch(console.store, console.agents, pulses).run,
         ResyncCollector(console.store, console.bus, console.agents).run,
         AlarmCollector(console.store, console.bus, console.live, pulses).run,
+        FirstWrites(console.store, console.bus, console.live).run,
         ActionLoop(console.store, console.bus, _steppers(console, endpoints), console.instance).run,
         endpoints.run,
         FailoverLoop(console.store, console.bus).run,

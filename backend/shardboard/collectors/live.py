@@ -205,6 +205,11 @@ class Live:
                 return raw["repl_offset"]
         return None
 
+    def writes_of(self, uid: int) -> list[tuple[int, Value, Value]]:
+        """Second, whether it was primary, and its write commands so far, of a shard's samples that are kept, oldest first."""
+        known = ((t, self._seconds[t].shards.get(uid)) for t in sorted(self._seconds))
+        return [(t, raw["is_primary"], raw["write_cmds"]) for t, raw in known if raw is not None]
+
     def raw(self) -> tuple[Mapping[int, Raw], Mapping[int, Raw]]:
         """What agents said of nodes and of shards in the newest second, by uid; nothing when that was STALE seconds ago."""
         second = self._seconds.get(self.newest)
