@@ -80,10 +80,7 @@ class Latencies:
     def _put(self, t: int, measured: Measured) -> None:
         for bdb_uid in {uid for uid, _ in measured}:
             self._put_one(t, "bdbs", str(bdb_uid), bdb_uid, measured)
-        everything: dict[Key, Histogram] = {}
-        for (_, kind), histogram in measured.items():
-            everything.setdefault((0, kind), Histogram()).add(histogram)
-        self._put_one(t, "cluster", "cluster", 0, everything)
+        self._put_one(t, "cluster", "cluster", 0, latency.of_all(measured))
 
     def _put_one(self, t: int, topic: str, uid: str, key: int, measured: Measured) -> None:
         values = dict(latency.values(measured, key))

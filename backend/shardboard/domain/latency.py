@@ -12,6 +12,11 @@ METRICS = tuple(
 """avg_latency, p50_latency, …, p999_other_latency. Absent, not zero, where nothing was measured."""
 
 
+def of_all(histograms: Mapping[Key, Histogram]) -> dict[Key, Histogram]:
+    """All databases together, as database 0."""
+    return merged({(0, kind): found} for (_, kind), found in histograms.items())
+
+
 def values(histograms: Mapping[Key, Histogram], uid: int) -> Iterator[tuple[str, float]]:
     """What is known of one database."""
     own = {kind: found for kind in KINDS if (found := histograms.get((uid, kind))) is not None and found.count}

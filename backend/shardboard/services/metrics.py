@@ -14,6 +14,9 @@ from shardboard.domain.rollup import Frame
 from shardboard.state import latency as stored_latency
 from shardboard.state import metrics as state
 
+MEASURED = frozenset({"cluster", "bdbs"})
+"""Topics whose latency is stored as histograms."""
+
 
 @dataclass(frozen=True)
 class History:
@@ -56,8 +59,8 @@ async def history(
     names = await _names(session)
     stored = [metric for metric in metrics if metric not in latency.METRICS] or ["total_req"]
     frames = await state.columns(session, topic, step, begin, end, stored, names)
-    if topic == "bdbs" and set(metrics).intersection(latency.METRICS):
-        frames = await _with_latency(session, step, begin, end, frames)
+    if topic in MEASURED and set(metrics).intersection(latency.METRICS):
+        frames = await _with_latency(session, topic, step, begin, end, frames)
     known = set(frames[0].uids).union(*(frame.uids for frame in frames[1:])) if frames else set()
     chosen = array("i", sorted(known if uids is None else known.intersection(uids)))
     by_time = {frame.t: frame for frame in frames}
@@ -99,8 +102,8 @@ async def recent(
         last = ended if until is None else min(until, ended)
         first = last - resolution.samples * resolution.step if since is None else since
         frames = await state.frames(session, topic, resolution.step, first, last, names)
-        if topic == "bdbs":
-            frames = await _with_latency(session, resolution.step, first, last, frames)
+        if topic in MEASURED:
+            frames = await _with_latency(session, topic, resolution.step, first, last, frames)
         elif topic == "endpoints":
             frames = [_with_average(frame) for frame in frames]
         found.append((resolution, frames))
@@ -108,17 +111,19 @@ async def recent(
 
 
 async def _with_latency(
-    session: AsyncSession, step: int, first: int, last: int, frames: Sequence[Frame]
+    session: AsyncSession, topic: str, step: int, first: int, last: int, frames: Sequence[Frame]
 ) -> list[Frame]:
-    """Frames of databases with the latency metrics among their columns, where something was measured."""
+    """Frames of databases, or of all together, with the latency metrics among their columns, where something was measured."""
     measured = await stored_latency.read(session, step, first, last)
-    return [with_latency(frame, measured.get(frame.t, {})) for frame in frames]
+    return [with_latency(topic, frame, measured.get(frame.t, {})) for frame in frames]
 
 
-def with_latency(frame: Frame, measured: Mapping[Key, Histogram]) -> Frame:
-    """A frame of databases and what was measured in its interval."""
+def with_latency(topic: str, frame: Frame, measured: Mapping[Key, Histogram]) -> Frame:
+    """A frame of databases, or of all together, and what was measured in its interval."""
     if not measured:
         return frame
+    if topic == "cluster":
+        measured = latency.of_all(measured)
     known = [dict(latency.values(measured, uid)) for uid in frame.uids]
     added = {metric: array("f", [values.get(metric, nan) for values in known]) for metric in latency.METRICS}
     return Frame(frame.t, frame.uids, {**frame.columns, **added})
@@ -133,7 +138,7 @@ def _with_average(frame: Frame) -> Frame:
 
 def metric_names(topic: str) -> frozenset[str]:
     """What may be asked for: the metrics and their highest seconds."""
-    measured = latency.METRICS if topic == "bdbs" else ()
+    measured = latency.METRICS if topic in MEASURED else ()
     return frozenset(name for name in (*rollup.columns_of(topic, 10), *measured) if not name.startswith("#"))
 
 
