@@ -15,4 +15,8 @@ export type Action = Schemas['Action'];
 export type Policy = Schemas['Policy'];
 export type DrillOrder = Schemas['DrillOrder'];
 export type DrillReply = Schemas['DrillReply'];
+export type Endpoint = Schemas['EndpointState'];
+export type EndpointProxy = Schemas['EndpointProxy'];
+/** The proxy of a node, for all databases. */
+export type NodeProxy = Schemas['Proxy'];
 export type JoinToken = Schemas['JoinTokenOut'];

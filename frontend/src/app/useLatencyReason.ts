@@ -1,6 +1,7 @@
 /** Why there is no latency at the moment: nobody asked for anything, or nobody would hear it. */
 import { useQuery } from '@tanstack/react-query';
-import { type EndpointProxy, endpointQuery, proxiesQuery } from '@/api/endpoints';
+import { endpointQuery, proxiesQuery } from '@/api/endpoints';
+import type { EndpointProxy, NodeProxy } from '@/api/types';
 import type { Reasons } from '@/features/metrics/MetricChart';
 
 /** Of one database, or of all; undefined while its proxies run, or are not known. */
@@ -11,7 +12,7 @@ export function useLatencyReason(bdb?: number): Reasons | undefined {
   return reason ? { latency: reason } : undefined;
 }
 
-type Looked = Pick<EndpointProxy, 'status' | 'detail'>;
+type Looked = Pick<EndpointProxy | NodeProxy, 'status' | 'detail'>;
 
 export function whyUnmeasured(proxies: readonly Looked[] = []): string | undefined {
   if (!proxies.length || proxies.some(({ status }) => status !== 'down')) return undefined;

@@ -22,6 +22,8 @@ interface Props {
 }
 
 const DEFAULT_SECONDS = 20;
+/** How long one is told of a drill that is over at once. */
+const UNTIMED_SECONDS = 5;
 
 export function DrillDialog({ node, onClose, onStarted }: Props) {
   const shards = useNodeShards(node).data ?? [];
@@ -33,7 +35,7 @@ export function DrillDialog({ node, onClose, onStarted }: Props) {
   const [error, setError] = useState<string | null>(null);
   const drill = drillOf(kind);
   const shard = chosen ?? shards[0]?.uid ?? '';
-  const lasts = Number(seconds);
+  const lasts = drill.timed ? Number(seconds) : UNTIMED_SECONDS;
   const name = `node ${node}`;
   const valid =
     typed === name &&

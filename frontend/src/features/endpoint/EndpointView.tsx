@@ -1,9 +1,9 @@
 /** Where clients connect, through which proxies, and how. */
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { type Endpoint, endpointQuery } from '@/api/endpoints';
+import { endpointQuery } from '@/api/endpoints';
 import { messageOf } from '@/api/http';
-import type { Bdb } from '@/api/types';
+import type { Bdb, Endpoint } from '@/api/types';
 import { useTopic } from '@/live/LiveProvider';
 import { Card } from '@/ui/Card';
 import { CopyInline } from '@/ui/Copy';

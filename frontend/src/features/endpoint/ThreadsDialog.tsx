@@ -2,9 +2,10 @@
 import { Alert, Button, Group, Loader, Modal, NumberInput, Stack } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
-import { type NodeProxy, proxiesQuery, updateProxy } from '@/api/endpoints';
+import { proxiesQuery, updateProxy } from '@/api/endpoints';
 import { messageOf } from '@/api/http';
 import { useNode } from '@/api/nodes';
+import type { NodeProxy } from '@/api/types';
 import { plural } from '@/lib/format';
 
 interface Props {

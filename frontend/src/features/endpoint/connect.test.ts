@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Endpoint } from '@/api/endpoints';
+import type { Endpoint } from '@/api/types';
 import { CLIENTS, connectionOf } from './connect';
 
 const proxy = (uid: number, status: 'active' | 'down' = 'active') => ({

@@ -1,5 +1,5 @@
 /** How to connect with the usual clients. Secrets are placeholders, always. Pure. */
-import type { Endpoint } from '@/api/endpoints';
+import type { Endpoint } from '@/api/types';
 
 export interface Address {
   host: string;

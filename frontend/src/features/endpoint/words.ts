@@ -1,14 +1,14 @@
 /** The settings of an endpoint in words. */
-import { type Endpoint, PROXY_POLICIES, type ProxyStatus } from '@/api/endpoints';
+import { PROXY_POLICIES } from '@/api/endpoints';
+import type { Endpoint, EndpointProxy } from '@/api/types';
 import type { Tone } from '@/ui/Status';
 
-export const PROXY_STATES: Readonly<Record<ProxyStatus, { tone: Tone; text: string }>> = {
-  active: { tone: 'ok', text: 'Active' },
-  pending: { tone: 'progress', text: 'Starting' },
-  down: { tone: 'broken', text: 'Down' },
-  idle: { tone: 'unknown', text: 'Idle' },
-  unknown: { tone: 'unknown', text: 'Unknown' },
-};
+export const PROXY_STATES: Readonly<Record<EndpointProxy['status'], { tone: Tone; text: string }>> =
+  {
+    active: { tone: 'ok', text: 'Active' },
+    pending: { tone: 'progress', text: 'Starting' },
+    down: { tone: 'broken', text: 'Down' },
+  };
 
 export function modeText({ mode }: Endpoint): string {
   return mode === 'oss_cluster'
