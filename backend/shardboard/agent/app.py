@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
 from fastapi.responses import StreamingResponse
 
 from shardboard import serving
@@ -17,6 +17,7 @@ from shardboard.agent import machine
 from shardboard.agent.contract import (
     CommandResult,
     Drill,
+    DrillReply,
     NodeFacts,
     ProbeTarget,
     ProxyReport,
@@ -59,7 +60,7 @@ def create_app(settings: AgentSettings) -> FastAPI:
 
     app = FastAPI(lifespan=life, openapi_url=None)
     app.state.sampler = sampler
-    drills = Drills(supervisor, sampler, proxy)
+    drills = Drills(supervisor, sampler, proxy, settings.address)
     app.add_middleware(Absence, drills=drills)
 
     @app.get("/facts")
@@ -67,8 +68,10 @@ def create_app(settings: AgentSettings) -> FastAPI:
         return machine.facts(settings)
 
     @app.post("/drill")
-    async def drill(request: Drill) -> None:
-        drills.begin(request)
+    async def drill(order: Drill, request: Request) -> DrillReply:
+        # The console is whoever asks: it is no node, but a node that is cut off does not hear it either.
+        asking = [request.client.host] if request.client is not None else []
+        return DrillReply(refused=drills.begin(order.model_copy(update={"peers": [*order.peers, *asking]})))
 
     @app.post("/probe")
     async def probe(targets: list[ProbeTarget]) -> list[bool]:

@@ -10,7 +10,7 @@
 | POST /shards/command | list[ShardCommand] | list[CommandResult] |
 | POST /proxy/apply | ProxyState | ProxyReport |
 | GET /proxy | | ProxyReport |
-| POST /drill | Drill | nothing; the fault begins and ends by itself |
+| POST /drill | Drill | DrillReply; the fault begins and ends by itself |
 | POST /probe | list[ProbeTarget] | list[bool] |
 | GET /samples?after=N | | NDJSON stream of Sample, first the ring's newer ones, then one a second; an empty line is a pulse |
 """
@@ -227,14 +227,24 @@ class ProxyReport(Message):
 
 
 class Drill(Message):
-    """A fault to rehearse. `reboot` kills all shards, `freeze` stops them for a while, and in both the agent is silent;
-    `kill_shard` and `freeze_shard` do it to one shard and leave the agent alone."""
+    """A fault to rehearse. `reboot` kills all shards, `freeze` stops them for a while, and in both the agent is silent; `kill`
+    kills all shards and the agent itself, whose supervisor starts it again; `cut_off` takes the network away; `kill_shard` and
+    `freeze_shard` concern one shard and leave the agent alone."""
 
     id: str
     """An order that was heard before is not carried out again."""
-    kind: Literal["reboot", "freeze", "kill_shard", "freeze_shard"]
+    kind: Literal["reboot", "kill", "freeze", "cut_off", "kill_shard", "freeze_shard"]
     seconds: float = Field(ge=1, le=120)
     uid: int | None = None
+    peers: list[str] = []
+    """Addresses of the other nodes, to be cut off from."""
+
+
+class DrillReply(Message):
+    """Whether it begins."""
+
+    refused: str = ""
+    """Why this machine cannot do it; empty when it does."""
 
 
 class ProbeTarget(Message):

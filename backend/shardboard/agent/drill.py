@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import signal
 from typing import Literal
 
@@ -9,17 +10,24 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from shardboard.agent.contract import Drill
+from shardboard.agent.partition import Partition
 from shardboard.agent.processes import Supervisor
 from shardboard.agent.proxy import Proxy
 from shardboard.agent.sampler import Sampler
 
 log = logging.getLogger(__name__)
 
+REPLY_SECONDS = 0.2
+"""In which the console gets its answer, before nobody can be answered any more."""
+KILLED = 128 + signal.SIGKILL
+"""Exit status of a process that was killed."""
+
 
 class Drills:
     """One at a time; a second one waits for its turn."""
 
-    def __init__(self, supervisor: Supervisor, sampler: Sampler, proxy: Proxy) -> None:
+    def __init__(self, supervisor: Supervisor, sampler: Sampler, proxy: Proxy, address: str) -> None:
+        self._address = address
         self._supervisor = supervisor
         self._proxy = proxy
         self._sampler = sampler
@@ -30,21 +38,38 @@ class Drills:
         """While the node is to seem gone: `refusing` as after a crash, or `silent` as when frozen."""
         self.over = asyncio.Event()
 
-    def begin(self, drill: Drill) -> None:
+    def begin(self, drill: Drill) -> str:
+        """Why it cannot be done here, or "": then it is under way. An order that was heard before is not carried out again."""
         if drill.id in self._heard:
-            return
+            return ""
+        if refusal := self._refusal(drill):
+            return refusal
         self._heard.add(drill.id)
         task = asyncio.create_task(self._run(drill))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return ""
+
+    def _refusal(self, drill: Drill) -> str:
+        if drill.kind == "kill" and not _is_supervised():
+            return "nobody would start this agent again: it does not run under systemd; take reboot instead"
+        return Partition(self._address, drill.peers).refusal() if drill.kind == "cut_off" else ""
 
     async def _run(self, drill: Drill) -> None:
         async with self._running:
+            if drill.kind in ("kill", "cut_off"):
+                await asyncio.sleep(REPLY_SECONDS)
+            if drill.kind == "cut_off":
+                await self._cut_off(drill)
+                return
             chosen = list(self._supervisor.shards) if drill.uid is None else [drill.uid]
             log.warning("drill: %s of shards %s for %s s", drill.kind, chosen, drill.seconds)
-            killing = drill.kind in ("reboot", "kill_shard")
+            killing = drill.kind in ("reboot", "kill", "kill_shard")
             fault = signal.SIGKILL if killing else signal.SIGSTOP
             self._supervisor.signal(chosen, fault)
+            if drill.kind == "kill":
+                self._proxy.signal(fault)
+                os._exit(KILLED)  # a signal to itself does nothing where the agent is the first process of a container
             try:
                 if drill.uid is None:
                     self._proxy.leave()
@@ -63,6 +88,21 @@ class Drills:
                         self._proxy.signal(signal.SIGCONT)
                 self._proxy.come_back()
             log.warning("drill: %s is over", drill.kind)
+
+    async def _cut_off(self, drill: Drill) -> None:
+        partition = Partition(self._address, drill.peers)
+        log.warning("drill: cut off for %s s", drill.seconds)
+        partition.begin(drill.seconds)
+        try:
+            await asyncio.sleep(drill.seconds)
+        finally:
+            partition.end()
+        log.warning("drill: the network is back")
+
+
+def _is_supervised() -> bool:
+    """systemd tells its children which run of the service they are."""
+    return "INVOCATION_ID" in os.environ
 
 
 class Absence:

@@ -13,6 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from shardboard.agent.contract import (
     CommandResult,
     Drill,
+    DrillReply,
     NodeFacts,
     ProbeTarget,
     ProxyReport,
@@ -46,7 +47,7 @@ _RESULTS = TypeAdapter(list[CommandResult])
 _TARGETS = TypeAdapter(list[ProbeTarget])
 _ANSWERS = TypeAdapter(list[bool])
 _PROXY = TypeAdapter(ProxyReport)
-_NOTHING: TypeAdapter[None] = TypeAdapter(None)
+_BEGUN = TypeAdapter(DrillReply)
 
 
 class HttpAgents:
@@ -90,8 +91,9 @@ class HttpAgents:
     async def proxy(self, node: NodeRef) -> ProxyReport:
         return await self._call(node, "GET", "/proxy", QUICK, _PROXY)
 
-    async def drill(self, node: NodeRef, drill: Drill) -> None:
-        await self._call(node, "POST", "/drill", QUICK, _NOTHING, drill.model_dump_json().encode())
+    async def drill(self, node: NodeRef, drill: Drill) -> str:
+        reply = await self._call(node, "POST", "/drill", QUICK, _BEGUN, drill.model_dump_json().encode())
+        return reply.refused
 
     async def samples(self, node: NodeRef, after: int, boot: str) -> AsyncIterator[Sample | None]:
         with _translated(node):

@@ -68,6 +68,7 @@ class FakeAgents:
         """What the proxy of each node was told last."""
         self.proxy_failures: dict[int, str] = {}
         """Reason by database."""
+        self.drill_refused = ""
         self.silent: set[tuple[str, int]] = set()
         """Shards, by address and port, that answer no probe."""
         self._samples: dict[int, asyncio.Queue[Sample | None]] = defaultdict(asyncio.Queue)
@@ -200,9 +201,10 @@ class FakeAgents:
             state="running", pid=500 + node.uid, version="0.1.0", threads=state.threads, failures=failures
         )
 
-    async def drill(self, node: NodeRef, drill: Drill) -> None:
+    async def drill(self, node: NodeRef, drill: Drill) -> str:
         self._note("drill", node)
         self.drills.append((node.uid, drill))
+        return self.drill_refused
 
     async def samples(self, node: NodeRef, after: int, boot: str) -> AsyncIterator[Sample | None]:
         self._note("samples", node)

@@ -86,8 +86,8 @@ class Agents(Protocol):
 
     async def proxy(self, node: NodeRef) -> ProxyReport: ...
 
-    async def drill(self, node: NodeRef, drill: Drill) -> None:
-        """Begin a rehearsed fault; it ends by itself."""
+    async def drill(self, node: NodeRef, drill: Drill) -> str:
+        """Begin a rehearsed fault; it ends by itself. Returns why that machine cannot do it, or ""."""
         ...
 
     def samples(self, node: NodeRef, after: int, boot: str) -> AsyncIterator[Sample | None]:

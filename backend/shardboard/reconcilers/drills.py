@@ -30,11 +30,15 @@ class DrillStepper:
             return Outcome(finished=True) if left <= 0 else Outcome(progress=share, again_in=min(left, 1.0))
         async with self._store.read() as session:
             node = await nodes.by_uid(session, action.object_uid)
+            peers = [other.addr for other in await nodes.every(session) if other.uid != action.object_uid]
         if node is None:
             return Outcome(failed="The node does not exist any more.")
         params = action.params
-        order = Drill(id=action.uid, kind=params["kind"], seconds=params["seconds"], uid=params["shard_uid"])
-        await self._agents.drill(reference(node), order)
+        order = Drill(
+            id=action.uid, kind=params["kind"], seconds=params["seconds"], uid=params["shard_uid"], peers=peers
+        )
+        if refusal := await self._agents.drill(reference(node), order):
+            return Outcome(failed=f"{refusal[0].upper()}{refusal[1:]}.")
         return Outcome(steps=[{"name": action.description, "status": "running"}])
 
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:

@@ -13,7 +13,9 @@ from shardboard.state.actions import Action
 
 KINDS = {
     "reboot": "Reboot node {node} for {seconds:.0f} s",
+    "kill": "Kill node {node}, its agent included",
     "freeze": "Freeze node {node} for {seconds:.0f} s",
+    "cut_off": "Cut node {node} off the network for {seconds:.0f} s",
     "kill_shard": "Kill shard redis:{shard} on node {node}",
     "freeze_shard": "Freeze shard redis:{shard} on node {node} for {seconds:.0f} s",
 }

@@ -29,13 +29,13 @@ class Drilled:
         self.processes = processes
         proxy = Proxy(node.settings[1])
         self.sampler = Sampler(node[1], MachineSampler(node.settings[1]), proxy)
-        self.drills = Drills(node[1], self.sampler, proxy)
+        self.drills = Drills(node[1], self.sampler, proxy, node.settings[1].address)
         app = Starlette(routes=[Route("/facts", lambda _: PlainTextResponse("facts"))])
         app.add_middleware(Absence, drills=self.drills)
         self.http = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://agent")
 
-    def begin(self, kind: str, uid: int | None = None, name: str = "1") -> None:
-        self.drills.begin(Drill(id=name, kind=kind, seconds=60, uid=uid))  # type: ignore[arg-type]
+    def begin(self, kind: str, uid: int | None = None, name: str = "1") -> str:
+        return self.drills.begin(Drill(id=name, kind=kind, seconds=60, uid=uid))  # type: ignore[arg-type]
 
     def status(self) -> dict[int, str]:
         return {uid: process.status() if process.is_running() else "gone" for uid, process in self.processes.items()}
@@ -165,3 +165,30 @@ async def test_after_a_killed_agent_the_next_one_thaws(agent: Drilled) -> None:
 def test_orders_that_make_no_sense_are_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
         Drill(**{"id": "1", "kind": "reboot", "seconds": 5} | wrong)  # type: ignore[arg-type]
+
+
+async def test_a_node_that_nobody_would_start_again_is_not_killed(
+    agent: Drilled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("INVOCATION_ID", raising=False)
+    assert agent.begin("kill").startswith("nobody would start this agent again")
+    assert agent.dead() == set()
+
+
+async def test_a_kill_takes_the_agent_along(agent: Drilled, monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[int] = []
+    monkeypatch.setenv("INVOCATION_ID", "1")
+    monkeypatch.setattr("shardboard.agent.drill.os._exit", ended.append)
+    assert agent.begin("kill") == ""
+    await until(lambda: ended == [137] and agent.dead() == {1, 2})
+
+
+async def test_what_the_machine_does_not_allow_is_refused_with_its_reason(
+    agent: Drilled, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert agent.begin("cut_off") == "the program ip (Debian package iproute2) is not installed on this node"
+    (tmp_path / "ip").write_text("#!/bin/sh\necho RTNETLINK answers: Operation not permitted >&2\nexit 2\n")
+    (tmp_path / "ip").chmod(0o755)
+    assert agent.begin("cut_off") == "the agent may not change routes: RTNETLINK answers: Operation not permitted"
+    assert agent.drills._tasks == set()

@@ -124,3 +124,17 @@ async def test_a_node_that_was_removed_meanwhile(console: Console, agents: FakeA
         await until(lambda: ended(console))
     assert (await read(console, uid)).error == "The node does not exist any more."
     assert agents.drills == []
+
+
+async def test_what_a_machine_cannot_do_ends_with_its_reason(console: Console, agents: FakeAgents) -> None:
+    agents.drill_refused = "the agent may not change routes"
+    uid = await order(console, kind="cut_off")
+    async with Loop(console):
+        await until(lambda: ended(console))
+    assert (await read(console, uid)).error == "The agent may not change routes."
+    [(node, drill)] = agents.drills
+    assert (node, drill.kind, drill.peers) == (2, "cut_off", ["10.0.0.1", "10.0.0.3"])
+    [event] = await ended(console)
+    assert (
+        event.description == "Drill: Cut node 2 off the network for 30 s: it failed. The agent may not change routes."
+    )
