@@ -33,4 +33,5 @@ def sample(
         shards=shards or {},
         missing=more.get("missing", {}),
         died=more.get("died", {}),
+        proxy=more.get("proxy"),
     )

@@ -1,0 +1,128 @@
+"""Latency of the last minutes: added up over endpoints, told late, told twice, forgotten."""
+
+import pytest
+from backend.tests.collectors.samples import sample, shard
+
+from shardboard.agent.contract import ENDPOINT_FIELDS, EndpointReading, ProxyReading
+from shardboard.bus import Bus
+from shardboard.collectors.latencies import HISTOGRAM_SECONDS, Latencies
+from shardboard.collectors.live import Live, Member
+from shardboard.domain import latency
+from shardboard.domain.histogram import Histogram, Key
+
+NOW = 1_700_000_000
+
+
+def all_took(micros: int, count: int = 100, bdb_uid: int = 1) -> dict[Key, Histogram]:
+    return {(bdb_uid, "read"): Histogram.of([(micros, count)])}
+
+
+def value(known: Latencies, topic: str, uid: str, metric: str, t: int = NOW) -> float | None:
+    return dict(zip(latency.METRICS, known.row(topic, uid, t), strict=True))[metric]
+
+
+@pytest.fixture
+def known() -> Latencies:
+    return Latencies(900)
+
+
+def test_endpoints_are_added_up_before_a_percentile_is_read(known: Latencies) -> None:
+    known.ingest(NOW, 1, all_took(100, 99))
+    known.ingest(NOW, 2, all_took(900, 1) | all_took(500, 100, bdb_uid=2))
+    known.settle(NOW)
+    assert value(known, "bdbs", "1", "p50_latency") == 100
+    assert value(known, "bdbs", "1", "p999_read_latency") == 900
+    assert value(known, "bdbs", "1", "avg_latency") == 108
+    assert value(known, "bdbs", "2", "p50_latency") == 500
+    assert value(known, "cluster", "cluster", "p99_latency") == 500
+    assert value(known, "endpoints", "1:1:2", "p50_latency") == 900
+    assert value(known, "bdbs", "1", "p50_write_latency") is None
+
+
+def test_what_a_node_tells_late_is_added(known: Latencies) -> None:
+    known.ingest(NOW, 1, all_took(100))
+    known.settle(NOW)
+    known.ingest(NOW, 2, all_took(300, 200))
+    known.settle(NOW)
+    assert value(known, "bdbs", "1", "p50_latency") == 300
+
+
+def test_a_second_that_was_stored_is_not_added_again(known: Latencies) -> None:
+    """A restarted console hears the last two minutes of every agent once more."""
+    known.restore(NOW, all_took(100))
+    known.ingest(NOW, 1, all_took(900))
+    known.settle(NOW)
+    assert value(known, "bdbs", "1", "p99_latency") == 100
+    assert known.of(NOW) == all_took(100)
+    assert known.totals == {}, "nothing was measured since this console started"
+
+
+def test_histograms_go_and_their_metrics_stay(known: Latencies) -> None:
+    known.ingest(NOW, 1, all_took(100))
+    known.settle(NOW)
+    known.forget(NOW + HISTOGRAM_SECONDS + 1)
+    assert known.of(NOW) == {}
+    assert value(known, "bdbs", "1", "p50_latency") == 100
+    known.keep([2])
+    assert value(known, "bdbs", "1", "p50_latency") is None
+    assert value(known, "endpoints", "1:1:1", "p50_latency") is None
+
+
+def reading(requests: float, conns: float, micros: int) -> EndpointReading:
+    counts = dict.fromkeys(ENDPOINT_FIELDS, 0.0)
+    counts |= {"read_req": requests, "read_res": requests, "net_in": 30 * requests, "conns": conns}
+    return EndpointReading(
+        values=list(counts.values()),
+        errors={"other": 1},
+        latency={"read": [(micros, int(requests))], "write": [], "other": []},
+    )
+
+
+def deliver(live: Live, t: int, *, requests: float = 10) -> None:
+    """One second of two nodes: node 1 has the primary, both serve the database; each counted over half a second."""
+    for node_uid in (1, 2):
+        proxy = ProxyReading(
+            seconds=0.5, pid=7, threads=1, cpu=0.0, rss=0, databases={1: reading(requests, node_uid, 100 * node_uid)}
+        )
+        held = {11: shard(read_cmds=t * 1000.0)} if node_uid == 1 else {}
+        live.ingest(node_uid, sample(t, held, proxy=proxy))
+    live._tell(t, live._seconds[t])
+
+
+@pytest.fixture
+def live() -> Live:
+    made = Live(Bus())
+    made.set_members({11: Member(1, 0, 1)})
+    return made
+
+
+def test_a_database_shows_what_its_clients_saw(live: Live) -> None:
+    deliver(live, NOW)
+    deliver(live, NOW + 1)
+    latest = live.latest("bdbs", "1")
+    assert (latest["total_req"], latest["read_req"], latest["conns"]) == (40, 40, 3), "not the shard's 1,000 commands"
+    assert latest["ingress_bytes"] == 1200
+    assert latest["p99_latency"] == 200
+    assert live.latest("cluster", "cluster")["total_req"] == 40
+    endpoint = live.latest("endpoints", "1:1:2")
+    assert (endpoint["total_req"], endpoint["conns"], endpoint["errors"]) == (20, 2, 2)
+    assert endpoint["latency_time"] == 20 * 200
+    assert live.latest("shards:1", "11")["total_req"] == 1000
+
+
+def test_totals_grow_and_end_with_the_database(live: Live) -> None:
+    deliver(live, NOW)
+    deliver(live, NOW + 1)
+    totals = live.endpoint_totals[1, 2]
+    assert (totals["read_req"], totals["conns"], totals["error:other"]) == (20, 2, 2)
+    live.set_members({})
+    assert live.endpoint_totals == {}
+
+
+def test_while_a_node_is_down_its_shards_serve_nothing_and_the_rest_is_told(live: Live) -> None:
+    live.set_members({11: Member(1, 0, 1), 12: Member(1, 0, 2)})
+    for t in (NOW, NOW + 1):
+        live.ingest(1, sample(t, {11: shard(read_cmds=t * 10.0)}))
+        live._tell(t, live._seconds[t])
+        live.set_down({2})
+    assert live.history("bdbs", 2, 0)["series"]["1"][0] == [None, 10.0]

@@ -1,0 +1,153 @@
+"""One address for clients: it stays through failovers, restarts and changes, and nothing acknowledged is lost."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import valkey
+from backend.tests.scenarios import databases
+
+from shardboard.local import LocalCluster, ok
+
+HIDDEN = {"oss_cluster": False, "proxy_policy": "all-nodes"}
+
+
+class Writer:
+    """A plain client that counts up, one key a number, and remembers what was written, and what replicas had, too."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self.client = valkey.Valkey(host=host, port=port, socket_timeout=10, decode_responses=True)
+        self.written = 0
+        self.replicated: list[int] = []
+        self.errors: list[str] = []
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def _run(self) -> None:
+        number = 0
+        while not self._stopping.is_set():
+            number += 1
+            try:
+                self.client.set(f"n:{number}", number)
+                self.written += 1
+                # A primary may die with what it has not replicated yet, and while a node is down some have no replica.
+                if self.client.wait(1, 20):
+                    self.replicated.append(number)
+            except valkey.ValkeyError as error:
+                self.errors.append(str(error))
+
+    @contextmanager
+    def writing(self) -> Iterator["Writer"]:
+        self._thread.start()
+        try:
+            yield self
+        finally:
+            self._stopping.set()
+            self._thread.join(60)
+        assert not self._thread.is_alive(), "the client is stuck"
+
+    def lost(self) -> list[int]:
+        return [number for number in self.replicated if self.client.get(f"n:{number}") != str(number)]
+
+
+def served(cluster: LocalCluster, wanted: dict[str, Any]) -> dict[str, Any]:
+    bdb = databases.settled(cluster, databases.create(cluster, wanted))
+    assert bdb["status"] == "active", bdb["status_detail"]
+    return bdb
+
+
+def grown(cluster: LocalCluster, writer: Writer, by: int = 200) -> None:
+    """Wait until more was written."""
+    goal = writer.written + by
+    cluster.until(lambda: writer.written > goal, f"writes stopped: {writer.errors[-1:]}")
+
+
+def test_a_plain_client_goes_on_while_another_node_dies(cluster: LocalCluster) -> None:
+    bdb = served(cluster, databases.body(3, replication=True, **HIDDEN))
+    endpoint = bdb["endpoints"][0]
+    assert endpoint["addr"] == list(cluster.addresses)
+    writer = Writer(cluster.addresses[0], endpoint["port"])
+    with writer.writing():
+        grown(cluster, writer)
+        cluster.kill_node(cluster.addresses[1])
+        grown(cluster, writer)
+    # A write that was under way when the shard died is answered with an error, never repeated silently.
+    assert len(writer.errors) <= 3, writer.errors
+    assert writer.lost() == []
+    addresses = ok(cluster.api.get(f"/v1/bdbs/{bdb['uid']}"))["endpoints"][0]["addr"]
+    assert cluster.addresses[1] not in addresses
+
+
+def test_a_database_of_one_shard_keeps_its_address_when_its_primary_moves(cluster: LocalCluster) -> None:
+    bdb = served(cluster, databases.body(1, replication=True))
+    [address], port = bdb["endpoints"][0]["addr"], bdb["endpoints"][0]["port"]
+    writer = Writer(address, port)
+    with writer.writing():
+        grown(cluster, writer, 50)
+        rows = ok(cluster.api.get(f"/v1/bdbs/{bdb['uid']}/shards"))
+        primary = next(row for row in rows if row["actual_role"] == "master")
+        ok(cluster.api.post(f"/v1/shards/{primary['uid']}/actions/failover", json={}))
+
+        def moved() -> bool:
+            now = ok(cluster.api.get(f"/v1/shards/{primary['uid']}"))
+            return bool(now["actual_role"] == "slave")
+
+        cluster.until(moved, "the primary did not move")
+        grown(cluster, writer, 50)
+        assert ok(cluster.api.get(f"/v1/bdbs/{bdb['uid']}"))["endpoints"][0]["addr"] == [address]
+    assert writer.lost() == []
+    assert writer.client.mset({"a": "1", "b": "2"}), "keys of different slots in one command"
+
+
+def test_threads_change_and_agents_restart_without_a_client_noticing(cluster: LocalCluster) -> None:
+    bdb = served(cluster, databases.body(3, replication=True, **HIDDEN))
+    writer = Writer(cluster.addresses[0], bdb["endpoints"][0]["port"])
+    with writer.writing():
+        grown(cluster, writer)
+        ok(cluster.api.put("/v1/proxies/1", json={"allow_restart": True, "proxy": {"threads": 3}}))
+        grown(cluster, writer)
+        cluster.kill(cluster.addresses[0])
+        grown(cluster, writer)
+        cluster.start_agents()
+        grown(cluster, writer)
+        cluster.until(lambda: ok(cluster.api.get("/v1/proxies/1"))["threads"] == 3, "the threads were forgotten")
+    assert writer.errors == []
+    assert writer.lost() == []
+
+
+def test_a_killed_proxy_is_back_by_itself(cluster: LocalCluster) -> None:
+    bdb = served(cluster, databases.body(3, replication=True, **HIDDEN))
+    writer = Writer(cluster.addresses[0], bdb["endpoints"][0]["port"])
+    with writer.writing():
+        grown(cluster, writer, 50)
+        [proxy] = cluster.proxies(cluster.addresses[0])
+        proxy.kill()
+        grown(cluster, writer, 50)
+    assert writer.lost() == []
+
+
+def test_latency_and_requests_are_those_of_clients(cluster: LocalCluster) -> None:
+    bdb = served(cluster, databases.body(3, replication=False, **HIDDEN))
+    client = valkey.Valkey(host=cluster.addresses[0], port=bdb["endpoints"][0]["port"])
+
+    def measured() -> dict[str, float]:
+        for number in range(50):
+            client.set(f"k{number}", "v")
+            client.get(f"k{number}")
+        found: dict[str, float] = ok(cluster.api.get("/v1/bdbs/stats/last")).get(str(bdb["uid"]), {})
+        return found
+
+    cluster.until(lambda: "p99_latency" in measured(), "no latency was measured")
+    cluster.until(lambda: measured().get("conns") == 1, "the connection is not counted")
+    found = measured()
+    assert 0 < found["p50_read_latency"] <= found["p99_read_latency"] <= found["p999_read_latency"]
+
+    def stored() -> bool:
+        intervals = ok(cluster.api.get("/v1/endpoints/stats", params={"interval": "1sec"}))
+        return any("avg_latency" in entry for endpoint in intervals for entry in endpoint["intervals"])
+
+    cluster.until(stored, "the endpoint's latency is not stored")
+    text = cluster.api.get("/metrics").text
+    assert "endpoint_read_requests_latency_histogram_bucket{" in text
+    assert "endpoint_client_connections{" in text
