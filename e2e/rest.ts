@@ -1,5 +1,6 @@
 /** Databases over REST, for tests whose subject is something else. */
-import { type APIRequestContext, expect } from '@playwright/test';
+import { type APIRequestContext, expect, request } from '@playwright/test';
+import { stackInfo } from './stack.ts';
 
 export interface Bdb {
   uid: number;
@@ -43,4 +44,14 @@ export async function createSmall(api: APIRequestContext, name: string): Promise
 export async function remove(api: APIRequestContext, uid: number): Promise<void> {
   await api.delete(`/v1/bdbs/${uid}`);
   await expect.poll(async () => (await api.get(`/v1/bdbs/${uid}`)).status()).toBe(404);
+}
+
+/** Whether faults may be rehearsed on the cluster. */
+export async function allowDrills(allowed: boolean): Promise<void> {
+  const { url, user, password } = stackInfo();
+  const login = Buffer.from(`${user}:${password}`).toString('base64');
+  const api = await request.newContext({ extraHTTPHeaders: { Authorization: `Basic ${login}` } });
+  const reply = await api.put(`${url}/v1/cluster/policy`, { data: { drills_enabled: allowed } });
+  expect(reply.status(), await reply.text()).toBe(200);
+  await api.dispose();
 }

@@ -1,6 +1,8 @@
 /** One database: header, charts, placement, deletion. */
 import { expect, type Locator, type Page } from '@playwright/test';
 
+type DatabaseTab = 'metrics' | 'shards' | 'endpoint' | 'configuration' | 'events';
+
 export interface PlacedShard {
   uid: string;
   role: string;
@@ -21,11 +23,11 @@ export class DatabasePage {
     this.slotBar = main.getByRole('img', { name: /hash slots/ });
   }
 
-  async open(uid: number, tab: 'metrics' | 'shards' | 'configuration' | 'events'): Promise<void> {
+  async open(uid: number, tab: DatabaseTab): Promise<void> {
     await this.page.goto(`/databases/${uid}/${tab}`);
   }
 
-  async tab(name: 'Metrics' | 'Shards' | 'Configuration' | 'Events'): Promise<void> {
+  async tab(name: Capitalize<DatabaseTab>): Promise<void> {
     const tabs = this.page.getByRole('navigation', { name: 'Database' });
     await tabs.getByRole('link', { name }).click();
   }

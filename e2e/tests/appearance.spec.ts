@@ -50,6 +50,8 @@ const LOOKS: Look[] = [
     ready: figures,
   },
   { name: 'shards', path: (bdb) => `/databases/${bdb}/shards`, ready: cells },
+  { name: 'endpoint', path: (bdb) => `/databases/${bdb}/endpoint`, ready: figures },
+  { name: 'timeline', path: () => '/timeline', ready: shown('P99 latency of all databases') },
   {
     name: 'configuration',
     path: (bdb) => `/databases/${bdb}/configuration`,

@@ -10,7 +10,7 @@ export const PROXY_POLICIES = [
 ] as const;
 
 /** Nothing announces that a proxy ended or began. */
-const LOOK_AGAIN_MS = 5_000;
+const LOOK_AGAIN_MS = 10_000;
 
 export const endpointQuery = (bdb: number) =>
   queryOptions({

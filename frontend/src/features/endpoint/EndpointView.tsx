@@ -15,6 +15,9 @@ import classes from './endpoint.module.css';
 import { ProxyTable } from './ProxyTable';
 import { authenticationText, modeText, policyText, tlsText } from './words';
 
+/** Whoever changes something here waits for it. */
+const LOOK_AGAIN_MS = 2_000;
+
 interface Props {
   bdb: Bdb;
   /** What is measured at it. */
@@ -22,7 +25,10 @@ interface Props {
 }
 
 export function EndpointView({ bdb, charts }: Props) {
-  const { data: endpoint, error } = useQuery(endpointQuery(bdb.uid));
+  const { data: endpoint, error } = useQuery({
+    ...endpointQuery(bdb.uid),
+    refetchInterval: LOOK_AGAIN_MS,
+  });
   if (bdb.status === 'pending' || bdb.status === 'creation-failed') {
     return (
       <EmptyState title="There is no endpoint yet">

@@ -1,0 +1,25 @@
+/** The dialog that orders a drill. */
+import { expect, type Locator, type Page } from '@playwright/test';
+
+export class DrillDialog {
+  private readonly dialog: Locator;
+
+  constructor(
+    page: Page,
+    private readonly node: number,
+  ) {
+    this.dialog = page.getByRole('dialog', { name: `Drill on node ${node}` });
+  }
+
+  /** Chooses, confirms by typing, and orders. */
+  async order(label: string, settings: { shard?: string; seconds?: number } = {}): Promise<void> {
+    await this.dialog.getByLabel('What to rehearse').selectOption({ label });
+    if (settings.shard) await this.dialog.getByLabel('Shard').selectOption(settings.shard);
+    if (settings.seconds) await this.dialog.getByLabel('Seconds').fill(String(settings.seconds));
+    const sure = this.dialog.getByRole('button', { name: /^(Kill|Reboot|Freeze)/ });
+    await expect(sure).toBeDisabled();
+    await this.dialog.getByRole('textbox', { name: /to confirm/ }).fill(`node ${this.node}`);
+    await sure.click();
+    await expect(this.dialog).toHaveCount(0);
+  }
+}

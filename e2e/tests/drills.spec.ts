@@ -1,0 +1,77 @@
+/** What is broken on purpose is announced, told on the timeline second by second, and well again afterwards. */
+import type { APIRequestContext } from '@playwright/test';
+import { examine } from '../appearance.ts';
+import { expect, test } from '../fixtures.ts';
+import { DrillDialog } from '../pages/drill.ts';
+import { Frame } from '../pages/frame.ts';
+import { TimelinePage } from '../pages/timeline.ts';
+import { allowDrills, type Shard, shardsOf } from '../rest.ts';
+import { stackInfo } from '../stack.ts';
+
+const NODE = 2;
+/** Longer than it takes to agree that a node is down. */
+const AWAY_SECONDS = 12;
+const WELL = { timeout: 60_000 };
+
+test.describe.configure({ timeout: 150_000 });
+// These pages change all the time: a recording of every change would cost more than the test.
+test.use({ trace: 'off' });
+
+test.beforeAll(async () => allowDrills(true));
+test.afterAll(async () => allowDrills(false));
+
+test.afterEach(async ({ page }) => {
+  await page.goto('/');
+  await expect(new Frame(page).heading(/All 3 nodes and 12 shards are well/)).toBeVisible(WELL);
+});
+
+async function anyPrimary(api: APIRequestContext): Promise<Shard> {
+  const found = (await shardsOf(api, stackInfo().bdb)).find(({ role }) => role === 'master');
+  if (!found) throw new Error('there is no primary');
+  return found;
+}
+
+test('a shard is killed: a banner, its failover on the timeline', async ({ page, api }) => {
+  const frame = new Frame(page);
+  const timeline = new TimelinePage(page);
+  const { uid: shard, node_uid: holder } = await anyPrimary(api);
+  await page.goto(`/nodes/${holder}`);
+  await page.getByRole('button', { name: 'Node actions' }).click();
+  await page.getByRole('menuitem', { name: 'Drill…' }).click();
+  await new DrillDialog(page, Number(holder)).order('Kill one shard', { shard });
+
+  await expect(page).toHaveURL(/\/timeline/);
+  await expect(frame.banners).toContainText(`Drill: Kill shard redis:${shard} on node ${holder}`);
+  await expect(timeline.marks(/Drill: Kill shard/)).toBeVisible();
+  await page.getByLabel('Kind').selectOption({ label: 'Failovers' });
+  const failover = timeline.marks(new RegExp(`redis:${shard}\\b`)).first();
+  await expect(failover).toBeVisible();
+  await failover.click();
+  await expect(timeline.panel).toContainText(`redis:${shard}`);
+});
+
+test('a node is rebooted: its incident is told from down to in sync', async ({ page }) => {
+  const frame = new Frame(page);
+  const timeline = new TimelinePage(page);
+  await page.goto('/');
+  await page.getByRole('region', { name: 'Guided tour' }).getByRole('button').click();
+  await new DrillDialog(page, NODE).order('Reboot the node', { seconds: AWAY_SECONDS });
+
+  const banner = frame.banners.getByText(`Node ${NODE} is down`);
+  await expect(banner).toBeVisible(WELL);
+  await expect(timeline.marks(/^Node 2 /).first()).toBeVisible();
+  await frame.banners.getByRole('link', { name: 'Look' }).click();
+
+  await expect(page).toHaveURL(/\/timeline\/incident\/\d+/);
+  await expect(frame.heading(/Node 2 was down for .*(resynced in|back in sync)/)).toBeVisible(WELL);
+  const lost = await timeline.rows('Failovers').count();
+  expect(lost).toBeGreaterThan(0);
+  await expect(page.getByRole('region', { name: 'Outage' })).toContainText('Drill ordered by');
+
+  await page.getByRole('button', { name: 'Copy as Markdown' }).click();
+  await expect(page.getByRole('button', { name: 'Copied' })).toBeVisible();
+  const report = await page.evaluate(() => navigator.clipboard.readText());
+  expect(report).toMatch(/^# .*Node 2/m);
+  expect(report).toContain(page.url().replace(/\?.*/, ''));
+  await examine(page, 'incident');
+});

@@ -1,0 +1,77 @@
+/** Where clients connect: what the page says there is what really answers, and what is measured there. */
+import { execFileSync } from 'node:child_process';
+import type { Page } from '@playwright/test';
+import { expect, test } from '../fixtures.ts';
+import { DatabasePage } from '../pages/database.ts';
+import { createSmall, remove } from '../rest.ts';
+import { stackInfo } from '../stack.ts';
+
+/** The lines that connect one client, as the reader copies them. */
+async function copied(page: Page, client: string): Promise<string> {
+  const connect = page.getByRole('region', { name: 'Connect' });
+  await connect.getByText(client, { exact: true }).click();
+  await connect.getByRole('button', { name: `Copy lines for ${client}` }).click();
+  return page.evaluate(() => navigator.clipboard.readText());
+}
+
+function run(line: string, ...words: string[]): string {
+  const [program = '', ...options] = line.split(' ');
+  return execFileSync(program, [...options, ...words], { encoding: 'utf8' }).trim();
+}
+
+test('proxies, live figures, latency and threads of a cluster endpoint', async ({ page, api }) => {
+  const { bdb, addresses } = stackInfo();
+  const database = new DatabasePage(page);
+  await database.open(bdb, 'metrics');
+  await database.tab('Endpoint');
+  const proxies = page.getByRole('table', { name: 'Proxies' }).locator('tbody').getByRole('row');
+  await expect(proxies).toHaveCount(addresses.length);
+  for (const [index, address] of addresses.entries()) {
+    const row = proxies.nth(index);
+    await expect(row).toContainText('Active');
+    await expect(row).toContainText(address);
+    await expect(row).toContainText(/\d\sops\/s/);
+  }
+  // A node without primaries serves, too, but cluster clients have no reason to ask it.
+  await expect(proxies.filter({ hasText: /\d\s(µs|ms)/ }).first()).toBeVisible();
+  await expect(database.figure('Reads latency', 'P99.9', 'last')).toHaveText(/\d\s(µs|ms)/);
+
+  expect(run(await copied(page, 'valkey-cli'), 'PING')).toBe('PONG');
+  expect(await copied(page, 'redis-py')).toContain('redis.RedisCluster(host=');
+  expect(await copied(page, 'Go')).toContain('redis.NewClusterClient(');
+
+  const { threads } = (await (await api.get('/v1/proxies/1')).json()) as { threads: number };
+  const other = threads === 1 ? 2 : 1;
+  await page.getByRole('button', { name: 'Threads of node 1' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Proxy threads of node 1' });
+  await dialog.getByLabel('Threads', { exact: true }).fill('0');
+  await expect(dialog.getByRole('button', { name: 'Save' })).toBeDisabled();
+  await dialog.getByLabel('Threads', { exact: true }).fill(String(other));
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await expect(dialog).toHaveCount(0);
+  await expect(proxies.first().getByRole('cell').last()).toHaveText(String(other));
+  await api.put('/v1/proxies/1', { data: { proxy: { threads } } });
+  await expect(proxies.first().getByRole('cell').last()).toHaveText(String(threads));
+});
+
+test('an endpoint that hides the cluster takes any client, and says that nothing was asked yet', async ({
+  page,
+  api,
+}) => {
+  const { uid } = await createSmall(api, 'plain');
+  try {
+    await new DatabasePage(page).open(uid, 'endpoint');
+    await expect(page.getByRole('region', { name: 'Endpoint', exact: true })).toContainText(
+      'any client works',
+    );
+    const line = await copied(page, 'valkey-cli');
+    expect(line).not.toContain(' -c ');
+    await expect.poll(() => run(line, 'SET', 'greeting', 'hello')).toBe('OK');
+    expect(run(line, 'GET', 'greeting')).toBe('hello');
+    await expect(page.getByRole('region', { name: 'Other commands latency' })).toContainText(
+      'No requests in this time range',
+    );
+  } finally {
+    await remove(api, uid);
+  }
+});
