@@ -27,6 +27,7 @@ from shardboard.api import (
     license,  # noqa: A004 - the noun of the REST reference
     logs,
     migrations,
+    node_actions,
     nodes,
     options,
     prometheus,
@@ -55,7 +56,7 @@ from shardboard.console import Console
 from shardboard.db import Store
 from shardboard.driver.agents import HttpAgents
 from shardboard.reconcilers import drills as drill_steps
-from shardboard.reconcilers import failover, moves, restart, revival, rivals
+from shardboard.reconcilers import failover, moves, node_moves, restart, revival, rivals
 from shardboard.reconcilers.bdbs import steppers
 from shardboard.reconcilers.elections import ElectionLoop
 from shardboard.reconcilers.endpoints import Endpoints
@@ -97,6 +98,7 @@ def create_app(console: Console) -> FastAPI:
         license,
         logs,
         migrations,
+        node_actions,  # before the objects: `/nodes/actions` would else be the node `actions`
         nodes,
         proxies,
         restarts,
@@ -164,6 +166,7 @@ def _steppers(console: Console, endpoints: Endpoints) -> dict[str, Stepper]:
         rivals.NAME: rivals.Demote(console.store, console.agents),
         revival.NAME: revival.Revive(console.store, console.agents),
         moves.MIGRATE: moves.Relocate(console.store, console.agents),
+        **node_moves.steppers(console.store, console.agents),
         restart.NAME: restart.Restart(console.store, console.agents),
         drill_steps.NAME: drill_steps.DrillStepper(console.store, console.agents),
     }

@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
 from shardboard.api.bdbs import Fields, names_of
-from shardboard.api.deps import Reader, TheConsole, Viewer
+from shardboard.api.deps import Admin, Reader, TheConsole, Tx, Viewer
 from shardboard.api.paths import Uid
 from shardboard.api.replies import errors
 from shardboard.console import Console
@@ -16,7 +16,8 @@ from shardboard.domain.bdb_rules import shard_memory
 from shardboard.errors import NotFound
 from shardboard.schemas import nodes as schema
 from shardboard.schemas.bdbs import project
-from shardboard.state import bdbs, nodes, shards
+from shardboard.services import node_settings as service
+from shardboard.state import bdbs, nodes, shards, snapshots
 from shardboard.state.nodes import Node
 from shardboard.state.shards import Shard
 
@@ -53,6 +54,15 @@ async def get_node_status(_viewer: Viewer, session: Reader, console: TheConsole,
     return JSONResponse(await _status(session, node, await nodes.every(session), console))
 
 
+@router.put("/nodes/{uid}", response_model=schema.Node, responses=errors(404))
+async def update_node(
+    admin: Admin, session: Tx, console: TheConsole, uid: Uid, body: schema.NodeUpdate
+) -> JSONResponse:
+    """Change a node's settings."""
+    node = await service.configure(session, await _find(session, uid), body.changes(), admin)
+    return JSONResponse((await represent(session, [node], console))[0])
+
+
 async def represent(session: Reader, rows: Sequence[Node], console: Console) -> list[dict[str, Any]]:
     """Nodes as the API and the stream show them."""
     everything = await shards.every(session)
@@ -73,6 +83,7 @@ async def _status(session: Reader, node: Node, machines: Sequence[Node], console
         console.live.latest("nodes", str(node.uid)),
         promised=sum(promises.get(shard.bdb_uid, 0) for shard in own),
         leader=node.uid == min(machine.uid for machine in machines),
+        snapshot=await snapshots.latest(session, node.uid, "maintenance"),
     )
 
 

@@ -40,6 +40,8 @@ class Move:
     """The newcomer's node."""
     leads: int | None = None
     """A shard of the pair that has the lead handed over to it, before anything is copied."""
+    takes_lead: bool = False
+    """The newcomer leads in the end, whoever led before."""
 
     def param(self) -> dict[str, Any]:
         """As kept in an action."""
@@ -89,6 +91,8 @@ def next_step(move: Move, members: Mapping[int, Member]) -> Next:
             return Next(step, blocked="" if leader else f"No primary of pair {move.pair} answers.")
         if not newcomer.in_sync and not newcomer.leads:
             return Next("copy")
+        if move.takes_lead and leader is not None and leader.uid != newcomer.uid and newcomer.wanted:
+            return Next("hand_over", newcomer.uid)
     leaving = members.get(move.leaves) if move.leaves is not None else None
     if leaving is not None and leaving.wanted:
         return _let_go(move, leaving, leader, members)

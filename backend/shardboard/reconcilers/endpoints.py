@@ -93,10 +93,14 @@ class Endpoints:
                 bdb.endpoint_nodes = chosen
 
     async def _rebound(self, session: AsyncSession) -> list[tuple[Bdb, list[int]]]:
-        living = {node.uid for node in await nodes.every(session) if node.health != "down"}
+        machines = await nodes.every(session)
+        living = {node.uid for node in machines if node.health != "down"}
+        resting = {node.uid for node in machines if node.duty}
         held: dict[int, list[Held]] = defaultdict(list)
         for shard in await shards.every(session):
-            held[shard.bdb_uid].append(Held(shard.node_uid, shard.pair, _leads(shard)))
+            # What is still on a node that is being emptied does not keep its endpoint there, unless all leads are.
+            if shard.node_uid not in resting or _leads(shard):
+                held[shard.bdb_uid].append(Held(shard.node_uid, shard.pair, _leads(shard)))
         found = []
         for bdb in await bdbs.every(session):
             if bdb.status in SERVED and held[bdb.uid]:

@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
+from pydantic.json_schema import SkipJsonSchema
 
-from shardboard.schemas.absent import OptionalInt, present
+from shardboard.schemas.absent import OptionalInt, present, without_default
 from shardboard.schemas.bdb_fields import ENGINE_VERSION
+from shardboard.schemas.node_actions import SnapshotRow
 from shardboard.schemas.rows import NodeRow, ShardRow
 from shardboard.schemas.times import iso
 
@@ -42,7 +44,7 @@ class Node(BaseModel):
 
     uid: int
     addr: str
-    status: str = Field(json_schema_extra={"enum": ["active", "down"]})
+    status: str = Field(json_schema_extra={"enum": ["active", "decommissioning", "down"]})
     hostname: str
     machine_id: str = Field(description="The same for all agents of one machine.")
     architecture: str
@@ -61,8 +63,15 @@ class Node(BaseModel):
     shard_count: int
     shard_list: list[int]
     accept_servers: bool
+    in_maintenance: bool = Field(description="Its shards are elsewhere on purpose, and it gets none.")
     max_redis_servers: int
     uptime: int
+
+
+class MaintenanceSnapshot(BaseModel):
+    name: str
+    node_uid: str
+    created_time: str
 
 
 class NodeStatus(BaseModel):
@@ -79,6 +88,10 @@ class NodeStatus(BaseModel):
     slave_shards: list[int]
     software_version: str
     software_version_sha: str
+    maintenance_snapshot: Annotated[
+        MaintenanceSnapshot | SkipJsonSchema[None], Field(default=None, json_schema_extra=without_default)
+    ]
+    """While it is in maintenance."""
 
 
 def render(node: NodeRow, shards: Sequence[ShardRow], latest: Latest, now: datetime) -> dict[str, Any]:
@@ -92,6 +105,7 @@ def render(node: NodeRow, shards: Sequence[ShardRow], latest: Latest, now: datet
         "addr": node.addr,
         "status": _status(node),
         "accept_servers": node.accept_servers,
+        "in_maintenance": node.duty == "maintenance",
         "architecture": facts["architecture"],
         "cores": facts["cores"],
         "hostname": facts["hostname"],
@@ -129,9 +143,15 @@ def render(node: NodeRow, shards: Sequence[ShardRow], latest: Latest, now: datet
 
 
 def render_status(
-    node: NodeRow, shards: Sequence[ShardRow], latest: Latest, *, promised: int, leader: bool
+    node: NodeRow,
+    shards: Sequence[ShardRow],
+    latest: Latest,
+    *,
+    promised: int,
+    leader: bool,
+    snapshot: SnapshotRow | None,
 ) -> dict[str, Any]:
-    """`promised` is the memory that databases may use on this node."""
+    """`promised` is the memory that databases may use on this node, `snapshot` the one of its maintenance."""
     facts = node.facts
     free = facts["total_memory"] - promised
     return {
@@ -148,14 +168,49 @@ def render_status(
         "slave_shards": sorted(shard.uid for shard in shards if shard.current_role == "slave"),
         "software_version": facts["agent_version"],
         "software_version_sha": "",
+        **present(
+            maintenance_snapshot={
+                "name": snapshot.name,
+                "node_uid": str(snapshot.node_uid),
+                "created_time": iso(snapshot.created_at),
+            }
+            if snapshot is not None
+            else None
+        ),
     }
 
 
 def _status(node: NodeRow) -> str:
     # A lost agent says nothing about the machine: `agent_status` tells of it.
-    return "down" if node.health == "down" else "active"
+    if node.health == "down":
+        return "down"
+    return "decommissioning" if node.duty == "removal" else "active"
 
 
 def _free(latest: Latest) -> int | None:
     available = latest.get("available_memory")
     return None if available is None else int(available)
+
+
+class NodeUpdate(BaseModel):
+    """Fields of a node to change. Read-only and unknown ones are ignored, because clients send back the object they got."""
+
+    model_config = ConfigDict(strict=True, extra="ignore")
+
+    accept_servers: bool | None = Field(default=None, description="Whether it may get new shards.")
+    max_redis_servers: int | None = Field(default=None, ge=1, le=4096, description="Shards at most.")
+    max_slave_full_syncs: int | None = Field(
+        default=None,
+        ge=-1,
+        le=1000,
+        description="Full syncs at once that it takes part in; -1 = as the policy, 0 = any.",
+    )
+    max_redis_forks: int | None = Field(default=None, ge=-1, le=1000)
+    max_listeners: int | None = Field(default=None, ge=1, le=10000)
+    external_addr: list[str] | None = Field(default=None, max_length=16)
+    rack_id: str | None = Field(default=None, max_length=64)
+    second_rack_id: str | None = Field(default=None, max_length=64)
+    recovery_path: str | None = Field(default=None, max_length=4096)
+
+    def changes(self) -> dict[str, Any]:
+        return self.model_dump(exclude_none=True)

@@ -1,6 +1,7 @@
 """What a new database would be: its row, its shards and what is worth a warning. Nothing is written here."""
 
 import secrets
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from shardboard.domain import bdb_rules, binding, hashing, placement, slots
 from shardboard.domain.bdb_rules import Fault, Surroundings
 from shardboard.domain.placement import Placed, Room
+from shardboard.domain.ports import BUS_OFFSET, first_free
 from shardboard.errors import ApiError, BadRequest, Conflict, NotAcceptable
 from shardboard.schemas import bdb_fields
 from shardboard.schemas.cluster import policy_of, reserved_ports_of
@@ -20,8 +22,6 @@ from shardboard.state.cluster import Cluster
 from shardboard.state.nodes import Node
 from shardboard.state.shards import Shard
 
-SHARD_PORTS = range(20000, 25000)
-BUS_OFFSET = 5000
 MAX_SHARDS_PER_NODE = 512
 
 _ERRORS: dict[str, type[ApiError]] = {"schema": BadRequest, "invalid": NotAcceptable, "conflict": Conflict}
@@ -117,7 +117,7 @@ def rooms_of(eligible: Sequence[Node], occupying: Sequence[Shard], databases: Se
 def _eligible(node: Node, wanted: Mapping[str, Any]) -> bool:
     name = str(node.uid)
     chosen = name not in wanted["avoid_nodes"] and (not wanted["use_nodes"] or name in wanted["use_nodes"])
-    return chosen and node.accept_servers and node.agent_status == "connected"
+    return chosen and node.accept_servers and not node.duty and node.agent_status == "connected"
 
 
 def _place(rooms: Sequence[Room], wanted: Mapping[str, Any], *, overbooking: bool) -> list[Placed]:
@@ -157,14 +157,16 @@ def _row(wanted: Mapping[str, Any], uid: int, port: int) -> Bdb:
 
 def _shard_rows(plan: Sequence[Placed], bdb: Bdb, first_uid: int, occupying: Sequence[Shard]) -> list[Shard]:
     ranges = slots.split(bdb.shards_count)
-    used = {(shard.node_uid, shard.bus_port - BUS_OFFSET) for shard in occupying}
+    used: dict[int, set[int]] = defaultdict(set)
+    for shard in occupying:
+        used[shard.node_uid].add(shard.bus_port - BUS_OFFSET)
     rows = []
     for uid, placed in enumerate(plan, start=first_uid):
-        port = next((port for port in SHARD_PORTS if (placed.node_uid, port) not in used), None)
+        port = first_free(used[placed.node_uid])
         if port is None:
             sentence = f"Node {placed.node_uid} has no port left for another shard."
             raise NotAcceptable("insufficient_resources", sentence)
-        used.add((placed.node_uid, port))
+        used[placed.node_uid].add(port)
         rows.append(
             Shard(
                 uid=uid,

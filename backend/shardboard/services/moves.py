@@ -7,7 +7,8 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from shardboard.domain import bdb_rules
+from shardboard.domain import bdb_rules, layout
+from shardboard.domain.layout import Layout
 from shardboard.domain.moves import Move
 from shardboard.domain.placement import Room
 from shardboard.errors import Conflict
@@ -51,6 +52,27 @@ class Ground:
         open_ = [node for node in self.machines.values() if takes_shards(node)]
         return {room.node_uid: room for room in rooms_of(open_, self.occupying, list(self.databases.values()))}
 
+    def board(self) -> Layout:
+        """To try movements out on."""
+        everyone = frozenset(self.machines)
+        databases = [
+            layout.Database(
+                uid=bdb.uid,
+                name=bdb.name,
+                dense=bdb.config["shards_placement"] == "dense",
+                memory=self.memory(bdb),
+                nodes=(frozenset(map(int, bdb.config["use_nodes"])) or everyone)
+                - frozenset(map(int, bdb.config["avoid_nodes"])),
+                copies=2 if bdb.replication else 1,
+            )
+            for bdb in self.databases.values()
+        ]
+        copies = [
+            layout.Copy(row.uid, row.bdb_uid, row.pair, row.node_uid, row.current_role == "master", ready(row))
+            for row in self.rows
+        ]
+        return Layout(copies, databases, self.rooms())
+
     def memory(self, bdb: Bdb) -> int:
         """Bytes that one shard more needs; 0 when the policy does not count."""
         if self.policy["shards_overbooking"]:
@@ -69,6 +91,11 @@ async def ground(session: AsyncSession) -> Ground:
         rows=await shards.every(session),
         occupying=await shards.occupying(session),
     )
+
+
+def ready(row: Shard) -> bool:
+    """Whether it answers and has all data."""
+    return row.observed_status == "ok" and (row.current_role == "master" or row.observed_link == "idle")
 
 
 def takes_shards(node: Node) -> bool:

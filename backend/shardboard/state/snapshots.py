@@ -23,6 +23,10 @@ class Snapshot(Base):
     """`[{"bdb", "pair", "node", "role"}]`: every shard of every pair that had one on the node."""
 
 
+async def latest(session: AsyncSession, node_uid: int, kind: str) -> Snapshot | None:
+    return next((each for each in await of_node(session, node_uid) if each.kind == kind), None)
+
+
 async def of_node(session: AsyncSession, node_uid: int) -> Sequence[Snapshot]:
     """Newest first."""
     query = select(Snapshot).where(Snapshot.node_uid == node_uid).order_by(Snapshot.created_at.desc(), Snapshot.name)

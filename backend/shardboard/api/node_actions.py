@@ -1,0 +1,149 @@
+"""Actions on nodes over HTTP: maintenance, handing over, removal, their state and their early end; snapshots."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ConfigDict, Field
+
+from shardboard.api.deps import Admin, Reader, Tx, Viewer
+from shardboard.api.paths import Uid
+from shardboard.api.replies import errors
+from shardboard.errors import NotFound
+from shardboard.schemas import node_actions as schema
+from shardboard.services import actions as action_service
+from shardboard.services import nodes as service
+from shardboard.services import snapshots as snapshot_service
+from shardboard.state import actions, nodes, snapshots
+from shardboard.state.actions import OPEN, Action
+
+router = APIRouter(tags=["nodes"])
+
+Name = Annotated[str, Path(max_length=64, pattern=r"^[A-Za-z0-9_.:-]+$")]
+
+
+class MaintenanceOn(BaseModel):
+    """The reference's body."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    overwrite_snapshot: bool = Field(default=False, description="Forget the snapshot of an earlier begin.")
+    evict_ha_replica: bool = Field(default=True, description="Move replicas to other nodes, where there is room.")
+    evict_active_active_replica: bool = Field(default=True, description="Kept without effect.")
+    evict_dbs: list[str] = Field(default=[], max_length=1024, description="Databases whose replicas move in any case.")
+    keep_slave_shards: bool = Field(default=False, description="Deprecated: the same as evict_ha_replica false.")
+
+
+class MaintenanceOff(BaseModel):
+    """The reference's body."""
+
+    snapshot_name: str = Field(default="", max_length=64, description="Default: the latest of maintenance.")
+    skip_shards_restore: bool = Field(default=False, description="Shards and leads stay where they are.")
+
+
+class Removal(BaseModel):
+    """The reference's body."""
+
+    wait_for_persistence: bool | None = Field(default=None, description="Kept without effect: a copy is complete.")
+
+
+@router.post("/nodes/{uid}/actions/maintenance_on", responses=errors(404, 406, 409))
+async def maintenance_on(admin: Admin, session: Tx, uid: Uid, body: MaintenanceOn | None = None) -> schema.Queued:
+    """Take a node out of service: its primaries hand over, its replicas move away, and it gets no new shards."""
+    given = body or MaintenanceOn()
+    action = await service.maintenance_on(
+        session,
+        uid,
+        admin,
+        overwrite_snapshot=given.overwrite_snapshot,
+        evict=given.evict_ha_replica and not given.keep_slave_shards,
+        evict_dbs=given.evict_dbs,
+    )
+    return schema.queued(action)
+
+
+@router.post("/nodes/{uid}/actions/maintenance_off", responses=errors(404, 406, 409))
+async def maintenance_off(admin: Admin, session: Tx, uid: Uid, body: MaintenanceOff | None = None) -> schema.Queued:
+    """Back into service: shards and leads return as the snapshot remembers them."""
+    given = body or MaintenanceOff()
+    action = await service.maintenance_off(
+        session, uid, admin, snapshot_name=given.snapshot_name, skip_shards_restore=given.skip_shards_restore
+    )
+    return schema.queued(action)
+
+
+@router.post("/nodes/{uid}/actions/enslave_node", responses=errors(404, 406, 409))
+async def enslave_node(admin: Admin, session: Tx, uid: Uid) -> schema.Queued:
+    """Hand the lead of all its primaries to their replicas on other nodes."""
+    return schema.queued(await service.enslave(session, uid, admin))
+
+
+@router.post("/nodes/{uid}/actions/remove", responses=errors(404, 406, 409))
+async def remove_node(admin: Admin, session: Tx, uid: Uid, body: Removal | None = None) -> schema.Queued:
+    """Move all shards away and forget the node. A dead node goes when each of its shards has a living partner."""
+    return schema.queued(await service.remove(session, uid, admin))
+
+
+@router.get("/nodes/actions", response_model=schema.NodeActions, responses=errors())
+async def list_all_actions(_viewer: Viewer, session: Reader) -> JSONResponse:
+    """Running and past actions on all nodes, newest first."""
+    found = await actions.of_object(session, "node")
+    return JSONResponse({"actions": [schema.render(action) for action in found if action.name in schema.NAMES]})
+
+
+@router.get("/nodes/{uid}/actions", response_model=schema.NodeActions, responses=errors(404))
+async def list_actions(_viewer: Viewer, session: Reader, uid: Uid) -> JSONResponse:
+    """Running and past actions on one node, newest first."""
+    await _insist(session, uid)
+    found = await actions.of_object(session, "node", uid)
+    return JSONResponse({"actions": [schema.render(action) for action in found if action.name in schema.NAMES]})
+
+
+@router.get("/nodes/{uid}/actions/{action}", response_model=schema.NodeAction, responses=errors(404))
+async def get_action(_viewer: Viewer, session: Reader, uid: Uid, action: Name) -> JSONResponse:
+    """The newest action of this name: maintenance_on, maintenance_off, enslave_node, remove, drill."""
+    return JSONResponse(schema.render(await _newest(session, uid, action)))
+
+
+@router.delete("/nodes/{uid}/actions/{action}", response_model=schema.NodeAction, responses=errors(404, 409))
+async def cancel_action(admin: Admin, session: Tx, uid: Uid, action: Name) -> JSONResponse:
+    """End a running one early, or clear the result of one that has ended."""
+    found = await _newest(session, uid, action)
+    if found.status in OPEN:
+        await action_service.cancel(session, found, admin)
+    else:
+        await session.delete(found)
+    return JSONResponse(schema.render(found))
+
+
+@router.get("/nodes/{uid}/snapshots", response_model=list[schema.Snapshot], responses=errors(404))
+async def list_snapshots(_admin: Admin, session: Reader, uid: Uid) -> JSONResponse:
+    """What is remembered of the node's placement, newest first."""
+    await _insist(session, uid)
+    return JSONResponse([schema.render_snapshot(each) for each in await snapshots.of_node(session, uid)])
+
+
+@router.post("/nodes/{uid}/snapshots/{name}", response_model=schema.Snapshot, responses=errors(404, 409))
+async def create_snapshot(admin: Admin, session: Tx, uid: Uid, name: Name) -> JSONResponse:
+    """Remember the node's present placement."""
+    return JSONResponse(schema.render_snapshot(await snapshot_service.create(session, uid, name, admin)))
+
+
+@router.delete("/nodes/{uid}/snapshots/{name}", response_model=schema.Snapshot, responses=errors(404))
+async def delete_snapshot(admin: Admin, session: Tx, uid: Uid, name: Name) -> JSONResponse:
+    """Forget it. Those of maintenance cannot be deleted (403); they go when it ends."""
+    return JSONResponse(schema.render_snapshot(await snapshot_service.delete(session, uid, name, admin)))
+
+
+async def _newest(session: Any, uid: int, name: str) -> Action:
+    wanted = schema.STATE_MACHINES.get(name)
+    found = await actions.of_object(session, "node", uid)
+    newest = next((action for action in found if action.name == wanted), None)
+    if newest is None:
+        raise NotFound("not_found", f"Node {uid} has no action {name}.")
+    return newest
+
+
+async def _insist(session: Any, uid: int) -> None:
+    if await nodes.by_uid(session, uid) is None:
+        raise NotFound("node_not_found", f"There is no node {uid}.")

@@ -1,0 +1,138 @@
+"""Where copies are and what nodes have room for, as a board on which movements are tried out before anything moves."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from shardboard.domain.moves import Move
+from shardboard.domain.placement import Room
+
+
+@dataclass(frozen=True)
+class Copy:
+    """One shard."""
+
+    uid: int
+    bdb: int
+    pair: int
+    node: int
+    leads: bool
+    ready: bool = True
+    """It answers and has all data: it may be handed the lead."""
+
+
+@dataclass(frozen=True)
+class Database:
+    """What movement must know of one."""
+
+    uid: int
+    name: str
+    dense: bool
+    memory: int = 0
+    """Bytes that each copy needs; 0 = not counted."""
+    nodes: frozenset[int] | None = None
+    """Where it may be; None = everywhere."""
+    copies: int = 2
+    """Of each pair."""
+
+
+class Layout:
+    """A board of copies. What is moved on it takes and gives back room at once."""
+
+    def __init__(self, copies: Iterable[Copy], databases: Iterable[Database], rooms: Mapping[int, Room]) -> None:
+        """`rooms` are the nodes that take shards, with what they have left."""
+        self.copies = {copy.uid: copy for copy in copies}
+        self.databases = {database.uid: database for database in databases}
+        self._rooms = dict(rooms)
+        self._next = -1
+
+    def pair(self, bdb: int, pair: int) -> list[Copy]:
+        """Its copies, by uid."""
+        return sorted(
+            (copy for copy in self.copies.values() if (copy.bdb, copy.pair) == (bdb, pair)), key=lambda copy: copy.uid
+        )
+
+    def on(self, node: int) -> list[Copy]:
+        """The copies of a node, by database and pair."""
+        return sorted(
+            (copy for copy in self.copies.values() if copy.node == node), key=lambda copy: (copy.bdb, copy.pair)
+        )
+
+    def count(self, node: int, bdb: int, *, leads: bool | None = None) -> int:
+        """How many copies of a database a node has; with `leads`, how many of that role."""
+        return sum(
+            copy.node == node and copy.bdb == bdb and leads in (None, copy.leads) for copy in self.copies.values()
+        )
+
+    def fits(self, bdb: int, pair: int, node: int) -> bool:
+        """Whether one more copy of the pair may be on the node: allowed, with room, and none is there."""
+        database, room = self.databases[bdb], self._rooms.get(node)
+        return (
+            room is not None
+            and (database.nodes is None or node in database.nodes)
+            and room.shards < room.max_shards
+            and (database.memory == 0 or database.memory <= room.free_memory)
+            and all(copy.node != node for copy in self.pair(bdb, pair))
+        )
+
+    def choose(self, copy: Copy) -> int | None:
+        """The best node for one more copy like this one; None when there is none."""
+        open_ = [node for node in self._rooms if self.fits(copy.bdb, copy.pair, node)]
+        dense = self.databases[copy.bdb].dense
+
+        def rank(node: int) -> tuple[int, ...]:
+            role, all_ = self.count(node, copy.bdb, leads=copy.leads), self.count(node, copy.bdb)
+            return (-role, -all_, node) if dense else (role, all_, self._rooms[node].shards, node)
+
+        return min(open_, key=rank, default=None)
+
+    def lead(self, uid: int) -> None:
+        """Hand a pair's lead over to this copy."""
+        heir = self.copies[uid]
+        for each in self.pair(heir.bdb, heir.pair):
+            self.copies[each.uid] = replace(each, leads=each.uid == uid)
+
+    def add(self, bdb: int, pair: int, node: int, *, leads: bool = False) -> Copy:
+        """One more copy, under a number that stands for the newcomer."""
+        self._next -= 1
+        copy = self.copies[self._next] = Copy(self._next, bdb, pair, node, leads)
+        self._take(copy, 1)
+        return copy
+
+    def drop(self, uid: int) -> None:
+        self._take(self.copies.pop(uid), -1)
+
+    def move(self, uid: int, node: int) -> Copy:
+        """Move a copy; its role goes with it."""
+        old = self.copies[uid]
+        self.drop(uid)
+        return self.add(old.bdb, old.pair, node, leads=old.leads)
+
+    def _take(self, copy: Copy, sign: int) -> None:
+        room = self._rooms.get(copy.node)
+        if room is not None:
+            memory = sign * self.databases[copy.bdb].memory
+            self._rooms[copy.node] = replace(room, shards=room.shards + sign, free_memory=room.free_memory - memory)
+
+
+def title(layout: Layout, copy: Copy, *, to: int | None = None, heir: Copy | None = None) -> str:
+    """What a person reads of a move."""
+    name = layout.databases[copy.bdb].name
+    kind = "primary" if copy.leads else "replica"
+    if heir is not None:
+        told = f"Hand the lead of primary redis:{copy.uid} of {name} over to redis:{heir.uid} on node {heir.node}"
+        return told + (f", then move it from node {copy.node} to node {to}" if to is not None else "")
+    if to is not None:
+        return f"Move {kind} redis:{copy.uid} of {name} from node {copy.node} to node {to}"
+    return f"Take {kind} redis:{copy.uid} of {name} from node {copy.node}"
+
+
+def relocation(layout: Layout, copy: Copy, to: int | None, heir: Copy | None = None) -> Move:
+    """The move of a copy, with a handover before it when somebody else is to lead. Without `to` only the latter."""
+    return Move(
+        bdb=copy.bdb,
+        pair=copy.pair,
+        title=title(layout, copy, to=to, heir=heir),
+        leaves=copy.uid if to is not None else None,
+        to=to,
+        leads=heir.uid if heir is not None else None,
+    )

@@ -1,0 +1,144 @@
+"""Actions on whole nodes: moves, and what is to be written of the node when they have ended."""
+
+from datetime import UTC, datetime
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.db import Store
+from shardboard.driver.ports import Agents
+from shardboard.reconcilers.loop import Outcome, Stepper
+from shardboard.reconcilers.moves import Relocate
+from shardboard.reconcilers.removal import remembered
+from shardboard.state import events, nodes, shards, snapshots
+from shardboard.state.actions import Action
+from shardboard.state.events import record
+
+
+def steppers(store: Store, agents: Agents) -> dict[str, Stepper]:
+    """By the names that `services/nodes.py` queues."""
+    return {
+        "SMNodeMaintenanceOn": MaintenanceOn(store, agents),
+        "SMNodeMaintenanceOff": MaintenanceOff(store, agents),
+        "SMNodeEnslave": NodeMoves(store, agents),
+        "SMNodeRemove": Remove(store, agents),
+    }
+
+
+class NodeMoves(Relocate):
+    """Tells how it ended."""
+
+    async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
+        await super().finish(session, action, outcome)
+        seconds = (datetime.now(UTC) - action.created_at).total_seconds()
+        _tell(session, action, "completed", f"{action.description}: done after {seconds:.0f} s.{_staying(action)}")
+
+    async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
+        await super().fail(session, action, reason)
+        if action.status == "cancelled":
+            _tell(session, action, "cancelled", f"{action.description}: {_lower(reason)} What had moved stays there.")
+        else:
+            _tell(session, action, "failed", f"{action.description}: not all of it was done. {reason}", "ERROR")
+
+
+class MaintenanceOn(NodeMoves):
+    async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
+        """Cancelled, the node is in service as before. Otherwise it stays in maintenance, with what could not leave it."""
+        await super().fail(session, action, reason)
+        if action.status != "cancelled":
+            return
+        await _back_on_duty(session, action)
+        for each in await snapshots.of_node(session, action.object_uid):
+            if each.name == action.params["snapshot"]:
+                await session.delete(each)
+
+
+class MaintenanceOff(NodeMoves):
+    async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
+        await super().finish(session, action, outcome)
+        for each in await snapshots.of_node(session, action.object_uid):
+            if each.kind == "maintenance":
+                await session.delete(each)
+
+    async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
+        """It is in maintenance as before, so that its end can be ordered again."""
+        await super().fail(session, action, reason)
+        await _back_on_duty(session, action)
+
+
+class Remove(NodeMoves):
+    async def step(self, action: Action) -> Outcome:
+        outcome = await super().step(action)
+        if not outcome.finished:
+            return outcome
+        async with self._store.read() as session:
+            left = [row for row in await shards.occupying(session) if row.node_uid == action.object_uid]
+        if any(row.desired == "running" for row in left):
+            return Outcome(failed="Shards were placed on the node meanwhile.")
+        # What is out of reach is not waited for: its agent will not be asked again.
+        if await remembered(self._store, self._agents, left):
+            return Outcome(unreachable="not all shards could be told to forget those of the node", again_in=0.5)
+        return outcome
+
+    async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
+        await super().finish(session, action, outcome)
+        uid = action.object_uid
+        node = await nodes.by_uid(session, uid)
+        for row in await shards.absent(session):
+            if row.node_uid == uid:
+                await session.delete(row)
+        for each in await snapshots.of_node(session, uid):
+            await session.delete(each)
+        outage = await events.open_span(session, "node_failed", node_uid=uid)
+        if outage is not None:
+            outage.ended_at = datetime.now(UTC)
+            outage.details = {**outage.details, "open": False}
+        if node is not None:
+            record(
+                session,
+                "node_removed",
+                f"Node {uid} ({node.addr}) was removed from the cluster.",
+                source="node",
+                originator=action.originator,
+                node_uid=uid,
+                action_uid=action.uid,
+            )
+            await session.delete(node)
+
+    async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
+        """It is a node like before; what had moved stays where it is."""
+        await super().fail(session, action, reason)
+        await _back_on_duty(session, action)
+
+
+async def _back_on_duty(session: AsyncSession, action: Action) -> None:
+    node = await nodes.by_uid(session, action.object_uid)
+    if node is not None:
+        node.duty = action.params["duty_before"]
+
+
+def _staying(action: Action) -> str:
+    stay = sorted(action.params.get("stay", {}).items())
+    return " These shards stay: " + ", ".join(f"redis:{uid} ({why})" for uid, why in stay) + "." if stay else ""
+
+
+def _lower(sentence: str) -> str:
+    return sentence[:1].lower() + sentence[1:]
+
+
+def _tell(session: AsyncSession, action: Action, how: str, description: str, severity: str = "INFO") -> None:
+    kind = {
+        "SMNodeMaintenanceOn": "node_maintenance_on",
+        "SMNodeMaintenanceOff": "node_maintenance_off",
+        "SMNodeEnslave": "node_enslave",
+        "SMNodeRemove": "node_remove",
+    }[action.name]
+    record(
+        session,
+        f"{kind}_{how}",
+        description,
+        source="node",
+        severity=severity,
+        originator=action.originator,
+        node_uid=action.object_uid,
+        action_uid=action.uid,
+    )

@@ -1,0 +1,86 @@
+"""Actions on nodes and snapshots of their placement, in the shapes of the REST reference (1.6, 2.3)."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Protocol
+
+from pydantic import BaseModel, Field
+
+from shardboard.schemas.absent import OptionalStr, present
+from shardboard.schemas.rows import ActionRow
+from shardboard.schemas.times import iso
+
+NAMES = {
+    "SMNodeMaintenanceOn": "maintenance_on",
+    "SMNodeMaintenanceOff": "maintenance_off",
+    "SMNodeEnslave": "enslave_node",
+    "SMNodeRemove": "remove_node",
+    "SMDrill": "drill",
+}
+"""Actions on nodes by state machine, as the reference names them."""
+STATE_MACHINES = {name: machine for machine, name in NAMES.items()} | {"remove": "SMNodeRemove"}
+
+
+class Queued(BaseModel):
+    status: str = "queued"
+    task_id: str = Field(description="The same as action_uid.")
+    action_uid: str = Field(description="Follow it with /v2/actions/<action_uid>.")
+
+
+class NodeAction(BaseModel):
+    name: str
+    node_uid: str
+    status: str = Field(json_schema_extra={"enum": ["queued", "running", "completed", "failed", "cancelled"]})
+    progress: float = Field(description="0-100")
+    task_id: str
+    error: OptionalStr
+
+
+class NodeActions(BaseModel):
+    actions: list[NodeAction]
+
+
+class Snapshot(BaseModel):
+    name: str
+    node_uid: str
+    created_time: str
+    kind: str = Field(json_schema_extra={"enum": ["maintenance", "user"]})
+    shards: int = Field(description="How many of the node's shards it remembers.")
+
+
+class SnapshotRow(Protocol):
+    @property
+    def name(self) -> str: ...
+    @property
+    def node_uid(self) -> int: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def created_at(self) -> datetime: ...
+    @property
+    def placement(self) -> Sequence[Mapping[str, Any]]: ...
+
+
+def queued(action: ActionRow) -> Queued:
+    return Queued(task_id=action.uid, action_uid=action.uid)
+
+
+def render(action: ActionRow) -> dict[str, Any]:
+    return {
+        "name": NAMES[action.name],
+        "node_uid": str(action.object_uid),
+        "status": action.status,
+        "progress": float(action.progress),
+        "task_id": action.uid,
+        **present(error=action.error or None),
+    }
+
+
+def render_snapshot(snapshot: SnapshotRow) -> dict[str, Any]:
+    return {
+        "name": snapshot.name,
+        "node_uid": str(snapshot.node_uid),
+        "created_time": iso(snapshot.created_at),
+        "kind": snapshot.kind,
+        "shards": sum(each["node"] == snapshot.node_uid for each in snapshot.placement),
+    }

@@ -1,0 +1,159 @@
+"""Actions on whole nodes: maintenance, handing over all leads, removal. Each is an order made of moves."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.domain import drain
+from shardboard.domain.drain import Drain
+from shardboard.errors import Conflict, NotAcceptable, NotFound
+from shardboard.services import events, moves, snapshots
+from shardboard.services.moves import Ground
+from shardboard.services.users import Principal
+from shardboard.state import actions as actions_state
+from shardboard.state.actions import OPEN, Action
+from shardboard.state.nodes import Node
+
+MAINTENANCE_ON, MAINTENANCE_OFF = "SMNodeMaintenanceOn", "SMNodeMaintenanceOff"
+ENSLAVE, REMOVE = "SMNodeEnslave", "SMNodeRemove"
+
+
+async def maintenance_on(
+    session: AsyncSession,
+    uid: int,
+    principal: Principal,
+    *,
+    overwrite_snapshot: bool,
+    evict: bool,
+    evict_dbs: Collection[str],
+) -> Action:
+    """Remember where its shards are, hand over what leads, move replicas away where there is room. Named databases' replicas
+    move in any case; with names and without `evict` only theirs do."""
+    around, node = await _begin(session, uid)
+    _insist_on_connected(node)
+    _insist_on_others(around, node)
+    before = node.duty
+    node.duty = "maintenance"
+    made = await snapshots.of_maintenance(session, around, uid, overwrite=overwrite_snapshot)
+    plan = drain.drain(around.board(), uid, evict=lambda copy: evict or str(copy.bdb) in evict_dbs)
+    params = {"duty_before": before, "snapshot": made}
+    action = await _order(
+        session, around, MAINTENANCE_ON, node, plan, principal, "Put node {} into maintenance", params
+    )
+    _tell(session, action, "node_maintenance_on_request", f"Maintenance of node {uid} was ordered.", principal)
+    return action
+
+
+async def maintenance_off(
+    session: AsyncSession, uid: int, principal: Principal, *, snapshot_name: str, skip_shards_restore: bool
+) -> Action:
+    """Back into service; its shards and leads come back as the snapshot remembers them."""
+    around, node = await _begin(session, uid)
+    chosen = await snapshots.find(session, uid, snapshot_name)
+    if node.duty != "maintenance":
+        raise NotAcceptable("node_not_in_maintenance", f"Node {uid} is not in maintenance.")
+    _insist_on_connected(node)
+    node.duty = ""
+    seats = [
+        drain.Seat(each["bdb"], each["pair"], each["node"], each["role"] == "master")
+        for each in (chosen.placement if chosen is not None and not skip_shards_restore else [])
+    ]
+    plan = drain.restore(around.board(), uid, seats)
+    params = {"duty_before": "maintenance", "snapshot": chosen.name if chosen is not None else ""}
+    action = await _order(session, around, MAINTENANCE_OFF, node, plan, principal, "End maintenance of node {}", params)
+    _tell(
+        session, action, "node_maintenance_off_request", f"The end of maintenance of node {uid} was ordered.", principal
+    )
+    return action
+
+
+async def enslave(session: AsyncSession, uid: int, principal: Principal) -> Action:
+    """Hand the lead of all its primaries to their replicas elsewhere."""
+    around, node = await _begin(session, uid)
+    _insist_on_connected(node)
+    plan = drain.hand_over(around.board(), uid)
+    action = await _order(session, around, ENSLAVE, node, plan, principal, "Hand over the primaries of node {}", {})
+    _tell(session, action, "node_enslave_request", f"Node {uid} was told to hand over its primaries.", principal)
+    return action
+
+
+async def remove(session: AsyncSession, uid: int, principal: Principal) -> Action:
+    """Move everything away, then forget the node. A dead one's shards are copied anew elsewhere from their partners; where
+    there is no room for that, the partner stays alone."""
+    around, node = await _begin(session, uid)
+    _insist_on_others(around, node)
+    before, dead = node.duty, node.health == "down" or node.agent_status != "connected"
+    node.duty = "removal"
+    board = around.board()
+    plan = drain.abandon(board, uid) if dead else drain.drain(board, uid, evict=lambda _: True)
+    if plan.stay:
+        shard, why = min(plan.stay.items())
+        others = f" (and {len(plan.stay) - 1} more)" if len(plan.stay) > 1 else ""
+        code = "replication_violation" if dead else "insufficient_resources"
+        raise NotAcceptable(code, f"Shard redis:{shard}{others} cannot leave node {uid}: {why}.")
+    action = await _order(session, around, REMOVE, node, plan, principal, "Remove node {}", {"duty_before": before})
+    _tell(session, action, "node_remove_request", f"The removal of node {uid} was ordered.", principal)
+    return action
+
+
+async def _begin(session: AsyncSession, uid: int) -> tuple[Ground, Node]:
+    around = await moves.ground(session)
+    node = around.machines.get(uid)
+    if node is None:
+        raise NotFound("node_not_found", f"There is no node {uid}.")
+    for action in await actions_state.of_object(session, "node", uid):
+        if action.status in OPEN and action.name != "SMDrill":
+            raise Conflict("busy", f"Another action runs on node {uid}: {action.description}.")
+    return around, node
+
+
+def _insist_on_connected(node: Node) -> None:
+    if node.agent_status != "connected" or node.health == "down":
+        raise NotAcceptable("node_not_connected", f"The agent of node {node.uid} does not answer.")
+
+
+def _insist_on_others(around: Ground, node: Node) -> None:
+    if not any(moves.takes_shards(other) for other in around.machines.values() if other.uid != node.uid):
+        sentence = f"Node {node.uid} is the last one that can run shards; bring another one into service first."
+        raise NotAcceptable("insufficient_resources", sentence)
+
+
+async def _order(
+    session: AsyncSession,
+    around: Ground,
+    name: str,
+    node: Node,
+    plan: Drain,
+    principal: Principal,
+    description: str,
+    params: Mapping[str, Any],
+) -> Action:
+    concerned = [around.databases[uid] for uid in sorted({move.bdb for move in plan.moves})]
+    await moves.insist_on_idle(session, concerned)
+    return moves.order(
+        session,
+        around,
+        name,
+        plan.moves,
+        description=description.format(node.uid),
+        originator=principal.username,
+        object_type="node",
+        object_uid=node.uid,
+        params={**params, "stay": {str(uid): why for uid, why in plan.stay.items()}},
+    )
+
+
+def _tell(session: AsyncSession, action: Action, type_: str, sentence: str, principal: Principal) -> None:
+    stay: Sequence[tuple[str, str]] = sorted(action.params["stay"].items())
+    if stay:
+        sentence += " These shards stay: " + ", ".join(f"redis:{uid} ({why})" for uid, why in stay) + "."
+    events.record(
+        session,
+        type_,
+        sentence,
+        source="node",
+        originator=principal.username,
+        node_uid=action.object_uid,
+        action_uid=action.uid,
+    )

@@ -1,0 +1,84 @@
+"""Snapshots of a node's placement: made when maintenance begins, or on demand; they say where shards go back to."""
+
+from datetime import UTC, datetime
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.errors import Conflict, Forbidden, NotFound
+from shardboard.services import events, moves
+from shardboard.services.moves import Ground
+from shardboard.services.users import Principal
+from shardboard.state import snapshots
+from shardboard.state.snapshots import Snapshot
+
+MAINTENANCE, USER = "maintenance", "user"
+
+
+async def of_maintenance(session: AsyncSession, around: Ground, node_uid: int, *, overwrite: bool) -> str:
+    """Make one, unless there is one from an earlier begin. The name of what was made; empty otherwise."""
+    present = [each for each in await snapshots.of_node(session, node_uid) if each.kind == MAINTENANCE]
+    if present and not overwrite:
+        return ""
+    for each in present:
+        await session.delete(each)
+    now = datetime.now(UTC)
+    return _add(
+        session, around, node_uid, f"maintenance_mode_{now:%Y-%m-%d_%H-%M-%S}_node_{node_uid}", MAINTENANCE
+    ).name
+
+
+async def create(session: AsyncSession, node_uid: int, name: str, principal: Principal) -> Snapshot:
+    """Remember the present placement under a name."""
+    around = await moves.ground(session)
+    if node_uid not in around.machines:
+        raise NotFound("node_not_found", f"There is no node {node_uid}.")
+    if await session.get(Snapshot, name) is not None:
+        raise Conflict("snapshot_exists", f"There is a snapshot {name} already.")
+    made = _add(session, around, node_uid, name, USER)
+    told = f"Snapshot {name} of the placement on node {node_uid} was made."
+    events.record(
+        session, "node_snapshot_created", told, source="node", originator=principal.username, node_uid=node_uid
+    )
+    return made
+
+
+async def delete(session: AsyncSession, node_uid: int, name: str, principal: Principal) -> Snapshot:
+    """Those of maintenance go with its end, and not before."""
+    found = await find(session, node_uid, name)
+    if found is None:
+        raise NotFound("snapshot_not_found", f"Node {node_uid} has no snapshot.")
+    if found.kind == MAINTENANCE:
+        raise Forbidden("maintenance_snapshot", "A snapshot of maintenance cannot be deleted; it goes when that ends.")
+    await session.delete(found)
+    told = f"Snapshot {name} of node {node_uid} was deleted."
+    events.record(
+        session, "node_snapshot_deleted", told, source="node", originator=principal.username, node_uid=node_uid
+    )
+    return found
+
+
+async def find(session: AsyncSession, node_uid: int, name: str) -> Snapshot | None:
+    """The named one, or without a name the latest of maintenance, if there is any. Raises NotFound for a wrong name."""
+    if not name:
+        return await snapshots.latest(session, node_uid, MAINTENANCE)
+    found = next((each for each in await snapshots.of_node(session, node_uid) if each.name == name), None)
+    if found is None:
+        raise NotFound("snapshot_not_found", f"Node {node_uid} has no snapshot {name}.")
+    return found
+
+
+def _add(session: AsyncSession, around: Ground, node_uid: int, name: str, kind: str) -> Snapshot:
+    pairs = {(row.bdb_uid, row.pair) for row in around.rows if row.node_uid == node_uid}
+    made = Snapshot(
+        name=name,
+        node_uid=node_uid,
+        kind=kind,
+        created_at=datetime.now(UTC),
+        placement=[
+            {"bdb": row.bdb_uid, "pair": row.pair, "node": row.node_uid, "role": row.current_role}
+            for row in around.rows
+            if (row.bdb_uid, row.pair) in pairs
+        ],
+    )
+    session.add(made)
+    return made

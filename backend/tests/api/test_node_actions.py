@@ -1,0 +1,159 @@
+"""Actions on nodes over HTTP: what they order, what they refuse with nothing changed, how they are shown, ended and cleared."""
+
+from typing import Any
+
+import httpx
+import pytest
+from backend.tests import pairs
+
+from shardboard.console import Console
+from shardboard.driver.fake import FakeAgents
+from shardboard.state import actions
+from shardboard.state.cluster import Cluster
+from shardboard.state.nodes import Node
+
+pytestmark = pytest.mark.store
+
+
+@pytest.fixture(autouse=True)
+async def shop(console: Console, agents: FakeAgents, nodes: list[Node]) -> None:
+    """Primaries 1, 2, 3 on nodes 1, 2, 3; their replicas 4, 5, 6 on nodes 2, 3, 1."""
+    await pairs.active(console, agents)
+    async with console.store.begin() as session:
+        (await session.get_one(Cluster, 1)).next_shard_uid = 7
+
+
+async def moves(console: Console) -> list[tuple[int | None, ...]]:
+    """Of the newest action: who leaves, to which node, who leads."""
+    async with console.store.read() as session:
+        newest = (await actions.recent(session))[0]
+    return [(each["leaves"], each["to"], each["leads"]) for each in newest.params["moves"]]
+
+
+async def refused(client: httpx.AsyncClient, path: str, **body: Any) -> tuple[int, str]:
+    before = (await client.get("/v1/nodes/2")).json()["in_maintenance"]
+    reply = await client.post(f"/v1/nodes/{path}", json=body)
+    assert (await client.get("/v1/nodes/actions")).json() == {"actions": []}
+    assert (await client.get("/v1/nodes/2")).json()["in_maintenance"] == before
+    assert (await client.get("/v1/nodes/2/snapshots")).json() == []
+    return reply.status_code, reply.json()["error_code"]
+
+
+async def test_maintenance(client: httpx.AsyncClient, console: Console) -> None:
+    reply = await client.post("/v1/nodes/2/actions/maintenance_on")
+    assert reply.status_code == 200, reply.text
+    assert reply.json()["status"] == "queued"
+    assert await moves(console) == [(4, 3, None), (2, 1, 5)]
+    shown = (await client.get("/v1/nodes/2/actions/maintenance_on")).json()
+    assert (shown["name"], shown["node_uid"], shown["status"], shown["progress"]) == (
+        "maintenance_on",
+        "2",
+        "queued",
+        0,
+    )
+    assert (await client.get("/v1/nodes/2/actions")).json()["actions"] == [shown]
+    assert (await client.get("/v1/nodes/actions")).json()["actions"] == [shown]
+    assert (await client.get("/v1/nodes/2")).json()["in_maintenance"] is True
+    [snapshot] = (await client.get("/v1/nodes/2/snapshots")).json()
+    assert snapshot["shards"] == 2
+    assert (await client.get("/v1/nodes/2/status")).json()["maintenance_snapshot"]["name"] == snapshot["name"]
+    again = await client.post("/v1/nodes/2/actions/maintenance_on")
+    assert (again.status_code, again.json()["error_code"]) == (409, "busy")
+    assert (await client.delete(f"/v1/nodes/2/snapshots/{snapshot['name']}")).status_code == 403
+    steps = (await client.get(f"/v2/actions/{reply.json()['task_id']}")).json()["additional_info"]["steps"]
+    assert [step["name"] for step in steps] == [
+        "Move replica redis:4 of shop from node 2 to node 3",
+        "Hand the lead of primary redis:2 of shop over to redis:5 on node 3, then move it from node 2 to node 1",
+    ]
+
+
+async def test_replicas_may_stay(client: httpx.AsyncClient, console: Console) -> None:
+    assert (
+        await client.post("/v1/nodes/2/actions/maintenance_on", json={"evict_ha_replica": False})
+    ).status_code == 200
+    assert await moves(console) == [(None, None, 5)]
+
+
+async def test_replicas_of_named_databases_move(client: httpx.AsyncClient, console: Console) -> None:
+    body = {"keep_slave_shards": True, "evict_dbs": ["1"]}
+    assert (await client.post("/v1/nodes/2/actions/maintenance_on", json=body)).status_code == 200
+    assert await moves(console) == [(4, 3, None), (2, 1, 5)]
+
+
+async def test_it_is_cancelled_or_cleared(client: httpx.AsyncClient, console: Console) -> None:
+    uid = (await client.post("/v1/nodes/2/actions/maintenance_on")).json()["action_uid"]
+    assert (await client.delete("/v1/nodes/2/actions/maintenance_on")).status_code == 200
+    async with console.store.begin() as session:
+        action = await actions.by_uid(session, uid)
+        assert action is not None
+        assert action.cancelled_by == "admin@example.org"
+        action.status = "cancelled"
+    assert (await client.delete("/v1/nodes/2/actions/maintenance_on")).status_code == 200
+    assert (await client.get("/v1/nodes/2/actions")).json() == {"actions": []}
+    assert (await client.delete("/v1/nodes/2/actions/maintenance_on")).status_code == 404
+
+
+async def test_enslave(client: httpx.AsyncClient, console: Console) -> None:
+    assert (await client.post("/v1/nodes/2/actions/enslave_node")).status_code == 200
+    assert await moves(console) == [(None, None, 5)]
+
+
+async def test_removal(client: httpx.AsyncClient, console: Console) -> None:
+    assert (await client.post("/v1/nodes/2/actions/remove", json={"wait_for_persistence": True})).status_code == 200
+    assert await moves(console) == [(4, 3, None), (2, 1, 5)]
+    assert (await client.get("/v1/nodes/2")).json()["status"] == "decommissioning"
+    assert (await client.get("/v1/nodes/2/actions/remove")).json()["name"] == "remove_node"
+
+
+async def test_removal_of_a_dead_node_waits_for_the_failover(client: httpx.AsyncClient, console: Console) -> None:
+    await pairs.node_is(console, 2, health="down", agent_status="lost")
+    await pairs.observe(console, 2, 4, status="down")
+    assert await refused(client, "2/actions/remove") == (406, "replication_violation")
+    await pairs.observe(console, 2, status="down", role="slave")
+    await pairs.observe(console, 5, role="master")
+    assert (await client.post("/v1/nodes/2/actions/remove")).status_code == 200
+    assert await moves(console) == [(4, 3, None), (2, 1, None)]
+
+
+async def test_removal_without_room(client: httpx.AsyncClient, console: Console) -> None:
+    await pairs.node_is(console, 3, config={"max_redis_servers": 2})
+    assert await refused(client, "2/actions/remove") == (406, "insufficient_resources")
+
+
+@pytest.mark.parametrize("action", ["maintenance_on", "remove"])
+async def test_the_last_node_stays(client: httpx.AsyncClient, console: Console, action: str) -> None:
+    await pairs.node_is(console, 1, accept_servers=False)
+    await pairs.node_is(console, 3, health="down")
+    assert await refused(client, f"2/actions/{action}") == (406, "insufficient_resources")
+
+
+async def test_refusals(client: httpx.AsyncClient, console: Console) -> None:
+    assert await refused(client, "9/actions/maintenance_on") == (404, "node_not_found")
+    assert await refused(client, "2/actions/maintenance_off") == (406, "node_not_in_maintenance")
+    assert await refused(client, "2/actions/maintenance_off", snapshot_name="x") == (404, "snapshot_not_found")
+    await pairs.node_is(console, 2, agent_status="lost")
+    for action in ("maintenance_on", "enslave_node"):
+        assert await refused(client, f"2/actions/{action}") == (406, "node_not_connected")
+    assert (await client.get("/v1/nodes/2/actions/remove")).status_code == 404
+    assert (await client.get("/v1/nodes/9/actions")).status_code == 404
+    await pairs.node_is(console, 2, agent_status="connected")
+    assert (await client.post("/v1/shards/1/actions/failover")).status_code == 200
+    assert await refused(client, "2/actions/maintenance_on") == (409, "db_busy")
+
+
+async def test_snapshots_by_name(client: httpx.AsyncClient) -> None:
+    made = (await client.post("/v1/nodes/2/snapshots/before")).json()
+    assert (made["name"], made["kind"], made["shards"]) == ("before", "user", 2)
+    assert (await client.post("/v1/nodes/2/snapshots/before")).status_code == 409
+    assert (await client.delete("/v1/nodes/2/snapshots/before")).status_code == 200
+    assert (await client.delete("/v1/nodes/2/snapshots/before")).status_code == 404
+
+
+async def test_settings(client: httpx.AsyncClient) -> None:
+    body = {"accept_servers": False, "max_slave_full_syncs": 2, "uid": 9, "cores": 1}
+    changed = (await client.put("/v1/nodes/2", json=body)).json()
+    assert (changed["uid"], changed["accept_servers"], changed["max_slave_full_syncs"]) == (2, False, 2)
+    assert (await client.put("/v1/nodes/2", json={"max_slave_full_syncs": "2"})).status_code == 400
+    log = (await client.get("/v1/logs")).json()
+    [event] = [event for event in log if event["type"] == "node_updated"]
+    assert event["description"] == "Settings of node 2 were changed: accept_servers, max_slave_full_syncs."

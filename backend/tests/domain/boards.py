@@ -1,0 +1,74 @@
+"""Boards for tests of movement: any number of databases on any number of nodes, pairs never on one node."""
+
+from hypothesis import strategies as st
+
+from shardboard.domain.layout import Copy, Database, Layout
+from shardboard.domain.moves import Move
+from shardboard.domain.placement import Room
+
+
+def rooms(nodes: int, *, max_shards: int = 100) -> dict[int, Room]:
+    return {uid: Room(uid, 2**40, 0, max_shards) for uid in range(1, nodes + 1)}
+
+
+@st.composite
+def boards(
+    draw: st.DrawFn, *, nodes: int = 5, dense: bool | None = None, databases: int = 2, replicated: bool | None = None
+) -> tuple[Layout, int]:
+    """A board, and how many nodes it has. Copies are laid anywhere."""
+    count = draw(st.integers(2, nodes))
+    bases, copies = [], []
+    for bdb in range(1, draw(st.integers(1, databases)) + 1):
+        copied = draw(st.booleans()) if replicated is None else replicated
+        flavour = draw(st.booleans()) if dense is None else dense
+        bases.append(Database(bdb, f"db{bdb}", dense=flavour, copies=2 if copied else 1))
+        for pair in range(draw(st.integers(1, 6))):
+            seats = draw(st.permutations(range(1, count + 1)))[: 2 if copied else 1]
+            copies += [
+                Copy(1000 * bdb + 10 * pair + place, bdb, pair, node, leads=place == 0)
+                for place, node in enumerate(seats)
+            ]
+    return fill(copies, bases, rooms(count)), count
+
+
+def fill(copies: list[Copy], bases: list[Database], free: dict[int, Room]) -> Layout:
+    """A board on which the copies take their room."""
+    held = {
+        uid: Room(uid, room.free_memory, sum(copy.node == uid for copy in copies), room.max_shards)
+        for uid, room in free.items()
+    }
+    return Layout(copies, bases, held)
+
+
+def clone(layout: Layout, without: int | None = None) -> Layout:
+    """The same board, and one node less that takes shards."""
+    free = {uid: room for uid, room in layout._rooms.items() if uid != without}
+    return Layout(layout.copies.values(), layout.databases.values(), free)
+
+
+def play(layout: Layout, moves: list[Move]) -> None:
+    """Make the moves one by one, as the engines would; pairs stay apart and led at every step."""
+    for move in moves:
+        if move.leads is not None:
+            assert layout.copies[move.leads].ready
+            layout.lead(move.leads)
+        if move.to is not None:
+            leaving = layout.copies[move.leaves] if move.leaves is not None else None
+            newcomer = layout.add(move.bdb, move.pair, move.to)
+            if move.takes_lead or (leaving is not None and leaving.leads):
+                layout.lead(newcomer.uid)
+        if move.leaves is not None:
+            assert not layout.copies[move.leaves].leads
+            layout.drop(move.leaves)
+        check(layout)
+
+
+def check(layout: Layout) -> None:
+    for bdb, pair in {(copy.bdb, copy.pair) for copy in layout.copies.values()}:
+        members = layout.pair(bdb, pair)
+        assert sum(copy.leads for copy in members) == 1
+        assert len({copy.node for copy in members}) == len(members)
+
+
+def places(layout: Layout) -> set[tuple[int, int, int, bool]]:
+    return {(copy.bdb, copy.pair, copy.node, copy.leads) for copy in layout.copies.values()}
