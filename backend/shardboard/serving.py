@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import uvicorn
-from fastapi import FastAPI
+from starlette.types import ASGIApp
 
 DRAIN_SECONDS = 3
 """How long requests under way may take to end after that."""
 
 
-def config(app: FastAPI, host: str, port: int, **tls: Any) -> uvicorn.Config:
+def config(app: ASGIApp, host: str, port: int, **tls: Any) -> uvicorn.Config:
     """uvicorn's settings as we want them everywhere; `tls` are its ssl_* options."""
     return uvicorn.Config(
         app,

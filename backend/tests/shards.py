@@ -211,11 +211,13 @@ async def until(condition: Callable[[], Any], seconds: float = 10) -> Any:
             await asyncio.sleep(0.01)
 
 
-async def seconds(stream: AsyncIterator[Sample | None]) -> AsyncIterator[Sample]:
-    """The samples of a stream without the pulses between them."""
+async def seconds(stream: AsyncIterator[Sample | None] | AsyncIterator[bytes]) -> AsyncIterator[Sample]:
+    """The samples of a stream, of the console's client or of the agent itself, without the pulses between them."""
     try:
         async for sample in stream:
-            if sample is not None:
+            if isinstance(sample, Sample):
                 yield sample
+            elif sample is not None and sample.strip():
+                yield Sample.model_validate_json(sample)
     finally:
         await stream.aclose()  # type: ignore[attr-defined]

@@ -1,6 +1,7 @@
 """The agent's HTTP side and its life: identity, adoption, sampling, serving until told to stop."""
 
 import asyncio
+import gc
 import logging
 import os
 import ssl
@@ -9,8 +10,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from fastapi import FastAPI, Request
-from fastapi.responses import StreamingResponse
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
 
 from shardboard import serving
 from shardboard.agent import machine
@@ -34,6 +38,7 @@ from shardboard.agent.enrol import Identity, enrol, load
 from shardboard.agent.processes import Supervisor
 from shardboard.agent.proxy import Proxy
 from shardboard.agent.resp import EngineError
+from shardboard.agent.routes import asked, told, told_by
 from shardboard.agent.sampler import Sampler
 from shardboard.agent.settings import AgentSettings
 from shardboard.probing import answers
@@ -41,16 +46,19 @@ from shardboard.probing import answers
 COMMAND_TIMEOUT = 30
 
 
-def create_app(settings: AgentSettings) -> FastAPI:
+def create_app(settings: AgentSettings) -> Starlette:
     """The routes of `contract.py`. Who may call is decided below HTTP, by the certificate."""
     supervisor = Supervisor(settings)
     proxy = Proxy(settings)
     sampler = Sampler(supervisor, machine.MachineSampler(settings), proxy)
+    drills = Drills(supervisor, sampler, proxy, settings.address)
 
     @asynccontextmanager
-    async def life(_: FastAPI) -> AsyncIterator[None]:
+    async def life(_: Starlette) -> AsyncIterator[None]:
         await supervisor.adopt()
         running = [asyncio.create_task(sampler.run()), asyncio.create_task(proxy.run())]
+        gc.collect()
+        gc.freeze()  # what is there now stays; looking through it again and again is most of a collection
         yield
         for task in running:
             task.cancel()
@@ -58,63 +66,63 @@ def create_app(settings: AgentSettings) -> FastAPI:
             await proxy.park()
             await supervisor.park()
 
-    app = FastAPI(lifespan=life, openapi_url=None)
-    app.state.sampler = sampler
-    drills = Drills(supervisor, sampler, proxy, settings.address)
-    app.add_middleware(Absence, drills=drills)
+    async def facts() -> NodeFacts:
+        return await asyncio.to_thread(machine.facts, settings)
 
-    @app.get("/facts")
-    def facts() -> NodeFacts:
-        return machine.facts(settings)
-
-    @app.post("/drill")
-    async def drill(order: Drill, request: Request) -> DrillReply:
+    async def begin(drill: Drill, asking: list[str]) -> DrillReply:
         # The console is whoever asks: it is no node, but a node that is cut off does not hear it either.
-        asking = [request.client.host] if request.client is not None else []
-        return DrillReply(refused=drills.begin(order.model_copy(update={"peers": [*order.peers, *asking]})))
+        return DrillReply(refused=drills.begin(drill.model_copy(update={"peers": [*drill.peers, *asking]})))
 
-    @app.post("/probe")
     async def probe(targets: list[ProbeTarget]) -> list[bool]:
         return await asyncio.gather(*(answers(target.address, target.port) for target in targets))
 
-    @app.get("/proxy")
-    async def proxy_report() -> ProxyReport:
+    async def report() -> ProxyReport:
         return proxy.report()
 
-    @app.post("/proxy/apply")
-    async def apply(request: ProxyState) -> ProxyReport:
-        return await proxy.apply(request)
+    async def samples(request: Request) -> Response:
+        after, boot = request.query_params.get("after", "0"), request.query_params.get("boot", "")
+        if not after.isdecimal():
+            return PlainTextResponse("after is no sequence number", 422)
+        return StreamingResponse(sampler.follow(int(after), boot), media_type="application/x-ndjson")
 
-    @app.get("/samples")
-    async def samples(after: int = 0, boot: str = "") -> StreamingResponse:
-        lines = (f"{sample.model_dump_json() if sample else ''}\n" async for sample in sampler.follow(after, boot))
-        return StreamingResponse(lines, media_type="application/x-ndjson")
-
-    _serve_shards(app, supervisor)
+    app = Starlette(
+        routes=[
+            asked("/facts", facts),
+            told_by("/drill", Drill, begin),
+            told("/probe", list[ProbeTarget], probe),
+            asked("/proxy", report),
+            told("/proxy/apply", ProxyState, proxy.apply),
+            Route("/samples", samples),
+            *_shard_routes(supervisor),
+        ],
+        middleware=[Middleware(Absence, drills=drills)],
+        lifespan=life,
+    )
+    app.state.sampler = sampler
     return app
 
 
-def _serve_shards(app: FastAPI, supervisor: Supervisor) -> None:
-    @app.get("/shards")
+def _shard_routes(supervisor: Supervisor) -> list[Route]:
     async def shards() -> list[ShardReport]:
         supervisor.check()
         return [shard.report() for shard in supervisor.shards.values()]
 
-    @app.post("/shards/start")
-    async def start(request: StartShards) -> list[ShardOutcome]:
-        return await supervisor.start(request)
-
-    @app.post("/shards/restart")
     async def restart(request: RestartShards) -> list[ShardOutcome]:
         return await supervisor.restart(request.uids, discard_data=request.discard_data)
 
-    @app.post("/shards/remove")
     async def remove(request: RemoveShards) -> list[ShardOutcome]:
         return await supervisor.remove(request.uids, dead_only=request.dead_only)
 
-    @app.post("/shards/command")
     async def command(requests: list[ShardCommand]) -> list[CommandResult]:
         return await asyncio.gather(*(_execute(supervisor, request) for request in requests))
+
+    return [
+        asked("/shards", shards),
+        told("/shards/start", StartShards, supervisor.start),
+        told("/shards/restart", RestartShards, restart),
+        told("/shards/remove", RemoveShards, remove),
+        told("/shards/command", list[ShardCommand], command),
+    ]
 
 
 async def _execute(supervisor: Supervisor, request: ShardCommand) -> CommandResult:

@@ -18,7 +18,7 @@ from shardboard.agent.contract import Drill
 from shardboard.agent.drill import Absence, Drills
 from shardboard.agent.machine import MachineSampler
 from shardboard.agent.proxy import Proxy
-from shardboard.agent.sampler import Sampler
+from shardboard.agent.sampler import PULSE, Sampler
 
 
 class Drilled:
@@ -94,7 +94,7 @@ async def test_a_frozen_shard_goes_on_with_its_data(agent: Drilled, over: asynci
 
 async def test_a_frozen_node_is_silent_and_then_answers_what_it_was_asked(agent: Drilled, over: asyncio.Event) -> None:
     samples = agent.sampler.follow(0, "")
-    assert await anext(samples) is None, "a pulse"
+    assert await anext(samples) == PULSE
     agent.begin("freeze")
     await until(lambda: agent.stopped() == {1, 2})
     asked = asyncio.create_task(agent.http.get("/facts"))
@@ -102,7 +102,7 @@ async def test_a_frozen_node_is_silent_and_then_answers_what_it_was_asked(agent:
     assert not done
     over.set()
     assert (await asked).text == "facts"
-    assert await anext(samples) is None, "the stream was never cut"
+    assert await anext(samples) == PULSE, "the stream was never cut"
     assert agent.stopped() == set()
     await samples.aclose()  # type: ignore[attr-defined]
 
@@ -111,13 +111,13 @@ async def test_a_rebooting_node_refuses_and_ends_its_streams(agent: Drilled, ove
     samples = agent.sampler.follow(0, "")
     await anext(samples)
     agent.begin("reboot")
-    assert not any([sample async for sample in samples]), "it ends, after a last pulse at most"
+    assert {line async for line in samples} <= {PULSE}, "it ends, after a last pulse at most"
     await until(lambda: agent.dead() == {1, 2})
     assert (await agent.http.get("/facts")).status_code == 503
     over.set()
     await until(lambda: not agent.drills._tasks)
     assert (await agent.http.get("/facts")).status_code == 200
-    assert await anext(agent.sampler.follow(0, "")) is None, "who asks anew is served"
+    assert await anext(agent.sampler.follow(0, "")) == PULSE, "who asks anew is served"
     assert agent.dead() == {1, 2}, "an agent starts nothing by itself"
 
 

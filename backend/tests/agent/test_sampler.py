@@ -26,7 +26,7 @@ class Watched:
 
     async def beat(self) -> Sample:
         await self.sampler._beat()
-        return self.sampler._ring[-1]
+        return Sample.model_validate_json(self.sampler._ring[-1][1])
 
     async def values(self, uid: int = 1) -> dict[str, float | None]:
         sample = await self.beat()
@@ -255,7 +255,7 @@ async def test_one_bad_second_does_not_end_the_watch(watched: Watched, monkeypat
     assert len(attempts) == 2
 
 
-async def first(count: int, samples: AsyncIterator[Sample | None]) -> AsyncIterator[Sample]:
+async def first(count: int, samples: AsyncIterator[bytes]) -> AsyncIterator[Sample]:
     known = seconds(samples)
     for _ in range(count):
         yield await anext(known)
