@@ -1,5 +1,6 @@
-"""`python -m bench [NAME…]`: all benchmarks, or those named: small, sixty, paper, failover, page, metrics, collection,
-endpoint."""
+"""`python -m bench [NAME…]`: all benchmarks, or those named: small, sixty, paper, failover,
+failover-silent, failover-false, resync, page, metrics, collection,
+endpoint, agreement."""
 
 import sys
 import tempfile
@@ -7,11 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bench import creation, failover
+from bench.agreement import agreement
 from bench.collection import collection
 from bench.endpoint import endpoint
 from bench.metrics import storing
 from bench.page import page
 from bench.report import Report
+from bench.resync import resync
+from bench.unjustified import unjustified
 
 
 def main() -> int:
@@ -24,10 +28,14 @@ def main() -> int:
             "sixty": lambda: creation.large(report, root / "sixty", shards=60, nodes=3, limit=8),
             "paper": lambda: creation.large(report, root / "paper", shards=360, nodes=18, limit=60),
             "failover": lambda: failover.killed(report, root / "failover"),
+            "failover-silent": lambda: failover.silent(report, root / "failover-silent"),
+            "failover-false": lambda: unjustified(report, root / "failover-false"),
+            "resync": lambda: resync(report, root / "resync"),
             "page": lambda: page(report),
             "metrics": lambda: storing(report),
             "collection": lambda: collection(report, root / "collection"),
             "endpoint": lambda: endpoint(report),
+            "agreement": lambda: agreement(report, root / "agreement"),
         }
         for chosen in sys.argv[1:] or benchmarks:
             benchmarks[chosen]()
