@@ -1,7 +1,7 @@
 /** Shards of the whole cluster: one cached list, filtered where it is shown. */
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { request } from './http';
-import type { Shard } from './types';
+import type { RestartOrder, RestartReply, Shard } from './types';
 
 export const shardsQuery = queryOptions({
   queryKey: ['shards'],
@@ -29,3 +29,7 @@ export function useNodeShards(nodeUid: number) {
 /** Lets the replica take over from this primary. */
 export const failOver = (uid: string) =>
   request<{ action_uid: string }>('POST', `/v1/shards/${uid}/actions/failover`, {});
+
+/** Starts a dead shard from its persistence, or empty; a dry run only says what would be lost. */
+export const restartShard = (uid: string, order: RestartOrder) =>
+  request<RestartReply>('POST', `/v1/shards/${uid}/actions/restart`, order);

@@ -19,4 +19,6 @@ export type Endpoint = Schemas['EndpointState'];
 export type EndpointProxy = Schemas['EndpointProxy'];
 /** The proxy of a node, for all databases. */
 export type NodeProxy = Schemas['Proxy'];
+export type RestartOrder = Schemas['RestartOrder'];
+export type RestartReply = Schemas['RestartReply'];
 export type JoinToken = Schemas['JoinTokenOut'];

@@ -4,7 +4,7 @@ import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import { eventsQuery } from '@/api/events';
 import { nodesQuery } from '@/api/nodes';
-import { useBdbShards } from '@/api/shards';
+import { isShardDown, useBdbShards } from '@/api/shards';
 import { openResyncs } from '@/api/story';
 import type { Shard } from '@/api/types';
 import { ShardPanelCharts } from '@/features/metrics/ShardPanelCharts';
@@ -40,6 +40,7 @@ export function DatabaseShardsTab() {
         <ShardPanel
           shard={chosen}
           replicas={replicasOf(chosen, shards)}
+          alone={isAlone(chosen, shards)}
           onClose={() => open(undefined)}
         >
           <ShardPanelCharts shard={chosen} memoryLimit={limit} />
@@ -48,6 +49,10 @@ export function DatabaseShardsTab() {
     </>
   );
 }
+
+/** All of its pair are down. */
+const isAlone = ({ pair }: Shard, shards: readonly Shard[]): boolean =>
+  shards.every((shard) => shard.pair !== pair || isShardDown(shard));
 
 const replicasOf = (primary: Shard, shards: readonly Shard[]): Shard[] =>
   shards.filter(

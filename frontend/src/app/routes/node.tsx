@@ -46,7 +46,7 @@ export function NodePage() {
           onStarted={() => navigate({ to: '/timeline', search: { range: 60 } })}
         />
       </div>
-      <NodeCharts node={node} />
+      <NodeCharts node={node} bdbs={bdbs ?? []} />
       <Card title="Shards" flush>
         <NodeShards nodeUid={node.uid} bdbs={bdbs ?? []} />
       </Card>

@@ -1,11 +1,19 @@
 /** The charts of a machine. */
-import type { Node } from '@/api/types';
+import type { Bdb, Node } from '@/api/types';
+import { useTopic } from '@/live/LiveProvider';
 import { NODE_CHARTS } from './dashboards';
 import { MetricChart } from './MetricChart';
 import { useMarks } from './marks';
 import classes from './metrics.module.css';
 
-export function NodeCharts({ node }: { node: Node }) {
+interface Props {
+  node: Node;
+  bdbs: readonly Bdb[];
+}
+
+export function NodeCharts({ node, bdbs }: Props) {
+  useTopic('endpoints');
+  const endpoints = bdbs.map(({ uid }) => `${uid}:1:${node.uid}`);
   const marks = useMarks({ node: node.uid });
   return (
     <div className={classes.grid}>
@@ -13,8 +21,9 @@ export function NodeCharts({ node }: { node: Node }) {
         <MetricChart
           key={declaration.id}
           declaration={declaration}
-          topic="nodes"
-          uid={String(node.uid)}
+          {...(declaration.of === 'endpoints'
+            ? { topic: 'endpoints', uid: endpoints }
+            : { topic: 'nodes', uid: String(node.uid) })}
           limits={{ total_memory: node.total_memory }}
           marks={marks}
           height={120}

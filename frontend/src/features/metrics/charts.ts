@@ -31,8 +31,8 @@ export interface ChartDeclaration {
   emptyReason?: string;
   /** Why there is nothing as long as the console does not offer these metrics. */
   awaits?: string;
-  /** Taken from the machines below, not from the object itself. */
-  of?: 'machines';
+  /** Taken from the machines or endpoints below, not from the object itself. */
+  of?: 'machines' | 'endpoints';
 }
 
 interface Single {

@@ -17,7 +17,7 @@ import {
   THROUGHPUT,
   WRITE_MISSES,
 } from './charts';
-import { LATENCIES, LATENCY, PERCENTILES } from './latency';
+import { LATENCIES, LATENCY, NODE_LATENCY, PERCENTILES } from './latency';
 
 const KEYS = single(
   { id: 'keys', title: 'Total keys', unit: 'count', metric: 'no_of_keys', color: COLOR.keys },
@@ -159,7 +159,7 @@ export const NODE_CHARTS: readonly ChartDeclaration[] = [
     metric: 'total_req',
     color: COLOR.read,
   }),
-  ...LATENCIES.slice(0, 1),
+  NODE_LATENCY,
   CONNECTIONS,
   CPU,
   { ...FREE_RAM, limit: { label: 'Total', key: 'total_memory' } },

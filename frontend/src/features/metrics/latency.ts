@@ -68,6 +68,14 @@ export const CLUSTER_LATENCY: ChartDeclaration = {
   title: 'Latency of all databases',
 };
 
+/** Of several proxies' percentiles only the highest can be told. */
+export const NODE_LATENCY: ChartDeclaration = {
+  ...chart({ id: 'latency-avg', title: 'Latency' }, [
+    { ...percentile(P99), label: 'P99 of its slowest endpoint', rule: 'max' },
+  ]),
+  of: 'endpoints',
+};
+
 /** One line for pages whose subject is time, not latency. */
 export const TAIL_LATENCY = chart({ id: 'latency-p99', title: 'P99 latency of all databases' }, [
   percentile(P99),

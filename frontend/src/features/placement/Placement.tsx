@@ -67,9 +67,9 @@ export function Placement({ bdb, nodes, shards, resyncs, colour, onColour, onOpe
         if (shard) onOpen(shard);
       }}
     >
-      {model.warnings.map((text) => (
-        <p key={text} className={classes.warning}>
-          <StatusIcon tone="attention" /> {text}
+      {model.warnings.map(({ tone, text }) => (
+        <p key={text} className={classes.warning} data-tone={tone}>
+          <StatusIcon tone={tone} /> {text}
         </p>
       ))}
       <div className={classes.bar}>

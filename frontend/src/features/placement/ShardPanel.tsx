@@ -11,16 +11,19 @@ import { Facts } from '@/ui/Facts';
 import { Status, type Tone } from '@/ui/Status';
 import { FailOver } from './FailOver';
 import classes from './placement.module.css';
+import { StartAgain } from './StartAgain';
 
 interface Props {
   shard: Shard;
   /** Replicas that can take over from it. */
   replicas: readonly Shard[];
+  /** Nobody else has its data. */
+  alone: boolean;
   onClose: () => void;
   children: ReactNode;
 }
 
-export function ShardPanel({ shard, replicas, onClose, children }: Props) {
+export function ShardPanel({ shard, replicas, alone, onClose, children }: Props) {
   const topic = `shards:${shard.bdb_uid}`;
   const [tone, text] = stateOf(shard);
   return (
@@ -85,6 +88,7 @@ export function ShardPanel({ shard, replicas, onClose, children }: Props) {
         {shard.role === 'master' && replicas[0] && (
           <FailOver primary={shard} replica={replicas[0]} />
         )}
+        {alone && isShardDown(shard) && <StartAgain shard={shard.uid} />}
         {children}
       </div>
     </Drawer>

@@ -46,7 +46,7 @@ describe('placement', () => {
   it('warns when a primary and its replica share a node', () => {
     const found = placement(nodes, [shard(1, 0, 1), replica(2, 0, 1)]);
     expect(found.pairs[0]?.cells.every(({ severity }) => severity === 'attention')).toBe(true);
-    expect(found.warnings[0]).toContain('shares its node');
+    expect(found.warnings[0]?.text).toContain('shares its node');
   });
 
   it('marks shards that are down with their reason and finds slots nobody serves', () => {
@@ -54,6 +54,7 @@ describe('placement', () => {
     const found = placement(nodes, [shard(1, 0, 1, down)]);
     expect(found.pairs[0]?.cells[0]).toMatchObject({ severity: 'broken', warnings: ['Killed.'] });
     expect(found.slots.at(-1)).toMatchObject({ from: 8192, owner: null });
+    expect(found.warnings).toEqual([{ tone: 'broken', text: 'One shard is down.' }]);
   });
 
   it('marks replicas that are not in sync, and shards on a lost node', () => {

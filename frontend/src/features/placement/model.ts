@@ -29,7 +29,12 @@ export interface Placement {
   nodes: Column[];
   pairs: Pair[];
   slots: Segment<{ pair: Pair; cell: Cell }>[];
-  warnings: string[];
+  warnings: Warning[];
+}
+
+export interface Warning {
+  tone: 'attention' | 'broken';
+  text: string;
 }
 
 function roleOf(shard: Shard): Cell['role'] {
@@ -147,21 +152,32 @@ function makeCell(
   };
 }
 
-function summarise(pairs: readonly Pair[]): string[] {
+function summarise(pairs: readonly Pair[]): Warning[] {
   const together = pairs.filter(({ cells }) =>
     cells.some((cell) => cell.warnings.some((text) => text.startsWith('Primary and replica'))),
   ).length;
   const down = pairs.flatMap(({ cells }) => cells.filter(({ severity }) => severity === 'broken'));
   const orphans = pairs.filter(({ cells }) => !cells.some(({ role }) => role === 'primary')).length;
-  const say = (count: number, one: string, many: string) =>
-    count ? [count === 1 ? one : many.replace('#', String(count))] : [];
+  const primaryDown = down.some(({ role }) => role === 'primary');
+  const say = (
+    count: number,
+    one: string,
+    many: string,
+    tone: Warning['tone'] = 'attention',
+  ): Warning[] =>
+    count ? [{ tone, text: count === 1 ? one : many.replace('#', String(count)) }] : [];
   return [
-    ...say(down.length, 'One shard is down.', '# shards are down.'),
+    ...say(
+      down.length,
+      'One shard is down.',
+      '# shards are down.',
+      primaryDown ? 'broken' : 'attention',
+    ),
     ...say(
       together,
       'One primary shares its node with its replica: losing that node loses both.',
       '# primaries share their node with their replica: losing it loses both.',
     ),
-    ...say(orphans, 'One slot range has no primary.', '# slot ranges have no primary.'),
+    ...say(orphans, 'One slot range has no primary.', '# slot ranges have no primary.', 'broken'),
   ];
 }
