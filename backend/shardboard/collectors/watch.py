@@ -19,7 +19,7 @@ TICK = 0.1
 MAX_WITNESSES = 5
 """Asked of one suspect, the next ones by uid: on a starved machine many nodes look silent, and asking costs, too."""
 ROUND_SECONDS = 0.1
-"""Between two rounds of witnesses."""
+"""From the beginning of one round of witnesses to that of the next."""
 
 
 class NodeWatch:
@@ -57,7 +57,6 @@ class NodeWatch:
         async with self._store.read() as session:
             stalls = await observations.stalls(session)
         suspect_after, rounds = health.demands(sensitivity, stalls[suspect.uid])
-        agreed = 0
         clock = asyncio.get_running_loop().time
         alive = -math.inf  # when a shard of it last answered somebody
         while self._pulses.silence(suspect.uid) > suspect_after:
@@ -78,11 +77,12 @@ class NodeWatch:
                 return
             # The console's own word counts only where there is no other node: else it may be the one that is cut off.
             alone = not everyone
-            verdict = health.judge(await self._testimonies(others, targets) if others or alone else [])
-            agreed = agreed + 1 if verdict == "silent" else 0
-            if verdict == "alive":
+            verdicts = await self._verdicts(others, targets, rounds) if others or alone else []
+            if "alive" in verdicts:
                 alive = clock()
-            if agreed >= rounds and self._pulses.silence(suspect.uid) > suspect_after:  # asking took time, too
+            if (
+                verdicts.count("silent") == rounds and self._pulses.silence(suspect.uid) > suspect_after
+            ):  # asking took time, too
                 witnesses = sorted(node.uid for node in others)
                 unheard = self._pulses.unheard(suspect.uid)
                 detected = None if unheard is None else round(1000 * min(unheard, clock() - alive))
@@ -90,7 +90,20 @@ class NodeWatch:
                 async with self._store.begin() as session:
                     await observations.node_down(session, suspect.uid, witnesses, detected)
                 return
-            await asyncio.sleep(ROUND_SECONDS if verdict == "silent" else 10 * ROUND_SECONDS)
+            await asyncio.sleep(10 * ROUND_SECONDS)
+
+    async def _verdicts(
+        self, witnesses: Sequence[NodeRef], targets: Sequence[ProbeTarget], rounds: int
+    ) -> list[health.Verdict]:
+        """One per round. A round begins while the one before may still be waiting for an answer: a node that is silent is
+        known after the patience of the last, not of all."""
+        asked: list[asyncio.Task[list[Sequence[bool] | None]]] = []
+        async with asyncio.TaskGroup() as group:
+            for number in range(rounds):
+                if number:
+                    await asyncio.sleep(ROUND_SECONDS)
+                asked.append(group.create_task(self._testimonies(witnesses, targets)))
+        return [health.judge(task.result()) for task in asked]
 
     async def _testimonies(
         self, witnesses: Sequence[NodeRef], targets: Sequence[ProbeTarget]

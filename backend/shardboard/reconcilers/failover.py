@@ -36,8 +36,8 @@ LOOK_AGAIN = 2.0
 DEADLINE = timedelta(seconds=120)
 PATIENCE = 1.5
 """Seconds that one node may take to answer, so that it does not hold up the failover of the others."""
-VOTE_SECONDS = 1.0
-"""How long a forced failover may take before it is sent again."""
+VOTE_SECONDS = 0.3
+"""How long a vote may take; it was 0.1 s where it was measured."""
 
 LastOffset = Callable[[int], float | None]
 """The replication offset that a shard last told of; None when unknown."""
@@ -117,20 +117,37 @@ class Failover:
         known: list[dict[str, Any]] = action.params.get("chosen", [])
         leading = {row.uid for row in rows if row.current_role == "master" and row.observed_status != "down"}
         done = [each for each in known if each["heir"] in leading]
-        chosen = [{**each, "method": method} for each in await self._plan(broken, known, references)]
+        refused: list[int] = action.params.get("refused", [])
+        second = "TAKEOVER" if method == "FORCE" and refused and await self._is_majority() else method
+        chosen = [
+            {**each, "method": second if each["heir"] in refused else method}
+            for each in await self._plan(broken, known, references)
+        ]
         if [*done, *chosen] != known:
             return Outcome(remember={"chosen": [*done, *chosen]}, again_in=0)
         if broken and not chosen:
             return Outcome(unreachable="no replica answers", again_in=0.2)
-        heirs = [references[each["heir"]] for each in chosen]
-        argv = ("REPLICAOF", "NO", "ONE") if method == "REPLICAOF" else ("CLUSTER", "FAILOVER", method)
-        await cluster.command(self._agents, heirs, *argv, patience=PATIENCE)
-        if method == "REPLICAOF":  # outside cluster mode the role is in the configuration file
-            await cluster.command(self._agents, heirs, "CONFIG", "REWRITE", patience=PATIENCE)
-        if len(await self._await_promotion(heirs)) < len(broken):
+        await self._promote(chosen, references)
+        promoted = await self._await_promotion([references[each["heir"]] for each in chosen])
+        if len(promoted) < len(broken):
             steps = [{"name": f"Promote {len(broken)} replicas ({method})", "status": "running"}]
-            return Outcome(steps=steps, again_in=0.1)
+            left = [each["heir"] for each in chosen if each["heir"] not in promoted]
+            return Outcome(steps=steps, remember={"refused": sorted({*refused, *left})}, again_in=0)
         return Outcome(finished=True, facts={"promoted": [*done, *chosen]})
+
+    async def _promote(self, chosen: Sequence[dict[str, Any]], references: dict[int, ShardRef]) -> None:
+        """Send the orders, all at once.
+
+        Two that ask for votes in the same moment may share them out, so that neither gets a majority; and the engine asks no
+        second time for four node timeouts, whatever it is told. So who was refused once is told to take over: that its
+        primary is down is agreed on, and nobody else is told to lead its pair.
+        """
+        for method in dict.fromkeys(each["method"] for each in chosen):
+            heirs = [references[each["heir"]] for each in chosen if each["method"] == method]
+            argv = ("REPLICAOF", "NO", "ONE") if method == "REPLICAOF" else ("CLUSTER", "FAILOVER", method)
+            await cluster.command(self._agents, heirs, *argv, patience=PATIENCE)
+            if method == "REPLICAOF":  # outside cluster mode the role is in the configuration file
+                await cluster.command(self._agents, heirs, "CONFIG", "REWRITE", patience=PATIENCE)
 
     async def _is_majority(self) -> bool:
         """TAKEOVER asks no primary, so it must not be sent from the smaller side of a split network."""

@@ -1,0 +1,153 @@
+"""How long four shards take to copy their data back under load, beside the same processes without a console, and whether
+what is shown meanwhile is true."""
+
+import os
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from bench.creation import create
+from bench.outages import rows, whole
+from bench.report import Report
+from bench.writers import Writers, client, tag_of
+from shardboard.local import LocalCluster, ok, private_cluster
+
+PAIRS = 4
+BYTES = int(os.environ.get("SHARDBOARD_BENCH_RESYNC_MB", "1000")) << 20
+VALUE = 64 << 10
+
+
+def resync(report: Report, directory: Path) -> None:
+    """All replicas on one node, killed and back."""
+    cluster = private_cluster(directory, nodes=2)
+    try:
+        cluster.start_console()
+        cluster.start_agents()
+        uid, _ = create(cluster, PAIRS, replication=True)
+        home, away = cluster.addresses
+        _gather(cluster, uid, home)
+        _fill(rows(cluster, uid))
+        before = rows(cluster, uid)
+        with Writers(before):
+            cluster.kill_node(away)
+            cluster.until(lambda: _down(cluster, uid) == PAIRS, "the loss is not noticed")
+            cluster.start_agents()
+            looks = _watch(cluster, uid)
+            whole(cluster, uid)
+            spans = _spans(cluster)
+            ours = max(span["ended_ms"] for span in spans) / 1000 - min(
+                psutil.Process(row["pid"]).create_time() for row in rows(cluster, uid) if row["address"] == away
+            )
+            for name in ("console", *cluster.addresses):
+                cluster.kill(name)
+            theirs = _by_hand(cluster, away, before)
+    finally:
+        cluster.stop()
+        cluster.kill_shards()
+    size = f"{BYTES >> 20} MB, {PAIRS} shards, under load"
+    report.fact(f"resync of {size}, from the first process to the last replica in sync", [ours], "s")
+    report.fact("the same without a console", [theirs], "s")
+    report.limit("ratio", ours / theirs, 1.2, "x")
+    _truth(report, looks, {span["uid"]: span for span in spans})
+
+
+def _gather(cluster: LocalCluster, uid: int, home: str) -> None:
+    """Every primary on one node."""
+    whole(cluster, uid)
+    uids = [row["uid"] for row in rows(cluster, uid) if row["role"] == "master" and row["address"] != home]
+    ok(cluster.api.post("/v1/shards/actions/failover", json={"shard_uids": uids}))
+    cluster.until(
+        lambda: {row["address"] for row in rows(cluster, uid) if row["role"] == "master"} == {home},
+        "the primaries do not move",
+    )
+    whole(cluster, uid)
+
+
+def _fill(held: list[dict[str, Any]]) -> None:
+    for row in [row for row in held if row["role"] == "master"]:
+        writer, tag = client(row["address"], row["port"], patience=60), tag_of(row["assigned_slots"])
+        count = BYTES // PAIRS // VALUE
+        for start in range(0, count, 100):
+            pipeline = writer.pipeline(transaction=False)
+            for number in range(start, min(count, start + 100)):
+                pipeline.set(f"{{{tag}}}:fill:{number}", os.urandom(VALUE))
+            pipeline.execute()
+        writer.close()
+
+
+def _down(cluster: LocalCluster, uid: int) -> int:
+    return sum(row["detailed_status"] == "down" for row in rows(cluster, uid))
+
+
+def _spans(cluster: LocalCluster) -> list[dict[str, Any]]:
+    found = ok(cluster.api.get("/v1/logs", params={"order": "desc", "limit": 500}))
+    return [event for event in found if event["type"] == "resync" and event["phase"] == "in_sync"][:PAIRS]
+
+
+def _watch(cluster: LocalCluster, uid: int) -> list[tuple[float, dict[str, Any]]]:
+    """When, and what every open span said, until all replicas are in sync."""
+    looks: list[tuple[float, dict[str, Any]]] = []
+
+    def done() -> bool:
+        found = ok(cluster.api.get("/v1/logs", params={"order": "desc", "limit": 100}))
+        looks.extend((time.time(), event) for event in found if event["type"] == "resync")
+        bdb = ok(cluster.api.get(f"/v1/bdbs/{uid}"))
+        return bool(bdb["shards_in_sync"] == bdb["shards_total"])
+
+    cluster.until(done, "the replicas do not come back", 180)
+    return looks
+
+
+def _by_hand(cluster: LocalCluster, address: str, before: list[dict[str, Any]]) -> float:
+    """The same processes, killed and started again empty in their directories, with nobody else around."""
+    doomed = cluster.engines(address)
+    homes = [Path(process.cwd()) for process in doomed]
+    for process in doomed:
+        process.kill()
+    psutil.wait_procs(doomed, timeout=10)
+    for home in homes:
+        (home / "dump.rdb").unlink(missing_ok=True)
+    started = time.monotonic()
+    for home in homes:
+        subprocess.Popen(["valkey-server", "valkey.conf"], cwd=home, start_new_session=True)
+    waiting = [row for row in before if row["address"] == address]
+    while waiting:
+        waiting = [row for row in waiting if not _in_sync(row)]
+        if time.monotonic() - started > 180:
+            raise RuntimeError("the replicas do not come back by hand")
+        time.sleep(0.05)
+    return time.monotonic() - started
+
+
+def _in_sync(row: dict[str, Any]) -> bool:
+    asking = client(row["address"], row["port"], patience=5)
+    try:
+        return bool(asking.info("replication").get("master_link_status") == "up")
+    except Exception:
+        return False
+    finally:
+        asking.close()
+
+
+def _truth(report: Report, looks: list[tuple[float, dict[str, Any]]], spans: dict[int, dict[str, Any]]) -> None:
+    """Whether the percent ever fell, how far it was from the share of time that had passed, and how true the time left was."""
+    fell, off, late = 0, [0.0], [0.0]
+    percent: dict[int, float] = {}
+    for at, look in looks:
+        span = spans.get(look["uid"])
+        if span is None or "ended_ms" in look:
+            continue
+        fell += look["percent"] < percent.get(look["uid"], 0.0)
+        percent[look["uid"]] = look["percent"]
+        begun, ended = span["time_ms"] / 1000, span["ended_ms"] / 1000
+        share = (at - begun) / (ended - begun)
+        off.append(abs(look["percent"] - 100 * share))
+        left = ended - at
+        if share > 0.5 and look["eta_seconds"] is not None and left > 1:  # it is told once a second
+            late.append(100 * abs(look["eta_seconds"] - left) / left)
+    report.limit("resync: percent that fell", fell, 0, "times")
+    report.fact("resync: percent shown, off the share of time that had passed", off, "points")
+    report.fact("resync: time left from half-way on, off what it took", late, "%")

@@ -1,0 +1,66 @@
+"""Nobody is failed over who lives: the machine saturated, agents frozen for 3 s, the console frozen for 30 s."""
+
+import multiprocessing
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import psutil
+
+from bench.outages import shop
+from bench.report import Report
+from shardboard.local import LocalCluster, ok
+
+SECONDS = int(os.environ.get("SHARDBOARD_BENCH_FALSE_SECONDS", "150"))
+AGENT_FROZEN = 3.0
+CONSOLE_FROZEN = 30.0
+BURNERS = 2 * (os.cpu_count() or 1)
+
+
+def unjustified(report: Report, directory: Path) -> None:
+    """Failovers, and nodes called down, while every shard lives."""
+    with shop(directory) as (cluster, _):
+        began = datetime.now(UTC)
+        end = time.monotonic() + SECONDS
+        with _saturated():
+            _freeze(cluster, "console", CONSOLE_FROZEN)
+            number = 0
+            while time.monotonic() < end:
+                _freeze(cluster, cluster.addresses[number % 3], AGENT_FROZEN)
+                number += 1
+                time.sleep(2 * AGENT_FROZEN)
+        params = {"from": began.isoformat()}
+        told = [event["type"] for event in ok(cluster.api.get("/v1/timeline", params=params))]
+    count = sum(type_ in ("node_failed", "shard_failover") for type_ in told)
+    report.limit(f"false failovers in {SECONDS} s, machine saturated", count, 0, "events")
+
+
+def _freeze(cluster: LocalCluster, name: str, seconds: float) -> None:
+    process = psutil.Process(cluster.children[name].pid)
+    process.suspend()
+    try:
+        time.sleep(seconds)
+    finally:
+        process.resume()
+
+
+@contextmanager
+def _saturated() -> Iterator[None]:
+    """Twice as much work as there are cores."""
+    burners = [multiprocessing.Process(target=_burn, daemon=True) for _ in range(BURNERS)]
+    for burner in burners:
+        burner.start()
+    try:
+        yield
+    finally:
+        for burner in burners:
+            burner.kill()
+            burner.join()
+
+
+def _burn() -> None:
+    while True:
+        pass
