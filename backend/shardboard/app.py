@@ -33,6 +33,7 @@ from shardboard.api import (
     prometheus,
     proxies,
     restarts,
+    revamps,
     session,
     shards,
     stats,
@@ -56,7 +57,7 @@ from shardboard.console import Console
 from shardboard.db import Store
 from shardboard.driver.agents import HttpAgents
 from shardboard.reconcilers import drills as drill_steps
-from shardboard.reconcilers import failover, moves, node_moves, restart, revival, rivals
+from shardboard.reconcilers import failover, moves, node_moves, reshard, restart, revival, rivals
 from shardboard.reconcilers.bdbs import steppers
 from shardboard.reconcilers.elections import ElectionLoop
 from shardboard.reconcilers.endpoints import Endpoints
@@ -102,6 +103,7 @@ def create_app(console: Console) -> FastAPI:
         nodes,
         proxies,
         restarts,
+        revamps,
         session,
         shards,
         stream,
@@ -167,6 +169,7 @@ def _steppers(console: Console, endpoints: Endpoints) -> dict[str, Stepper]:
         revival.NAME: revival.Revive(console.store, console.agents),
         moves.MIGRATE: moves.Relocate(console.store, console.agents),
         **node_moves.steppers(console.store, console.agents),
+        reshard.NAME: reshard.Reshard(console.store, console.agents),
         restart.NAME: restart.Restart(console.store, console.agents),
         drill_steps.NAME: drill_steps.DrillStepper(console.store, console.agents),
     }

@@ -22,6 +22,7 @@ from shardboard.agent.contract import (
     CommandResult,
     Drill,
     DrillReply,
+    MoveSlots,
     NodeFacts,
     ProbeTarget,
     ProxyReport,
@@ -35,6 +36,7 @@ from shardboard.agent.contract import (
 )
 from shardboard.agent.drill import Absence, Drills
 from shardboard.agent.enrol import Identity, enrol, load
+from shardboard.agent.moving import Movers
 from shardboard.agent.processes import Supervisor
 from shardboard.agent.proxy import Proxy
 from shardboard.agent.resp import EngineError
@@ -122,6 +124,7 @@ def _shard_routes(supervisor: Supervisor) -> list[Route]:
         told("/shards/restart", RestartShards, restart),
         told("/shards/remove", RemoveShards, remove),
         told("/shards/command", list[ShardCommand], command),
+        told("/shards/move_slots", MoveSlots, Movers(supervisor).move),
     ]
 
 

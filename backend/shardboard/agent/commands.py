@@ -1,7 +1,7 @@
 """Which commands read, write, or do neither: as the engine itself says by its command flags.
 
 The classes are those of the REST reference (4.2): read = keyed and not mutating, write = mutating, other = the rest.
-What replication sends is `internal` and not counted as traffic.
+What replication and the movement of slots send is `internal` and not counted as traffic.
 """
 
 import asyncio
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from shardboard.agent.resp import Connection
 
-INTERNAL = frozenset({"replconf", "psync", "sync"})
+INTERNAL = frozenset({"replconf", "psync", "sync", "restore-asking"})
 
 
 class CommandClasses:

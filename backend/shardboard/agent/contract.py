@@ -11,6 +11,7 @@
 | POST /proxy/apply | ProxyState | ProxyReport |
 | GET /proxy | | ProxyReport |
 | POST /drill | Drill | DrillReply; the fault begins and ends by itself |
+| POST /shards/move_slots | MoveSlots | SlotsMoved |
 | POST /probe | list[ProbeTarget] | list[bool] |
 | GET /samples?after=N | | NDJSON stream of Sample, first the ring's newer ones, then one a second; an empty line is a pulse |
 """
@@ -224,6 +225,33 @@ class ProxyReport(Message):
     threads: int | None = None
     failures: dict[int, str] = {}
     """Databases that it cannot serve, and why."""
+
+
+class MoveSlots(Message):
+    """Moves hash slots with their keys from a local primary to another one, for at most about `seconds`.
+
+    What is under way when the time is over stays as it is, and goes on when the order is repeated. Slots that the target
+    owns already count as moved."""
+
+    uid: int
+    """The source."""
+    target_engine_id: Hex40
+    address: str
+    """Of the target."""
+    port: Port
+    slots: list[tuple[int, int]]
+    """First and last of each range."""
+    seconds: float = Field(gt=0, le=20)
+
+
+class SlotsMoved(Message):
+    """What one order has achieved."""
+
+    count: int
+    """How many slots, in the given order, belong to the target now; source and target have both agreed to that."""
+    keys: int
+    reason: str = ""
+    """Why it ended before its time, when something was in the way."""
 
 
 class Drill(Message):

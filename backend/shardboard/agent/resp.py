@@ -1,4 +1,4 @@
-"""A small client for local shards: one connection over a Unix socket, pipelined, replies parsed by hiredis.
+"""A small client for shards: one connection, mostly over a Unix socket, pipelined, replies parsed by hiredis.
 
 A full client library costs four times the CPU per polled shard, and asyncio's own transports half as much again as a socket
 that the event loop watches; with hundreds of shards that are asked ten times a second that matters.
@@ -9,7 +9,7 @@ import os
 import socket
 import time
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ class OwnTraffic:
     """By lower-case command name."""
 
 
-def packed(*argv: str) -> bytes:
+def packed(*argv: str | bytes) -> bytes:
     """A command as it goes over the wire."""
     data: bytes = hiredis.pack_command(argv)  # type: ignore[arg-type]  # its stub knows one-element tuples only
     return data
@@ -43,9 +43,10 @@ READ_BYTES = 65_536
 class Connection:
     """`execute` may be called concurrently; replies come in order."""
 
-    def __init__(self, own: OwnTraffic, connected: socket.socket) -> None:
+    def __init__(self, own: OwnTraffic, connected: socket.socket, *, binary: bool = False) -> None:
+        """Replies are text, or with `binary` bytes: for names of keys that are to be sent back."""
         # "replace": a key name or log line in a reply may be any bytes, and one bad byte must not break the connection.
-        self._reader = hiredis.Reader(encoding="utf-8", errors="replace")
+        self._reader = hiredis.Reader() if binary else hiredis.Reader(encoding="utf-8", errors="replace")
         self._waiting: deque[tuple[Callable[[Any], None], float]] = deque()
         self._loop = asyncio.get_running_loop()
         self._socket = connected
@@ -57,37 +58,40 @@ class Connection:
         self._loop.add_reader(connected, self._receive)
 
     @classmethod
-    async def open(cls, path: Path, user: str, password: str, own: OwnTraffic) -> "Connection":
-        """Connect and log in, adding to `own` what passes. Raises EngineError."""
+    async def open(cls, path: Path, user: str, password: str, own: OwnTraffic, *, binary: bool = False) -> "Connection":
+        """Connect to a local shard and log in, adding to `own` what passes. Raises EngineError."""
         # Unix socket paths end at 107 bytes, state directories may not: go through a descriptor of the directory.
         try:
             directory = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
         except OSError as error:
             raise EngineError(f"cannot connect: {error.strerror or error}") from error
-        connecting = socket.socket(socket.AF_UNIX)
-        connecting.setblocking(False)
         try:
-            await asyncio.get_running_loop().sock_connect(connecting, f"/proc/self/fd/{directory}/{path.name}")
-        except BaseException as error:
-            connecting.close()
-            if isinstance(error, OSError):
-                raise EngineError(f"cannot connect: {error.strerror or error}") from error
-            raise
+            connected = await _connected(socket.AF_UNIX, f"/proc/self/fd/{directory}/{path.name}")
         finally:
             os.close(directory)
-        connection = cls(own, connecting)
-        try:
-            await connection.execute("AUTH", user, password)
-        except BaseException:  # who waits no longer must not leave a connection behind
-            connection.close()
-            raise
-        return connection
+        return await cls(own, connected, binary=binary)._logged_in(user, password)
 
-    async def execute(self, *argv: str) -> Any:
+    @classmethod
+    async def reach(cls, address: str, port: int, user: str, password: str) -> "Connection":
+        """Connect to a shard of any node and log in; replies are bytes. Raises EngineError."""
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        connected = await _connected(family, (address, port))
+        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return await cls(OwnTraffic(), connected, binary=True)._logged_in(user, password)
+
+    async def _logged_in(self, user: str, password: str) -> "Connection":
+        try:
+            await self.execute("AUTH", user, password)
+        except BaseException:  # who waits no longer must not leave a connection behind
+            self.close()
+            raise
+        return self
+
+    async def execute(self, *argv: str | bytes) -> Any:
         """Send one command and return its reply. Raises EngineError."""
         return await self.send(argv)
 
-    def send(self, argv: tuple[str, ...]) -> asyncio.Future[Any]:
+    def send(self, argv: tuple[str | bytes, ...]) -> asyncio.Future[Any]:
         """Send one command now; the future holds its reply."""
         future: asyncio.Future[Any] = self._loop.create_future()
 
@@ -99,17 +103,36 @@ class Connection:
             else:
                 future.set_result(reply)
 
-        self.ask(packed(*argv), argv[0].lower(), settle)
+        self.ask(packed(*argv), str(argv[0]).lower(), settle)
         return future
 
-    def ask(self, data: bytes, name: str, then: Callable[[Any], None]) -> None:
-        """Send the command `name`, packed as `data`; `then` is called once, with its reply or an EngineError."""
+    def many(self, commands: Sequence[tuple[str | bytes, ...]]) -> asyncio.Future[list[Any]]:
+        """Send commands of one name in one go; the future holds their replies, errors among them."""
+        future: asyncio.Future[list[Any]] = self._loop.create_future()
+        replies: list[Any] = []
+
+        def collect(reply: Any) -> None:
+            replies.append(reply)
+            if len(replies) == len(commands) and not future.done():
+                future.set_result(replies)
+
+        if commands:
+            self.ask(b"".join(packed(*argv) for argv in commands), str(commands[0][0]).lower(), collect, len(commands))
+        else:
+            future.set_result(replies)
+        return future
+
+    def ask(self, data: bytes, name: str, then: Callable[[Any], None], times: int = 1) -> None:
+        """Send the command `name`, packed as `data`; `then` is called with its reply or an EngineError. `times` commands of that
+        name may go together; it is called for each."""
         if self.closed:
-            then(EngineError("the connection is closed"))
+            for _ in range(times):
+                then(EngineError("the connection is closed"))
             return
         self._own.bytes_sent += len(data)
-        self._own.commands[name] += 1
-        self._waiting.append((then, time.perf_counter()))
+        self._own.commands[name] += times
+        now = time.perf_counter()
+        self._waiting.extend((then, now) for _ in range(times))
         if self._unsent:
             self._unsent += data
             return
@@ -173,3 +196,16 @@ class Connection:
                 then(EngineError(str(reply)) if isinstance(reply, hiredis.ReplyError) else reply)
         except hiredis.ProtocolError:
             self.close()
+
+
+async def _connected(family: socket.AddressFamily, address: str | tuple[str, int]) -> socket.socket:
+    connecting = socket.socket(family)
+    connecting.setblocking(False)
+    try:
+        await asyncio.get_running_loop().sock_connect(connecting, address)
+    except BaseException as error:
+        connecting.close()
+        if isinstance(error, OSError):
+            raise EngineError(f"cannot connect: {error.strerror or error}") from error
+        raise
+    return connecting

@@ -50,7 +50,7 @@ async def get_bdb(principal: Viewer, session: Reader, uid: Uid, fields: Fields =
 
 @router.put("/bdbs/{uid}", response_model=schema.Bdb, responses=errors(404, 406, 409))
 async def update_bdb(principal: Editor, session: Tx, uid: Uid, body: BdbUpdate, dry_run: DryRun = None) -> JSONResponse:
-    """Change name, memory_size, tags or eviction_policy. The rest of the object may be sent along unchanged."""
+    """Change name, memory_size, shards_count, tags or eviction_policy. The rest of the object may be sent along unchanged."""
     bdb = await service.update(session, uid, body.given(), principal, dry_run=is_on(dry_run))
     return JSONResponse(await _shown(session, bdb, principal))
 

@@ -34,11 +34,19 @@ class NoRoom(Exception):
 
 
 def place(
-    rooms: Sequence[Room], *, pairs: int, replication: bool, policy: str, shard_memory: int, overbooking: bool
+    rooms: Sequence[Room],
+    *,
+    pairs: int,
+    replication: bool,
+    policy: str,
+    shard_memory: int,
+    overbooking: bool,
+    beside: Sequence[Placed] = (),
 ) -> list[Placed]:
-    """A node for each primary and, with `replication`, for one replica of each.
+    """A node for each primary and, with `replication`, for one replica of each; pairs are counted from 0.
 
-    `policy` is sparse or dense, `shard_memory` bytes per shard (0 = no limit). With `overbooking` memory is not counted.
+    `beside` are shards that the database has already: the new ones are spread as if all were placed together. `policy` is
+    sparse or dense, `shard_memory` bytes per shard (0 = no limit). With `overbooking` memory is not counted.
     Raises NoRoom when there are too few nodes, too many shards or, without overbooking, too little memory.
     """
     if not rooms:
@@ -47,7 +55,7 @@ def place(
         raise NoRoom(
             "Replication needs at least two nodes, because a replica on its primary's node would be lost with it."
         )
-    plan = _Plan(rooms, 0 if overbooking else shard_memory)
+    plan = _Plan(rooms, 0 if overbooking else shard_memory, beside)
     choose = plan.densest if policy == "dense" else plan.emptiest
     primaries = [Placed(pair, "master", plan.take(choose(avoid=None), "master")) for pair in range(pairs)]
     if not replication:
@@ -59,12 +67,17 @@ def place(
 class _Plan:
     """Room left while shards are being placed."""
 
-    def __init__(self, rooms: Sequence[Room], shard_memory: int) -> None:
+    def __init__(self, rooms: Sequence[Room], shard_memory: int, beside: Sequence[Placed]) -> None:
         self._rooms = sorted(rooms, key=lambda room: room.node_uid)
         self._shard_memory = shard_memory
         self._placed: Counter[int] = Counter()
         self._by_role: Counter[tuple[int, str]] = Counter()
         self._partners: Counter[tuple[int, int]] = Counter()
+        homes = {placed.pair: placed.node_uid for placed in beside if placed.role == "master"}
+        for placed in beside:
+            self._by_role[placed.node_uid, placed.role] += 1
+            if placed.role == "slave" and placed.pair in homes:
+                self._partners[homes[placed.pair], placed.node_uid] += 1
 
     def take(self, node_uid: int, role: str, of: int | None = None) -> int:
         self._placed[node_uid] += 1

@@ -14,6 +14,7 @@ from shardboard.agent.contract import (
     CommandResult,
     Drill,
     DrillReply,
+    MoveSlots,
     NodeFacts,
     ProbeTarget,
     ProxyReport,
@@ -24,6 +25,7 @@ from shardboard.agent.contract import (
     ShardCommand,
     ShardOutcome,
     ShardReport,
+    SlotsMoved,
     StartShards,
 )
 from shardboard.driver import lines
@@ -48,6 +50,7 @@ _TARGETS = TypeAdapter(list[ProbeTarget])
 _ANSWERS = TypeAdapter(list[bool])
 _PROXY = TypeAdapter(ProxyReport)
 _BEGUN = TypeAdapter(DrillReply)
+_MOVED = TypeAdapter(SlotsMoved)
 
 
 class HttpAgents:
@@ -77,6 +80,9 @@ class HttpAgents:
     async def command(self, node: NodeRef, commands: Sequence[ShardCommand]) -> list[CommandResult]:
         body = _COMMANDS.dump_json(list(commands))
         return await self._call(node, "POST", "/shards/command", SLOW, _RESULTS, body)
+
+    async def move_slots(self, node: NodeRef, order: MoveSlots) -> SlotsMoved:
+        return await self._call(node, "POST", "/shards/move_slots", SLOW, _MOVED, order.model_dump_json().encode())
 
     async def probe(self, node: NodeRef, targets: Sequence[ProbeTarget]) -> list[bool]:
         body = _TARGETS.dump_json(list(targets))

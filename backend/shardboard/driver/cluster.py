@@ -105,6 +105,21 @@ async def take_over(agents: Agents, shards: Iterable[ShardRef]) -> dict[int, str
     return {uid: result.reply for uid, result in results.items() if not result.ok}
 
 
+async def configure(agents: Agents, engine: Engine, shards: Sequence[ShardRef], count: int) -> dict[int, str]:
+    """Bring the settings that may change to shards of a database of `count` of them, and into their files. Reasons by uid of
+    those that refused."""
+    settings = {"maxmemory": str(engine.maxmemory), "maxmemory-policy": engine.eviction_policy}
+    if engine.cluster:
+        timeout, hz = _rhythm(count)
+        settings |= {"cluster-node-timeout": str(timeout), "hz": str(hz)}
+    flat = [word for pair in settings.items() for word in pair]
+    for argv in (("CONFIG", "SET", *flat), ("CONFIG", "REWRITE")):
+        replies = await command(agents, shards, *argv)
+        if refused := {uid: result.reply for uid, result in replies.items() if not result.ok}:
+            return refused
+    return {}
+
+
 @dataclass(frozen=True)
 class Place:
     """A shard in the engine's own view of its cluster."""
@@ -123,7 +138,7 @@ async def view(agents: Agents, primaries: Sequence[ShardRef]) -> dict[str, Place
     return max(views, key=lambda each: max(place.epoch for place in each.values()))
 
 
-async def start_replicas(
+async def start_late(
     agents: Agents,
     engine: Engine,
     shards: Sequence[ShardRef],
@@ -131,28 +146,42 @@ async def start_replicas(
     newcomers: Sequence[ShardRef],
     known: Mapping[str, Place],
 ) -> dict[int, str]:
-    """Start `newcomers` as replicas of their pairs' present primaries. Reasons by uid of those that did not start.
+    """Start `newcomers` beside shards that serve: as replicas of their pairs' present primaries, or as primaries of pairs that
+    have no slots yet. Reasons by uid of those that did not start.
 
-    Every newcomer's pair must have one of `primaries`; of a pair that has none, the engine is told what was wanted.
+    They are told what is `known` of the cluster; of a pair without one of `primaries`, what was wanted.
     """
     wanted = {shard.pair: shard for shard in shards if shard.role == "master"}
     heads = wanted | {shard.pair: shard for shard in primaries}
     now = [replace(shard, role="master" if heads[shard.pair].uid == shard.uid else "slave") for shard in shards]
-    peers = [
-        peer.model_copy(update={"epoch": known[heads[shard.pair].engine_id].epoch}) if known else peer
-        for shard, peer in zip(now, _peers(now), strict=True)
-    ]
+    peers = [_present(peer, heads[shard.pair], known) for shard, peer in zip(now, _peers(now), strict=True)]
     spec = _bdb_spec(engine, now).model_copy(update={"peers": peers if engine.cluster else []})
     by_uid = {shard.uid: shard for shard in now}
     requests = [
         agents.start(
-            node, StartShards(bdb=spec, shards=[_shard_spec(by_uid[shard.uid], now, engine) for shard in members])
+            node, StartShards(bdb=spec, shards=[_late_spec(by_uid[shard.uid], now, engine) for shard in members])
         )
         for node, members in _by_node(newcomers).items()
     ]
     return {
         outcome.uid: outcome.reason for reply in await asyncio.gather(*requests) for outcome in reply if not outcome.ok
     }
+
+
+def _present(peer: Peer, head: ShardRef, known: Mapping[str, Place]) -> Peer:
+    """With the slots and the epoch that the engines tell of. A new pair has no slots, and an epoch of its own."""
+    if not known:
+        return peer
+    place = known.get(head.engine_id)
+    newest = max(each.epoch for each in known.values())
+    held = list(place.slots) if place is not None and peer.primary_engine_id is None else []
+    epoch = place.epoch if place is not None else newest + 1 + head.pair
+    return peer.model_copy(update={"slots": held, "epoch": epoch})
+
+
+def _late_spec(shard: ShardRef, shards: Sequence[ShardRef], engine: Engine) -> ShardSpec:
+    # Who has no slots may begin as primary: the two seconds in which it takes no writes disturb nobody.
+    return _shard_spec(shard, shards, engine).model_copy(update={"swap_with": None})
 
 
 def _parse_nodes(text: str) -> dict[str, Place]:
@@ -205,7 +234,7 @@ def _text(result: CommandResult | None) -> str:
 
 
 def _bdb_spec(engine: Engine, shards: Sequence[ShardRef]) -> BdbSpec:
-    big = len(shards) > BIG_CLUSTER
+    timeout, hz = _rhythm(len(shards))
     return BdbSpec(
         uid=engine.uid,
         cluster=engine.cluster,
@@ -218,10 +247,15 @@ def _bdb_spec(engine: Engine, shards: Sequence[ShardRef]) -> BdbSpec:
         appendonly=engine.appendonly,
         appendfsync="always" if engine.appendfsync_always else "everysec",
         save=list(engine.save),
-        node_timeout_ms=60000 if big else 5000,
-        hz=1 if big else 10,
+        node_timeout_ms=timeout,
+        hz=hz,
         maxclients=engine.maxclients,
     )
+
+
+def _rhythm(count: int) -> tuple[int, int]:
+    """Node timeout in ms and hz of a database of so many shards."""
+    return (60000, 1) if count > BIG_CLUSTER else (5000, 10)
 
 
 def _peers(shards: Sequence[ShardRef]) -> list[Peer]:

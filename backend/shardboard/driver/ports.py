@@ -10,6 +10,7 @@ from shardboard.agent.contract import (
     SHARD_FIELDS,
     CommandResult,
     Drill,
+    MoveSlots,
     NodeFacts,
     ProbeTarget,
     ProxyDatabase,
@@ -22,6 +23,7 @@ from shardboard.agent.contract import (
     ShardCommand,
     ShardOutcome,
     ShardReport,
+    SlotsMoved,
     StartShards,
 )
 
@@ -32,6 +34,7 @@ __all__ = [
     "Agents",
     "CommandResult",
     "Drill",
+    "MoveSlots",
     "NodeFacts",
     "NodeRef",
     "ProbeTarget",
@@ -43,6 +46,7 @@ __all__ = [
     "ProxyState",
     "Sample",
     "ShardCommand",
+    "SlotsMoved",
 ]
 
 
@@ -71,6 +75,10 @@ class Agents(Protocol):
     async def remove(self, node: NodeRef, uids: Sequence[int], *, dead_only: bool = False) -> list[ShardOutcome]: ...
 
     async def command(self, node: NodeRef, commands: Sequence[ShardCommand]) -> list[CommandResult]: ...
+
+    async def move_slots(self, node: NodeRef, order: MoveSlots) -> SlotsMoved:
+        """Move slots away from a shard of `node`, for a bounded time."""
+        ...
 
     async def probe(self, node: NodeRef, targets: Sequence[ProbeTarget]) -> list[bool]:
         """Whether shards of other nodes answer, as seen from `node`."""

@@ -24,6 +24,8 @@ class Database:
     shards: list[ShardRef]
     primaries: list[ShardRef]
     """The shards that are primaries now and not known to be down."""
+    living: list[ShardRef]
+    """Those that are not known to be down."""
 
     @property
     def wanted(self) -> list[Wanted]:
@@ -40,7 +42,8 @@ async def database(store: Store, uid: int) -> Database | None:
         rows = await shards.of_bdb(session, uid)
     references = {row.uid: shard(row, places[row.node_uid]) for row in rows}
     primaries = [references[row.uid] for row in rows if row.current_role == "master" and row.observed_status != "down"]
-    return Database(bdb.name, bdb.status, bdb.port, engine(bdb), list(references.values()), primaries)
+    living = [references[row.uid] for row in rows if row.observed_status != "down"]
+    return Database(bdb.name, bdb.status, bdb.port, engine(bdb), list(references.values()), primaries, living)
 
 
 def reference(node: Node) -> NodeRef:

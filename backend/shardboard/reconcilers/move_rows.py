@@ -16,7 +16,7 @@ from shardboard.state.shards import Shard
 
 
 @asynccontextmanager
-async def _ours(store: Store, action: Action) -> AsyncIterator[AsyncSession | None]:
+async def ours(store: Store, action: Action) -> AsyncIterator[AsyncSession | None]:
     """A transaction; None when another console has taken the action over, or it has ended."""
     async with store.begin() as session:
         await cluster.load_for_update(session)  # ports are allocated under this lock
@@ -27,7 +27,7 @@ async def _ours(store: Store, action: Action) -> AsyncIterator[AsyncSession | No
 
 async def welcome(store: Store, action: Action, moves: Sequence[Move]) -> None:
     """Rows for newcomers, as replicas of their pairs."""
-    async with _ours(store, action) as session:
+    async with ours(store, action) as session:
         if session is None:
             return
         held = await shards.occupying(session)
@@ -48,7 +48,7 @@ async def welcome(store: Store, action: Action, moves: Sequence[Move]) -> None:
 async def promote(store: Store, action: Action, heir_uid: int, seconds: float | None) -> None:
     """The roles after a handover, which took `seconds` if this console saw it begin."""
     now = datetime.now(UTC)
-    async with _ours(store, action) as session:
+    async with ours(store, action) as session:
         if session is None:
             return
         heir = await shards.by_uid(session, heir_uid)
@@ -90,7 +90,7 @@ async def promote(store: Store, action: Action, heir_uid: int, seconds: float | 
 
 async def retire(store: Store, action: Action, moves: Sequence[Move]) -> None:
     """Shards that are no more wanted; the removal loop ends them."""
-    async with _ours(store, action) as session:
+    async with ours(store, action) as session:
         if session is None:
             return
         for move in moves:

@@ -169,7 +169,7 @@ class Relocate:
         newcomers = [base.shards[uid] for uid in {move.newcomer or 0 for move in moves.values()} & set(base.shards)]
         try:
             view = await cluster.view(self._agents, primaries) if base.engine.cluster else {}
-            refused = await cluster.start_replicas(self._agents, base.engine, base.wanted, primaries, newcomers, view)
+            refused = await cluster.start_late(self._agents, base.engine, base.wanted, primaries, newcomers, view)
         except AgentUnreachable as error:
             found.nexts |= {number: replace(found.nexts[number], blocked=f"{error.reason}.") for number in moves}
             return

@@ -99,7 +99,7 @@ class Revive:
                     return Outcome(
                         unreachable=f"shard redis:{shard.uid} was not removed: {removed.reason}", again_in=0.5
                     )
-            refused = await cluster.start_replicas(
+            refused = await cluster.start_late(
                 self._agents, database.engine, database.shards, database.primaries, dead, view
             )
             if refused:

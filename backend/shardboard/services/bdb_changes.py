@@ -15,8 +15,10 @@ from shardboard.state.bdbs import Bdb
 from shardboard.state.cluster import Cluster
 
 CHANGEABLE = frozenset(
-    {"name", "memory_size", "tags", "eviction_policy", "proxy_policy", "tls_mode", "max_connections"}
+    {"name", "memory_size", "shards_count", "tags", "eviction_policy", "proxy_policy", "tls_mode", "max_connections"}
 )
+BESIDE_SHARDS_COUNT = frozenset({"shards_count", "memory_size", "name", "tags", "eviction_policy"})
+"""What one order may change together with the number of shards."""
 _ACTED_UPON = frozenset({*bdb_fields.COLUMNS, *bdb_fields.EFFECTIVE, *bdb_fields.UNSUPPORTED})
 
 
@@ -27,6 +29,8 @@ async def changes(session: AsyncSession, bdb: Bdb, given: Mapping[str, Any], clu
     if changed.get("port") == bdb.port:
         del changed["port"]
     wanted = present | changed
+    if "shards_count" in changed:
+        _insist_on_sharding(bdb, changed)
     insist(bdb_rules.of_itself(wanted))
     if changed.get("replication"):
         await _insist_on_two_nodes(session)
@@ -34,7 +38,14 @@ async def changes(session: AsyncSession, bdb: Bdb, given: Mapping[str, Any], clu
     if fixed:
         sentence = f"{fixed[0]} cannot be changed once a database exists; leave it out or send it as it is."
         raise NotAcceptable("not_supported", sentence, field=fixed[0])
-    if changed.get("memory_size", 0) > bdb.memory_size and not policy_of(cluster)["shards_overbooking"]:
+    if apart := sorted(changed.keys() - BESIDE_SHARDS_COUNT) if "shards_count" in changed else []:
+        sentence = f"shards_count and {apart[0]} cannot be changed by one order; send one after the other."
+        raise NotAcceptable("not_supported", sentence, field=apart[0])
+    if (
+        "shards_count" not in changed
+        and changed.get("memory_size", 0) > bdb.memory_size
+        and not policy_of(cluster)["shards_overbooking"]
+    ):
         await _insist_on_room(session, bdb, changed["memory_size"])
     return changed
 
@@ -50,6 +61,16 @@ def _present(bdb: Bdb) -> dict[str, Any]:
         "replication": bdb.replication,
     }
     return {**bdb_fields.CONFIG_DEFAULTS, **bdb.config, **columns}
+
+
+def _insist_on_sharding(bdb: Bdb, changed: Mapping[str, Any]) -> None:
+    if bdb.sharding or "sharding" in changed:
+        return
+    sentence = (
+        f"Database {bdb.name} is not sharded, and its clients do not expect it to be: create a database with sharding and "
+        "copy the data there."
+    )
+    raise NotAcceptable("invalid_sharding", sentence, field="shards_count")
 
 
 async def _insist_on_two_nodes(session: AsyncSession) -> None:

@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.errors import Conflict, NotFound
 from shardboard.schemas import bdb_fields
-from shardboard.services import actions, bdb_drafts, events
+from shardboard.services import actions, bdb_drafts, events, reshards
 from shardboard.services.bdb_changes import changes
 from shardboard.services.bdb_drafts import Draft
 from shardboard.services.users import Principal
@@ -60,31 +60,65 @@ async def update(
     changed = await changes(session, bdb, given, cluster)
     if not changed:
         return bdb
+    plan = await reshards.plan(session, bdb, changed) if "shards_count" in changed else None
+    return await _change(session, bdb, changed, plan, principal, dry_run=dry_run)
+
+
+async def revamp(
+    session: AsyncSession,
+    uid: int,
+    given: Mapping[str, Any],
+    avoid: Sequence[str],
+    principal: Principal,
+    *,
+    dry_run: bool = False,
+) -> tuple[Bdb, list[dict[str, Any]]]:
+    """Change the shape of a database; also when only its slots are spread unevenly. With the blueprint of what it becomes.
+    New shards stay away from the nodes `avoid`."""
+    cluster = await cluster_state.load_for_update(session)
+    bdb = await _idle(session, uid)
+    changed = await changes(session, bdb, given, cluster)
+    plan = await reshards.plan(session, bdb, changed, avoid)
+    blueprint = plan.blueprint(await shards.of_bdb(session, uid))
+    reshapes = "shards_count" in changed or plan.total > 0
+    if not changed and not reshapes:
+        return bdb, blueprint
+    return await _change(session, bdb, changed, plan if reshapes else None, principal, dry_run=dry_run), blueprint
+
+
+async def _change(
+    session: AsyncSession,
+    bdb: Bdb,
+    changed: Mapping[str, Any],
+    plan: reshards.Plan | None,
+    principal: Principal,
+    *,
+    dry_run: bool,
+) -> Bdb:
+    """Write what is wanted, and queue who brings it about. With a plan that is another number of pairs, or another spread."""
     target = _copy(bdb) if dry_run else bdb
     old_name = bdb.name
     _apply(target, changed)
     target.status = "active-change-pending"
     if dry_run:
         return target
-    action = actions.start(
-        session,
-        "SMUpdateBDB",
-        object_uid=uid,
-        description=f"Change database {bdb.name}: {', '.join(sorted(changed))}",
-        originator=principal.username,
-        deadline=_deadline(bdb.shards_count * (2 if bdb.replication else 1)),
-        params={"changed": sorted(changed)},
-    )
+    if plan is not None:
+        action = await reshards.order(session, bdb, plan, principal.username)
+    else:
+        action = actions.start(
+            session,
+            "SMUpdateBDB",
+            object_uid=bdb.uid,
+            description=f"Change database {bdb.name}: {', '.join(sorted(changed))}",
+            originator=principal.username,
+            deadline=_deadline(bdb.shards_count * (2 if bdb.replication else 1)),
+            params={"changed": sorted(changed)},
+        )
     bdb.action_uid = action.uid
     if bdb.name != old_name:
         _tell(session, bdb, "bdb_name_updated", f"Database {old_name} was renamed to {bdb.name}.", principal)
-    _tell(
-        session,
-        bdb,
-        "bdb_updated",
-        f"A change of database {bdb.name} was ordered: {', '.join(sorted(changed))}.",
-        principal,
-    )
+    what = ", ".join(sorted(changed)) or "an even spread of its slots"
+    _tell(session, bdb, "bdb_updated", f"A change of database {bdb.name} was ordered: {what}.", principal)
     idle = bdb_drafts.without_effect(changed)
     if idle:
         sentence = f"Fields of database {bdb.name} were kept without effect: {', '.join(idle)}."

@@ -55,7 +55,7 @@ async def test_a_lost_primary_returns_as_replica_of_its_heir_while_another_pair_
     first, _, third, heir, *_ = shards
     # Pair 0 is led by its former replica now, pair 1 by nobody, pair 2 as it was.
     view = {shard.engine_id: Place("master", 10 + shard.uid, shard.slots) for shard in shards}
-    refused = await cluster.start_replicas(agents, ENGINE, shards, [heir, third], [first], view)
+    refused = await cluster.start_late(agents, ENGINE, shards, [heir, third], [first], view)
     assert refused == {}
     [spec] = [spec for held in agents.running.values() for spec in held.values()]
     assert (spec.uid, spec.role, spec.swap_with) == (first.uid, "slave", None)
@@ -72,7 +72,7 @@ async def test_newcomers_are_told_the_present_epochs_and_roles() -> None:
     shards = layout(NODES, 3, replication=True)
     heir, lost = shards[3], shards[0]
     view = {shard.engine_id: Place("master", 10 + shard.uid, shard.slots) for shard in shards}
-    await cluster.start_replicas(Listening(), ENGINE, shards, [heir, *shards[1:3]], [lost], view)
+    await cluster.start_late(Listening(), ENGINE, shards, [heir, *shards[1:3]], [lost], view)
     [request] = told
     peers = {peer.engine_id: peer for peer in request.bdb.peers}  # type: ignore[attr-defined]
     assert peers[lost.engine_id].primary_engine_id == heir.engine_id

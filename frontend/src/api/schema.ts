@@ -207,7 +207,7 @@ export interface paths {
         get: operations["get_bdb_v1_bdbs__uid__get"];
         /**
          * Update Bdb
-         * @description Change name, memory_size, tags or eviction_policy. The rest of the object may be sent along unchanged.
+         * @description Change name, memory_size, shards_count, tags or eviction_policy. The rest of the object may be sent along unchanged.
          */
         put: operations["update_bdb_v1_bdbs__uid__put"];
         post?: never;
@@ -216,6 +216,27 @@ export interface paths {
          * @description Order the removal of a database with all its data.
          */
         delete: operations["delete_bdb_v1_bdbs__uid__delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/bdbs/{uid}/actions/revamp": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Revamp Bdb
+         * @description Change `shards_count` or `memory_size`, and spread the slots evenly. With `dry_run` the reply is the blueprint: every
+         *     pair with its nodes and its slots as they would be.
+         */
+        put: operations["revamp_bdb_v1_bdbs__uid__actions_revamp_put"];
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -1859,6 +1880,29 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /** BlueprintNode */
+        BlueprintNode: {
+            /** Node Uid */
+            node_uid: string;
+            /**
+             * Role
+             * @enum {string}
+             */
+            role: "master" | "slave";
+        };
+        /**
+         * BlueprintPair
+         * @description A primary and its replica.
+         */
+        BlueprintPair: {
+            /** Nodes */
+            nodes: components["schemas"]["BlueprintNode"][];
+            /**
+             * Slot Range
+             * @description For example "0-99,200-8191".
+             */
+            slot_range: string;
+        };
         /**
          * Bootstrap
          * @description The form without the action in the path.
@@ -2860,6 +2904,59 @@ export interface components {
             storage_bytes: number;
             /** Topic */
             topic: string;
+        };
+        /**
+         * RevampOrder
+         * @description The reference's body: only what is to be another than now.
+         */
+        RevampOrder: {
+            /**
+             * Avoid Nodes
+             * @description Nodes that get none of the new shards.
+             * @default []
+             */
+            avoid_nodes?: string[];
+            /**
+             * Bigstore Ram Size
+             * @description 0: databases on flash are not supported.
+             * @default 0
+             */
+            bigstore_ram_size?: number;
+            /**
+             * Memory Size
+             * @description Bytes for the whole database, replicas included; 0 = no limit.
+             * @default 0
+             */
+            memory_size?: number;
+            /**
+             * Replication
+             * @description As it is: this cannot be changed yet.
+             * @default false
+             */
+            replication?: boolean;
+            /**
+             * Shards Count
+             * @description Primaries; any number from 1 to 512.
+             * @default 0
+             */
+            shards_count?: number;
+            /**
+             * Shards Placement
+             * @description As it is: this cannot be changed yet.
+             * @default dense
+             * @enum {string}
+             */
+            shards_placement?: "dense" | "sparse";
+        };
+        /** RevampReply */
+        RevampReply: {
+            /**
+             * Action Uid
+             * @description null when the database has that shape already.
+             */
+            action_uid: string | null;
+            /** Description */
+            description: string;
         };
         /**
          * SessionInfo
@@ -4295,6 +4392,118 @@ export interface operations {
             };
             /** @description It does not exist */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Busy, or it exists already */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    revamp_bdb_v1_bdbs__uid__actions_revamp_put: {
+        parameters: {
+            query?: {
+                /** @description Validate only. `?dry_run` alone means true. */
+                dry_run?: string | null;
+                /** @description Kept without effect. */
+                pause_persistence?: string | null;
+            };
+            header?: never;
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RevampOrder"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RevampReply"] | components["schemas"]["BlueprintPair"][];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Understood, but not valid */
+            406: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -1,0 +1,190 @@
+"""The way of a few hash slots from one primary to another.
+
+They are opened (target IMPORTING, source MIGRATING), their keys are sent in batches, and they are closed: the target is told
+that they are its own, which it tells everybody, then the source. Clients are served all the time; those that ask the source
+for a key that has gone are told (ASK) where it is.
+
+REPLACE: a key that is at both ends was sent by a MIGRATE whose answer was lost, or its deletion was lost with the source's
+former primary. Either way clients are served by the source until the key is gone there, so its copy is the one that counts.
+"""
+
+import asyncio
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from shardboard.agent import render
+from shardboard.agent.contract import MoveSlots
+from shardboard.agent.pace import Pace
+from shardboard.agent.resp import Connection, EngineError
+from shardboard.agent.shard import Shard
+
+GROUP = 16
+"""Slots that are open together. Closing one makes every shard of the database write its view of the cluster to its disk, and
+wait for that; those that are closed in the same moment are written once."""
+PAGE = 200
+"""Keys of one slot that are asked for at once."""
+ANSWER_SECONDS = 5.0
+"""How long an engine may take to answer anything but MIGRATE."""
+MIGRATE_MS = 1000
+"""For how long the source, which serves nobody meanwhile, may wait for a target that says nothing."""
+SLOWEST_COPY = 20_000
+"""Bytes per millisecond: a large key gets more time."""
+
+
+class Ends:
+    """Source and target of an order, and what was achieved. The connections are its own: what blocks on them must not hold
+    up the samples. There is one for each slot of a group, because SETSLOT waits for replicas, and all shall wait together."""
+
+    def __init__(self, shard: Shard, order: MoveSlots) -> None:
+        self.order = order
+        self.engine_id = shard.record.spec.engine_id
+        self.password = shard.record.bdb.admin_password
+        self.moved = self.keys = 0
+        self._shard = shard
+        self._sources: list[Connection] = []
+        self._targets: list[Connection] = []
+
+    @property
+    def source(self) -> Connection:
+        return self._sources[0]
+
+    @property
+    def target(self) -> Connection:
+        return self._targets[0]
+
+    async def connect(self) -> None:
+        """Raises EngineError; `close` is needed in any case."""
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS), asyncio.TaskGroup() as group:
+                for _ in range(GROUP):
+                    group.create_task(self._connect_source())
+                    group.create_task(self._connect_target())
+        except* EngineError as errors:
+            raise EngineError(str(errors.exceptions[0])) from errors
+        except* TimeoutError:
+            raise EngineError(f"{self.order.address}:{self.order.port} does not accept connections in time") from None
+
+    async def _connect_source(self) -> None:
+        socket = self._shard.directory / render.SOCKET
+        self._sources.append(await Connection.open(socket, render.ADMIN, self.password, self._shard.own, binary=True))
+
+    async def _connect_target(self) -> None:
+        order = self.order
+        self._targets.append(await Connection.reach(order.address, order.port, render.ADMIN, self.password))
+
+    def close(self) -> None:
+        for connection in (*self._sources, *self._targets):
+            connection.close()
+
+    async def set_at_source(self, slots: Sequence[int], *state: str) -> list[Any]:
+        return await _set_slots(self._sources, slots, state)
+
+    async def set_at_target(self, slots: Sequence[int], *state: str) -> list[Any]:
+        return await _set_slots(self._targets, slots, state)
+
+    async def copy_functions(self) -> None:
+        """Libraries of functions belong to every primary; a new one has none."""
+        known, wanted = await _ask(self.target, "FUNCTION", "LIST"), await _ask(self.source, "FUNCTION", "LIST")
+        if len(known) < len(wanted):
+            await _ask(self.target, "FUNCTION", "RESTORE", await _ask(self.source, "FUNCTION", "DUMP"), "REPLACE")
+
+
+class Haul:
+    """One group of slots."""
+
+    def __init__(self, ends: Ends, slots: Sequence[int], pace: Pace, *, until: float) -> None:
+        self._ends = ends
+        self._slots = slots
+        self._pace = pace
+        self._until = until
+
+    async def run(self) -> bool:
+        """False when the time was over before all keys had gone."""
+        target = self._ends.order.target_engine_id
+        left = moving = await self._open()
+        while left := await self._filled(left):
+            for slot in left:
+                keys = await _ask(self._ends.source, "CLUSTER", "GETKEYSINSLOT", str(slot), str(PAGE))
+                if not await self._send(keys):
+                    return False
+        _insist(await self._ends.set_at_target(moving, "NODE", target))
+        _insist(await self._ends.set_at_source(self._slots, "NODE", target))
+        self._ends.moved += len(self._slots)
+        return True
+
+    async def _open(self) -> list[int]:
+        """The slots that do not belong to the target yet."""
+        told = await self._ends.set_at_target(self._slots, "IMPORTING", self._ends.engine_id)
+        moving = _without(self._slots, told, "already the owner")
+        _insist(reply for reply in told if "already the owner" not in str(reply))
+        told = await self._ends.set_at_source(moving, "MIGRATING", self._ends.order.target_engine_id)
+        if strange := set(moving) - set(_without(moving, told, "not the owner")):
+            await self._ends.set_at_target(sorted(strange), "STABLE")
+        _insist(told)
+        return moving
+
+    async def _filled(self, slots: Sequence[int]) -> list[int]:
+        """Those that still have keys at the source."""
+        counts = await _all(self._ends.source, [("CLUSTER", "COUNTKEYSINSLOT", str(slot)) for slot in slots])
+        return [slot for slot, count in zip(slots, counts, strict=True) if count]
+
+    async def _send(self, keys: Sequence[bytes]) -> bool:
+        sizes = await _all(self._ends.source, [("MEMORY", "USAGE", key) for key in keys])
+        left: Sequence[tuple[bytes, int]] = [(key, size or 0) for key, size in zip(keys, sizes, strict=True)]
+        while left:
+            if asyncio.get_running_loop().time() > self._until:
+                return False
+            batch = self._pace.batch(left)
+            left = left[len(batch) :]
+            await self._migrate([key for key, _ in batch], sum(size for _, size in batch))
+            await self._pace.rest(self._ends.source, self._ends.target)
+        return True
+
+    async def _migrate(self, keys: Sequence[bytes], size: int) -> None:
+        order, patience = self._ends.order, MIGRATE_MS + size // SLOWEST_COPY
+        where = ("MIGRATE", order.address, str(order.port), "", "0", str(patience), "REPLACE")
+        login = ("AUTH2", render.ADMIN, self._ends.password)
+        began = time.monotonic()
+        await self._ends.source.execute(*where, *login, "KEYS", *keys)
+        self._pace.learn(time.monotonic() - began)
+        self._ends.keys += len(keys)
+
+
+async def _ask(connection: Connection, command: str, *argv: str | bytes) -> Any:
+    try:
+        async with asyncio.timeout(ANSWER_SECONDS):
+            return await connection.execute(command, *argv)
+    except TimeoutError:
+        raise EngineError(f"no answer to {command} within {ANSWER_SECONDS:g} s") from None
+
+
+async def _all(connection: Connection, commands: Sequence[tuple[str | bytes, ...]]) -> list[Any]:
+    try:
+        async with asyncio.timeout(ANSWER_SECONDS):
+            replies = await connection.many(commands)
+    except TimeoutError:
+        raise EngineError(f"no answer within {ANSWER_SECONDS:g} s") from None
+    _insist(replies)
+    return replies
+
+
+async def _set_slots(connections: Sequence[Connection], slots: Sequence[int], state: Sequence[str]) -> list[Any]:
+    """CLUSTER SETSLOT for all of them at the same time; replies and errors in their order."""
+    orders = [
+        _ask(connection, "CLUSTER", "SETSLOT", str(slot), *state)
+        for slot, connection in zip(slots, connections, strict=False)
+    ]
+    return await asyncio.gather(*orders, return_exceptions=True)
+
+
+def _insist(replies: Iterable[Any]) -> None:
+    """Raise the first error among them."""
+    for reply in replies:
+        if isinstance(reply, BaseException):
+            raise reply
+
+
+def _without(slots: Sequence[int], replies: Sequence[Any], words: str) -> list[int]:
+    """The slots whose reply does not say so."""
+    return [slot for slot, reply in zip(slots, replies, strict=True) if words not in str(reply)]

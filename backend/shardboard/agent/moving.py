@@ -1,0 +1,53 @@
+"""Moves hash slots from a local primary to another one, as the console orders it: a few at a time, for a bounded time.
+
+Every step may be repeated: slots that were left open by an agent that was killed, or by a primary that has been replaced,
+are gone through once more from the start.
+"""
+
+import asyncio
+from collections import defaultdict
+
+from shardboard.agent.contract import MoveSlots, SlotsMoved
+from shardboard.agent.haul import GROUP, Ends, Haul
+from shardboard.agent.pace import Pace
+from shardboard.agent.processes import Supervisor
+from shardboard.agent.resp import EngineError
+
+
+class Movers:
+    """Moves for the shards of this agent; one at a time for each source."""
+
+    def __init__(self, supervisor: Supervisor) -> None:
+        self._supervisor = supervisor
+        self._locks: dict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._paces: dict[int, Pace] = defaultdict(Pace)
+
+    async def move(self, order: MoveSlots) -> SlotsMoved:
+        shard = self._supervisor.shards.get(order.uid)
+        if shard is None or shard.state != "running":
+            return SlotsMoved(count=0, keys=0, reason=f"shard {order.uid} does not run here")
+        async with self._locks[order.uid]:  # a console that was killed has left an order that still runs
+            ends = Ends(shard, order)
+            try:
+                await ends.connect()
+                await self._move(ends)
+            except EngineError as error:
+                return SlotsMoved(count=ends.moved, keys=ends.keys, reason=str(error))
+            finally:
+                ends.close()
+        return SlotsMoved(count=ends.moved, keys=ends.keys)
+
+    async def _move(self, ends: Ends) -> None:
+        pace, order = self._paces[ends.order.uid], ends.order
+        await pace.begin(ends.source, ends.target)
+        await ends.copy_functions()
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        every = [slot for first, last in order.slots for slot in range(first, last + 1)]
+        for at in range(0, len(every), GROUP):
+            if loop.time() > began + order.seconds:
+                return
+            # Slots with very many keys are left open, and gone on with by the next order.
+            if not await Haul(ends, every[at : at + GROUP], pace, until=began + 2 * order.seconds).run():
+                return
+            await pace.rest(ends.source, ends.target)

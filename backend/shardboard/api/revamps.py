@@ -1,0 +1,71 @@
+"""Changing the shape of a database over HTTP."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ConfigDict, Field
+
+from shardboard.api.bdbs import DryRun, is_on
+from shardboard.api.deps import Editor, Tx
+from shardboard.api.paths import Uid
+from shardboard.api.replies import errors
+from shardboard.schemas.bdb_requests import Placement
+from shardboard.services import bdbs as service
+
+router = APIRouter(tags=["databases"])
+
+
+class RevampOrder(BaseModel):
+    """The reference's body: only what is to be another than now."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    shards_count: int = Field(default=0, description="Primaries; any number from 1 to 512.")
+    memory_size: int = Field(default=0, description="Bytes for the whole database, replicas included; 0 = no limit.")
+    avoid_nodes: list[str] = Field(default=[], max_length=1024, description="Nodes that get none of the new shards.")
+    replication: bool = Field(default=False, description="As it is: this cannot be changed yet.")
+    shards_placement: Placement = Field(default="dense", description="As it is: this cannot be changed yet.")
+    bigstore_ram_size: int = Field(default=0, description="0: databases on flash are not supported.")
+
+
+class BlueprintNode(BaseModel):
+    node_uid: str
+    role: str = Field(json_schema_extra={"enum": ["master", "slave"]})
+
+
+class BlueprintPair(BaseModel):
+    """A primary and its replica."""
+
+    nodes: list[BlueprintNode]
+    slot_range: str = Field(description='For example "0-99,200-8191".')
+
+
+class RevampReply(BaseModel):
+    action_uid: str | None = Field(description="null when the database has that shape already.")
+    description: str
+
+
+@router.put(
+    "/bdbs/{uid}/actions/revamp", response_model=RevampReply | list[BlueprintPair], responses=errors(404, 406, 409)
+)
+async def revamp_bdb(
+    editor: Editor,
+    session: Tx,
+    uid: Uid,
+    body: RevampOrder,
+    dry_run: DryRun = None,
+    pause_persistence: Annotated[str | None, Query(description="Kept without effect.")] = None,
+) -> JSONResponse:
+    """Change `shards_count` or `memory_size`, and spread the slots evenly. With `dry_run` the reply is the blueprint: every
+    pair with its nodes and its slots as they would be."""
+    given = body.model_dump(exclude_unset=True, exclude={"avoid_nodes"})
+    bdb, blueprint = await service.revamp(session, uid, given, body.avoid_nodes, editor, dry_run=is_on(dry_run))
+    if is_on(dry_run):
+        return JSONResponse(blueprint)
+    return JSONResponse(_reply(bdb.action_uid, bdb.name))
+
+
+def _reply(action_uid: str | None, name: str) -> dict[str, Any]:
+    done = f"Database {name} is being changed." if action_uid else f"Database {name} has that shape already."
+    return RevampReply(action_uid=action_uid, description=done).model_dump()

@@ -1,0 +1,146 @@
+"""Who owns which hash slots, as the engines of a database say themselves, and which slots are between two owners."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from shardboard.domain.slots import SLOTS, Ranges, each, gather, parse
+from shardboard.driver.cluster import ShardRef, command
+from shardboard.driver.ports import Agents
+from shardboard.errors import AgentRefused
+
+PATIENCE = 5.0
+"""Seconds that a node may take to answer."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A shard as another one, or itself, sees it: a line of CLUSTER NODES."""
+
+    engine_id: str
+    leads: bool
+    handshake: bool
+    epoch: int
+    slots: Ranges
+    leaving: Mapping[int, str]
+    """Engine id of the target, by slot; a shard tells these of itself only."""
+    coming: Mapping[int, str]
+    """Engine id of the source, by slot."""
+
+
+@dataclass(frozen=True)
+class OpenSlot:
+    """A slot between two pairs: its keys may be at either."""
+
+    slot: int
+    source: int
+    target: int
+
+
+@dataclass(frozen=True)
+class SlotMap:
+    """What is known of all slots."""
+
+    held: Mapping[int, Ranges]
+    """By pair."""
+    open: Sequence[OpenSlot]
+    lost: Sequence[int]
+    """Slots that nobody claims, or somebody who is not of this database."""
+    astray: Sequence[int]
+    """Uids of shards that see the slots with other owners, or did not answer."""
+
+
+async def look(agents: Agents, shards: Sequence[ShardRef], asked: Sequence[ShardRef]) -> SlotMap:
+    """Ask some or all of a database's shards. Raises AgentRefused when none of them answers."""
+    replies = await command(agents, asked, "CLUSTER", "NODES", patience=PATIENCE)
+    views = {uid: view(result.reply) for uid, result in replies.items() if result.ok}
+    if not any(views.values()):
+        raise AgentRefused("no shard tells its view of the cluster")
+    pairs = {shard.engine_id: shard.pair for shard in shards}
+    own_ids = {shard.uid: shard.engine_id for shard in asked}
+    own = {own_ids[uid]: lines[own_ids[uid]] for uid, lines in views.items() if own_ids[uid] in lines}
+    owners = _owners(own, views)
+    held: dict[int, list[int]] = {pair: [] for pair in pairs.values()}
+    lost = [slot for slot in range(SLOTS) if owners.get(slot) not in pairs]
+    for slot, engine_id in owners.items():
+        if engine_id in pairs:
+            held[pairs[engine_id]].append(slot)
+    found = {pair: gather(numbers) for pair, numbers in held.items()}
+    return SlotMap(
+        held=found,
+        open=_open(own, owners, pairs),
+        lost=lost,
+        astray=[shard.uid for shard in asked if _seen(views.get(shard.uid, {}), pairs) != _filled(found)],
+    )
+
+
+def view(text: str) -> dict[str, Line]:
+    """The lines of CLUSTER NODES by engine id:
+    `<id> <address> <flags> <primary> <ping> <pong> <epoch> <link> [<slots>…]`."""
+    found = {}
+    for fields in (line.split(" ") for line in text.splitlines()):
+        if len(fields) < 8:
+            continue
+        moving = [each.strip("[]") for each in fields[8:] if each.startswith("[")]
+        flags = fields[2].split(",")
+        found[fields[0]] = Line(
+            engine_id=fields[0],
+            leads="master" in flags,
+            handshake="handshake" in flags,
+            epoch=int(fields[6]),
+            slots=parse(",".join(each for each in fields[8:] if each[:1].isdigit())),
+            leaving={int(each.partition("->-")[0]): each.partition("->-")[2] for each in moving if "->-" in each},
+            coming={int(each.partition("-<-")[0]): each.partition("-<-")[2] for each in moving if "-<-" in each},
+        )
+    return found
+
+
+async def strangers(agents: Agents, hosts: Sequence[ShardRef], newcomers: Sequence[ShardRef]) -> list[ShardRef]:
+    """The hosts that do not know all newcomers, or did not answer."""
+    replies = await command(agents, hosts, "CLUSTER", "NODES", patience=PATIENCE)
+    wanted = {newcomer.engine_id for newcomer in newcomers}
+    known = {
+        uid: {line.engine_id for line in view(result.reply).values() if not line.handshake}
+        for uid, result in replies.items()
+        if result.ok
+    }
+    return [host for host in hosts if not wanted <= known.get(host.uid, set())]
+
+
+def _owners(own: Mapping[str, Line], views: Mapping[int, Mapping[str, Line]]) -> dict[int, str]:
+    """Engine id of each slot's owner. Who says of itself that it owns a slot counts before what others say, and among those
+    that do the newest epoch."""
+    hearsay = [line for lines in views.values() for line in lines.values() if line.engine_id not in own and line.leads]
+    owners: dict[int, str] = {}
+    for claims in (hearsay, [line for line in own.values() if line.leads]):
+        for line in sorted(claims, key=lambda line: line.epoch):
+            owners |= dict.fromkeys(each(line.slots), line.engine_id)
+    return owners
+
+
+def _open(own: Mapping[str, Line], owners: Mapping[int, str], pairs: Mapping[str, int]) -> list[OpenSlot]:
+    """Slots that some primary still has marked. The source is who owns a slot or, when the target does already, who gives."""
+    found = set()
+    for line in own.values():
+        if not line.leads or line.engine_id not in pairs:
+            continue
+        for slot, other in line.leaving.items():
+            if other in pairs:
+                found.add(OpenSlot(slot, pairs[line.engine_id], pairs[other]))
+        for slot, other in line.coming.items():
+            source = owners.get(slot, other)
+            if source in pairs and pairs[source] != pairs[line.engine_id]:
+                found.add(OpenSlot(slot, pairs[source], pairs[line.engine_id]))
+    return sorted(found, key=lambda each: (each.source, each.target, each.slot))
+
+
+def _seen(lines: Mapping[str, Line], pairs: Mapping[str, int]) -> dict[int, Ranges]:
+    """The slots by pair, as one shard sees them."""
+    found: dict[int, Ranges] = {}
+    for line in lines.values():
+        if line.slots and line.leads and line.engine_id in pairs:
+            found[pairs[line.engine_id]] = tuple(sorted((*found.get(pairs[line.engine_id], ()), *line.slots)))
+    return found
+
+
+def _filled(held: Mapping[int, Ranges]) -> dict[int, Ranges]:
+    return {pair: ranges for pair, ranges in held.items() if ranges}

@@ -1,0 +1,181 @@
+"""Changes the number of pairs of a database while it serves: new pairs join, slots move, empty pairs leave.
+
+Every step asks the engines who owns what, and works out anew what is left to do. So it may be killed at any line, a failover
+may come in between, and slots that are found between two owners are finished first.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.db import Store
+from shardboard.domain import reshard, slots
+from shardboard.domain.reshard import Haul
+from shardboard.driver import cluster, replication, slotmap
+from shardboard.driver.cluster import ShardRef
+from shardboard.driver.ports import Agents, MoveSlots, SlotsMoved
+from shardboard.driver.slotmap import SlotMap
+from shardboard.errors import AgentError
+from shardboard.reconcilers import load, reshard_rows, reshard_steps
+from shardboard.reconcilers.load import Database
+from shardboard.reconcilers.loop import Outcome
+from shardboard.reconcilers.reshard_steps import waiting
+from shardboard.state.actions import Action
+
+NAME = "SMReshardBDB"
+ORDER_SECONDS = 2.0
+"""For how long one order to an agent goes on."""
+
+
+class Waiting(Exception):
+    """Something is in the way that may pass; the message is a sentence."""
+
+
+class Reshard:
+    """Brings a database to `params["wanted"]`, the slots of each pair. `params["newcomers"]` are the shards of new pairs."""
+
+    def __init__(self, store: Store, agents: Agents) -> None:
+        self._store = store
+        self._agents = agents
+
+    async def step(self, action: Action) -> Outcome:
+        database = await load.database(self._store, action.object_uid)
+        if database is None:
+            return Outcome(failed="The database does not exist any more.")
+        try:
+            outcome = await self._advance(action, database)
+        except (Waiting, AgentError) as error:
+            return waiting(action, str(error))
+        return replace(outcome, remember={"stalled_since": None, **outcome.remember})
+
+    async def _advance(self, action: Action, database: Database) -> Outcome:
+        if not action.params.get("widened"):
+            return await self._widen(action, database)
+        joining = [shard for shard in database.shards if shard.uid in action.params["newcomers"]]
+        if joining and not action.params.get("joined") and not action.cancelled_by:
+            return await self._join(action, database, joining)
+        seen = await slotmap.look(self._agents, database.shards, database.primaries)
+        if seen.lost:
+            raise Waiting(f"{len(seen.lost)} slots, {seen.lost[0]} among them, belong to no shard of this database")
+        # Cancelled: what has begun is finished, nothing more is begun.
+        wanted = seen.held if action.cancelled_by else _wanted(action)
+        hauls = [*_opened(seen), *reshard.hauls(seen.held, wanted)]
+        if hauls:
+            return await self._move(action, database, seen, hauls)
+        if empty := {shard.pair for shard in database.shards} - {pair for pair, held in wanted.items() if held}:
+            await reshard_rows.write(self._store, action, seen.held)
+            await reshard_rows.retire(self._store, action, empty)
+            return Outcome(steps=reshard_steps.at(action, "leave"), again_in=0.05)
+        if left := await reshard_rows.leaving(self._store, action):
+            return waiting(action, f"shard redis:{left[0]} is not removed yet", reshard_steps.at(action, "leave"))
+        return await self._settle(action, database)
+
+    async def _widen(self, action: Action, database: Database) -> Outcome:
+        """Who shall hold more must have the memory first; who shall hold less keeps it until it does."""
+        before, after = action.params["memory_before"], database.engine.maxmemory
+        wider = replace(database.engine, maxmemory=max(before, after) if before and after else 0)
+        old = [shard for shard in database.living if shard.uid not in action.params["newcomers"]]
+        if refused := await cluster.configure(self._agents, wider, old, len(database.shards)):
+            raise Waiting(_first(refused))
+        return Outcome(remember={"widened": True}, steps=reshard_steps.at(action, "join"), again_in=0)
+
+    async def _join(self, action: Action, database: Database, joining: Sequence[ShardRef]) -> Outcome:
+        """Start the new shards with all that is known of the cluster, and make them known there."""
+        uids = {shard.uid for shard in joining}
+        hosts = [shard for shard in database.living if shard.uid not in uids]
+        seen = await cluster.look(self._agents, joining, cluster=True)
+        if died := next((f"Shard redis:{uid}: {each.died}." for uid, each in seen.items() if each.died), ""):
+            return Outcome(failed=died)
+        if absent := [shard for shard in joining if shard.uid not in seen]:
+            leading = [shard for shard in database.primaries if shard.uid not in uids]
+            known = await cluster.view(self._agents, leading)
+            refused = await cluster.start_late(
+                self._agents, database.engine, database.shards, database.primaries, absent, known
+            )
+            if refused:
+                return Outcome(failed=_first(refused))
+        unaware = await slotmap.strangers(self._agents, hosts, joining)
+        if unaware:
+            await replication.introduce(self._agents, unaware, joining)
+        ready = [uid for uid, each in seen.items() if each.running and each.serves and each.in_sync]
+        steps = reshard_steps.at(action, "join", f"{len(ready)} of {len(joining)} are ready")
+        if unaware or len(ready) < len(joining):
+            return waiting(action, "not all new shards are ready", steps, again_in=0.1)
+        await reshard_rows.arrived(self._store, action)
+        return Outcome(remember={"joined": True}, steps=steps, again_in=0)
+
+    async def _move(self, action: Action, database: Database, seen: SlotMap, hauls: Sequence[Haul]) -> Outcome:
+        """Let agents move slots for a while: every pair takes part in one haul at a time, all hauls side by side."""
+        heads = {shard.pair: shard for shard in database.primaries}
+        headless = {pair for haul in hauls for pair in (haul.source, haul.target) if pair not in heads}
+        possible = [haul for haul in hauls if not {haul.source, haul.target} & headless]
+        if not possible:
+            raise Waiting(f"the primary of pair {min(headless)} is down")
+        chosen = reshard.at_once(possible)
+        results = await asyncio.gather(*(self._haul(haul, heads) for haul in chosen))
+        moved = [
+            Haul(haul.source, haul.target, _head(haul, each.count)) for haul, each in zip(chosen, results, strict=True)
+        ]
+        if any(each.count for each in results):
+            await reshard_rows.write(self._store, action, reshard.after(seen.held, moved))
+        elif not any(each.keys for each in results):
+            raise Waiting(next((each.reason for each in results if each.reason), "no slot could be moved"))
+        left = sum(haul.size for haul in hauls) - sum(haul.size for haul in moved)
+        return reshard_steps.moving(action, left, sum(each.keys for each in results))
+
+    async def _haul(self, haul: Haul, heads: Mapping[int, ShardRef]) -> SlotsMoved:
+        source, target = heads[haul.source], heads[haul.target]
+        order = MoveSlots(
+            uid=source.uid,
+            target_engine_id=target.engine_id,
+            address=target.node.addr,
+            port=target.port,
+            slots=list(haul.slots),
+            seconds=ORDER_SECONDS,
+        )
+        try:
+            return await self._agents.move_slots(source.node, order)
+        except AgentError as error:
+            return SlotsMoved(count=0, keys=0, reason=str(error))
+
+    async def _settle(self, action: Action, database: Database) -> Outcome:
+        """The settings that depend on the number of shards, and everybody's agreement."""
+        steps = reshard_steps.at(action, "settle")
+        if refused := await cluster.configure(self._agents, database.engine, database.living, len(database.shards)):
+            return waiting(action, _first(refused), steps)
+        seen = await slotmap.look(self._agents, database.shards, database.living)
+        if seen.open or seen.astray:
+            who = f"redis:{seen.astray[0]}" if seen.astray else "a primary"
+            return waiting(action, f"shard {who} has not heard of all slots yet", steps)
+        await reshard_rows.write(self._store, action, seen.held)
+        return Outcome(cancelled=True) if action.cancelled_by else Outcome(finished=True)
+
+    async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
+        await reshard_rows.finished(session, action)
+
+    async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
+        await reshard_rows.stopped(session, action, reason)
+
+
+def _wanted(action: Action) -> dict[int, slots.Ranges]:
+    return {int(pair): slots.parse(text) for pair, text in action.params["wanted"].items()}
+
+
+def _opened(seen: SlotMap) -> list[Haul]:
+    """Slots that were left between two pairs, as hauls of their own: the keys may be at either end."""
+    ways: dict[tuple[int, int], list[int]] = {}
+    for each in seen.open:
+        ways.setdefault((each.source, each.target), []).append(each.slot)
+    return [Haul(source, target, slots.gather(numbers)) for (source, target), numbers in ways.items()]
+
+
+def _head(haul: Haul, count: int) -> slots.Ranges:
+    """The first slots of a haul."""
+    return slots.gather(list(slots.each(haul.slots))[:count])
+
+
+def _first(refused: Mapping[int, str]) -> str:
+    uid, reason = min(refused.items())
+    return f"Shard redis:{uid}: {reason}."

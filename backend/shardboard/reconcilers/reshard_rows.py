@@ -1,0 +1,121 @@
+"""What a change of the number of pairs writes: each change of rows in one transaction, and only while the action is still ours."""
+
+from collections.abc import Collection, Mapping
+from datetime import UTC, datetime
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.db import Store
+from shardboard.domain import slots
+from shardboard.domain.slots import Ranges
+from shardboard.reconcilers.move_rows import ours
+from shardboard.state import bdbs, nodes, shards
+from shardboard.state.actions import Action
+from shardboard.state.bdbs import Bdb
+from shardboard.state.events import record
+
+
+async def write(store: Store, action: Action, held: Mapping[int, Ranges]) -> None:
+    """The slots that the pairs hold now."""
+    async with ours(store, action) as session:
+        if session is None:
+            return
+        for row in await shards.of_bdb(session, action.object_uid):
+            text = slots.render(held.get(row.pair, ()))
+            if row.slots != text:
+                row.slots = text
+
+
+async def arrived(store: Store, action: Action) -> None:
+    """The new shards have been seen to serve."""
+    now = datetime.now(UTC)
+    async with ours(store, action) as session:
+        if session is None:
+            return
+        for row in await shards.of_bdb(session, action.object_uid):
+            if row.uid in action.params["newcomers"] and row.observed_role is None:
+                row.became(row.role, now)
+
+
+async def retire(store: Store, action: Action, pairs: Collection[int]) -> None:
+    """Pairs without slots; the removal loop ends their shards and has the others forget them."""
+    async with ours(store, action) as session:
+        if session is None:
+            return
+        for row in await shards.of_bdb(session, action.object_uid):
+            if row.pair in pairs:
+                row.desired = "absent"
+
+
+async def leaving(store: Store, action: Action) -> list[int]:
+    """Uids of retired shards that are still there. Who is on a node out of reach goes when that is back."""
+    async with store.read() as session:
+        reachable = {
+            node.uid for node in await nodes.every(session) if node.health == "up" and node.agent_status == "connected"
+        }
+        return [
+            row.uid
+            for row in await shards.absent(session)
+            if row.bdb_uid == action.object_uid and row.node_uid in reachable
+        ]
+
+
+async def finished(session: AsyncSession, action: Action) -> None:
+    """The database has the number of pairs that was asked for."""
+    bdb = await bdbs.by_uid(session, action.object_uid)
+    if bdb is None:
+        return
+    bdb.status, bdb.status_detail, bdb.action_uid = "active", "", None
+    seconds = (datetime.now(UTC) - action.created_at).total_seconds()
+    before = action.params["count_before"]
+    told = (
+        f"Database {bdb.name} went from {before} to {bdb.shards_count} primaries in {seconds:.1f} s"
+        if before != bdb.shards_count
+        else f"The slots of database {bdb.name} were spread evenly in {seconds:.1f} s"
+    )
+    keys = action.params.get("keys", 0)
+    details = {"before": before, "after": bdb.shards_count, "slots": action.params["total"], "keys": keys}
+    told += f": {action.params['total']} slots moved, with {keys} keys."
+    _tell(session, action, bdb, "bdb_reshard_completed", told, {**details, "seconds": seconds})
+
+
+async def stopped(session: AsyncSession, action: Action, reason: str) -> None:
+    """It failed or was cancelled: what was reached is what the database is from now on."""
+    bdb = await bdbs.by_uid(session, action.object_uid)
+    if bdb is None:
+        return
+    rows = await shards.of_bdb(session, action.object_uid)
+    if not action.params.get("joined"):  # later a new shard may hold keys of a slot that is not all its own yet
+        for row in rows:
+            if row.uid in action.params["newcomers"]:
+                row.desired = "absent"
+    pairs = {row.pair for row in rows if row.desired == "running"}
+    wanted, bdb.shards_count = bdb.shards_count, len(pairs)
+    bdb.status, bdb.status_detail, bdb.action_uid = "active", reason, None
+    bdb.changed_at = datetime.now(UTC)
+    told = f"The change of database {bdb.name} to {wanted} primaries ended with {len(pairs)}: {reason}"
+    kind = "bdb_reshard_cancelled" if action.cancelled_by else "bdb_reshard_failed"
+    severity = "WARNING" if action.cancelled_by else "ERROR"
+    _tell(session, action, bdb, kind, told, {"wanted": wanted, "after": len(pairs)}, severity)
+
+
+def _tell(
+    session: AsyncSession,
+    action: Action,
+    bdb: Bdb,
+    type_: str,
+    description: str,
+    details: Mapping[str, object],
+    severity: str = "INFO",
+) -> None:
+    record(
+        session,
+        type_,
+        description,
+        source="bdb",
+        severity=severity,
+        originator=action.originator,
+        bdb_uid=bdb.uid,
+        action_uid=action.uid,
+        details={"bdb_name": bdb.name, **details},
+    )

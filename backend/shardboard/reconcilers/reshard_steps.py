@@ -1,0 +1,75 @@
+"""What an action that changes the number of pairs tells of itself: its steps, how far it is, how long it may still take."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal
+
+from shardboard.reconcilers.loop import Outcome
+from shardboard.state.actions import Action
+
+STALLED = timedelta(seconds=120)
+"""How long it waits for what is in the way, a failover for example, before it gives up."""
+
+Phase = Literal["join", "move", "leave", "settle"]
+
+
+def at(action: Action, phase: Phase, detail: str = "") -> list[dict[str, Any]]:
+    """The steps when `phase` is under way."""
+    params = action.params
+    names: dict[Phase, str] = {}
+    if params["newcomers"]:
+        names["join"] = f"Start {_many(len(params['newcomers']), 'shard')}"
+    names["move"] = f"Move {_many(params['total'], 'slot')}"
+    if params["leaving"]:
+        names["leave"] = f"Remove {_many(params['leaving'], 'shard')}"
+    names["settle"] = "Agree on the new spread"
+    order = list(names)
+    now = order.index(phase) if phase in order else 0
+    return [
+        {"name": names[each], "status": "completed" if place < now else "running" if place == now else "pending"}
+        | ({"detail": detail} if place == now and detail else {})
+        for place, each in enumerate(order)
+    ]
+
+
+def moving(action: Action, left: int, keys: int) -> Outcome:
+    """After a while of moving; `left` slots are to go, `keys` keys went just now."""
+    now = datetime.now(UTC)
+    params = action.params
+    total = max(params["total"], left)
+    since = datetime.fromisoformat(params.get("moving_since") or now.isoformat())
+    start = params.get("left_at_first", left)
+    done = start - left
+    eta = (now - since).total_seconds() * left / done if done > 0 else None
+    keys += params.get("keys", 0)
+    return Outcome(
+        progress=5 + 90 * (1 - left / total) if total else 95,
+        steps=at(action, "move", f"{total - left} moved, with {keys} keys"),
+        remember={
+            "moving_since": since.isoformat(),
+            "left_at_first": start,
+            "keys": keys,
+            "eta_seconds": eta,
+        },
+        again_in=0,
+    )
+
+
+def waiting(action: Action, reason: str, steps: list[dict[str, Any]] | None = None, again_in: float = 0.5) -> Outcome:
+    """Something is in the way; it may pass by itself, but not for ever."""
+    now = datetime.now(UTC)
+    since = action.params.get("stalled_since") or now.isoformat()
+    if now - datetime.fromisoformat(since) > STALLED:
+        return Outcome(failed=_sentence(reason), steps=steps)
+    if steps is None:
+        steps = [
+            {**step, "detail": f"waiting: {reason}"} if step["status"] == "running" else step for step in action.steps
+        ]
+    return Outcome(steps=steps, again_in=again_in, remember={"stalled_since": since, "eta_seconds": None})
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")

@@ -1,0 +1,204 @@
+"""Ordering another number of pairs for a database: what would come, go and move, and the rows for it."""
+
+import secrets
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.domain import bdb_rules, placement, ports, reshard, slots
+from shardboard.domain.placement import Placed
+from shardboard.domain.slots import Ranges
+from shardboard.errors import Conflict, NotAcceptable
+from shardboard.services import actions, moves
+from shardboard.services.moves import Ground
+from shardboard.state.actions import Action
+from shardboard.state.bdbs import Bdb
+from shardboard.state.shards import Shard
+
+NAME = "SMReshardBDB"
+DEADLINE = timedelta(days=7)
+"""It ends by itself when nothing moves any more; how long the moving takes depends on the data."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The pairs that a database shall have, and the way there."""
+
+    count: int
+    newcomers: Sequence[Placed]
+    leaving: Sequence[int]
+    """Pairs that go."""
+    wanted: Mapping[int, Ranges]
+    """The slots of each pair at the end."""
+    total: int
+    """How many slots move."""
+    memory_before: int
+    """Bytes per shard as it is now."""
+
+    def blueprint(self, rows: Sequence[Shard]) -> list[dict[str, Any]]:
+        """In the form of the REST reference (3.9)."""
+        places = [(row.pair, row.current_role, row.node_uid) for row in rows if row.pair in self.wanted]
+        places += [(placed.pair, placed.role, placed.node_uid) for placed in self.newcomers]
+        return [
+            {
+                "nodes": [
+                    {"node_uid": str(node_uid), "role": role} for of, role, node_uid in sorted(places) if of == pair
+                ],
+                "slot_range": slots.render(ranges),
+            }
+            for pair, ranges in sorted(self.wanted.items())
+        ]
+
+
+async def plan(session: AsyncSession, bdb: Bdb, changed: Mapping[str, Any], avoid: Collection[str] = ()) -> Plan:
+    """How the database gets to `changed["shards_count"]` pairs. Raises when it cannot, and writes nothing."""
+    around = await moves.ground(session)
+    await moves.insist_on_idle(session, [bdb])
+    count, memory_size = changed.get("shards_count", bdb.shards_count), changed.get("memory_size", bdb.memory_size)
+    rows = around.of(bdb.uid)
+    pairs = sorted({row.pair for row in rows})
+    _insist_on_primaries(rows, pairs)
+    memory = bdb_rules.shard_memory(memory_size, count, bdb.replication)
+    staying = pairs[:count]
+    around = _as_if(around, bdb, memory_size, count, staying)
+    newcomers = _placed(around, bdb, rows, count - len(staying), memory, avoid)
+    if count < len(pairs):
+        _insist_on_room(around, rows, staying)
+    held = {row.pair: slots.parse(row.slots) for row in rows}
+    wanted = reshard.spread(held, [*staying, *{placed.pair for placed in newcomers}])
+    return Plan(
+        count=count,
+        newcomers=newcomers,
+        leaving=pairs[count:],
+        wanted=wanted,
+        total=sum(haul.size for haul in reshard.hauls(held, wanted)),
+        memory_before=bdb_rules.shard_memory(bdb.memory_size, bdb.shards_count, bdb.replication),
+    )
+
+
+async def order(session: AsyncSession, bdb: Bdb, chosen: Plan, originator: str) -> Action:
+    """Rows for the newcomers, and the action."""
+    around = await moves.ground(session)
+    rows = _rows(around, bdb, chosen.newcomers)
+    around.cluster.next_shard_uid += len(rows)
+    session.add_all(rows)
+    gone = [row for row in around.of(bdb.uid) if row.pair in chosen.leaving]
+    before = len({row.pair for row in around.of(bdb.uid)})
+    return actions.start(
+        session,
+        NAME,
+        object_uid=bdb.uid,
+        description=f"Change database {bdb.name} from {before} to {chosen.count} primaries"
+        if before != chosen.count
+        else f"Spread the slots of database {bdb.name} evenly",
+        originator=originator,
+        deadline=DEADLINE,
+        params={
+            "cancellable": True,
+            "wanted": {str(pair): slots.render(ranges) for pair, ranges in chosen.wanted.items()},
+            "newcomers": [row.uid for row in rows],
+            "leaving": len(gone),
+            "total": chosen.total,
+            "count_before": before,
+            "memory_before": chosen.memory_before,
+        },
+    )
+
+
+def is_even(rows: Sequence[Shard]) -> bool:
+    """Whether the pairs hold equal numbers of slots, as far as the number of slots allows."""
+    sizes = [reshard.count(slots.parse(text)) for text in {row.pair: row.slots for row in rows}.values()]
+    return max(sizes) - min(sizes) <= 1
+
+
+def _insist_on_primaries(rows: Sequence[Shard], pairs: Sequence[int]) -> None:
+    led = {row.pair for row in rows if row.current_role == "master" and row.observed_status != "down"}
+    if missing := [pair for pair in pairs if pair not in led]:
+        down = next(row for row in rows if row.pair == missing[0])
+        raise Conflict(
+            "busy",
+            f"The primary of pair {missing[0]} (redis:{down.uid}) is down; its slots cannot move until it is back.",
+        )
+
+
+def _as_if(around: Ground, bdb: Bdb, memory_size: int, count: int, staying: Sequence[int]) -> Ground:
+    """With the database as it will be, before its newcomers are placed."""
+    target = Bdb(uid=bdb.uid, memory_size=memory_size, shards_count=count, replication=bdb.replication)
+    kept = [row for row in around.occupying if row.bdb_uid != bdb.uid or row.pair in staying]
+    return replace(around, databases={**around.databases, bdb.uid: target}, occupying=kept)
+
+
+def _placed(
+    around: Ground, bdb: Bdb, rows: Sequence[Shard], more: int, memory: int, avoid: Collection[str]
+) -> list[Placed]:
+    """Nodes for `more` pairs beside those that exist, numbered by the lowest free numbers."""
+    if more <= 0:
+        return []
+    shunned = {*avoid, *bdb.config["avoid_nodes"]}
+    chosen = set(bdb.config["use_nodes"])
+    rooms = [
+        room for uid, room in around.rooms().items() if str(uid) not in shunned and (not chosen or str(uid) in chosen)
+    ]
+    try:
+        found = placement.place(
+            rooms,
+            pairs=more,
+            replication=bdb.replication,
+            policy=bdb.config["shards_placement"],
+            shard_memory=memory,
+            overbooking=around.policy["shards_overbooking"],
+            beside=[Placed(row.pair, row.current_role, row.node_uid) for row in rows],
+        )
+    except placement.NoRoom as reason:
+        raise NotAcceptable("insufficient_resources", str(reason), field="shards_count") from reason
+    taken = {row.pair for row in rows}
+    free = [number for number in range(len(taken) + more) if number not in taken]
+    return [replace(placed, pair=free[placed.pair]) for placed in found]
+
+
+def _insist_on_room(around: Ground, rows: Sequence[Shard], staying: Sequence[int]) -> None:
+    """Fewer shards are larger ones: without overbooking the nodes that keep some must have the memory."""
+    if around.policy["shards_overbooking"]:
+        return
+    keeping = {row.node_uid for row in rows if row.pair in staying}
+    for uid, room in around.rooms().items():
+        if uid in keeping and room.free_memory < 0:
+            sentence = (
+                f"Node {uid} lacks {-room.free_memory} bytes for the larger shards; add a node, make the database smaller, "
+                "or allow overbooking (policy shards_overbooking)."
+            )
+            raise NotAcceptable("insufficient_resources", sentence, field="shards_count")
+
+
+def _rows(around: Ground, bdb: Bdb, newcomers: Sequence[Placed]) -> list[Shard]:
+    taken: dict[int, set[int]] = {}
+    for row in around.occupying:
+        taken.setdefault(row.node_uid, set()).add(row.bus_port - ports.BUS_OFFSET)
+    rows = []
+    for uid, placed in enumerate(newcomers, start=around.cluster.next_shard_uid):
+        port = ports.first_free(taken.setdefault(placed.node_uid, set()))
+        if port is None:
+            sentence = f"Node {placed.node_uid} has no port left for another shard."
+            raise NotAcceptable("insufficient_resources", sentence, field="shards_count")
+        taken[placed.node_uid].add(port)
+        rows.append(
+            Shard(
+                uid=uid,
+                bdb_uid=bdb.uid,
+                node_uid=placed.node_uid,
+                pair=placed.pair,
+                role=placed.role,
+                slots="",
+                port=port,
+                bus_port=port + ports.BUS_OFFSET,
+                engine_id=secrets.token_hex(20),
+                desired="running",
+                observed_status="unknown",
+                observed_link="",
+                detail="",
+            )
+        )
+    return rows

@@ -1,0 +1,184 @@
+"""Another number of shards over HTTP: what is refused, what is foreseen, what is ordered."""
+
+from typing import Any
+
+import httpx
+import pytest
+from backend.tests import pairs
+
+from shardboard.console import Console
+from shardboard.domain import slots
+from shardboard.driver.fake import FakeAgents
+from shardboard.state import shards
+from shardboard.state.bdbs import Bdb
+from shardboard.state.cluster import Cluster
+from shardboard.state.nodes import Node
+from shardboard.state.shards import Shard
+
+pytestmark = [pytest.mark.store, pytest.mark.usefixtures("nodes")]
+
+
+@pytest.fixture(params=[True])
+async def shop(console: Console, agents: FakeAgents, nodes: list[Node], request: pytest.FixtureRequest) -> None:
+    """Three primaries and three replicas on three nodes."""
+    await pairs.active(console, agents, 3, sharding=request.param)
+    async with console.store.begin() as session:
+        (await session.get_one(Cluster, 1)).next_shard_uid = 7
+        bdb = await session.get_one(Bdb, 1)
+        bdb.config = {**bdb.config, "shards_placement": "sparse"}
+
+
+async def rows(console: Console) -> list[Shard]:
+    async with console.store.read() as session:
+        return list(await shards.of_bdb(session, 1))
+
+
+async def change(console: Console, **columns: Any) -> None:
+    async with console.store.begin() as session:
+        bdb = await session.get_one(Bdb, 1)
+        for name, value in columns.items():
+            setattr(bdb, name, value)
+
+
+def refusal(reply: httpx.Response) -> tuple[int, str]:
+    return reply.status_code, reply.json()["error_code"]
+
+
+async def test_a_blueprint_writes_nothing(client: httpx.AsyncClient, console: Console, shop: None) -> None:
+    reply = await client.put("/v1/bdbs/1/actions/revamp?dry_run", json={"shards_count": 6})
+    blueprint = reply.json()
+    assert [each["slot_range"] for each in blueprint[:3]] == ["0-2730", "5461-8191", "10923-13653"]
+    held = [slot for each in blueprint for slot in slots.each(slots.parse(each["slot_range"]))]
+    assert sorted(held) == list(range(slots.SLOTS))
+    for each in blueprint:
+        assert [node["role"] for node in each["nodes"]] == ["master", "slave"]
+        assert len({node["node_uid"] for node in each["nodes"]}) == 2
+    assert sorted(each["nodes"][0]["node_uid"] for each in blueprint) == ["1", "1", "2", "2", "3", "3"]
+    assert (await client.get("/v2/actions")).json() == []
+    assert len(await rows(console)) == 6
+    again = await client.put("/v1/bdbs/1?dry_run", json={"shards_count": 6})
+    assert (again.json()["shards_count"], again.json()["status"]) == (6, "active-change-pending")
+    assert (await client.get("/v1/bdbs/1")).json()["status"] == "active"
+
+
+@pytest.mark.parametrize("path", ["/v1/bdbs/1", "/v1/bdbs/1/actions/revamp"])
+async def test_more_pairs_get_rows_and_an_action(
+    client: httpx.AsyncClient, console: Console, shop: None, path: str
+) -> None:
+    reply = (await client.put(path, json={"shards_count": 4})).json()
+    action = (await client.get(f"/v2/actions/{reply['action_uid']}")).json()
+    assert (action["name"], action["status"]) == ("SMReshardBDB", "queued")
+    assert action["additional_info"]["description"] == "Change database shop from 3 to 4 primaries"
+    assert action["additional_info"]["cancellable"] is True
+    bdb = (await client.get("/v1/bdbs/1")).json()
+    assert (bdb["shards_count"], bdb["status"], bdb["shards_total"]) == (4, "active-change-pending", 8)
+    fresh = [row for row in await rows(console) if row.pair == 3]
+    assert [(row.uid, row.role, row.slots, row.observed_status) for row in fresh] == [
+        (7, "master", "", "unknown"),
+        (8, "slave", "", "unknown"),
+    ]
+    assert fresh[0].node_uid != fresh[1].node_uid
+    assert len({row.engine_id for row in await rows(console)}) == 8
+    assert len({(row.node_uid, row.port) for row in await rows(console)}) == 8
+    assert (await client.get("/v1/shards/7")).json()["assigned_slots"] == ""
+    assert refusal(await client.put(path, json={"shards_count": 5})) == (409, "busy")
+
+
+async def test_fewer_pairs_are_ordered(client: httpx.AsyncClient, console: Console, shop: None) -> None:
+    reply = (await client.put("/v1/bdbs/1/actions/revamp?dry_run", json={"shards_count": 1})).json()
+    assert [each["slot_range"] for each in reply] == ["0-16383"]
+    answer = (await client.put("/v1/bdbs/1", json={"shards_count": 1, "memory_size": 2 * 10**9})).json()
+    assert (answer["shards_count"], answer["memory_size"]) == (1, 2 * 10**9)
+    action = (await client.get(f"/v2/actions/{answer['action_uid']}")).json()
+    assert action["additional_info"]["description"] == "Change database shop from 3 to 1 primaries"
+
+
+@pytest.mark.parametrize(
+    ("given", "status", "code"),
+    [
+        ({"shards_count": 0}, 406, "invalid_sharding"),
+        ({"shards_count": 513}, 406, "invalid_sharding"),
+        ({"shards_count": "6"}, 400, "bad_request"),
+        ({"shards_count": 6, "replication": False}, 406, "not_supported"),
+        ({"shards_count": 6, "shards_placement": "dense"}, 406, "not_supported"),
+        ({"shards_count": 500}, 406, "memory_size"),
+    ],
+)
+async def test_refused_by_either_way(
+    client: httpx.AsyncClient, console: Console, shop: None, given: dict[str, Any], status: int, code: str
+) -> None:
+    for path in ("/v1/bdbs/1", "/v1/bdbs/1/actions/revamp"):
+        reply = await client.put(path, json=given)
+        assert reply.status_code == status, reply.text
+        assert code in (reply.json()["error_code"], reply.json().get("field"))
+    assert len(await rows(console)) == 6
+    assert (await client.get("/v1/bdbs/1")).json()["status"] == "active"
+
+
+async def test_other_fields_go_apart(client: httpx.AsyncClient, shop: None) -> None:
+    reply = await client.put("/v1/bdbs/1", json={"shards_count": 4, "max_connections": 7})
+    assert refusal(reply) == (406, "not_supported")
+    assert (
+        reply.json()["description"]
+        == "shards_count and max_connections cannot be changed by one order; send one after the other."
+    )
+    assert (await client.put("/v1/bdbs/1", json={"shards_count": 4, "name": "mall"})).json()["name"] == "mall"
+
+
+@pytest.mark.parametrize("shop", [False], indirect=True)
+async def test_an_unsharded_database_is_told_what_to_do(client: httpx.AsyncClient, shop: None) -> None:
+    for path in ("/v1/bdbs/1", "/v1/bdbs/1/actions/revamp"):
+        reply = await client.put(path, json={"shards_count": 2})
+        assert refusal(reply) == (406, "invalid_sharding")
+        assert "create a database with sharding and copy the data there" in reply.json()["description"]
+
+
+async def test_more_than_the_nodes_hold(client: httpx.AsyncClient, console: Console, shop: None) -> None:
+    async with console.store.begin() as session:
+        for uid in (1, 2, 3):
+            node = await session.get_one(Node, uid)
+            node.config = {**node.config, "max_redis_servers": 3}
+    assert (await client.put("/v1/bdbs/1?dry_run", json={"shards_count": 4})).status_code == 200
+    reply = await client.put("/v1/bdbs/1", json={"shards_count": 5})
+    assert refusal(reply) == (406, "insufficient_resources")
+    assert "of at most 3 shards" in reply.json()["description"]
+
+
+async def test_without_overbooking_memory_counts(client: httpx.AsyncClient, console: Console, shop: None) -> None:
+    await client.put("/v1/cluster/policy", json={"shards_overbooking": False})
+    assert (await client.put("/v1/bdbs/1?dry_run", json={"shards_count": 6})).status_code == 200
+    await change(console, memory_size=40 * 2**30)
+    for count in (2, 6):
+        reply = await client.put("/v1/bdbs/1", json={"shards_count": count})
+        assert refusal(reply) == (406, "insufficient_resources"), reply.text
+
+
+async def test_a_lost_primary_is_waited_for(client: httpx.AsyncClient, console: Console, shop: None) -> None:
+    await pairs.observe(console, 2, status="down")
+    reply = await client.put("/v1/bdbs/1", json={"shards_count": 4})
+    assert refusal(reply) == (409, "busy")
+    assert "redis:2" in reply.json()["description"]
+
+
+async def test_nodes_can_be_avoided(client: httpx.AsyncClient, shop: None) -> None:
+    reply = await client.put("/v1/bdbs/1/actions/revamp?dry_run", json={"shards_count": 5, "avoid_nodes": ["3"]})
+    fresh = [node["node_uid"] for each in reply.json()[3:] for node in each["nodes"]]
+    assert sorted(fresh) == ["1", "1", "2", "2"]
+    lonely = await client.put("/v1/bdbs/1/actions/revamp", json={"shards_count": 5, "avoid_nodes": ["2", "3"]})
+    assert refusal(lonely) == (406, "insufficient_resources")
+
+
+async def test_an_uneven_spread_is_evened(client: httpx.AsyncClient, console: Console, shop: None) -> None:
+    even = (await client.put("/v1/bdbs/1/actions/revamp", json={})).json()
+    assert even == {"action_uid": None, "description": "Database shop has that shape already."}
+    async with console.store.begin() as session:
+        for row in await shards.of_bdb(session, 1):
+            row.slots = ("0-10", "11-8191", "8192-16383")[row.pair]
+    reply = (await client.put("/v1/bdbs/1/actions/revamp", json={"shards_count": 3})).json()
+    action = (await client.get(f"/v2/actions/{reply['action_uid']}")).json()
+    assert action["additional_info"]["description"] == "Spread the slots of database shop evenly"
+
+
+async def test_memory_alone_needs_no_moving(client: httpx.AsyncClient, shop: None) -> None:
+    reply = (await client.put("/v1/bdbs/1/actions/revamp", json={"memory_size": 2 * 10**9})).json()
+    assert (await client.get(f"/v2/actions/{reply['action_uid']}")).json()["name"] == "SMUpdateBDB"
