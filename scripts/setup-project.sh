@@ -41,7 +41,7 @@ install_python() {
 
 set_up_node() {
   local hash
-  hash=$(hash_of package.json frontend/package.json e2e/package.json package-lock.json)
+  hash=$(hash_of package.json frontend/package.json e2e/package.json engine/chaos/clients/package.json package-lock.json)
   if is_current node_modules/stamp-npm "$hash"; then return 0; fi
   require_node
   # Nothing here needs a package's install script, so none may run.

@@ -60,19 +60,11 @@ class Lab:
             shards.append(self.shard(port, "primary", slots))
         for port in replicas or []:
             shards.append(self.shard(port, "replica", []))
-        options = [
-            "--cluster-enabled",
-            "yes",
-            "--cluster-require-full-coverage",
-            "no",
-            "--cluster-node-timeout",
-            "5000",
-        ]
         for shard in shards:
             port = shard["port"]
             (self.directory / str(port)).mkdir()
             (self.directory / str(port) / "nodes.conf").write_text(nodes_conf(shards, len(ports), shard))
-            self.server(port, *options, "--cluster-port", str(port + 5000), "--cluster-announce-ip", self.address)
+            self.shard_server(port)
         for port in [*ports, *(replicas or [])]:
             at = (self.address, port)
             wait_for(lambda at=at: b"cluster_state:ok" in say(at, "CLUSTER", "INFO"), "the cluster to be ok")
@@ -80,6 +72,14 @@ class Lab:
             at = (self.address, port)
             wait_for(lambda at=at: b"master_link_status:up" in say(at, "INFO", "replication"), "replicas in sync")
         return shards
+
+    def shard_server(self, port: int) -> subprocess.Popen[bytes]:
+        """A valkey-server in cluster mode that finds its nodes.conf."""
+        options = {"enabled": "yes", "require-full-coverage": "no", "node-timeout": "5000", "port": port + 5000}
+        options["announce-ip"] = self.address
+        return self.server(
+            port, *(word for name, value in options.items() for word in (f"--cluster-{name}", str(value)))
+        )
 
     def shard(self, port: int, role: str, slots: list[tuple[int, int]]) -> dict[str, Any]:
         """As the proxy wants it described."""
@@ -115,23 +115,21 @@ def nodes_conf(shards: list[dict[str, Any]], primaries: int, myself: dict[str, A
 class Proxy:
     """A proxy process and the agent's side of its control socket."""
 
-    def __init__(self, lab: Lab, binary: Path) -> None:
-        self.path = lab.directory / "proxy.sock"
+    def __init__(self, lab: Lab, binary: Path, name: str = "proxy.sock") -> None:
+        self.path = lab.directory / name
         self.process = subprocess.Popen([str(binary), "--control", str(self.path)])
         lab.processes.append(self.process)
-        wait_for(self.path.exists, "the control socket")
+        wait_for(self.connect, "the control socket")
+
+    def connect(self) -> bool:
+        """Whether this process listens at the path; its predecessor may, for a while."""
         connection = socket.socket(socket.AF_UNIX)
         connection.connect(str(self.path))
         self.lines = connection.makefile("wb")
         self.messages: queue.Queue[dict[str, Any] | None] = queue.Queue()
-        threading.Thread(target=self.listen, args=(connection.makefile("rb"),), daemon=True).start()
-        self.expect("hello")
-
-    def listen(self, lines: BinaryIO) -> None:
-        """Takes what the proxy says at once: it does not wait for agents that are slow."""
-        for line in lines:
-            self.messages.put(json.loads(line))
-        self.messages.put(None)
+        lines = connection.makefile("rb")
+        threading.Thread(target=listen, args=(lines, self.messages), daemon=True).start()
+        return self.expect("hello")["pid"] == self.process.pid
 
     def expect(self, kind: str) -> dict[str, Any]:
         """The next message of that type; others are skipped."""
@@ -162,6 +160,13 @@ class Proxy:
             metrics = self.expect("metrics")
             if metrics["at"] >= now:
                 return metrics
+
+
+def listen(lines: BinaryIO, messages: "queue.Queue[dict[str, Any] | None]") -> None:
+    """Takes what the proxy says at once: it does not wait for agents that are slow."""
+    for line in lines:
+        messages.put(json.loads(line))
+    messages.put(None)
 
 
 def wait_for(condition: Any, what: str, seconds: float = 20) -> None:

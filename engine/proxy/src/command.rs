@@ -99,6 +99,12 @@ impl Command {
         if self.arity < 0 { args >= wanted } else { args == wanted }
     }
 
+    /// Scripts and functions are of class other, and may write as well.
+    #[inline]
+    pub fn may_write(&self) -> bool {
+        self.class == Class::Write || self.class == Class::Other && self.handling == Handling::Forward
+    }
+
     /// The first key, which decides the shard: where keys of one command are on different shards the engine that
     /// has the first one words the CROSSSLOT error.
     #[inline]

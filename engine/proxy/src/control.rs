@@ -40,7 +40,7 @@ pub enum Order {
     Threads {
         threads: usize,
     },
-    /// Idle clients may stay that long; without, they are closed at once.
+    /// Idle clients may stay that long; without, they are closed at once. Of several, the one that ends first counts.
     Drain {
         #[serde(default)]
         seconds: u64,
@@ -80,6 +80,9 @@ pub struct Database {
     pub output_limit_bytes: usize,
     #[serde(default = "default_failover_wait")]
     pub failover_wait_ms: u64,
+    /// A connection on which a shard has said nothing for so long, although asked, is given up; 0: never.
+    #[serde(default = "default_request_timeout")]
+    pub request_timeout_ms: u64,
     pub shards: Vec<Shard>,
     /// The endpoints of this database on all nodes; needed by `oss_cluster` only.
     #[serde(default)]
@@ -202,4 +205,8 @@ fn default_output_limit() -> usize {
 
 fn default_failover_wait() -> u64 {
     2_000
+}
+
+fn default_request_timeout() -> u64 {
+    30_000
 }

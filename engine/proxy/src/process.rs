@@ -242,12 +242,12 @@ impl Process {
     }
 
     fn drain(&mut self, patience: Duration) {
+        self.tell_workers(|| Message::Drain { patience });
         if std::mem::replace(&mut self.draining, true) {
             return;
         }
         self.listeners.close();
         self.acceptor.listen(Vec::new());
-        self.tell_workers(|| Message::Drain { patience });
         let connections = self.databases.iter().map(|database| self.listeners.connections(database.uid));
         let connections = connections.map(|c| c.now.load(std::sync::atomic::Ordering::Relaxed)).sum();
         self.agents.tell_all(&Report::Draining { connections });

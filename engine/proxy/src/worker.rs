@@ -278,7 +278,8 @@ impl Worker {
     }
 
     fn drain(&mut self, patience: Duration) {
-        self.draining.get_or_insert(self.now + patience.as_micros() as u64);
+        let until = self.now + patience.as_micros() as u64;
+        self.draining = Some(self.draining.map_or(until, |at| at.min(until)));
         self.finish_if_due();
     }
 

@@ -70,6 +70,8 @@ pub struct Backend {
     /// Clients that wait until there is room again.
     pub waiting: Vec<Id>,
     pub used_at: u64,
+    /// Since when it owes an answer and says nothing, as the ticks have seen it.
+    pub silent_since: Option<u64>,
     /// Since when it is no longer wanted: its shard is not a primary any more.
     pub demoted_at: Option<u64>,
 }
@@ -95,6 +97,7 @@ impl Backend {
             scanner: ReplyScanner::default(),
             waiting: Vec::new(),
             used_at: 0,
+            silent_since: None,
             demoted_at: None,
         }
     }

@@ -59,6 +59,14 @@ pub enum Muted {
     Skip,
 }
 
+#[derive(Debug, Clone, Copy)]
+pub struct Unconfirmed {
+    /// The topology by which it was routed.
+    pub generation: u32,
+    /// WAIT has asked about it; the next write is another matter.
+    pub was_asked: bool,
+}
+
 /// What only some clients say about themselves.
 #[derive(Debug, Default, Clone)]
 pub struct Profile {
@@ -87,6 +95,10 @@ pub struct Client {
     stash: Vec<u8>,
     /// The topology by which the requests under way were routed.
     pub generation: u32,
+    /// The slot it was last told another endpoint has, and when.
+    pub sent_away: Option<(u16, u64)>,
+    /// What WAIT is about: the first write since the last WAIT.
+    pub unconfirmed: Option<Unconfirmed>,
     pub interest: Interest,
     /// Has input that was not looked at; progress of its replies must look again.
     pub paused: bool,
@@ -124,6 +136,8 @@ impl Client {
             first: 0,
             stash: Vec::new(),
             generation: 0,
+            sent_away: None,
+            unconfirmed: None,
             interest: Interest::READ,
             paused: false,
             resuming: false,
@@ -142,6 +156,19 @@ impl Client {
         self.queue.is_empty()
     }
 
+    /// Whether something about its own connections to shards would be lost without them.
+    pub fn is_bound(&self) -> bool {
+        self.exclusive.as_deref().is_some_and(Exclusive::is_bound)
+    }
+
+    /// A request that may write was routed by this generation of the topology.
+    #[inline]
+    pub fn wrote(&mut self, generation: u32) {
+        if self.unconfirmed.is_none_or(|unconfirmed| unconfirmed.was_asked) {
+            self.unconfirmed = Some(Unconfirmed { generation, was_asked: false });
+        }
+    }
+
     pub fn has_output(&self) -> bool {
         self.written < self.out.len()
     }
@@ -153,7 +180,7 @@ impl Client {
     /// Whether another request may be looked at.
     #[inline]
     pub fn may_go_on(&self) -> bool {
-        !(self.closing || self.blocked || self.congested || self.destination.is_some())
+        !(self.closing || self.blocked || self.congested || self.destination.is_some() && !self.is_bound())
             && self.queue.len() < MAX_UNDER_WAY
             && self.output_size() < ENOUGH_OUTPUT
     }

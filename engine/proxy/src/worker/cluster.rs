@@ -10,7 +10,24 @@ use crate::control::{Endpoint, Mode};
 use crate::topology::Topology;
 use resp::{Args, encode};
 
+/// A client that returns within this time was sent back by another endpoint.
+const BACK: u64 = 200_000;
+
 impl Worker {
+    /// Whether a request for this slot is sent on from here. A client that comes back at once with what it was sent
+    /// away with has met an endpoint that knows better: then the shards decide, and this one learns from them.
+    #[inline]
+    pub(super) fn serves(&self, client: &mut Client, slot: u16) -> bool {
+        self.dbs[client.db].topology.is_ours(slot) || self.is_back(client, slot)
+    }
+
+    #[cold]
+    fn is_back(&self, client: &mut Client, slot: u16) -> bool {
+        let before = client.sent_away.replace((slot, client.read_at));
+        let (read_at, is_alone) = (client.read_at, client.is_drained());
+        before.is_some_and(|(other, at)| other == slot && at < read_at && read_at < at + BACK && is_alone)
+    }
+
     /// The slot is served by the endpoint of another node.
     #[cold]
     pub(super) fn elsewhere(&mut self, client: &mut Client, class: Class, slot: u16) -> Flow {

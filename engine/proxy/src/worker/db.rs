@@ -146,6 +146,10 @@ impl Db {
     pub fn failover_wait(&self) -> u64 {
         self.config.failover_wait_ms * 1_000
     }
+
+    pub fn request_timeout(&self) -> Option<u64> {
+        Some(self.config.request_timeout_ms * 1_000).filter(|&timeout| timeout > 0)
+    }
 }
 
 impl Identity {

@@ -27,7 +27,11 @@ impl Worker {
             self.dispatch_command(id, client, command, args)
         };
         if flow == Flow::Next {
-            self.dbs[client.db].stats.requests[command.class as usize] += 1;
+            let db = &mut self.dbs[client.db];
+            db.stats.requests[command.class as usize] += 1;
+            if command.may_write() {
+                client.wrote(db.generation);
+            }
         }
         flow
     }
@@ -120,7 +124,7 @@ impl Worker {
         let slot = match command.first_key(args) {
             Some(key) => {
                 let slot = db.slot_of(key);
-                if !db.topology.is_ours(slot) {
+                if !self.serves(client, slot) {
                     return self.elsewhere(client, command.class, slot);
                 }
                 slot

@@ -32,6 +32,15 @@ impl Exclusive {
         self.connections.iter().find(|(to, _)| *to == target).map(|(_, backend)| *backend)
     }
 
+    /// Whether the connections hold more than their own being open.
+    pub(super) fn is_bound(&self) -> bool {
+        self.transaction.is_some()
+            || self.watching.is_some()
+            || !self.subscriptions.is_empty()
+            || self.monitors
+            || self.tracking.is_some()
+    }
+
     pub(super) fn all_connections(&self) -> Vec<Id> {
         self.connections.iter().map(|(_, backend)| *backend).collect()
     }
@@ -154,11 +163,11 @@ impl Worker {
     pub(super) fn block(&mut self, id: Id, client: &mut Client, command: &Command, args: &Args<'_>) -> Flow {
         let db = &self.dbs[client.db];
         let slot = command.first_key(args).map_or_else(|| db.topology.home(), |key| db.slot_of(key));
-        if !db.topology.is_ours(slot) {
-            return self.elsewhere(client, command.class, slot);
-        }
         if !client.is_drained() {
             return Flow::Hold;
+        }
+        if !self.serves(client, slot) {
+            return self.elsewhere(client, command.class, slot);
         }
         let number = client.expect(command.class, Answer::Waiting);
         self.send_exclusive(id, client, args.raw, pending(id, number, 0, command.class, slot));
@@ -167,7 +176,8 @@ impl Worker {
     }
 
     /// WAIT on all shards; the smallest number counts. A connection must have executed something to know what it
-    /// waits for, hence the PING in front: it sees every write that was acknowledged before.
+    /// waits for, hence the PING in front: it sees every write that was acknowledged before. After a failover that
+    /// may be too little, see `confirmed`.
     pub(super) fn wait(&mut self, id: Id, client: &mut Client, args: &Args<'_>) -> Flow {
         if !client.is_drained() {
             return Flow::Hold;
@@ -176,6 +186,9 @@ impl Worker {
         let join = super::join::Join::new(super::join::Kind::Least, slots.len().max(1));
         if slots.is_empty() {
             return self.forward_home(id, client, Class::Other, args.raw);
+        }
+        if let Some(unconfirmed) = &mut client.unconfirmed {
+            unconfirmed.was_asked = true;
         }
         let number = client.expect(Class::Other, Answer::Joining(join));
         for (part, slot) in slots.into_iter().enumerate() {

@@ -2,7 +2,7 @@
 
 use resp::{encode, integer, items, text};
 
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub enum Kind {
     /// For each key of the request, the part that has it.
     Mget(Vec<u32>),
@@ -23,6 +23,9 @@ pub enum Kind {
     First,
     Info,
 }
+
+/// What a primary of a moment ago says to WAIT: nothing is confirmed.
+const DEMOTED: &[u8] = b"-ERR WAIT cannot be used with replica";
 
 #[derive(Debug)]
 pub struct Join {
@@ -45,14 +48,18 @@ impl Join {
     }
 
     pub fn finish(&self) -> Vec<u8> {
-        if let Some(error) = self.parts.iter().find(|part| part.first() == Some(&b'-')) {
+        let is_least = self.kind == Kind::Least;
+        let mut errors = self.parts.iter().filter(|part| part.first() == Some(&b'-'));
+        if let Some(error) = errors.find(|part| !(is_least && part.starts_with(DEMOTED))) {
             return error.clone();
         }
         match &self.kind {
             Kind::Mget(order) => mget(order, &self.parts),
             Kind::Same => self.parts[0].clone(),
             Kind::Sum => number(self.parts.iter().filter_map(|part| integer(part)).sum()),
-            Kind::Least => number(self.parts.iter().filter_map(|part| integer(part)).min().unwrap_or(0)),
+            Kind::Least => {
+                number(self.parts.iter().map(|part| integer(part).unwrap_or(0)).min().unwrap_or(0))
+            }
             Kind::Concatenate => concatenate(&self.parts),
             Kind::LeastEach => least_each(&self.parts),
             Kind::Scan { shard, last } => scan(&self.parts[0], *shard, *last),
@@ -150,6 +157,7 @@ mod tests {
         assert_eq!(joined(Kind::Sum, &[":1\r\n", ":2\r\n"]), ":3\r\n");
         assert_eq!(joined(Kind::Least, &[":1\r\n", ":0\r\n"]), ":0\r\n");
         assert_eq!(joined(Kind::Sum, &[":1\r\n", "-ERR no\r\n"]), "-ERR no\r\n");
+        assert_eq!(joined(Kind::Least, &[":1\r\n", "-ERR WAIT cannot be used with replicas\r\n"]), ":0\r\n");
         assert_eq!(
             joined(Kind::LeastEach, &["*2\r\n:1\r\n:1\r\n", "*2\r\n:0\r\n:1\r\n"]),
             "*2\r\n:0\r\n:1\r\n"

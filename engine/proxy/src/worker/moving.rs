@@ -1,7 +1,7 @@
 //! Clients change their thread when the number of threads changes. One that is in the middle of something finishes
-//! it first; one with connections of its own stays until it needs them no more.
+//! it first; one with a transaction, a subscription and the like stays until it is over.
 
-use super::client::{Client, Muted, Profile};
+use super::client::{Client, Muted, Profile, Unconfirmed};
 use super::db::Credentials;
 use super::{Handle, Message, Worker};
 use crate::arena::Id;
@@ -17,6 +17,8 @@ pub struct Traveller {
     age: u64,
     credentials: Credentials,
     profile: Option<Box<Profile>>,
+    /// Whether what it has written since the last WAIT is where it was written, if it has written.
+    unconfirmed: Option<bool>,
     muted: Muted,
     input: Vec<u8>,
 }
@@ -49,12 +51,12 @@ impl Worker {
     /// Called whenever everything the client asked for has left.
     pub(super) fn go_if_ready(&mut self, id: Id) {
         let Some(client) = self.clients.get(id) else { return };
-        let ready =
-            client.is_drained() && !client.has_output() && client.exclusive.is_none() && !client.closing;
+        let ready = client.is_drained() && !client.has_output() && !client.is_bound() && !client.closing;
         if client.destination.is_none() || !ready {
             return;
         }
-        let Some(client) = self.clients.remove(id) else { return };
+        let Some(mut client) = self.clients.remove(id) else { return };
+        self.release_exclusive(&mut client);
         self.poll.remove(client.stream.fd());
         let client = *client;
         let db = &mut self.dbs[client.db];
@@ -68,6 +70,7 @@ impl Worker {
             age: self.now.saturating_sub(client.since),
             credentials: identity.credentials.clone(),
             profile: client.profile,
+            unconfirmed: client.unconfirmed.map(|one| one.generation == db.generation),
             muted: client.muted,
             input: client.input,
         };
@@ -78,11 +81,17 @@ impl Worker {
 
     pub(super) fn adopt(&mut self, traveller: Traveller) {
         let Some(db) = self.db_of(traveller.uid) else { return };
-        let Traveller { stream, peer, number, age, credentials, profile, muted, input, .. } = traveller;
+        let Traveller { stream, peer, number, age, credentials, profile, unconfirmed, muted, input, .. } =
+            traveller;
         let identity = self.dbs[db].intern(credentials);
         let mut client = Client::new(stream, peer, db, number, self.now.saturating_sub(age));
         client.identity = identity;
         client.profile = profile;
+        let generation = self.dbs[db].generation;
+        client.unconfirmed = unconfirmed.map(|is_there| Unconfirmed {
+            generation: generation.wrapping_sub(u32::from(!is_there)),
+            was_asked: false,
+        });
         client.muted = muted;
         client.input = input;
         // Looked at once, as what it sent last may not have been.

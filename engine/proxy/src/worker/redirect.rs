@@ -16,6 +16,9 @@ use std::net::{IpAddr, SocketAddr};
 const MAX_TRIES: u8 = 8;
 const LOST: &[u8] =
     b"-ERR the connection to the shard was lost; the write may or may not have been executed\r\n";
+const SILENT: &[u8] = b"-ERR the shard did not answer in time; a write may or may not have been executed\r\n";
+
+const UNSETTLED: &[u8] = b"-TRYAGAIN the shards do not agree on who owns the slot; nothing was executed\r\n";
 
 const TRANSACTION_MOVED: &[u8] =
     b"-TRYAGAIN the keys of this transaction have moved to another shard; nothing was executed\r\n";
@@ -51,6 +54,8 @@ impl Worker {
         let again = self.destination(backend, pending, frame).filter(|_| pending.tries < MAX_TRIES);
         let Some(to) = again.filter(|_| !backend.in_transaction) else {
             let moved = backend.in_transaction && matches!(again, Some(To::Owner | To::Asking(_)));
+            let unsettled = frame.starts_with(b"-MOVED ") || frame.starts_with(b"-ASK ");
+            let frame = if unsettled { UNSETTLED } else { frame };
             self.deliver(pending, if moved { TRANSACTION_MOVED } else { frame });
             return None;
         };
@@ -72,7 +77,9 @@ impl Worker {
                 let slot = words.next()?.parse().ok()?;
                 let address = self.address(backend, words.next()?)?;
                 self.moved(backend.db, slot, address);
-                self.dbs[backend.db].topology.is_ours(slot).then_some(To::Owner)
+                // Even where the slot is another endpoint's now: this request was right when it came, and shards'
+                // own addresses are nothing for clients.
+                Some(To::Owner)
             }
             "ASK" => {
                 let address = self.address(backend, words.nth(1)?)?;
@@ -149,11 +156,20 @@ impl Worker {
     /// A connection to a shard ended. What was not sent waits for a primary; a read is repeated; of a write nobody
     /// knows, and its client is told so.
     pub(super) fn lost(&mut self, id: Id) {
+        self.end_backend(id, Failure::Reset, LOST);
+    }
+
+    /// A shard says nothing. It may have executed anything; asking again would only wait as long again.
+    pub(super) fn gave_up(&mut self, id: Id) {
+        self.end_backend(id, Failure::Timeout, SILENT);
+    }
+
+    fn end_backend(&mut self, id: Id, why: Failure, error: &[u8]) {
         let Some(mut backend) = self.backends.remove(id) else { return };
         self.poll.remove(backend.stream.fd());
         let (db, identity, target) = (backend.db, backend.identity, backend.target);
         if backend.connected {
-            self.dbs[db].stats.failed(Failure::Reset);
+            self.dbs[db].stats.failed(why);
         } else {
             self.refused(db, target);
         }
@@ -165,12 +181,13 @@ impl Worker {
                 continue;
             }
             let seen = seen && backend.connected;
-            if let Some(error) = &rejected {
-                self.deliver(&pending, error);
+            if let Some(rejection) = &rejected {
+                self.deliver(&pending, rejection);
             } else if backend.in_transaction
-                || seen && (pending.class != Class::Read || pending.tries >= MAX_TRIES)
+                || seen
+                    && (why == Failure::Timeout || pending.class != Class::Read || pending.tries >= MAX_TRIES)
             {
-                self.deliver(&pending, LOST);
+                self.deliver(&pending, error);
             } else {
                 let again = Pending { tries: pending.tries + u8::from(seen), ..pending };
                 self.hold_back(db, &again);
@@ -215,7 +232,7 @@ impl Worker {
     pub(super) fn finish_clients(&mut self, which: impl Fn(&super::client::Client) -> bool) {
         for id in self.clients.ids() {
             let Some(client) = self.clients.get_mut(id).filter(|client| which(client)) else { continue };
-            if client.is_drained() && client.exclusive.is_none() && !client.has_output() {
+            if client.is_drained() && !client.has_output() {
                 self.close_client(id);
             } else {
                 client.closing = true;

@@ -3,6 +3,7 @@
 use super::Worker;
 use super::backend::{Backend, Pending, Purpose};
 use super::client::Answer;
+use super::join::Kind;
 use super::redirect::Redirect;
 use super::send::reuse;
 use crate::arena::Id;
@@ -127,7 +128,13 @@ impl Worker {
             Answer::Waiting => client.answer(asker.number, frame),
             Answer::Joining(join) => {
                 if join.add(asker.part, frame) {
-                    let joined = join.finish();
+                    let is_wait = join.kind == Kind::Least;
+                    let mut joined = join.finish();
+                    let generation = self.dbs[client.db].generation;
+                    if is_wait && client.unconfirmed.is_some_and(|one| one.generation != generation) {
+                        // The write was acknowledged by a shard that may be gone, and the write with it.
+                        joined = b":0\r\n".to_vec();
+                    }
                     client.answer(asker.number, &joined);
                 }
             }

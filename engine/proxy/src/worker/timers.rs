@@ -33,6 +33,7 @@ impl Worker {
     }
 
     fn check_backend(&mut self, id: Id) {
+        let is_silent = self.is_silent(id);
         let Some(backend) = self.backends.get_mut(id) else { return };
         backend.slim();
         let idle = backend.inflight.is_empty();
@@ -44,11 +45,29 @@ impl Worker {
         if !backend.connected && backend.used_at + self.dbs[backend.db].failover_wait() < self.now {
             // A machine that does not even refuse.
             self.lost(id);
+        } else if is_silent {
+            self.gave_up(id);
         } else if idle && (unused || backend.demoted_at.is_some() && backend.owner.is_none()) {
             self.discard(id);
         } else if demoted {
             self.lost(id);
         }
+    }
+
+    /// Whether a shard has been asked and has said nothing for too long. Who blocks on purpose may wait for ever.
+    fn is_silent(&mut self, id: Id) -> bool {
+        let Some(backend) = self.backends.get_mut(id) else { return false };
+        if backend.inflight.is_empty() {
+            backend.silent_since = None;
+            return false;
+        }
+        let since = *backend.silent_since.get_or_insert(self.now);
+        if backend.used_at > since {
+            backend.silent_since = Some(self.now);
+            return false;
+        }
+        self.dbs[backend.db].request_timeout().is_some_and(|timeout| since + timeout < self.now)
+            && !backend.owner.and_then(|owner| self.clients.get(owner)).is_some_and(|client| client.blocked)
     }
 
     /// A database that is not wanted and has no clients needs no connections.

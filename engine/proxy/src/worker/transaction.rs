@@ -57,9 +57,10 @@ impl Worker {
     fn watch(&mut self, id: Id, client: &mut Client, command: &Command, args: &Args<'_>) -> Flow {
         let db = &self.dbs[client.db];
         let slot = command.first_key(args).map_or(0, |key| db.slot_of(key));
-        if !db.topology.is_ours(slot) {
+        if !self.serves(client, slot) {
             return self.elsewhere(client, Class::Other, slot);
         }
+        let db = &self.dbs[client.db];
         let exclusive = client.exclusive.get_or_insert_default();
         if exclusive.watching.is_some_and(|other| db.topology.owner(other) != db.topology.owner(slot)) {
             client.reply(Class::Other, |out| encode::error(out, CROSSSLOT));

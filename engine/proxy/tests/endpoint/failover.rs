@@ -22,16 +22,32 @@ fn requests_wait_for_the_new_primary() {
     std::thread::sleep(Duration::from_millis(300));
     assert_eq!(lab.direct(REPLICAS[2]).ask("CLUSTER FAILOVER TAKEOVER"), "+OK\r\n");
     wait("the promotion", || lab.direct(REPLICAS[2]).ask("INFO replication").contains("role:master"));
-    let mut promoted = lab.database(&shards);
-    promoted["version"] = json!(2);
-    promoted["shards"][2]["role"] = json!("replica");
-    promoted["shards"][5]["role"] = json!("primary");
-    promoted["shards"][5]["slots"] = promoted["shards"][2]["slots"].take();
-    promoted["shards"][2]["slots"] = json!([]);
-    proxy.apply(&promoted);
+    proxy.apply(&lab.promoted(&shards));
     assert_eq!(client.reply(), "+OK\r\n");
     assert_eq!(client.reply(), "$1\r\n2\r\n");
     assert!(started.elapsed() < Duration::from_secs(2));
+}
+
+#[test]
+fn wait_never_confirms_what_a_lost_primary_has_acknowledged() {
+    let mut lab = Lab::new();
+    let shards = lab.cluster(true);
+    let mut proxy = lab.proxy(&lab.database(&shards));
+    let (mut client, mut other) = (lab.client(), lab.client());
+    assert_eq!(client.ask("SET a 1"), "+OK\r\n");
+    assert_eq!(client.ask("WAIT 1 5000"), ":1\r\n");
+    assert_eq!(client.ask("SET a 2"), "+OK\r\n");
+    assert_eq!(lab.direct(REPLICAS[2]).ask("CLUSTER FAILOVER"), "+OK\r\n");
+    wait("the promotion", || lab.direct(REPLICAS[2]).ask("INFO replication").contains("role:master"));
+    wait("the replica", || lab.direct(SHARDS[2]).ask("INFO replication").contains("master_link_status:up"));
+    proxy.apply(&lab.promoted(&shards));
+    assert_eq!(other.ask("SET a 3"), "+OK\r\n");
+    assert_eq!(other.ask("WAIT 1 5000"), ":1\r\n");
+    // All shards have a replica that has everything; only of this client's last write nobody can know.
+    assert_eq!(client.ask("WAIT 1 5000"), ":0\r\n");
+    assert_eq!(client.ask("WAIT 1 5000"), ":0\r\n");
+    assert_eq!(client.ask("SET a 4"), "+OK\r\n");
+    assert_eq!(client.ask("WAIT 1 5000"), ":1\r\n");
 }
 
 #[test]
@@ -72,6 +88,32 @@ fn of_a_lost_write_nobody_knows_and_a_read_is_repeated() {
     assert_eq!(writer.reply(), LOST);
     assert!(reader.reply().starts_with("-CLUSTERDOWN no primary"));
     assert_eq!(writer.ask("SET b 1"), "+OK\r\n");
+}
+
+#[test]
+fn a_frozen_shard_holds_nobody_for_ever() {
+    let mut lab = Lab::new();
+    let shards = lab.cluster(false);
+    let mut database = lab.database(&shards);
+    database["request_timeout_ms"] = json!(500);
+    let _proxy = lab.proxy(&database);
+    let (mut writer, mut reader, mut blocked) = (lab.client(), lab.client(), lab.client());
+    assert_eq!(writer.ask("SET a 1"), "+OK\r\n");
+    blocked.send("BLPOP {a}list 0");
+    assert!(blocked.is_quiet());
+    let mut direct = lab.direct(SHARDS[2]);
+    direct.send("DEBUG SLEEP 3");
+    std::thread::sleep(Duration::from_millis(100));
+    writer.send("INCR a");
+    reader.send("GET a");
+    for client in [&mut writer, &mut reader] {
+        assert!(client.reply().starts_with("-ERR the shard did not answer in time"));
+    }
+    assert_eq!(reader.ask("SET b 1"), "+OK\r\n");
+    // Awake again, it is used again; who blocks has waited through all of it.
+    assert_eq!(direct.reply(), "+OK\r\n");
+    wait("the shard", || writer.ask("RPUSH {a}list x").starts_with(':'));
+    assert_eq!(blocked.reply(), "*2\r\n$7\r\n{a}list\r\n$1\r\nx\r\n");
 }
 
 #[test]

@@ -103,6 +103,17 @@ impl Lab {
         json!({"uid": 1, "address": self.ip, "port": ENDPOINT, "mode": "hidden", "version": 1, "shards": shards})
     }
 
+    /// The database once the replica of the last shard is its primary.
+    pub fn promoted(&self, shards: &[Value]) -> Value {
+        let mut promoted = self.database(shards);
+        promoted["version"] = json!(2);
+        promoted["shards"][2]["role"] = json!("replica");
+        promoted["shards"][5]["role"] = json!("primary");
+        promoted["shards"][5]["slots"] = promoted["shards"][2]["slots"].take();
+        promoted["shards"][2]["slots"] = json!([]);
+        promoted
+    }
+
     pub fn proxy(&self, database: &Value) -> Proxy {
         let mut proxy = Proxy::start(&self.directory.join("control"));
         proxy.apply(database);

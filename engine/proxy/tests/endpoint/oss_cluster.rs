@@ -63,6 +63,32 @@ fn each_endpoint_is_a_node() {
 }
 
 #[test]
+fn endpoints_that_disagree_send_nobody_to_and_fro() {
+    let mut lab = Lab::new();
+    let shards = lab.cluster(false);
+    let [first, second] = databases(&lab, &shards);
+    let mut one = Proxy::start(&lab.directory.join("one"));
+    let mut two = Proxy::start(&lab.directory.join("two"));
+    one.apply(&first);
+    two.apply(&second);
+    // The slot of "b" moves from the first endpoint's shard to the second's, and nobody tells the endpoints.
+    let slot = resp::slot::of_key(b"b");
+    for port in [SHARDS[2], SHARDS[0], SHARDS[1]] {
+        let id = shards[2]["id"].as_str().unwrap();
+        assert_eq!(lab.direct(port).ask(&format!("CLUSTER SETSLOT {slot} NODE {id}")), "+OK\r\n");
+    }
+    let (mut here, mut there) = (lab.direct(PORTS[0]), lab.direct(PORTS[1]));
+    let to = |n: usize| format!("-MOVED {slot} {}:{}\r\n", lab.ip, PORTS[n]);
+    // The first one hears it from its shard, executes what it was asked, and knows.
+    assert_eq!(here.ask("SET b 1"), "+OK\r\n");
+    assert_eq!(here.ask("SET b 1"), to(1));
+    // The second believes the old owner, once; then it asks the shards.
+    assert_eq!(there.ask("SET b 2"), to(0));
+    assert_eq!(there.ask("SET b 2"), "+OK\r\n");
+    assert_eq!(there.ask("GET b"), "$1\r\n2\r\n");
+}
+
+#[test]
 fn a_cluster_client_finds_every_key() {
     let mut lab = Lab::new();
     let shards = lab.cluster(false);

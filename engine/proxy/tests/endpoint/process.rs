@@ -57,6 +57,32 @@ fn threads_change_under_the_clients() {
 }
 
 #[test]
+fn clients_in_the_middle_of_something_finish_it_where_they_are() {
+    let mut lab = Lab::new();
+    let mut proxy = lab.hidden();
+    let (mut waited, mut queueing, mut watching) = (lab.client(), lab.client(), lab.client());
+    for threads in [3, 1, 2, 1] {
+        assert_eq!(waited.ask("WAIT 0 10"), ":0\r\n");
+        assert_eq!(queueing.ask("MULTI"), "+OK\r\n");
+        assert_eq!(queueing.ask("INCR n"), "+QUEUED\r\n");
+        assert_eq!(watching.ask("WATCH n"), "+OK\r\n");
+        proxy.order(&json!({"type": "threads", "threads": threads}));
+        assert_eq!(proxy.expect("applied")["threads"], threads);
+        assert_eq!(waited.ask("PING"), "+PONG\r\n");
+        assert_eq!(queueing.ask("INCR n"), "+QUEUED\r\n");
+        assert!(queueing.ask("EXEC").starts_with("*2\r\n"));
+        assert_eq!(watching.ask("MULTI"), "+OK\r\n");
+        assert_eq!(watching.ask("INCR n"), "+QUEUED\r\n");
+        assert_eq!(watching.ask("EXEC"), "*-1\r\n");
+    }
+    assert_eq!(waited.ask("GET n"), "$1\r\n8\r\n");
+    // Those who have used connections of their own and need them no more go when the process does.
+    proxy.order(&json!({"type": "drain"}));
+    assert_eq!(waited.try_reply(), None);
+    assert!(proxy.process.wait().unwrap().success());
+}
+
+#[test]
 fn a_database_that_is_not_wanted_stops_listening() {
     let mut lab = Lab::new();
     let mut proxy = lab.hidden();

@@ -1,0 +1,100 @@
+"""A client of the chaos run: `python.py LIBRARY plain|cluster HOST PORT NAME WORKERS`, LIBRARY is valkey or redis.
+
+What it does and prints is described in ../README.md. Besides, its plain workers use transactions and commands whose
+keys belong to several shards.
+"""
+
+import importlib
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+KEYS = 8
+PACE = 0.002
+library = importlib.import_module(sys.argv[1])
+kind, host, port, name = sys.argv[2], sys.argv[3], int(sys.argv[4]), sys.argv[5]
+stop = threading.Event()
+printing = threading.Lock()
+
+
+def connect() -> Any:
+    """A client that repeats nothing by itself, or the library's cluster client as it comes."""
+    if kind == "cluster":
+        cluster = getattr(library, "ValkeyCluster" if library.__name__ == "valkey" else "RedisCluster")
+        return cluster(host=host, port=port, socket_timeout=10)
+    client = getattr(library, "Valkey" if library.__name__ == "valkey" else "Redis")
+    retry = importlib.import_module(f"{library.__name__}.retry").Retry(
+        importlib.import_module(f"{library.__name__}.backoff").NoBackoff(), 0
+    )
+    return client(host=host, port=port, socket_timeout=10, retry=retry, single_connection_client=True)
+
+
+def say(*words: Any) -> None:
+    """One line, whole."""
+    with printing:
+        sys.stdout.write("\t".join(str(word) for word in words) + "\n")
+
+
+def timed(words: tuple[Any, ...], call: Callable[[], Any], show: Callable[[Any], tuple[Any, ...]]) -> bool:
+    """Does it and prints what happened; errors are results."""
+    began = time.time()
+    try:
+        shown, outcome = show(call()), "ok"
+    except Exception as error:
+        shown, outcome = ("-",) * len(show(None)), f"{type(error).__name__} {error}".replace("\n", " ")[:160]
+    say(*words, *shown, f"{began:.6f}", f"{time.time():.6f}", outcome)
+    return outcome == "ok"
+
+
+def text(value: bytes | None) -> str:
+    """A value as it is printed."""
+    return "none" if value is None else value.decode()
+
+
+class Worker:
+    """One connection, one request at a time."""
+
+    def __init__(self, number: int) -> None:
+        self.name = f"{name}:{number}"
+        self.client = connect()
+        self.number = 0
+
+    def run(self) -> None:
+        """Until the input ends."""
+        while not stop.is_set():
+            self.number += 1
+            key = f"{self.name}:{self.number % KEYS}"
+            timed(("w", key, self.number), lambda: self.client.rpush(key, self.number), lambda _: ())
+            timed(("r", key), lambda: self.client.lindex(key, -1), lambda value: (text(value),))
+            if kind == "plain" and self.number % 5 == 0:
+                self.several()
+                self.transaction()
+                timed(("s", self.name), lambda: self.client.wait(1, 200), lambda count: (count,))
+            time.sleep(PACE)
+
+    def several(self) -> None:
+        """One command, many shards."""
+        keys = [f"{self.name}:m{index}" for index in range(4)]
+        timed(("m", self.name, self.number), lambda: self.client.mset(dict.fromkeys(keys, self.number)), lambda _: ())
+        timed(("g", self.name), lambda: self.client.mget(keys), lambda values: (",".join(map(text, values or [])),))
+
+    def transaction(self) -> None:
+        """A list and a counter that must never differ."""
+        key = f"{{{self.name}:t}}"
+        transaction = self.client.pipeline(transaction=True)
+        transaction.rpush(key, self.number)
+        transaction.incr(f"{key}:count")
+        timed(("t", key, self.number), transaction.execute, lambda both: tuple(both or (0, 0)))
+
+
+threads = [threading.Thread(target=Worker(number).run) for number in range(int(sys.argv[6]))]
+for thread in threads:
+    thread.start()
+say("ready")
+sys.stdout.flush()
+sys.stdin.read()
+stop.set()
+for thread in threads:
+    thread.join()

@@ -1,0 +1,120 @@
+//! A client of the chaos run: `chaos-redis-rs plain|cluster HOST PORT NAME WORKERS`. See ../../README.md.
+
+use redis::cluster::{ClusterClient, ClusterConnection};
+use redis::{Client, Connection, ConnectionLike, RedisResult};
+use std::io::{Read, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime};
+
+const KEYS: u64 = 8;
+const PACE: Duration = Duration::from_millis(2);
+const PATIENCE: Duration = Duration::from_secs(10);
+static STOP: AtomicBool = AtomicBool::new(false);
+
+struct Arguments {
+    kind: String,
+    url: String,
+    name: String,
+    workers: usize,
+}
+
+/// A connection that repeats nothing by itself and is opened again after an error, or the library's cluster client.
+enum Link {
+    Plain(Box<Client>, Option<Connection>),
+    Cluster(Box<ClusterConnection>),
+}
+
+impl Link {
+    fn open(arguments: &Arguments) -> RedisResult<Self> {
+        let url = arguments.url.as_str();
+        if arguments.kind == "cluster" {
+            let client = ClusterClient::builder([url]).response_timeout(PATIENCE).build()?;
+            return Ok(Self::Cluster(Box::new(client.get_connection()?)));
+        }
+        Ok(Self::Plain(Box::new(Client::open(url)?), None))
+    }
+
+    fn ask<T: redis::FromRedisValue>(&mut self, command: &redis::Cmd) -> RedisResult<T> {
+        match self {
+            Self::Cluster(cluster) => command.query(&mut **cluster),
+            Self::Plain(client, place) => {
+                if !place.as_mut().is_some_and(|connection| connection.is_open()) {
+                    let connection = client.get_connection_with_timeout(PATIENCE)?;
+                    connection.set_read_timeout(Some(PATIENCE))?;
+                    *place = Some(connection);
+                }
+                command.query(place.as_mut().expect("it was just put there"))
+            }
+        }
+    }
+}
+
+fn now() -> f64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("it is after 1970").as_secs_f64()
+}
+
+/// Does it and prints what happened; errors are results.
+fn timed<T>(words: &str, call: impl FnOnce() -> RedisResult<T>, show: impl Fn(Option<T>) -> String) {
+    let began = now();
+    let (shown, outcome) = match call() {
+        Ok(value) => (show(Some(value)), "ok".to_string()),
+        Err(error) => (show(None), error.to_string().replace(['\n', '\t'], " ")),
+    };
+    let line = format!("{words}{shown}\t{began:.6}\t{:.6}\t{outcome}\n", now());
+    // Nobody reads any more only when the run was broken off.
+    let _ = std::io::stdout().lock().write_all(line.as_bytes());
+}
+
+fn work(arguments: &Arguments, worker: &str) -> RedisResult<()> {
+    let mut link = Link::open(arguments)?;
+    for number in 1u64.. {
+        if STOP.load(Ordering::Relaxed) {
+            break;
+        }
+        let key = format!("{worker}:{}", number % KEYS);
+        let push = redis::Cmd::rpush(&key, number);
+        timed(&format!("w\t{key}\t{number}"), || link.ask::<u64>(&push), |_| String::new());
+        let last = redis::Cmd::lindex(&key, -1);
+        timed(
+            &format!("r\t{key}"),
+            || link.ask::<Option<String>>(&last),
+            |value| match value {
+                Some(value) => format!("\t{}", value.unwrap_or("none".into())),
+                None => "\t-".into(),
+            },
+        );
+        if arguments.kind == "plain" && number % 5 == 0 {
+            let mut wait = redis::cmd("WAIT");
+            wait.arg(1).arg(200);
+            let show = |count: Option<u64>| count.map_or("\t-".into(), |count| format!("\t{count}"));
+            timed(&format!("s\t{worker}"), || link.ask::<u64>(&wait), show);
+        }
+        std::thread::sleep(PACE);
+    }
+    Ok(())
+}
+
+fn main() {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let [kind, host, port, name, workers] = words.as_slice() else {
+        panic!("usage: chaos-redis-rs plain|cluster HOST PORT NAME WORKERS");
+    };
+    let arguments = Arguments {
+        kind: kind.clone(),
+        url: format!("redis://{host}:{port}"),
+        name: name.clone(),
+        workers: workers.parse().expect("a number of workers"),
+    };
+    std::thread::scope(|scope| {
+        for number in 0..arguments.workers {
+            let arguments = &arguments;
+            scope.spawn(move || {
+                let worker = format!("{}:{number}", arguments.name);
+                work(arguments, &worker).expect("the endpoint answers at the start");
+            });
+        }
+        println!("ready");
+        let _ = std::io::stdin().read_to_end(&mut Vec::new());
+        STOP.store(true, Ordering::Relaxed);
+    });
+}

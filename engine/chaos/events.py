@@ -1,0 +1,107 @@
+"""What happens to the world, one function each; each returns when the world is whole again."""
+
+import random
+import signal
+import time
+from collections.abc import Callable
+from typing import Any
+
+from world import World, ask, expanded
+
+
+def failover(world: World, dice: random.Random) -> None:
+    """A replica is promoted in order: its primary waits for it, nothing may be lost."""
+    primary = dice.choice(world.primaries())
+    heir = world.heir(primary)
+    assert ask(world.at(heir), "CLUSTER", "FAILOVER").startswith("+OK")
+    world.promoted(heir)
+    world.swap(primary)
+    # The clients and MOVED are faster than the console, sometimes.
+    time.sleep(dice.uniform(0, 0.5))
+    world.push()
+    world.in_sync(primary)
+
+
+def kill(world: World, dice: random.Random) -> None:
+    """A primary dies; its replica is promoted as the console does it; the dead process returns as a replica."""
+    primary = dice.choice(world.primaries())
+    heir = world.heir(primary)
+    world.kill(primary)
+    time.sleep(dice.uniform(0.2, 0.8))
+    assert ask(world.at(heir), "CLUSTER", "FAILOVER", "FORCE").startswith("+OK")
+    world.promoted(heir)
+    world.swap(primary)
+    world.push()
+    world.revive(primary)
+
+
+def migrate(world: World, dice: random.Random) -> None:
+    """Slots with the clients' keys move from one primary to another, key by key."""
+    source, target = dice.sample(world.primaries(), 2)
+    used = [slot for slot in sorted(world.slots_in_use()) if slot in expanded(source["slots"])]
+    slots = set(dice.sample(used, min(len(used), 40))) | set(dice.sample(sorted(expanded(source["slots"])), 10))
+    for slot in sorted(slots):
+        move(world, slot, source, target)
+    world.give(slots, target)
+    time.sleep(dice.uniform(0, 0.5))
+    world.push()
+
+
+def move(world: World, slot: int, source: dict[str, Any], target: dict[str, Any]) -> None:
+    """One slot, as every tool does it."""
+    assert ask(world.at(target), "CLUSTER", "SETSLOT", slot, "IMPORTING", source["id"]).startswith("+OK")
+    assert ask(world.at(source), "CLUSTER", "SETSLOT", slot, "MIGRATING", target["id"]).startswith("+OK")
+    while True:
+        reply = ask(world.at(source), "CLUSTER", "GETKEYSINSLOT", slot, 10)
+        keys = reply.split("\r\n")[2::2]
+        if not keys:
+            break
+        moved = ask(world.at(source), "MIGRATE", *world.at(target), "", 0, 5000, "KEYS", *keys)
+        assert moved.startswith(("+OK", "+NOKEY")), moved
+    for shard in (target, source, *world.primaries()):
+        assert ask(world.at(shard), "CLUSTER", "SETSLOT", slot, "NODE", target["id"]).startswith("+OK")
+
+
+def freeze(world: World, dice: random.Random) -> None:
+    """A primary answers nothing for a second."""
+    server = world.servers[dice.choice(world.primaries())["port"]]
+    server.send_signal(signal.SIGSTOP)
+    try:
+        time.sleep(1)
+    finally:
+        server.send_signal(signal.SIGCONT)
+
+
+def takeover(world: World, dice: random.Random) -> None:
+    """A new proxy process takes the sockets over; the clients of the old one have three seconds to leave it."""
+    number = dice.randrange(len(world.proxies))
+    old = world.proxies[number]
+    world.proxies[number] = world.start_proxy(number)
+    world.push()
+    time.sleep(0.5)
+    old.order("drain", seconds=3)
+    old.process.wait(timeout=60)
+
+
+def restart(world: World, dice: random.Random) -> None:
+    """A proxy dies and is started again."""
+    number = dice.randrange(len(world.proxies))
+    world.proxies[number].process.kill()
+    world.proxies[number].process.wait()
+    world.proxies[number] = world.start_proxy(number)
+    world.push()
+
+
+def threads(world: World, dice: random.Random) -> None:
+    """The number of threads changes, twice."""
+    for count in (dice.choice([1, 3]), 2):
+        world.threads = count
+        for proxy in world.proxies:
+            proxy.order("threads", threads=count)
+            proxy.expect("applied")
+        time.sleep(0.3)
+
+
+EVENTS: dict[str, Callable[[World, random.Random], None]] = {
+    event.__name__: event for event in (failover, kill, migrate, freeze, takeover, restart, threads)
+}

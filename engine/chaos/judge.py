@@ -1,0 +1,150 @@
+"""What a client printed against what the shards hold: wrong answers, lost writes, repeated writes, stuck connections."""
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+
+# A request that took longer was stuck: nothing in the run justifies it. The clients' own patience is 10 s.
+STUCK = 8.0
+# A write acknowledged this long before its primary was killed may not have reached the replica.
+REPLICATION = 1.0
+
+
+@dataclass
+class Verdict:
+    """What one client saw."""
+
+    name: str
+    requests: int = 0
+    acknowledged: int = 0
+    errors: Counter[str] = field(default_factory=Counter)
+    longest: float = 0.0
+    unconfirmed: int = 0
+    excused: int = 0
+    repeated: int = 0
+    flaws: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Key:
+    """The writes to one key, in order; one worker at a time writes it."""
+
+    written: dict[int, tuple[float, float]] = field(default_factory=dict)
+    unknown: set[int] = field(default_factory=set)
+    confirmed: set[int] = field(default_factory=set)
+    last: int = 0
+
+
+class Judge:
+    """Reads the lines of one client, then the lists as the shards have them."""
+
+    def __init__(self, name: str, kind: str, events: list[tuple[float, str]]) -> None:
+        self.verdict = Verdict(name)
+        self.kind = kind
+        self.events = events
+        self.kills = [at for at, event in events if event == "kill"]
+        self.keys: dict[str, Key] = defaultdict(Key)
+        self.since_wait: dict[str, list[tuple[str, int]]] = defaultdict(list)
+        self.values: dict[str, set[str]] = defaultdict(lambda: {"none"})
+
+    def read(self, lines: list[str]) -> None:
+        """Everything it printed."""
+        for line in lines:
+            words = line.rstrip("\n").split("\t")
+            if len(words) > 3:
+                self.request(words[0], words[1:-3], float(words[-3]), float(words[-2]), words[-1])
+
+    def request(self, what: str, words: list[str], began: float, ended: float, outcome: str) -> None:
+        """One line."""
+        verdict = self.verdict
+        verdict.requests += 1
+        verdict.longest = max(verdict.longest, ended - began)
+        if ended - began > STUCK:
+            verdict.flaws.append(f"stuck for {ended - began:.1f} s, {self.when(began)}: {what} {words}")
+        if outcome != "ok":
+            verdict.errors[kind_of(outcome)] += 1
+        is_ok = outcome == "ok"
+        if what in ("w", "t"):
+            self.write(words[0], int(words[1]), (began, ended), is_ok)
+            if what == "t" and is_ok and words[2] != words[3]:
+                verdict.flaws.append(f"half a transaction: {words}")
+        elif what == "r" and is_ok:
+            self.last(words[0], words[1], began)
+        elif what == "s":
+            self.waited(words[0], is_ok and words[1] != "0")
+        elif what == "m":
+            self.values[words[0]] = {words[1]} | (set() if is_ok else self.values[words[0]])
+        elif what == "g" and is_ok:
+            self.several(words[0], set(words[1].split(",")), began)
+
+    def when(self, at: float) -> str:
+        """The event before that time."""
+        before = [(began, event) for began, event in self.events if began <= at]
+        return f"{at - before[-1][0]:.1f} s after {before[-1][1]} began" if before else "before any event"
+
+    def write(self, key: str, number: int, times: tuple[float, float], is_ok: bool) -> None:
+        """A number was appended to a list, or perhaps."""
+        state = self.keys[key]
+        if not is_ok:
+            state.unknown.add(number)
+            return
+        self.verdict.acknowledged += 1
+        state.written[number] = times
+        state.last = number
+        self.since_wait[key.strip("{}").rsplit(":", 1)[0]].append((key, number))
+
+    def several(self, worker: str, said: set[str], began: float) -> None:
+        """The values of keys on many shards that were all set to the same number."""
+        if not said <= self.values[worker] and not self.excuse(began):
+            self.verdict.flaws.append(f"{worker}: MGET said {sorted(said)} instead of {sorted(self.values[worker])}")
+
+    def waited(self, worker: str, is_confirmed: bool) -> None:
+        """WAIT said whether everything before it is on a replica."""
+        for key, number in self.since_wait.pop(worker, []):
+            if is_confirmed:
+                self.keys[key].confirmed.add(number)
+
+    def last(self, key: str, value: str, began: float) -> None:
+        """The last element of a list, read by the only one who appends to it."""
+        state = self.keys[key]
+        allowed = {str(state.last) if state.last else "none"} | {str(number) for number in state.unknown}
+        if value not in allowed and not self.excuse(state.written.get(state.last, (0, 0))[1]):
+            self.verdict.flaws.append(f"{key} ends with {value} instead of {state.last}")
+
+    def excuse(self, ended: float) -> bool:
+        """Whether what was acknowledged then may be lost by the death of a primary."""
+        return any(ended - REPLICATION <= kill <= ended + REPLICATION for kill in self.kills)
+
+    def lists(self, lists: dict[str, list[str]]) -> Verdict:
+        """What the shards hold in the end."""
+        for key, state in self.keys.items():
+            held = [int(value) for value in lists.get(key, [])]
+            counted = Counter(held)
+            for number, (_, ended) in state.written.items():
+                if counted[number] == 0:
+                    self.missing(key, state, number, ended)
+            repeated = [number for number, count in counted.items() if count > 1]
+            self.verdict.repeated += len(repeated)
+            if repeated and self.kind == "plain":
+                self.verdict.flaws.append(f"{key}: written more than once: {repeated[:5]}")
+            strange = set(held) - state.written.keys() - state.unknown
+            if strange:
+                self.verdict.flaws.append(f"{key}: never written: {sorted(strange)[:5]}")
+            known = [number for number in held if number not in state.unknown and counted[number] == 1]
+            if known != sorted(known):
+                self.verdict.flaws.append(f"{key}: out of order")
+            self.verdict.unconfirmed += len(state.unknown)
+        return self.verdict
+
+    def missing(self, key: str, state: Key, number: int, ended: float) -> None:
+        """An acknowledged write is not there."""
+        if number not in state.confirmed and self.excuse(ended):
+            self.verdict.excused += 1
+        else:
+            confirmed = ", although WAIT confirmed it" if number in state.confirmed else ""
+            self.verdict.flaws.append(f"{key}: acknowledged {number} is lost{confirmed}")
+
+
+def kind_of(outcome: str) -> str:
+    """Errors that differ in numbers and addresses only are of one kind."""
+    words = [word for word in outcome.split() if not any(letter.isdigit() for letter in word)]
+    return " ".join(words)[:90]

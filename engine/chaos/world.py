@@ -1,0 +1,187 @@
+"""Three primaries and three replicas, one proxy or one per node in front of them, and the part of agent and console."""
+
+import binascii
+import signal
+import socket
+from pathlib import Path
+from typing import Any
+
+from lab import SLOTS, Lab, Proxy, command, say, wait_for
+
+ENDPOINT = 12970
+PRIMARIES = [21970, 21971, 21972]
+REPLICAS = [21973, 21974, 21975]
+
+
+def ask(address: tuple[str, int], *args: Any) -> str:
+    """One command to a shard, and its reply as text."""
+    return say(address, *args).decode()
+
+
+class World:
+    """What the chaos happens to. `mode` is hidden or oss_cluster; `subnet` is of this run alone."""
+
+    def __init__(self, mode: str, subnet: str, binary: Path) -> None:
+        self.mode, self.binary = mode, binary
+        self.lab = Lab(f"{subnet}.1")
+        self.shards = self.lab.cluster(PRIMARIES, REPLICAS)
+        self.servers = {shard["port"]: self.lab.processes[n] for n, shard in enumerate(self.shards)}
+        for shard in self.shards:
+            shard["unix_socket"] = self.lab.unix_socket(shard["port"])
+        self.proxies: list[Proxy] = []
+        self.addresses = [f"{subnet}.{n + 1}" for n in range(3 if mode == "oss_cluster" else 1)]
+        self.version = 0
+        self.threads = 2 if mode == "hidden" else 1
+        self.start_proxies()
+
+    def close(self) -> None:
+        """Ends everything that was started."""
+        for server in self.servers.values():
+            server.send_signal(signal.SIGCONT)
+        self.lab.close()
+
+    # The proxies, and what agents tell them.
+
+    def start_proxies(self) -> None:
+        """One process per address."""
+        self.proxies = [self.start_proxy(n) for n in range(len(self.addresses))]
+        self.push()
+
+    def start_proxy(self, number: int) -> Proxy:
+        """That of one node, anew or as the successor of the one there is."""
+        return Proxy(self.lab, self.binary, f"proxy-{number}.sock")
+
+    def database(self, number: int) -> dict[str, Any]:
+        """The database as the agent of one node describes it."""
+        proxies = [
+            {"id": f"{n + 1:040x}", "address": address, "port": ENDPOINT, "local": n == number}
+            for n, address in enumerate(self.addresses)
+        ]
+        shards = []
+        for position, shard in enumerate(self.shards):
+            # A replica lives on another node than its primary; sockets of other nodes cannot be reached.
+            node = (position + position // 3) % len(proxies)
+            described = {**shard, "proxy": proxies[node]["id"]}
+            if node != number:
+                del described["unix_socket"]
+            shards.append(described)
+        return {
+            "uid": 1,
+            "address": self.addresses[number],
+            "port": ENDPOINT,
+            "mode": self.mode,
+            "version": self.version,
+            "shards": shards,
+            "proxies": proxies,
+            "request_timeout_ms": 5_000,
+        }
+
+    def push(self) -> None:
+        """The state of now, to all proxies."""
+        self.version += 1
+        for number, proxy in enumerate(self.proxies):
+            proxy.apply(self.database(number), threads=self.threads)
+
+    # The shards.
+
+    def at(self, shard: dict[str, Any]) -> tuple[str, int]:
+        """Where it listens."""
+        return (shard["address"], shard["port"])
+
+    def primaries(self) -> list[dict[str, Any]]:
+        """In the order of their pairs."""
+        return [shard for shard in self.shards if shard["role"] == "primary"]
+
+    def heir(self, primary: dict[str, Any]) -> dict[str, Any]:
+        """The other process of the pair."""
+        position = self.shards.index(primary)
+        return self.shards[(position + 3) % 6]
+
+    def owner(self, slot: int) -> dict[str, Any]:
+        """The primary that serves a slot."""
+        return next(p for p in self.primaries() if any(first <= slot <= last for first, last in p["slots"]))
+
+    def swap(self, primary: dict[str, Any]) -> None:
+        """The other process of the pair is the primary now."""
+        heir = self.heir(primary)
+        heir["role"], heir["slots"] = "primary", primary["slots"]
+        primary["role"], primary["slots"] = "replica", []
+
+    def give(self, slots: set[int], to: dict[str, Any]) -> None:
+        """These slots belong to that primary now."""
+        owner = {slot: primary["port"] for primary in self.primaries() for slot in expanded(primary["slots"])}
+        owner.update(dict.fromkeys(slots, to["port"]))
+        for primary in self.primaries():
+            primary["slots"] = ranges([slot for slot in range(SLOTS) if owner[slot] == primary["port"]])
+
+    def promoted(self, shard: dict[str, Any]) -> None:
+        """Waits until it says it is a primary."""
+        wait_for(lambda: "role:master" in ask(self.at(shard), "INFO", "replication"), "the promotion")
+
+    def in_sync(self, shard: dict[str, Any]) -> None:
+        """Waits until it has what its primary has."""
+        wait_for(lambda: "master_link_status:up" in ask(self.at(shard), "INFO", "replication"), "the replica", 60)
+
+    def slots_in_use(self) -> set[int]:
+        """Slots that have keys."""
+        used = set()
+        for primary in self.primaries():
+            keys = ask(self.at(primary), "KEYS", "*").split("\r\n")[2::2]
+            used |= {slot_of(key) for key in keys}
+        return used
+
+    def held(self, key: str) -> list[str]:
+        """A list, from the shard that owns it."""
+        with socket.create_connection(self.at(self.owner(slot_of(key)))) as connection:
+            connection.sendall(command("LRANGE", key, 0, -1) + command("PING"))
+            reply = b""
+            while not reply.endswith(b"+PONG\r\n"):
+                reply += connection.recv(1 << 20)
+        if reply.startswith(b"-"):
+            raise RuntimeError(reply.decode())
+        return reply.decode().split("\r\n")[2:-2:2]
+
+    def kill(self, shard: dict[str, Any]) -> None:
+        """SIGKILL."""
+        self.servers[shard["port"]].kill()
+        self.servers[shard["port"]].wait()
+
+    def revive(self, shard: dict[str, Any]) -> None:
+        """Starts a killed process again, as the replica of its pair's primary: never with what it was before."""
+        port, heir = shard["port"], self.heir(shard)
+        lines = []
+        with_head = ask(self.at(heir), "CLUSTER", "NODES").split("\r\n", 1)[1]
+        for line in with_head.strip().splitlines():
+            words = line.split()
+            words[2] = ",".join(flag for flag in words[2].split(",") if flag not in ("myself", "fail", "fail?"))
+            if words[0] == shard["id"]:
+                words = [*words[:2], "myself,slave", heir["id"], "0", "0", words[6], "connected"]
+            lines.append(" ".join(words))
+        lines.append(f"vars currentEpoch {max(int(line.split()[6]) for line in lines)} lastVoteEpoch 0\n")
+        (self.lab.directory / str(port) / "nodes.conf").write_text("\n".join(lines))
+        self.servers[port] = self.lab.shard_server(port)
+        self.in_sync(shard)
+
+
+def slot_of(key: str) -> int:
+    """The hash slot, by the hash tag if there is one."""
+    opened = key.find("{")
+    closed = key.find("}", opened + 1)
+    tag = key[opened + 1 : closed] if 0 <= opened and opened + 1 < closed else key
+    return binascii.crc_hqx(tag.encode(), 0) % SLOTS
+
+
+def expanded(slots: list[tuple[int, int]]) -> set[int]:
+    """All slots of inclusive ranges."""
+    return {slot for first, last in slots for slot in range(first, last + 1)}
+
+
+def ranges(slots: list[int]) -> list[tuple[int, int]]:
+    """Inclusive ranges of ascending slots."""
+    found: list[tuple[int, int]] = []
+    for slot in slots:
+        if found and found[-1][1] == slot - 1:
+            found[-1] = (found[-1][0], slot)
+        else:
+            found.append((slot, slot))
+    return found
