@@ -3,6 +3,7 @@ import { MantineProvider } from '@mantine/core';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
 import { ApiError, whenSignedOut } from '@/api/http';
+import { prefetch } from './prefetch';
 import { createAppRouter } from './router';
 import { cssVariables, theme } from './theme';
 
@@ -27,6 +28,9 @@ whenSignedOut(() => {
     void router.navigate({ to: '/login', search: { next } });
   }
 });
+
+// Not before somebody has signed in; elsewhere the guard of the router knows what to do without a session.
+if (location.pathname !== '/login') prefetch(client);
 
 export function App() {
   return (

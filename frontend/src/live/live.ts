@@ -15,6 +15,8 @@ import { LiveStream, type StreamState } from './stream';
 
 export const BASE_TOPICS = ['cluster', 'nodes', 'bdbs'] as const;
 const HIDDEN_GRACE_MS = 30_000;
+/** After which a page that was just opened has other things to do no more. */
+const SETTLED_MS = 2_000;
 const KEPT_DELAYS = 300;
 /** Rows (shard seconds) of history worth waiting for when a page opens. */
 const HISTORY_ROWS = 15_000;
@@ -36,6 +38,8 @@ export class Live {
   private more = false;
   private follow: ReturnType<typeof setTimeout> | undefined;
   private hidden: ReturnType<typeof setTimeout> | undefined;
+  private refreshing: ReturnType<typeof setTimeout> | undefined;
+  private greeted = false;
   private running = false;
   private readonly skew = new ClockSkew();
 
@@ -60,6 +64,8 @@ export class Live {
     this.running = false;
     document.removeEventListener('visibilitychange', this.onVisibility);
     clearTimeout(this.follow);
+    clearTimeout(this.refreshing);
+    this.greeted = false;
     this.stream.stop();
     this.rings.clear();
   }
@@ -162,11 +168,19 @@ export class Live {
   private received<N extends FrameName>(name: N, data: Frames[N]): void {
     if (name === 'hello') {
       this.skew.greeted((data as Frames['hello']).server_time, Date.now());
-      refreshObjects(this.client);
+      this.refresh();
     } else if (name === 'history') this.insert(data as History);
     else if (name === 'sample') this.add(data as Sample);
     else if (name === 'change') this.changes.push(data as Change);
     this.schedule();
+  }
+
+  /** What changed while nobody listened. At the beginning the page has just asked, so it can wait. */
+  private refresh(): void {
+    clearTimeout(this.refreshing);
+    const wait = this.greeted ? 0 : SETTLED_MS;
+    this.greeted = true;
+    this.refreshing = setTimeout(() => refreshObjects(this.client), wait);
   }
 
   private insert(history: History): void {

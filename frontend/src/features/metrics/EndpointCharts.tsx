@@ -29,8 +29,9 @@ export function EndpointCharts({ bdb, endpoint, nodes, reasons }: Props) {
   const measured = chosen === ALL ? { topic: 'bdbs', uid: String(bdb) } : proxies;
   return (
     <div className={classes.stack}>
-      <div>
+      {nodes.length > 1 && (
         <SegmentedControl
+          className={classes.switch}
           aria-label="Proxy"
           value={own.length ? chosen : ALL}
           onChange={choose}
@@ -39,7 +40,7 @@ export function EndpointCharts({ bdb, endpoint, nodes, reasons }: Props) {
             ...nodes.map((node) => ({ value: String(node), label: `node ${node}` })),
           ]}
         />
-      </div>
+      )}
       <div className={classes.pair}>
         {LARGE.map((declaration) => (
           <MetricChart

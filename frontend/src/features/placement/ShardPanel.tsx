@@ -51,7 +51,10 @@ export function ShardPanel({ shard, replicas, alone, onClose, children }: Props)
             ['Slots', slotsText(shard)],
             ...syncFacts(shard),
             ['Process', shard.pid],
-            ['Running for', <Uptime key="up" since={shard.started_at} />],
+            [
+              'Running for',
+              <Uptime key="up" since={isShardDown(shard) ? undefined : shard.started_at} />,
+            ],
             [
               'Keys',
               <LiveText
@@ -102,7 +105,7 @@ function slotsText(shard: Shard): string {
 
 function stateOf(shard: Shard): readonly [Tone, string] {
   if (isShardDown(shard)) {
-    return ['broken', shard.detail || 'Down'];
+    return ['broken', shard.detail ? `Down: ${shard.detail}` : 'Down'];
   }
   if (shard.detailed_status === 'ok') return ['ok', 'Ok'];
   if (shard.detailed_status === 'loading') return ['progress', 'Loading its data'];

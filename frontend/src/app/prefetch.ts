@@ -1,0 +1,15 @@
+/** What every page shows, asked for while the first one is still being built. */
+import type { QueryClient } from '@tanstack/react-query';
+import { actionsQuery } from '@/api/actions';
+import { bdbsQuery } from '@/api/bdbs';
+import { eventsQuery } from '@/api/events';
+import { nodesQuery } from '@/api/nodes';
+import { shardsQuery } from '@/api/shards';
+
+export function prefetch(client: QueryClient): void {
+  void client.prefetchQuery(bdbsQuery);
+  void client.prefetchQuery(nodesQuery);
+  void client.prefetchQuery(shardsQuery);
+  void client.prefetchQuery(eventsQuery);
+  void client.prefetchQuery(actionsQuery);
+}
