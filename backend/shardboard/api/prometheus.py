@@ -30,7 +30,7 @@ async def get_metrics(request: Request, session: Reader, console: TheConsole) ->
             raise Forbidden("unauthorized_action", f"The role {login.principal.role} does not allow this.")
     raw_nodes, raw_shards = console.live.raw()
     live = console.live
-    text = await expose(session, raw_nodes, raw_shards, live.endpoint_totals, live.latencies.totals)
+    text = await expose(session, raw_nodes, raw_shards, live.endpoints.totals, live.endpoints.latencies.totals)
     return PlainTextResponse(text, media_type=MEDIA_TYPE)
 
 

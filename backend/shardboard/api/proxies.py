@@ -18,14 +18,14 @@ router = APIRouter(tags=["endpoints"])
 @router.get("/proxies", response_model=list[schema.Proxy], responses=errors())
 async def list_proxies(_viewer: Viewer, session: Reader, console: TheConsole) -> JSONResponse:
     """The proxies of all nodes."""
-    readings = console.live.proxies()
+    readings = console.live.endpoints.newest()
     return JSONResponse([schema.render(node, readings.get(node.uid)) for node in await nodes.every(session)])
 
 
 @router.get("/proxies/{uid}", response_model=schema.Proxy, responses=errors(404))
 async def get_proxy(_viewer: Viewer, session: Reader, console: TheConsole, uid: Uid) -> JSONResponse:
     """The proxy of one node."""
-    return JSONResponse(schema.render(await _find(session, uid), console.live.proxies().get(uid)))
+    return JSONResponse(schema.render(await _find(session, uid), console.live.endpoints.newest().get(uid)))
 
 
 @router.put("/proxies", response_model=list[schema.Proxy], responses=errors(406))
@@ -35,7 +35,7 @@ async def update_proxies(
     """Change all proxies alike."""
     machines = await nodes.every(session)
     await service.tune(session, machines, body.proxy, principal)
-    readings = console.live.proxies()
+    readings = console.live.endpoints.newest()
     return JSONResponse([schema.render(node, readings.get(node.uid)) for node in machines])
 
 
@@ -46,7 +46,7 @@ async def update_proxy(
     """Change the number of threads of one node's proxy; connections stay."""
     node = await _find(session, uid)
     await service.tune(session, [node], body.proxy, principal)
-    return JSONResponse(schema.render(node, console.live.proxies().get(uid)))
+    return JSONResponse(schema.render(node, console.live.endpoints.newest().get(uid)))
 
 
 @router.get("/bdbs/{uid}/endpoint", response_model=schema.EndpointState, responses=errors(404))
@@ -55,7 +55,7 @@ async def get_endpoint(_viewer: Viewer, session: Reader, console: TheConsole, ui
     bdb = await bdbs.by_uid(session, uid)
     if bdb is None:
         raise NotFound("db_not_found", f"There is no database {uid}.")
-    return JSONResponse(schema.render_endpoint(bdb, await nodes.every(session), console.live.proxies()))
+    return JSONResponse(schema.render_endpoint(bdb, await nodes.every(session), console.live.endpoints.newest()))
 
 
 async def _find(session: Reader, uid: int) -> Node:

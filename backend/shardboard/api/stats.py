@@ -84,7 +84,7 @@ async def get_last_cluster_stats(_viewer: Viewer, session: Reader, console: TheC
     t, live = console.live.newest, console.live
     frame, of_nodes = live.frame("cluster", t), live.frame("nodes", t)
     if frame is not None:
-        frame = service.with_latency("cluster", frame, live.latencies.of(t))
+        frame = service.with_latency("cluster", frame, live.endpoints.latencies.of(t))
     values = [*_values(frame, 0)] if frame is not None else []
     if of_nodes is not None:
         values += machines.totals(of_nodes, await _machines(session))
@@ -213,7 +213,7 @@ def _last(console: Console, topic: str, uids: Iterable[int], wanted: Wanted) -> 
     t = console.live.newest
     frame = console.live.frame(topic, t)
     if frame is not None and topic in service.MEASURED:
-        frame = service.with_latency(topic, frame, console.live.latencies.of(t))
+        frame = service.with_latency(topic, frame, console.live.endpoints.latencies.of(t))
     places = {uid: index for index, uid in enumerate(frame.uids)} if frame is not None else {}
     shown = {
         str(uid): schema.interval("1sec", t, 1, _only(_values(frame, places[uid]), wanted))

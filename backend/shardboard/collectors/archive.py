@@ -69,7 +69,7 @@ class Archive:
                 for frame in await metrics.frames(session, topic, 1, now - seconds, now + 1, self._names()):
                     self._live.restore(topic, frame)
             for t, measured in (await latency.read(session, 1, now - RETENTION, now + 1)).items():
-                self._live.latencies.restore(t, measured)
+                self._live.endpoints.latencies.restore(t, measured)
         await self._roll_up(now)
 
     async def run(self) -> None:
@@ -104,7 +104,9 @@ class Archive:
         ]
         async with self._store.begin() as session:
             await metrics.write(session, rows)
-            await latency.write(session, 1, [(t, found) for t in seconds if (found := self._live.latencies.of(t))])
+            await latency.write(
+                session, 1, [(t, found) for t in seconds if (found := self._live.endpoints.latencies.of(t))]
+            )
         self._unwritten.difference_update(seconds)
         self._stale[RESOLUTIONS[1].step] |= intervals.starts(seconds, RESOLUTIONS[1].step)
 

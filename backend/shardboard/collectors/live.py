@@ -8,20 +8,20 @@ them back after a restart.
 import asyncio
 import time
 from array import array
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from math import nan
 from typing import Any
 
 from shardboard.bus import Bus
+from shardboard.collectors.endpoint_samples import EndpointSamples
 from shardboard.collectors.latencies import Latencies
 from shardboard.collectors.ring import Ring
 from shardboard.domain import endpoints, latency, rates
-from shardboard.domain.histogram import Histogram
 from shardboard.domain.rates import ShardSecond, Value
 from shardboard.domain.rollup import TOPICS, Frame
-from shardboard.driver.ports import ENDPOINT_FIELDS, NODE_FIELDS, SHARD_FIELDS, ProxyReading, Sample
+from shardboard.driver.ports import NODE_FIELDS, SHARD_FIELDS, Sample
 
 RETENTION = 900
 """Seconds kept for cluster, nodes and databases."""
@@ -53,7 +53,7 @@ class _Second:
     nodes: dict[int, Raw] = field(default_factory=dict)
     shards: dict[int, Raw] = field(default_factory=dict)
     died: set[int] = field(default_factory=set)
-    endpoints: dict[tuple[int, int], Raw] = field(default_factory=dict)
+    endpoints: dict[tuple[int, int], Mapping[str, Value]] = field(default_factory=dict)
     """By database and node."""
     at: float = 0.0
     first_arrival: float = 0.0
@@ -78,10 +78,7 @@ class Live:
         self._backfilled: dict[str, tuple[int, int]] = {}
         self._arrived = asyncio.Event()
         self._boots: dict[int, tuple[str, int]] = {}
-        self.latencies = Latencies(RETENTION)
-        self.endpoint_totals: dict[tuple[int, int], Counter[str]] = defaultdict(Counter)
-        """All that was counted since this console started, by database and node: ENDPOINT_FIELDS, and errors as `error:<kind>`."""
-        self._proxies: dict[int, tuple[int, ProxyReading]] = {}
+        self.endpoints = EndpointSamples(RETENTION)
         self._settled: set[int] = set()
         self._late: set[int] = set()
         self._caught_up = 0.0
@@ -100,9 +97,7 @@ class Live:
                 del self._rings[topic][uid]
             if not self._rings[topic]:
                 del self._rings[topic]
-        self.latencies.keep(databases)
-        for key in [key for key in self.endpoint_totals if key[0] not in databases]:
-            del self.endpoint_totals[key]
+        self.endpoints.keep(databases)
 
     def set_down(self, nodes: Collection[int]) -> None:
         """Tell which nodes are down by agreement: their shards serve nothing, and seconds need not wait to hear of them."""
@@ -134,35 +129,11 @@ class Live:
             second.shards[uid] = {**dict(zip(SHARD_FIELDS, values, strict=True)), "boot": boot}
         second.died |= sample.died.keys()
         if sample.proxy is not None:
-            self._ingest_proxy(node_uid, second, sample.t, sample.proxy)
+            second.endpoints |= self.endpoints.ingest(node_uid, sample.t, sample.proxy)
         second.at = max(second.at, sample.at)
         if second.told:
             self._late.add(sample.t)
         self._arrived.set()
-
-    def proxies(self) -> dict[int, ProxyReading]:
-        """The newest reading of every node's proxy that is not STALE."""
-        now = time.time()
-        return {node_uid: reading for node_uid, (t, reading) in self._proxies.items() if now - t < STALE}
-
-    def _ingest_proxy(self, node_uid: int, second: _Second, t: int, proxy: ProxyReading) -> None:
-        if t >= self._proxies.get(node_uid, (0, None))[0]:
-            self._proxies[node_uid] = (t, proxy)
-        measured: dict[tuple[int, str], Histogram] = {}
-        for bdb_uid, reading in proxy.databases.items():
-            counts = dict(zip(ENDPOINT_FIELDS, reading.values, strict=True))
-            time_taken = 0.0
-            for kind, buckets in reading.latency.items():
-                if buckets:
-                    measured[bdb_uid, kind] = histogram = Histogram.of(buckets)
-                    time_taken += histogram.total
-            errors = sum(reading.errors.values())
-            second.endpoints[bdb_uid, node_uid] = endpoints.second(counts, errors, time_taken, proxy.seconds)
-            totals = self.endpoint_totals[bdb_uid, node_uid]
-            totals.update({name: int(value) for name, value in counts.items()})
-            totals["conns"] = int(counts["conns"])
-            totals.update({f"error:{kind}": count for kind, count in reading.errors.items()})
-        self.latencies.ingest(t, node_uid, measured)
 
     async def run(self) -> None:
         """Tell seconds as they become complete, until cancelled."""
@@ -285,7 +256,7 @@ class Live:
     def _settle(self, t: int, second: _Second) -> None:
         """Compute every row of one second from its raw samples and the ones before."""
         self._settled.add(t)
-        self.latencies.settle(t)
+        self.endpoints.latencies.settle(t)
         for (bdb_uid, node_uid), values in second.endpoints.items():
             name = endpoints.name(endpoints.number(bdb_uid, node_uid))
             self._ring("endpoints", name).put(t, list(values.values()))
@@ -359,21 +330,23 @@ class Live:
     def _frame(self, topic: str, first: int, count: int) -> dict[str, Any]:
         rings = self._rings.get(topic, {}) if count > 0 else {}
         series = {uid: ring.columns(first, count) for uid, ring in rings.items()}
-        if topic in self.latencies.topics:
-            series = {uid: found + self.latencies.columns(topic, uid, first, count) for uid, found in series.items()}
+        if topic in self.endpoints.latencies.topics:
+            series = {
+                uid: found + self.endpoints.latencies.columns(topic, uid, first, count) for uid, found in series.items()
+            }
         return {"topic": topic, "metrics": self.metrics(topic), "from": first, "count": count, "series": series}
 
     def _row(self, topic: str, uid: str, t: int) -> list[Value] | None:
         row = self._rings[topic][uid].get(t)
-        if row is None or topic not in self.latencies.topics:
+        if row is None or topic not in self.endpoints.latencies.topics:
             return row
-        return row + self.latencies.row(topic, uid, t)
+        return row + self.endpoints.latencies.row(topic, uid, t)
 
     def _forget(self) -> None:
         # Raw seconds are only needed for the rates of later ones; a restarted console gets up to 120 s at once.
         for t in [t for t in self._seconds if t < self.newest - 150]:
             del self._seconds[t]
-        self.latencies.forget(self.newest)
+        self.endpoints.latencies.forget(self.newest)
 
     def _ring(self, topic: str, uid: str) -> Ring:
         rings = self._rings[topic]

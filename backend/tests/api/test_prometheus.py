@@ -94,7 +94,9 @@ async def test_latency_is_a_histogram_once_an_endpoint_measured_it(telling: Cons
     for value in (90, 400):
         measured = Histogram()
         measured.record(value, 5)
-        telling.live.latencies.ingest(telling.live.newest, value, {(1, "read"): measured, (2, "read"): measured})
+        telling.live.endpoints.latencies.ingest(
+            telling.live.newest, value, {(1, "read"): measured, (2, "read"): measured}
+        )
     families = parsed((await scraped(telling)).text)
     assert families[name].type == "histogram"
     found = {

@@ -134,7 +134,7 @@ async def test_latency_is_added_up_and_cut_into_percentiles_at_the_end(
         for node_uid, value in ((1, 100), (2, 200 if t % 2 else 900)):
             measured = Histogram()
             measured.record(value, 50)
-            live.latencies.ingest(t, node_uid, {(1, "read"): measured})
+            live.endpoints.latencies.ingest(t, node_uid, {(1, "read"): measured})
     await archive.step()
     odd = NOW + 1 - NOW % 2
     assert await column(store, "bdbs", "p99_read_latency", odd, odd + 2, 1) == [200, 900]

@@ -113,10 +113,10 @@ def test_a_database_shows_what_its_clients_saw(live: Live) -> None:
 def test_totals_grow_and_end_with_the_database(live: Live) -> None:
     deliver(live, NOW)
     deliver(live, NOW + 1)
-    totals = live.endpoint_totals[1, 2]
+    totals = live.endpoints.totals[1, 2]
     assert (totals["read_req"], totals["conns"], totals["error:other"]) == (20, 2, 2)
     live.set_members({})
-    assert live.endpoint_totals == {}
+    assert live.endpoints.totals == {}
 
 
 def test_while_a_node_is_down_its_shards_serve_nothing_and_the_rest_is_told(live: Live) -> None:

@@ -1,0 +1,57 @@
+"""What proxies tell with the samples of their nodes: the newest of each, totals since this console started, and latency."""
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping
+
+from shardboard.collectors.latencies import Latencies
+from shardboard.domain import endpoints
+from shardboard.domain.histogram import Histogram, Key
+from shardboard.domain.rates import Value
+from shardboard.driver.ports import ENDPOINT_FIELDS, ProxyReading
+
+STALE = 10
+"""Seconds after which what a proxy told last is no news."""
+
+
+class EndpointSamples:
+    """Taken in by node, asked for by database and node."""
+
+    def __init__(self, retention: int) -> None:
+        self.latencies = Latencies(retention)
+        self.totals: dict[tuple[int, int], Counter[str]] = defaultdict(Counter)
+        """By database and node: ENDPOINT_FIELDS, and errors as `error:<kind>`."""
+        self._newest: dict[int, tuple[int, ProxyReading]] = {}
+
+    def ingest(self, node_uid: int, t: int, proxy: ProxyReading) -> dict[tuple[int, int], Mapping[str, Value]]:
+        """Take one second of one node's proxy; the metrics of its endpoints in it."""
+        if t >= self._newest.get(node_uid, (0, None))[0]:
+            self._newest[node_uid] = (t, proxy)
+        rows: dict[tuple[int, int], Mapping[str, Value]] = {}
+        measured: dict[Key, Histogram] = {}
+        for bdb_uid, reading in proxy.databases.items():
+            counts = dict(zip(ENDPOINT_FIELDS, reading.values, strict=True))
+            own: dict[Key, Histogram] = {
+                (bdb_uid, kind): Histogram.of(buckets) for kind, buckets in reading.latency.items() if buckets
+            }
+            measured |= own
+            time_taken = sum(histogram.total for histogram in own.values())
+            errors = sum(reading.errors.values())
+            rows[bdb_uid, node_uid] = endpoints.second(counts, errors, time_taken, proxy.seconds)
+            totals = self.totals[bdb_uid, node_uid]
+            totals.update({name: int(value) for name, value in counts.items()})
+            totals["conns"] = reading.connections
+            totals.update({f"error:{kind}": count for kind, count in reading.errors.items()})
+        self.latencies.ingest(t, node_uid, measured)
+        return rows
+
+    def newest(self) -> dict[int, ProxyReading]:
+        """What every node's proxy told last, by node, unless that is STALE."""
+        now = time.time()
+        return {node_uid: reading for node_uid, (t, reading) in self._newest.items() if now - t < STALE}
+
+    def keep(self, bdb_uids: Collection[int]) -> None:
+        """Forget all other databases."""
+        self.latencies.keep(bdb_uids)
+        for key in [key for key in self.totals if key[0] not in bdb_uids]:
+            del self.totals[key]
