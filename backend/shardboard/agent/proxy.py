@@ -12,6 +12,7 @@ import os
 import shutil
 import signal
 import subprocess
+from collections.abc import Coroutine
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -130,15 +131,32 @@ class Proxy:
 
     async def _connect(self) -> None:
         """To the process that runs, or to a new one."""
-        self._answers = asyncio.Queue()
         try:
-            await self._open()
+            await self._greet(self._open())
         except OSError:
             self._spawn()
-            await self._until_open()
+            await self._greet(self._until_open())
+            return
+        binary = find(self._settings)
+        if binary is not None and await asyncio.to_thread(version_of, binary) not in ("", self._report.version):
+            await self._succeed()
+
+    async def _greet(self, opening: Coroutine[Any, Any, None]) -> None:
+        self._answers = asyncio.Queue()
+        await opening
         async with asyncio.timeout(ANSWER_SECONDS):
             hello = await self._answers.get()
         self._report = ProxyReport(state="running", pid=hello.get("pid"), version=str(hello.get("version", "")))
+
+    async def _succeed(self) -> None:
+        """Let a process of the installed version take over. It is handed the listening sockets; the old one says that it is
+        draining, finishes its clients and ends."""
+        log.info("proxy: version %s is replaced", self._report.version)
+        self._spawn()
+        if self._listening is not None:
+            async with asyncio.timeout(READY_SECONDS):
+                await asyncio.shield(self._listening)
+        await self._greet(self._until_open())
 
     async def _until_open(self) -> None:
         async with asyncio.timeout(READY_SECONDS):
@@ -283,6 +301,15 @@ class Proxy:
         with os.fdopen(descriptor, "w") as file:
             file.write(self._state.model_dump_json())
         beside.replace(self._directory / STATE)
+
+
+def version_of(binary: str) -> str:
+    """What `shardboard-proxy --version` says; empty when it says nothing."""
+    try:
+        said = subprocess.run([binary, "--version"], capture_output=True, text=True, timeout=10, check=True).stdout
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return said.split()[-1] if said.split() else ""
 
 
 def find(settings: AgentSettings) -> str | None:

@@ -140,6 +140,23 @@ async def test_a_parked_one_is_started_by_the_next_agent(node: Proxied) -> None:
     assert await node.say(b"PING") == b"+PONG\r\n"
 
 
+async def test_another_version_takes_over_and_connections_stay(node: Proxied, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = await node.proxy.apply(node.state())
+    reader, writer = await asyncio.open_connection(node.settings.address, PORT)
+    writer.write(b"SET a 1\r\n")
+    assert await reader.readline() == b"+OK\r\n"
+    await node.end()
+    monkeypatch.setattr("shardboard.agent.proxy.version_of", lambda _: "99.0.0")
+    node.start()
+    await until(lambda: node.proxy.report().pid not in (None, first.pid))
+    monkeypatch.undo()
+    await until(lambda: node.proxy.report().threads == 2)
+    writer.write(b"GET a\r\n")
+    assert await reader.readline() == b"$1\r\n", "the old process goes on with the clients it has"
+    writer.close()
+    assert await node.say(b"PING") == b"+PONG\r\n"
+
+
 async def test_without_databases_there_is_no_process(node: Proxied) -> None:
     first = await node.proxy.apply(node.state())
     assert (await node.proxy.apply(ProxyState(threads=1, databases=[]))).state == "absent"
