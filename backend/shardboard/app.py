@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import asyncpg
 from fastapi import FastAPI
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -74,6 +75,9 @@ from shardboard.state import events
 from shardboard.tls import Authority
 
 log = logging.getLogger(__name__)
+
+AWAY = (asyncpg.PostgresError, asyncpg.InterfaceError)
+"""What a server that is shutting down or starting says to a new connection; SQLAlchemy does not make it one of its own errors."""
 
 
 def create_app(console: Console) -> FastAPI:
@@ -216,7 +220,7 @@ async def _kept_running(run: Callable[[], Awaitable[None]]) -> None:
     while True:
         try:
             await run()
-        except (SQLAlchemyError, OSError):
+        except (SQLAlchemyError, OSError, *AWAY):
             log.exception("a loop lost the store; it starts again")
             await asyncio.sleep(1.0)
         else:

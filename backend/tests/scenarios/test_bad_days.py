@@ -1,0 +1,168 @@
+"""Several things go wrong at once, and it ends well: what was acknowledged survives, what was begun ends, the story is true."""
+
+import importlib.machinery
+import importlib.util
+import random
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import valkey
+from backend.tests.scenarios import databases
+
+from shardboard.local import LocalCluster, LocalError, ok, private_cluster
+
+KEYS = 500
+
+
+def test_both_nodes_of_a_pair_are_killed_and_its_data_come_back_from_disk(cluster: LocalCluster) -> None:
+    """Nobody is left to promote: the primary starts again from its append-only file, its replica copies it anew."""
+    always = {"data_persistence": "aof", "aof_policy": "appendfsync-always"}
+    uid = databases.create(cluster, databases.body(1, replication=True, **always))
+    assert databases.settled(cluster, uid)["status"] == "active"
+    _write(cluster, uid)
+    held = _rows(cluster, uid)
+    for row in held:
+        cluster.kill_node(row["address"])
+    cluster.start_agents()
+    cluster.until(lambda: _whole(cluster, uid), "the pair does not come back", 120)
+    assert _read(cluster, uid) == {f"key:{number}": str(number) for number in range(KEYS)}
+    [told] = _told(cluster, uid, "shard_restarted")
+    assert "from its append-only file" in told["description"]
+    assert {row["role"] for row in _rows(cluster, uid)} == {"master", "slave"}
+    databases.delete(cluster, uid)
+
+
+def test_without_persistence_nothing_starts_empty_before_somebody_says_so(cluster: LocalCluster) -> None:
+    uid = databases.create(cluster, databases.body(1, replication=True))
+    databases.settled(cluster, uid)
+    _write(cluster, uid)
+    held = _rows(cluster, uid)
+    for row in held:
+        cluster.kill_node(row["address"])
+    cluster.start_agents()
+    cluster.until(lambda: {row["detailed_status"] for row in _rows(cluster, uid)} == {"down"}, "they are not seen dead")
+    primary = next(row["uid"] for row in held if row["role"] == "master")
+    url = f"/v1/shards/{primary}/actions/restart"
+    refused = cluster.api.post(url, json={"confirm": f"shard {primary}"})
+    assert (refused.status_code, refused.json()["error_code"]) == (400, "data_would_be_lost")
+    assert cluster.engines() == []
+    ok(cluster.api.post(url, json={"confirm": f"shard {primary}", "discard_data": True}))
+    cluster.until(lambda: _whole(cluster, uid), "the pair does not come back", 120)
+    assert _read(cluster, uid) == dict.fromkeys((f"key:{number}" for number in range(KEYS)), None)
+    databases.delete(cluster, uid)
+
+
+def test_the_console_is_killed_at_random_moments_of_a_failover(cluster: LocalCluster) -> None:
+    uid = databases.create(cluster, databases.body(3, replication=True))
+    databases.settled(cluster, uid)
+    _write(cluster, uid)
+    moments = random.Random(20)
+    for address in cluster.addresses:
+        moment = moments.uniform(0.0, 0.6)
+        cluster.kill_node(address)
+        time.sleep(moment)
+        cluster.kill("console")
+        cluster.start_console()
+        cluster.start_agents()
+        cluster.until(lambda: _whole(cluster, uid), f"killed after {moment:.2f} s: not whole again", 120)
+        assert _read(cluster, uid) == {f"key:{number}": str(number) for number in range(KEYS)}
+    running = [each for each in ok(cluster.api.get("/v2/actions")) if each["status"] in ("queued", "running")]
+    assert running == []
+    assert [
+        span for span in _told(cluster, uid, "node_failed", "resync", "alarm_slots_uncovered") if span["open"]
+    ] == []
+    databases.delete(cluster, uid)
+
+
+@pytest.fixture
+def postgres() -> Iterator[Any]:
+    """A private server that can be restarted."""
+    path = Path(__file__).resolve().parents[3] / "scripts" / "with-postgres"
+    loader = importlib.machinery.SourceFileLoader("with_postgres", str(path))
+    spec = importlib.util.spec_from_loader("with_postgres", loader)
+    assert spec is not None
+    script = importlib.util.module_from_spec(spec)
+    loader.exec_module(script)
+    directory = Path(tempfile.mkdtemp(prefix="shardboard-postgres-", dir="/tmp"))
+    try:
+        server = script.PrivateServer(directory, script.server_account())
+        server.start()
+        yield server
+        server.stop()
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+@pytest.mark.skipif(shutil.which("initdb") is None, reason="needs PostgreSQL on PATH")
+def test_postgresql_is_restarted_while_a_node_is_failed_over(postgres: Any, tmp_path: Path) -> None:
+    cluster = private_cluster(tmp_path, nodes=3, environment={"SHARDBOARD_DATABASE_URL": postgres.url})
+    try:
+        cluster.start_console()
+        cluster.start_agents()
+        uid = databases.create(cluster, databases.body(3, replication=True))
+        databases.settled(cluster, uid)
+        _write(cluster, uid)
+        postgres.stop()
+        cluster.kill_node(cluster.addresses[1])
+        time.sleep(1.0)
+        postgres.run()
+        cluster.until(lambda: _replaced(cluster, uid), "the lost primaries are not replaced", 120)
+        cluster.start_agents()
+        cluster.until(lambda: _whole(cluster, uid), "not whole again", 120)
+        assert _read(cluster, uid) == {f"key:{number}": str(number) for number in range(KEYS)}
+        databases.delete(cluster, uid)
+    finally:
+        cluster.stop()
+        cluster.kill_shards()
+
+
+def _replaced(cluster: LocalCluster, uid: int) -> bool:
+    """Whether the log tells of it; while the store is away the console answers with an error."""
+    try:
+        return bool(_told(cluster, uid, "shard_failover"))
+    except (LocalError, httpx.HTTPError):
+        return False
+
+
+def _rows(cluster: LocalCluster, uid: int) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))
+    return found
+
+
+def _whole(cluster: LocalCluster, uid: int) -> bool:
+    bdb = ok(cluster.api.get(f"/v1/bdbs/{uid}"))
+    settled = all(row["detailed_status"] == "ok" for row in _rows(cluster, uid))
+    busy = [each for each in ok(cluster.api.get("/v2/actions")) if each["status"] in ("queued", "running")]
+    return bool(bdb["shards_in_sync"] == bdb["shards_total"] and settled and not busy)
+
+
+def _told(cluster: LocalCluster, uid: int, *types: str) -> list[dict[str, Any]]:
+    """Events of these types since the database was created, oldest first."""
+    since = ok(cluster.api.get(f"/v1/bdbs/{uid}"))["created_time"]
+    return [event for event in ok(cluster.api.get("/v1/timeline", params={"from": since})) if event["type"] in types]
+
+
+def _client(cluster: LocalCluster, uid: int) -> "valkey.Valkey | valkey.ValkeyCluster":
+    rows = [row for row in _rows(cluster, uid) if row["role"] == "master"]
+    where = {"host": rows[0]["address"], "port": rows[0]["port"], "decode_responses": True}
+    return valkey.ValkeyCluster(**where) if len(rows) > 1 else valkey.Valkey(**where)
+
+
+def _write(cluster: LocalCluster, uid: int) -> None:
+    client = _client(cluster, uid)
+    for number in range(KEYS):
+        client.set(f"key:{number}", number)
+    client.close()
+
+
+def _read(cluster: LocalCluster, uid: int) -> dict[str, str | None]:
+    client = _client(cluster, uid)
+    found = {f"key:{number}": client.get(f"key:{number}") for number in range(KEYS)}
+    client.close()
+    return found
