@@ -33,6 +33,7 @@ from shardboard.api import (
     options,
     prometheus,
     proxies,
+    rebalance,
     restarts,
     revamps,
     session,
@@ -106,6 +107,7 @@ def create_app(console: Console) -> FastAPI:
         node_actions,  # before the objects: `/nodes/actions` would else be the node `actions`
         nodes,
         proxies,
+        rebalance,
         restarts,
         revamps,
         session,
@@ -172,6 +174,7 @@ def _steppers(console: Console, endpoints: Endpoints) -> dict[str, Stepper]:
         rivals.NAME: rivals.Demote(console.store, console.agents),
         revival.NAME: revival.Revive(console.store, console.agents),
         moves.MIGRATE: moves.Relocate(console.store, console.agents),
+        moves.REBALANCE: moves.Relocate(console.store, console.agents),
         **node_moves.steppers(console.store, console.agents),
         reshard.NAME: reshard.Reshard(console.store, console.agents),
         restart.NAME: restart.Restart(console.store, console.agents),

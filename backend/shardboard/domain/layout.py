@@ -1,5 +1,6 @@
 """Where copies are and what nodes have room for, as a board on which movements are tried out before anything moves."""
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
@@ -40,16 +41,23 @@ class Layout:
 
     def __init__(self, copies: Iterable[Copy], databases: Iterable[Database], rooms: Mapping[int, Room]) -> None:
         """`rooms` are the nodes that take shards, with what they have left."""
-        self.copies = {copy.uid: copy for copy in copies}
+        self.copies: dict[int, Copy] = {}
         self.databases = {database.uid: database for database in databases}
+        self._pairs: dict[tuple[int, int], set[int]] = defaultdict(set)
+        self._counts: Counter[tuple[int, int, bool]] = Counter()
+        for copy in copies:
+            self._put(copy)
         self._rooms = dict(rooms)
         self._next = -1
 
+    @property
+    def nodes(self) -> list[int]:
+        """Those that take shards, by uid."""
+        return sorted(self._rooms)
+
     def pair(self, bdb: int, pair: int) -> list[Copy]:
         """Its copies, by uid."""
-        return sorted(
-            (copy for copy in self.copies.values() if (copy.bdb, copy.pair) == (bdb, pair)), key=lambda copy: copy.uid
-        )
+        return [self.copies[uid] for uid in sorted(self._pairs.get((bdb, pair), ()))]
 
     def on(self, node: int) -> list[Copy]:
         """The copies of a node, by database and pair."""
@@ -59,9 +67,7 @@ class Layout:
 
     def count(self, node: int, bdb: int, *, leads: bool | None = None) -> int:
         """How many copies of a database a node has; with `leads`, how many of that role."""
-        return sum(
-            copy.node == node and copy.bdb == bdb and leads in (None, copy.leads) for copy in self.copies.values()
-        )
+        return sum(self._counts[node, bdb, role] for role in (True, False) if leads in (None, role))
 
     def fits(self, bdb: int, pair: int, node: int) -> bool:
         """Whether one more copy of the pair may be on the node: allowed, with room, and none is there."""
@@ -89,17 +95,18 @@ class Layout:
         """Hand a pair's lead over to this copy."""
         heir = self.copies[uid]
         for each in self.pair(heir.bdb, heir.pair):
-            self.copies[each.uid] = replace(each, leads=each.uid == uid)
+            self._put(replace(self._take(each.uid), leads=each.uid == uid))
 
     def add(self, bdb: int, pair: int, node: int, *, leads: bool = False) -> Copy:
         """One more copy, under a number that stands for the newcomer."""
         self._next -= 1
-        copy = self.copies[self._next] = Copy(self._next, bdb, pair, node, leads)
-        self._take(copy, 1)
+        copy = Copy(self._next, bdb, pair, node, leads)
+        self._put(copy)
+        self._occupy(copy, 1)
         return copy
 
     def drop(self, uid: int) -> None:
-        self._take(self.copies.pop(uid), -1)
+        self._occupy(self._take(uid), -1)
 
     def move(self, uid: int, node: int) -> Copy:
         """Move a copy; its role goes with it."""
@@ -107,7 +114,18 @@ class Layout:
         self.drop(uid)
         return self.add(old.bdb, old.pair, node, leads=old.leads)
 
-    def _take(self, copy: Copy, sign: int) -> None:
+    def _put(self, copy: Copy) -> None:
+        self.copies[copy.uid] = copy
+        self._pairs[copy.bdb, copy.pair].add(copy.uid)
+        self._counts[copy.node, copy.bdb, copy.leads] += 1
+
+    def _take(self, uid: int) -> Copy:
+        copy = self.copies.pop(uid)
+        self._pairs[copy.bdb, copy.pair].discard(uid)
+        self._counts[copy.node, copy.bdb, copy.leads] -= 1
+        return copy
+
+    def _occupy(self, copy: Copy, sign: int) -> None:
         room = self._rooms.get(copy.node)
         if room is not None:
             memory = sign * self.databases[copy.bdb].memory

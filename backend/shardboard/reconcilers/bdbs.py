@@ -8,13 +8,13 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from shardboard.db import Store
 from shardboard.domain import creation
 from shardboard.driver import cluster
-from shardboard.driver.ports import Agents, CommandResult
+from shardboard.driver.ports import Agents
 from shardboard.reconcilers import endpoints, load
 from shardboard.reconcilers.endpoints import Endpoints
 from shardboard.reconcilers.loop import Outcome, Stepper
+from shardboard.reconcilers.updates import Update, back_to_active, refusal, refused, tell
 from shardboard.state import bdbs, nodes, shards
 from shardboard.state.actions import Action
-from shardboard.state.events import record
 
 START, SERVE, SYNC = "Start the shards", "Serve all slots", "Bring the replicas in sync"
 
@@ -54,7 +54,7 @@ class Create:
             refused = await cluster.start(self._agents, database.engine, database.shards, step.start)
             await self._withdraw_unwanted(database)
             if refused:
-                return Outcome(failed=_refusal(refused))
+                return Outcome(failed=refusal(refused))
         if step.promote:
             # One that refuses is not ready yet; the next look tells.
             await cluster.take_over(self._agents, [shard for shard in database.shards if shard.uid in step.promote])
@@ -75,7 +75,7 @@ class Create:
             for shard in await shards.of_bdb(session, bdb.uid):
                 shard.became(shard.role, datetime.now(UTC))
             took = (datetime.now(UTC) - action.created_at).total_seconds()
-            _tell(session, action, "bdb_activated", f"Database {bdb.name} became active after {took:.1f} s.")
+            tell(session, action, "bdb_activated", f"Database {bdb.name} became active after {took:.1f} s.")
 
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
         bdb = await bdbs.by_uid(session, action.object_uid)
@@ -85,7 +85,7 @@ class Create:
         for shard in await shards.of_bdb(session, bdb.uid):
             shard.desired = "absent"
         told = f"Database {bdb.name} could not be created: {reason} What had been started is removed."
-        _tell(session, action, "bdb_creation_failed", told, severity="ERROR")
+        tell(session, action, "bdb_creation_failed", told, severity="ERROR")
 
 
 class Delete:
@@ -112,43 +112,14 @@ class Delete:
         if outcome.facts["left"]:
             where = ", ".join(str(uid) for uid in outcome.facts["left"])
             told += f" Its shards on node {where} will be removed when the agent there is back."
-        _tell(session, action, "bdb_deleted", told)
+        tell(session, action, "bdb_deleted", told)
         await session.delete(bdb)
 
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
         bdb = await bdbs.by_uid(session, action.object_uid)
         if bdb is not None:
             bdb.status_detail, bdb.action_uid = f"Deletion did not finish: {reason}", None
-            _tell(session, action, "bdb_delete_failed", f"Deleting {bdb.name} failed: {reason}", severity="ERROR")
-
-
-class Update:
-    """Brings memory limit and eviction policy to every shard, and into its configuration file."""
-
-    def __init__(self, store: Store, agents: Agents) -> None:
-        self._store = store
-        self._agents = agents
-
-    async def step(self, action: Action) -> Outcome:
-        database = await load.database(self._store, action.object_uid)
-        if database is None:
-            return Outcome(failed="The database does not exist any more.")
-        engine = database.engine
-        settings = ("maxmemory", str(engine.maxmemory), "maxmemory-policy", engine.eviction_policy)
-        for argv in (("CONFIG", "SET", *settings), ("CONFIG", "REWRITE")):
-            refused = _refused(await cluster.command(self._agents, database.shards, *argv))
-            if refused:
-                return Outcome(unreachable=_refusal(refused), again_in=0.5)
-        return Outcome(finished=True)
-
-    async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
-        bdb = await bdbs.by_uid(session, action.object_uid)
-        if bdb is not None:
-            bdb.status, bdb.status_detail, bdb.action_uid = "active", "", None
-            _tell(session, action, "bdb_update_completed", f"The change of {bdb.name} reached all its shards.")
-
-    async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
-        await _back_to_active(session, action, f"The last change has not reached all shards: {reason}")
+            tell(session, action, "bdb_delete_failed", f"Deleting {bdb.name} failed: {reason}", severity="ERROR")
 
 
 class Flush:
@@ -166,24 +137,17 @@ class Flush:
         if lost := sorted({shard.pair for shard in database.shards} - led):
             # A replica that is promoted later would bring its keys back.
             return Outcome(unreachable=f"pair {lost[0]} has no living primary", again_in=0.5)
-        refused = _refused(await cluster.command(self._agents, database.primaries, "FLUSHALL", "ASYNC"))
-        return Outcome(unreachable=_refusal(refused), again_in=0.5) if refused else Outcome(finished=True)
+        reasons = refused(await cluster.command(self._agents, database.primaries, "FLUSHALL", "ASYNC"))
+        return Outcome(unreachable=refusal(reasons), again_in=0.5) if reasons else Outcome(finished=True)
 
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
         bdb = await bdbs.by_uid(session, action.object_uid)
         if bdb is not None:
             bdb.status, bdb.status_detail, bdb.action_uid = "active", "", None
-            _tell(session, action, "bdb_flushed", f"All keys of {bdb.name} were deleted.", severity="WARNING")
+            tell(session, action, "bdb_flushed", f"All keys of {bdb.name} were deleted.", severity="WARNING")
 
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
-        await _back_to_active(session, action, f"Flushing did not reach all shards: {reason}")
-
-
-async def _back_to_active(session: AsyncSession, action: Action, reason: str) -> None:
-    bdb = await bdbs.by_uid(session, action.object_uid)
-    if bdb is not None and bdb.status == "active-change-pending":
-        bdb.status, bdb.status_detail, bdb.action_uid = "active", reason, None
-        _tell(session, action, "bdb_update_failed", f"{bdb.name}: {reason}", severity="ERROR")
+        await back_to_active(session, action, f"Flushing did not reach all shards: {reason}")
 
 
 def _creation_steps(step: creation.Step, *, replicas: bool) -> list[dict[str, Any]]:
@@ -195,26 +159,3 @@ def _creation_steps(step: creation.Step, *, replicas: bool) -> list[dict[str, An
         | ({"detail": f"waiting for {step.waiting_for}"} if index == at else {})
         for index, name in enumerate(names)
     ]
-
-
-def _refused(results: dict[int, CommandResult]) -> dict[int, str]:
-    return {uid: result.reply for uid, result in results.items() if not result.ok}
-
-
-def _refusal(reasons: dict[int, str]) -> str:
-    uid, reason = min(reasons.items())
-    others = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
-    return f"Shard redis:{uid}{others}: {reason}."
-
-
-def _tell(session: AsyncSession, action: Action, type_: str, description: str, severity: str = "INFO") -> None:
-    record(
-        session,
-        type_,
-        description,
-        source="bdb",
-        severity=severity,
-        originator=action.originator,
-        bdb_uid=action.object_uid,
-        action_uid=action.uid,
-    )

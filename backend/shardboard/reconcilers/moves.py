@@ -8,6 +8,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -22,8 +23,18 @@ from shardboard.reconcilers import move_rows, move_steps, scene, syncs
 from shardboard.reconcilers.loop import Outcome
 from shardboard.reconcilers.scene import Base, Scene
 from shardboard.state.actions import Action
+from shardboard.state.events import record
 
-MIGRATE = "SMMigrateShards"
+MIGRATE, REBALANCE = "SMMigrateShards", "SMRebalance"
+KINDS = {
+    MIGRATE: "shard_migrate",
+    REBALANCE: "bdb_rebalance",
+    "SMNodeMaintenanceOn": "node_maintenance_on",
+    "SMNodeMaintenanceOff": "node_maintenance_off",
+    "SMNodeEnslave": "node_enslave",
+    "SMNodeRemove": "node_remove",
+}
+"""What events of an action's end begin with."""
 PACE = 0.2
 """Seconds between two looks at what is under way."""
 HANDOVER_SECONDS = 1.0
@@ -231,12 +242,42 @@ class Relocate:
 
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
         await move_rows.release(session, action, "")
+        seconds = (datetime.now(UTC) - action.created_at).total_seconds()
+        tell(session, action, "completed", f"{action.description}: done after {seconds:.1f} s.{_staying(action)}")
 
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
         """Also when it was cancelled."""
         plan = Plan.of(action)
         await move_rows.settle(session, action, plan.unsettled, plan.committed)
-        await move_rows.release(session, action, reason)
+        if action.status == "cancelled":
+            await move_rows.release(session, action, "")
+            told = f"{action.description}: it was cancelled by {action.cancelled_by}. What had moved stays where it is."
+            tell(session, action, "cancelled", told)
+        else:
+            await move_rows.release(session, action, f"{action.description}: {reason}")
+            tell(session, action, "failed", f"{action.description}: not all of it was done. {reason}", "ERROR")
+
+
+def tell(session: AsyncSession, action: Action, how: str, description: str, severity: str = "INFO") -> None:
+    """The event of an action's end."""
+    node = action.object_type == "node"
+    record(
+        session,
+        f"{KINDS[action.name]}_{how}",
+        description,
+        source="node" if node else "bdb",
+        severity=severity,
+        originator=action.originator,
+        bdb_uid=None if node else action.object_uid,
+        node_uid=action.object_uid if node else None,
+        action_uid=action.uid,
+    )
+
+
+def _staying(action: Action) -> str:
+    """What an order knew from the beginning that it could not move."""
+    stay = sorted(action.params.get("stay", {}).items())
+    return " These shards stay: " + ", ".join(f"redis:{uid} ({why})" for uid, why in stay) + "." if stay else ""
 
 
 def _at_once(left: Mapping[int, Move], most: int) -> dict[int, Move]:

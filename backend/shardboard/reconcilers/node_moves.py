@@ -19,28 +19,12 @@ def steppers(store: Store, agents: Agents) -> dict[str, Stepper]:
     return {
         "SMNodeMaintenanceOn": MaintenanceOn(store, agents),
         "SMNodeMaintenanceOff": MaintenanceOff(store, agents),
-        "SMNodeEnslave": NodeMoves(store, agents),
+        "SMNodeEnslave": Relocate(store, agents),
         "SMNodeRemove": Remove(store, agents),
     }
 
 
-class NodeMoves(Relocate):
-    """Tells how it ended."""
-
-    async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
-        await super().finish(session, action, outcome)
-        seconds = (datetime.now(UTC) - action.created_at).total_seconds()
-        _tell(session, action, "completed", f"{action.description}: done after {seconds:.0f} s.{_staying(action)}")
-
-    async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
-        await super().fail(session, action, reason)
-        if action.status == "cancelled":
-            _tell(session, action, "cancelled", f"{action.description}: {_lower(reason)} What had moved stays there.")
-        else:
-            _tell(session, action, "failed", f"{action.description}: not all of it was done. {reason}", "ERROR")
-
-
-class MaintenanceOn(NodeMoves):
+class MaintenanceOn(Relocate):
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
         """Cancelled, the node is in service as before. Otherwise it stays in maintenance, with what could not leave it."""
         await super().fail(session, action, reason)
@@ -52,7 +36,7 @@ class MaintenanceOn(NodeMoves):
                 await session.delete(each)
 
 
-class MaintenanceOff(NodeMoves):
+class MaintenanceOff(Relocate):
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
         await super().finish(session, action, outcome)
         for each in await snapshots.of_node(session, action.object_uid):
@@ -65,7 +49,7 @@ class MaintenanceOff(NodeMoves):
         await _back_on_duty(session, action)
 
 
-class Remove(NodeMoves):
+class Remove(Relocate):
     async def step(self, action: Action) -> Outcome:
         outcome = await super().step(action)
         if not outcome.finished:
@@ -114,31 +98,3 @@ async def _back_on_duty(session: AsyncSession, action: Action) -> None:
     node = await nodes.by_uid(session, action.object_uid)
     if node is not None:
         node.duty = action.params["duty_before"]
-
-
-def _staying(action: Action) -> str:
-    stay = sorted(action.params.get("stay", {}).items())
-    return " These shards stay: " + ", ".join(f"redis:{uid} ({why})" for uid, why in stay) + "." if stay else ""
-
-
-def _lower(sentence: str) -> str:
-    return sentence[:1].lower() + sentence[1:]
-
-
-def _tell(session: AsyncSession, action: Action, how: str, description: str, severity: str = "INFO") -> None:
-    kind = {
-        "SMNodeMaintenanceOn": "node_maintenance_on",
-        "SMNodeMaintenanceOff": "node_maintenance_off",
-        "SMNodeEnslave": "node_enslave",
-        "SMNodeRemove": "node_remove",
-    }[action.name]
-    record(
-        session,
-        f"{kind}_{how}",
-        description,
-        source="node",
-        severity=severity,
-        originator=action.originator,
-        node_uid=action.object_uid,
-        action_uid=action.uid,
-    )

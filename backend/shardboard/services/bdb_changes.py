@@ -15,7 +15,18 @@ from shardboard.state.bdbs import Bdb
 from shardboard.state.cluster import Cluster
 
 CHANGEABLE = frozenset(
-    {"name", "memory_size", "shards_count", "tags", "eviction_policy", "proxy_policy", "tls_mode", "max_connections"}
+    {
+        "name",
+        "memory_size",
+        "shards_count",
+        "tags",
+        "eviction_policy",
+        "proxy_policy",
+        "tls_mode",
+        "max_connections",
+        "replication",
+        "shards_placement",
+    }
 )
 BESIDE_SHARDS_COUNT = frozenset({"shards_count", "memory_size", "name", "tags", "eviction_policy"})
 """What one order may change together with the number of shards."""

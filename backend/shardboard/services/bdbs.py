@@ -7,11 +7,13 @@ from typing import Any
 from sqlalchemy import inspect
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from shardboard.domain.moves import Move
 from shardboard.errors import Conflict, NotFound
 from shardboard.schemas import bdb_fields
-from shardboard.services import actions, bdb_drafts, events, reshards
+from shardboard.services import actions, bdb_drafts, bdb_layouts, events, moves, reshards
 from shardboard.services.bdb_changes import changes
 from shardboard.services.bdb_drafts import Draft
+from shardboard.services.moves import Ground
 from shardboard.services.users import Principal
 from shardboard.state import actions as actions_state
 from shardboard.state import cluster as cluster_state
@@ -99,22 +101,18 @@ async def _change(
     target = _copy(bdb) if dry_run else bdb
     old_name = bdb.name
     _apply(target, changed)
+    around = await moves.ground(session)
+    planned = bdb_layouts.plan(around, target, changed) if plan is None else []
+    if planned:
+        await moves.insist_on_idle(session, [bdb], "busy")
     target.status = "active-change-pending"
     if dry_run:
         return target
     if plan is not None:
         action = await reshards.order(session, bdb, plan, principal.username)
+        bdb.action_uid = action.uid
     else:
-        action = actions.start(
-            session,
-            "SMUpdateBDB",
-            object_uid=bdb.uid,
-            description=f"Change database {bdb.name}: {', '.join(sorted(changed))}",
-            originator=principal.username,
-            deadline=_deadline(bdb.shards_count * (2 if bdb.replication else 1)),
-            params={"changed": sorted(changed)},
-        )
-    bdb.action_uid = action.uid
+        _order_update(session, around, bdb, changed, planned, principal)
     if bdb.name != old_name:
         _tell(session, bdb, "bdb_name_updated", f"Database {old_name} was renamed to {bdb.name}.", principal)
     what = ", ".join(sorted(changed)) or "an even spread of its slots"
@@ -125,6 +123,43 @@ async def _change(
         _tell(session, bdb, "bdb_config_warning", sentence, principal, severity="WARNING")
     await session.flush()
     return bdb
+
+
+def _order_update(
+    session: AsyncSession,
+    around: Ground,
+    bdb: Bdb,
+    changed: Mapping[str, Any],
+    planned: Sequence[Move],
+    principal: Principal,
+) -> None:
+    description = f"Change database {bdb.name}: {', '.join(sorted(changed))}"
+    params = {"changed": sorted(changed)}
+    if planned:
+        moves.order(
+            session,
+            around,
+            "SMUpdateBDB",
+            planned,
+            description=description,
+            originator=principal.username,
+            object_type="bdb",
+            object_uid=bdb.uid,
+            params=params,
+            # Replicas that are gone do not come back by that.
+            cancellable=all(move.to is not None or move.leaves is None for move in planned),
+        )
+        return
+    action = actions.start(
+        session,
+        "SMUpdateBDB",
+        object_uid=bdb.uid,
+        description=description,
+        originator=principal.username,
+        deadline=_deadline(bdb.shards_count * (2 if bdb.replication else 1)),
+        params=params,
+    )
+    bdb.action_uid = action.uid
 
 
 async def delete(session: AsyncSession, uid: int, principal: Principal) -> Bdb:

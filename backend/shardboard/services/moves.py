@@ -107,13 +107,13 @@ def fits(room: Room, memory: int, more: int = 1) -> bool:
     return room.shards + more <= room.max_shards and (memory == 0 or more * memory <= room.free_memory)
 
 
-async def insist_on_idle(session: AsyncSession, databases: Sequence[Bdb]) -> None:
-    """Refuse while anything else is under way on one of them."""
+async def insist_on_idle(session: AsyncSession, databases: Sequence[Bdb], code: str = "db_busy") -> None:
+    """Refuse while anything else is under way on one of them; the reference has a code of its own for databases."""
     for bdb in databases:
         if bdb.status != "active":
-            raise Conflict("db_busy", f"Database {bdb.name} is {bdb.status}; try again when it is active.")
+            raise Conflict(code, f"Database {bdb.name} is {bdb.status}; try again when it is active.")
         if await actions_state.open_of_bdb(session, bdb.uid):
-            raise Conflict("db_busy", f"Another action is running on {bdb.name}; try again when it is done.")
+            raise Conflict(code, f"Another action is running on {bdb.name}; try again when it is done.")
 
 
 def order(
@@ -127,6 +127,7 @@ def order(
     object_type: str,
     object_uid: int,
     params: Mapping[str, Any] | None = None,
+    cancellable: bool = True,
 ) -> Action:
     """Queue an action made of `moves`. Newcomers get their uids here; their databases are busy until it ends."""
     numbered = []
@@ -144,7 +145,7 @@ def order(
         description=description,
         originator=originator,
         deadline=BASE_DEADLINE + DEADLINE_PER_MOVE * len(moves),
-        params={**(params or {}), "moves": [move.param() for move in numbered], "cancellable": True},
+        params={**(params or {}), "moves": [move.param() for move in numbered], "cancellable": cancellable},
     )
     action.steps = [{"name": move.title, "status": "pending"} for move in numbered]
     for uid in {move.bdb for move in moves}:

@@ -163,7 +163,6 @@ async def test_update_dry_run(client: httpx.AsyncClient, console: Console) -> No
         ({"port": 13000}, 406, "not_supported"),
         ({"sharding": True, "shards_count": 2}, 406, "not_supported"),
         ({"shards_count": 513}, 406, "invalid_sharding"),
-        ({"replication": True}, 406, "not_supported"),
         ({"data_persistence": "aof"}, 406, "not_supported"),
         ({"authentication_redis_pass": "new"}, 406, "not_supported"),
         ({"uid": 9}, 406, "not_supported"),

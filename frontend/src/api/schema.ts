@@ -221,6 +221,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/bdbs/{uid}/actions/rebalance": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Rebalance
+         * @description Bring shards to where the placement policy wants them, with as few copies as it takes. With `dry_run`: where they
+         *     would be, per pair.
+         */
+        put: operations["rebalance_v1_bdbs__uid__actions_rebalance_put"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/bdbs/{uid}/actions/revamp": {
         parameters: {
             query?: never;
@@ -2739,6 +2760,13 @@ export interface components {
             /** Uid */
             uid: string;
         };
+        /** PairBlueprint */
+        PairBlueprint: {
+            /** Nodes */
+            nodes: components["schemas"]["Seat"][];
+            /** Slot Range */
+            slot_range: string;
+        };
         /** Policy */
         Policy: {
             /** Default Non Sharded Proxy Policy */
@@ -2843,6 +2871,16 @@ export interface components {
              * @description The same as action_uid.
              */
             task_id: string;
+        };
+        /** RebalanceReply */
+        RebalanceReply: {
+            /**
+             * Action Uid
+             * @description null when everything is where it should be.
+             */
+            action_uid: string | null;
+            /** Description */
+            description: string;
         };
         /** RegexRule */
         RegexRule: {
@@ -2957,6 +2995,16 @@ export interface components {
             action_uid: string | null;
             /** Description */
             description: string;
+        };
+        /** Seat */
+        Seat: {
+            /** Node Uid */
+            node_uid: string;
+            /**
+             * Role
+             * @enum {string}
+             */
+            role: "master" | "slave";
         };
         /**
          * SessionInfo
@@ -4361,6 +4409,113 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Bdb"];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Busy, or it exists already */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    rebalance_v1_bdbs__uid__actions_rebalance_put: {
+        parameters: {
+            query?: {
+                /** @description Validate only. `?dry_run` alone means true. */
+                dry_run?: string | null;
+                /** @description `?only_failovers` alone means true. */
+                only_failovers?: string | null;
+                /** @description Handovers and moves at most, handovers first. */
+                max_operations?: number | null;
+            };
+            header?: never;
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    [key: string]: unknown;
+                } | null;
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RebalanceReply"] | components["schemas"]["PairBlueprint"][];
                 };
             };
             /** @description Broken JSON or a value of the wrong type */

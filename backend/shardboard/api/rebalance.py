@@ -1,0 +1,69 @@
+"""Rebalancing a database over HTTP."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, Field
+
+from shardboard.api.bdbs import DryRun, is_on
+from shardboard.api.deps import Editor, Tx
+from shardboard.api.paths import Uid
+from shardboard.api.replies import errors
+from shardboard.domain.layout import Layout
+from shardboard.services import rebalance as service
+
+router = APIRouter(tags=["databases"])
+
+Flag = Annotated[str | None, Query(description="`?only_failovers` alone means true.", examples=["true"])]
+Most = Annotated[int | None, Query(ge=0, le=100_000, description="Handovers and moves at most, handovers first.")]
+
+
+class RebalanceReply(BaseModel):
+    action_uid: str | None = Field(description="null when everything is where it should be.")
+    description: str
+
+
+class Seat(BaseModel):
+    node_uid: str
+    role: str = Field(json_schema_extra={"enum": ["master", "slave"]})
+
+
+class PairBlueprint(BaseModel):
+    nodes: list[Seat]
+    slot_range: str
+
+
+@router.put("/bdbs/{uid}/actions/rebalance", responses=errors(404, 409))
+async def rebalance(
+    editor: Editor,
+    session: Tx,
+    uid: Uid,
+    body: dict[str, Any] | None = None,
+    dry_run: DryRun = None,
+    only_failovers: Flag = None,
+    max_operations: Most = None,
+) -> RebalanceReply | list[PairBlueprint]:
+    """Bring shards to where the placement policy wants them, with as few copies as it takes. With `dry_run`: where they
+    would be, per pair."""
+    handovers = is_on(only_failovers)
+    if is_on(dry_run):
+        return _blueprint(
+            uid, *await service.preview(session, uid, only_failovers=handovers, max_operations=max_operations)
+        )
+    action = await service.order(session, uid, editor, only_failovers=handovers, max_operations=max_operations)
+    if action is None:
+        return RebalanceReply(action_uid=None, description="Everything is where it should be.")
+    return RebalanceReply(action_uid=action.uid, description=action.description)
+
+
+def _blueprint(uid: int, board: Layout, ranges: dict[int, str]) -> list[PairBlueprint]:
+    return [
+        PairBlueprint(
+            nodes=[
+                Seat(node_uid=str(copy.node), role="master" if copy.leads else "slave")
+                for copy in sorted(board.pair(uid, pair), key=lambda copy: not copy.leads)
+            ],
+            slot_range=slots,
+        )
+        for pair, slots in sorted(ranges.items())
+    ]

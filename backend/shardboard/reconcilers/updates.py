@@ -1,0 +1,85 @@
+"""The steps of changing a database: first the movements that the change brings with it, then the settings of every shard."""
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.driver import cluster
+from shardboard.driver.ports import CommandResult
+from shardboard.reconcilers import load, move_rows
+from shardboard.reconcilers.loop import Outcome
+from shardboard.reconcilers.moves import Plan, Relocate
+from shardboard.state import bdbs, shards
+from shardboard.state.actions import Action
+from shardboard.state.events import record
+
+
+class Update(Relocate):
+    """Moves, if there are any; then memory limit and eviction policy to every shard, and into its configuration file."""
+
+    async def step(self, action: Action) -> Outcome:
+        if action.params.get("moves"):
+            outcome = await super().step(action)
+            if not outcome.finished:
+                return outcome
+        database = await load.database(self._store, action.object_uid)
+        if database is None:
+            return Outcome(failed="The database does not exist any more.")
+        engine = database.engine
+        settings = ("maxmemory", str(engine.maxmemory), "maxmemory-policy", engine.eviction_policy)
+        for argv in (("CONFIG", "SET", *settings), ("CONFIG", "REWRITE")):
+            reasons = refused(await cluster.command(self._agents, database.shards, *argv))
+            if reasons:
+                return Outcome(unreachable=refusal(reasons), again_in=0.5)
+        return Outcome(finished=True)
+
+    async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
+        bdb = await bdbs.by_uid(session, action.object_uid)
+        if bdb is not None:
+            await move_rows.release(session, action, "")
+            tell(session, action, "bdb_update_completed", f"The change of {bdb.name} reached all its shards.")
+
+    async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
+        """Replicas that were to be added are taken away again; everything else stays as far as it came."""
+        if action.params.get("moves"):
+            plan = Plan.of(action)
+            await move_rows.settle(session, action, plan.unsettled, plan.committed)
+            bdb = await bdbs.by_uid(session, action.object_uid)
+            if bdb is not None and bdb.replication and "replication" in action.params["changed"]:
+                bdb.replication = False
+                for move in plan.moves:
+                    row = await shards.by_uid(session, move.newcomer) if move.newcomer is not None else None
+                    if row is not None and row.current_role != "master":
+                        row.desired = "absent"
+        await back_to_active(session, action, f"The last change has not reached all shards: {reason}")
+
+
+async def back_to_active(session: AsyncSession, action: Action, reason: str) -> None:
+    """After a change that failed."""
+    bdb = await bdbs.by_uid(session, action.object_uid)
+    if bdb is not None and bdb.status == "active-change-pending":
+        bdb.status, bdb.status_detail, bdb.action_uid = "active", reason, None
+        tell(session, action, "bdb_update_failed", f"{bdb.name}: {reason}", severity="ERROR")
+
+
+def refused(results: dict[int, CommandResult]) -> dict[int, str]:
+    """Reasons by uid of the shards that did not do it."""
+    return {uid: result.reply for uid, result in results.items() if not result.ok}
+
+
+def refusal(reasons: dict[int, str]) -> str:
+    uid, reason = min(reasons.items())
+    others = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
+    return f"Shard redis:{uid}{others}: {reason}."
+
+
+def tell(session: AsyncSession, action: Action, type_: str, description: str, severity: str = "INFO") -> None:
+    """An event about the action's database."""
+    record(
+        session,
+        type_,
+        description,
+        source="bdb",
+        severity=severity,
+        originator=action.originator,
+        bdb_uid=action.object_uid,
+        action_uid=action.uid,
+    )

@@ -1,0 +1,49 @@
+"""Which movements a change of a database brings with it: replicas that come or go, shards that another policy wants elsewhere."""
+
+from collections.abc import Collection
+
+from shardboard.domain import rebalance
+from shardboard.domain.layout import Copy, Layout, title
+from shardboard.domain.moves import Move
+from shardboard.errors import NotAcceptable
+from shardboard.services.moves import Ground
+from shardboard.state.bdbs import Bdb
+
+MOVING = frozenset({"replication", "shards_placement"})
+"""Fields whose change moves shards."""
+
+
+def plan(around: Ground, bdb: Bdb, changed: Collection[str]) -> list[Move]:
+    """`bdb` has its new values already. Raises NotAcceptable where there is no room for replicas."""
+    around.databases = {**around.databases, bdb.uid: bdb}
+    board = around.board()
+    if "replication" in changed and "shards_placement" in changed:
+        sentence = "replication and shards_placement are changed one after the other."
+        raise NotAcceptable("not_supported", sentence, field="shards_placement")
+    if "replication" in changed:
+        return _replicate(board, bdb) if bdb.replication else _bare(board, bdb)
+    return rebalance.plan(board, bdb.uid) if "shards_placement" in changed else []
+
+
+def _replicate(board: Layout, bdb: Bdb) -> list[Move]:
+    planned = []
+    for head in _of(board, bdb, leads=True):
+        if len(board.pair(bdb.uid, head.pair)) > 1:
+            continue  # left from before
+        node = board.choose(Copy(0, bdb.uid, head.pair, head.node, leads=False))
+        if node is None:
+            sentence = f"No node has room for a replica of redis:{head.uid}; add a node, or allow overbooking."
+            raise NotAcceptable("insufficient_resources", sentence, field="replication")
+        board.add(bdb.uid, head.pair, node)
+        told = f"Add a replica of redis:{head.uid} of {bdb.name} on node {node}"
+        planned.append(Move(bdb.uid, head.pair, told, to=node))
+    return planned
+
+
+def _bare(board: Layout, bdb: Bdb) -> list[Move]:
+    return [Move(bdb.uid, copy.pair, title(board, copy), leaves=copy.uid) for copy in _of(board, bdb, leads=False)]
+
+
+def _of(board: Layout, bdb: Bdb, *, leads: bool) -> list[Copy]:
+    held = [copy for copy in board.copies.values() if copy.bdb == bdb.uid and copy.leads == leads]
+    return sorted(held, key=lambda copy: (copy.pair, copy.uid))

@@ -1,0 +1,72 @@
+"""Ordering that a database's shards go where its placement policy wants them."""
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.domain import rebalance
+from shardboard.domain.layout import Layout
+from shardboard.domain.moves import Move
+from shardboard.errors import NotFound
+from shardboard.services import events, moves
+from shardboard.services.users import Principal
+from shardboard.state.actions import Action
+
+NAME = "SMRebalance"
+
+
+async def preview(
+    session: AsyncSession, uid: int, *, only_failovers: bool, max_operations: int | None
+) -> tuple[Layout, dict[int, str]]:
+    """The board as a rebalance would leave it, and the slots of each pair."""
+    around = await moves.ground(session)
+    if uid not in around.databases:
+        raise NotFound("db_not_found", f"There is no database {uid}.")
+    planned = rebalance.plan(around.board(), uid, only_failovers=only_failovers, max_operations=max_operations)
+    board = around.board()
+    for move in planned:
+        _play(board, move)
+    return board, {row.pair: row.slots for row in around.of(uid)}
+
+
+async def order(
+    session: AsyncSession, uid: int, principal: Principal, *, only_failovers: bool, max_operations: int | None
+) -> Action | None:
+    """None when everything is where it should be."""
+    around = await moves.ground(session)
+    bdb = around.databases.get(uid)
+    if bdb is None:
+        raise NotFound("db_not_found", f"There is no database {uid}.")
+    await moves.insist_on_idle(session, [bdb])
+    planned = rebalance.plan(around.board(), uid, only_failovers=only_failovers, max_operations=max_operations)
+    if not planned:
+        return None
+    copied = sum(move.to is not None for move in planned)
+    action = moves.order(
+        session,
+        around,
+        NAME,
+        planned,
+        description=f"Rebalance {bdb.name} ({bdb.config['shards_placement']}): {len(planned) - copied} handovers, "
+        f"{copied} shards to move",
+        originator=principal.username,
+        object_type="bdb",
+        object_uid=uid,
+    )
+    events.record(
+        session,
+        "bdb_rebalance_request",
+        f"The rebalance of {bdb.name} was ordered: {len(planned) - copied} handovers, {copied} shards to move.",
+        source="bdb",
+        originator=principal.username,
+        bdb_uid=uid,
+        action_uid=action.uid,
+    )
+    return action
+
+
+def _play(board: Layout, move: Move) -> None:
+    if move.leads is not None:
+        board.lead(move.leads)
+    if move.leaves is not None and move.to is not None:
+        moved = board.move(move.leaves, move.to)
+        if move.takes_lead:
+            board.lead(moved.uid)

@@ -1,0 +1,117 @@
+"""Rebalance over HTTP, and changes of a database that move its shards."""
+
+from typing import Any
+
+import httpx
+import pytest
+from backend.tests import pairs
+
+from shardboard.console import Console
+from shardboard.driver.fake import FakeAgents
+from shardboard.state import actions
+from shardboard.state.bdbs import Bdb
+from shardboard.state.cluster import Cluster
+from shardboard.state.nodes import Node
+from shardboard.state.shards import Shard
+
+pytestmark = pytest.mark.store
+
+PATH = "/v1/bdbs/1/actions/rebalance"
+
+
+@pytest.fixture(autouse=True)
+async def shop(console: Console, agents: FakeAgents, nodes: list[Node]) -> None:
+    """Sparse. Primaries 1, 2, 3 on nodes 1, 2, 3; their replicas 4, 5, 6 on nodes 2, 3, 1."""
+    await pairs.active(console, agents)
+    async with console.store.begin() as session:
+        (await session.get_one(Cluster, 1)).next_shard_uid = 7
+        bdb = await session.get_one(Bdb, 1)
+        bdb.config = {**bdb.config, "shards_placement": "sparse"}
+
+
+async def lead(console: Console, heir: int, old: int) -> None:
+    async with console.store.begin() as session:
+        for uid, role in ((heir, "master"), (old, "slave")):
+            (await session.get_one(Shard, uid)).observed_role = role
+            (await session.get_one(Shard, uid)).observed_link = "" if role == "master" else "idle"
+
+
+async def newest(console: Console) -> Any:
+    async with console.store.read() as session:
+        return next(iter(await actions.recent(session)), None)
+
+
+async def test_nothing_to_do(client: httpx.AsyncClient, console: Console) -> None:
+    reply = (await client.put(PATH)).json()
+    assert reply == {"action_uid": None, "description": "Everything is where it should be."}
+    assert await newest(console) is None
+
+
+async def test_a_blueprint_changes_nothing(client: httpx.AsyncClient, console: Console) -> None:
+    await lead(console, 4, 1)
+    blueprint = (await client.put(f"{PATH}?dry_run")).json()
+    assert blueprint[0] == {
+        "nodes": [{"node_uid": "1", "role": "master"}, {"node_uid": "2", "role": "slave"}],
+        "slot_range": "0-5460",
+    }
+    assert len(blueprint) == 3
+    assert await newest(console) is None
+
+
+async def test_handovers(client: httpx.AsyncClient, console: Console) -> None:
+    await lead(console, 4, 1)
+    reply = (await client.put(f"{PATH}?only_failovers")).json()
+    assert reply["description"] == "Rebalance shop (sparse): 1 handovers, 0 shards to move"
+    action = await newest(console)
+    assert [(each["leads"], each["to"]) for each in action.params["moves"]] == [(1, None)]
+    assert action.uid == reply["action_uid"]
+    busy = await client.put(PATH)
+    assert (busy.status_code, busy.json()["error_code"]) == (409, "db_busy")
+
+
+async def test_operations_are_limited(client: httpx.AsyncClient, console: Console) -> None:
+    await lead(console, 4, 1)
+    assert (await client.put(f"{PATH}?max_operations=0")).json()["action_uid"] is None
+    assert (await client.put(f"{PATH}?max_operations=-1")).status_code == 400
+    assert (await client.put("/v1/bdbs/9/actions/rebalance")).status_code == 404
+
+
+async def test_another_placement_moves_shards(client: httpx.AsyncClient, console: Console) -> None:
+    bdb = (await client.put("/v1/bdbs/1", json={"shards_placement": "dense"})).json()
+    assert (bdb["shards_placement"], bdb["status"]) == ("dense", "active-change-pending")
+    action = await newest(console)
+    assert (action.name, action.uid) == ("SMUpdateBDB", bdb["action_uid"])
+    assert action.params["moves"]
+
+
+async def test_replicas_go_and_come(client: httpx.AsyncClient, console: Console) -> None:
+    assert (await client.put("/v1/bdbs/1?dry_run", json={"replication": False})).status_code == 200
+    assert await newest(console) is None
+    bdb = (await client.put("/v1/bdbs/1", json={"replication": False})).json()
+    assert bdb["replication"] is False
+    action = await newest(console)
+    assert [(each["leaves"], each["to"]) for each in action.params["moves"]] == [(4, None), (5, None), (6, None)]
+    assert action.cancellable is False
+    async with console.store.begin() as session:
+        (await actions.by_uid(session, action.uid)).status = "completed"  # type: ignore[union-attr]
+        row = await session.get_one(Bdb, 1)
+        row.status, row.action_uid = "active", None
+        for uid in (4, 5, 6):
+            await session.delete(await session.get_one(Shard, uid))
+    assert (await client.put("/v1/bdbs/1", json={"replication": True})).json()["replication"] is True
+    added = (await newest(console)).params["moves"]
+    assert [(each["newcomer"], each["leaves"]) for each in added] == [(7, None), (8, None), (9, None)]
+    assert all(each["to"] != pair % 3 + 1 for pair, each in enumerate(added))
+
+
+async def test_replicas_need_room(client: httpx.AsyncClient, console: Console) -> None:
+    async with console.store.begin() as session:
+        row = await session.get_one(Bdb, 1)
+        row.replication = False
+        for uid in (4, 5, 6):
+            await session.delete(await session.get_one(Shard, uid))
+    for uid in (1, 2, 3):
+        await pairs.node_is(console, uid, config={"max_redis_servers": 1})
+    reply = await client.put("/v1/bdbs/1", json={"replication": True})
+    assert (reply.status_code, reply.json()["error_code"]) == (406, "insufficient_resources")
+    assert (await client.get("/v1/bdbs/1")).json()["replication"] is False

@@ -1,0 +1,119 @@
+"""Plans that spread or gather: pairs stay apart at every step, the result is even, a second plan is empty, no move is wasted."""
+
+from collections import Counter
+
+from backend.tests.domain.boards import boards, clone, fill, places, play, rooms
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shardboard.domain.layout import Copy, Database, Layout
+from shardboard.domain.moves import Move
+from shardboard.domain.rebalance import plan
+
+
+def unevenness(layout: Layout, *, leads: bool | None = None) -> int:
+    counts = [layout.count(node, 1, leads=leads) for node in layout.nodes]
+    return max(counts) - min(counts)
+
+
+@given(boards(dense=False, databases=1))
+@settings(max_examples=300)
+def test_sparse_is_even_and_stable(drawn: tuple[Layout, int]) -> None:
+    layout, _ = drawn
+    moves = plan(clone(layout), 1)
+    play(layout, moves)
+    assert unevenness(layout) <= 1
+    assert unevenness(layout, leads=True) <= 1 or layout.databases[1].copies == 1
+    assert plan(clone(layout), 1) == []
+
+
+@given(boards(dense=False, databases=1))
+def test_no_copy_moves_more_than_balance_needs(drawn: tuple[Layout, int]) -> None:
+    layout, count = drawn
+    total = len(layout.copies)
+    held = sorted((layout.count(node, 1) for node in layout.nodes), reverse=True)
+    even = sorted((total // count + (index < total % count) for index in range(count)), reverse=True)
+    least = sum(max(0, have - want) for have, want in zip(held, even, strict=True))
+    copied = [move for move in plan(clone(layout), 1) if move.to is not None]
+    assert len(copied) <= least
+
+
+@given(boards(dense=False, databases=1, replicated=True))
+def test_handovers_alone_copy_nothing_and_do_no_harm(drawn: tuple[Layout, int]) -> None:
+    layout, _ = drawn
+    before, seats = unevenness(layout, leads=True), {each[:3] for each in places(layout)}
+    moves = plan(clone(layout), 1, only_failovers=True)
+    play(layout, moves)
+    assert {each[:3] for each in places(layout)} == seats
+    assert unevenness(layout, leads=True) <= before
+    assert len(moves) <= len({copy.pair for copy in layout.copies.values()})
+
+
+@given(boards(dense=True, databases=1))
+def test_dense_gathers_and_is_stable(drawn: tuple[Layout, int]) -> None:
+    layout, _ = drawn
+    play(layout, plan(clone(layout), 1))
+    for leads in (True, False):
+        assert len({copy.node for copy in layout.copies.values() if copy.leads == leads}) <= 1
+    assert plan(clone(layout), 1) == []
+
+
+@given(boards(databases=1), st.integers(0, 3))
+def test_a_plan_cut_short_is_still_sound(drawn: tuple[Layout, int], most: int) -> None:
+    layout, _ = drawn
+    moves = plan(clone(layout), 1, max_operations=most)
+    assert len(moves) <= most
+    play(layout, moves)
+
+
+def board(*copies: Copy, nodes: int = 3, dense: bool = False, max_shards: int = 10) -> Layout:
+    return fill(list(copies), [Database(1, "shop", dense=dense)], rooms(nodes, max_shards=max_shards))
+
+
+def pair(number: int, primary: int, replica: int) -> list[Copy]:
+    return [Copy(10 * number, 1, number, primary, leads=True), Copy(10 * number + 1, 1, number, replica, leads=False)]
+
+
+def test_leads_travel_in_chains() -> None:
+    """Node 1 leads three, node 3 one, and no pair is on both: a handover each from 1 to 2 and from 2 to 3."""
+    laid = [*pair(0, 1, 2), *pair(1, 1, 2), *pair(2, 1, 2), *pair(3, 2, 3), *pair(4, 2, 3), *pair(5, 3, 2)]
+    moves = plan(board(*laid), 1, only_failovers=True)
+    assert Counter(move.leads is not None and move.to is None for move in moves) == {True: 2}
+
+
+def test_a_new_node_gets_its_share() -> None:
+    laid = [*pair(0, 1, 2), *pair(1, 2, 1), *pair(2, 1, 2)]
+    layout = board(*laid)
+    moves = plan(clone(layout), 1)
+    assert sum(move.to == 3 for move in moves) == 2
+    assert sum(move.to is not None for move in moves) == 2
+
+
+def test_without_room_on_one_node_dense_takes_the_next() -> None:
+    laid = [*pair(0, 1, 2), *pair(1, 2, 3), *pair(2, 3, 1)]
+    layout = board(*laid, dense=True, max_shards=3)
+    play(layout, plan(clone(layout), 1))
+    assert max(layout.count(node, 1) for node in layout.nodes) <= 3
+
+
+def test_what_is_not_in_sync_is_left_alone() -> None:
+    lagging = [Copy(0, 1, 0, 1, leads=True), Copy(1, 1, 0, 2, leads=False, ready=False)]
+    laid = [*lagging, *pair(1, 1, 2), *pair(2, 1, 2)]
+    moves = plan(board(*laid, nodes=2), 1)
+    assert [(move.pair, move.leads) for move in moves] == [(1, 11)]
+
+
+def test_what_is_on_nodes_that_take_nothing_stays_but_hands_its_leads_over() -> None:
+    laid = [*pair(0, 1, 2), *pair(1, 3, 2)]
+    layout = board(*laid)
+    layout.databases[1] = Database(1, "shop", dense=False, nodes=frozenset({1, 2}))
+    assert [(move.pair, move.leads, move.to) for move in plan(layout, 1)] == [(1, 11, None)]
+
+
+def test_hundreds_of_shards_are_planned_at_once() -> None:
+    laid = [copy for number in range(256) for copy in pair(number, number % 2 + 1, (number + 1) % 2 + 1)]
+    layout = board(*laid, nodes=13, max_shards=2000)
+    moves: list[Move] = plan(clone(layout), 1)
+    play(layout, moves)
+    assert unevenness(layout) <= 1
+    assert unevenness(layout, leads=True) <= 1

@@ -1,0 +1,86 @@
+"""Shards go where the policy wants them, replicas come and go by a change of the database, all of it under writes."""
+
+from collections import Counter
+from typing import Any
+
+from backend.tests.scenarios import databases, movement
+
+from shardboard.local import LocalCluster, ok
+
+
+def test_a_new_node_gets_its_share_and_dense_gathers(cluster: LocalCluster) -> None:
+    ok(cluster.api.put("/v1/nodes/3", json={"accept_servers": False}))
+    uid = databases.create(cluster, databases.body(3, replication=True))
+    assert databases.settled(cluster, uid)["status"] == "active"
+    ok(cluster.api.put("/v1/nodes/3", json={"accept_servers": True}))
+    assert "3" not in _counts(cluster, uid)
+    path = f"/v1/bdbs/{uid}/actions/rebalance"
+    blueprint = ok(cluster.api.put(f"{path}?dry_run"))
+    with movement.Writer(cluster, uid) as writer:
+        reply = ok(cluster.api.put(path))
+        busy = cluster.api.put(path)
+        assert (busy.status_code, busy.json()["error_code"]) == (409, "db_busy")
+        _completed(cluster, reply["action_uid"])
+        assert _counts(cluster, uid) == {"1": 2, "2": 2, "3": 2}
+        assert _counts(cluster, uid, "master") == {"1": 1, "2": 1, "3": 1}
+        assert _blueprint(cluster, uid) == blueprint
+        assert ok(cluster.api.put(path))["action_uid"] is None
+
+        changed = ok(cluster.api.put(f"/v1/bdbs/{uid}", json={"shards_placement": "dense"}))
+        _completed(cluster, changed["action_uid"])
+        assert sorted(_counts(cluster, uid).values()) == [3, 3]
+        assert list(_counts(cluster, uid, "master").values()) == [3]
+    assert writer.lost() == []
+    movement.until_only_known(cluster, uid)
+    databases.delete(cluster, uid)
+
+
+def test_replicas_go_and_come(cluster: LocalCluster) -> None:
+    uid = databases.create(cluster, databases.body(2, replication=True))
+    assert databases.settled(cluster, uid)["status"] == "active"
+    movement.fill(cluster, uid, megabytes=30)
+    with movement.Writer(cluster, uid) as writer:
+        without = ok(cluster.api.put(f"/v1/bdbs/{uid}", json={"replication": False}))
+        assert (without["replication"], without["status"]) == (False, "active-change-pending")
+        _completed(cluster, without["action_uid"])
+        assert _counts(cluster, uid, "slave") == {}
+        cluster.until(lambda: len(cluster.engines()) == 2, "the replicas are not ended")
+
+        again = ok(cluster.api.put(f"/v1/bdbs/{uid}", json={"replication": True}))
+        ok(cluster.api.delete(f"/v1/actions/{again['action_uid']}"))
+        status = movement.ended(cluster, again["action_uid"])["status"]
+        expected = {"cancelled": (False, 2), "completed": (True, 4)}[status]
+        cluster.until(lambda: len(cluster.engines()) == expected[1], "what was begun is not undone")
+        assert ok(cluster.api.get(f"/v1/bdbs/{uid}"))["replication"] is expected[0]
+        if status == "cancelled":
+            _completed(cluster, ok(cluster.api.put(f"/v1/bdbs/{uid}", json={"replication": True}))["action_uid"])
+    bdb = ok(cluster.api.get(f"/v1/bdbs/{uid}"))
+    assert (bdb["replication"], bdb["shards_total"]) == (True, 4)
+    for pair in (0, 1):
+        assert len({row["node_uid"] for row in movement.rows(cluster, uid) if row["pair"] == pair}) == 2
+    assert writer.lost() == []
+    movement.until_only_known(cluster, uid)
+    databases.delete(cluster, uid)
+
+
+def _completed(cluster: LocalCluster, action_uid: str) -> None:
+    action = movement.ended(cluster, action_uid)
+    assert action["status"] == "completed", action
+
+
+def _counts(cluster: LocalCluster, uid: int, role: str = "") -> dict[str, int]:
+    """Shards by node."""
+    return dict(Counter(row["node_uid"] for row in movement.rows(cluster, uid) if role in ("", row["role"])))
+
+
+def _blueprint(cluster: LocalCluster, uid: int) -> list[dict[str, Any]]:
+    found: dict[int, list[dict[str, Any]]] = {}
+    for row in sorted(movement.rows(cluster, uid), key=lambda row: row["role"]):
+        found.setdefault(row["pair"], []).append(row)
+    return [
+        {
+            "nodes": [{"node_uid": row["node_uid"], "role": row["role"]} for row in members],
+            "slot_range": members[0]["assigned_slots"],
+        }
+        for _, members in sorted(found.items())
+    ]
