@@ -102,7 +102,7 @@ class Reshard:
         ready = [uid for uid, each in seen.items() if each.running and each.serves and each.in_sync]
         steps = reshard_steps.at(action, "join", f"{len(ready)} of {len(joining)} are ready")
         if unaware or len(ready) < len(joining):
-            return waiting(action, "not all new shards are ready", steps, again_in=0.1)
+            return waiting(action, "not all new shards are ready", steps)
         await reshard_rows.arrived(self._store, action)
         return Outcome(remember={"joined": True}, steps=steps, again_in=0)
 

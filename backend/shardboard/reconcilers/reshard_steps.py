@@ -8,6 +8,8 @@ from shardboard.state.actions import Action
 
 STALLED = timedelta(seconds=120)
 """How long it waits for what is in the way, a failover for example, before it gives up."""
+AGAIN_IN = 0.2
+"""Seconds until it looks again whether what it waits for has come."""
 
 Phase = Literal["join", "move", "leave", "settle"]
 
@@ -54,7 +56,7 @@ def moving(action: Action, left: int, keys: int) -> Outcome:
     )
 
 
-def waiting(action: Action, reason: str, steps: list[dict[str, Any]] | None = None, again_in: float = 0.5) -> Outcome:
+def waiting(action: Action, reason: str, steps: list[dict[str, Any]] | None = None) -> Outcome:
     """Something is in the way; it may pass by itself, but not for ever."""
     now = datetime.now(UTC)
     since = action.params.get("stalled_since") or now.isoformat()
@@ -64,7 +66,7 @@ def waiting(action: Action, reason: str, steps: list[dict[str, Any]] | None = No
         steps = [
             {**step, "detail": f"waiting: {reason}"} if step["status"] == "running" else step for step in action.steps
         ]
-    return Outcome(steps=steps, again_in=again_in, remember={"stalled_since": since, "eta_seconds": None})
+    return Outcome(steps=steps, again_in=AGAIN_IN, remember={"stalled_since": since, "eta_seconds": None})
 
 
 def _many(count: int, noun: str) -> str:

@@ -15,7 +15,7 @@ from shardboard.domain.failover import Member, revivable
 from shardboard.domain.syncs import Transfer
 from shardboard.driver import cluster
 from shardboard.driver.ports import Agents
-from shardboard.reconcilers import load, syncs
+from shardboard.reconcilers import load, reshard, syncs
 from shardboard.reconcilers.loop import Outcome
 from shardboard.state import actions, bdbs, nodes, shards
 from shardboard.state import cluster as clusters
@@ -52,7 +52,9 @@ class RevivalLoop:
             for bdb_uid, dead in (await _orders(session)).items():
                 bdb = await bdbs.by_uid(session, bdb_uid)
                 earlier = await actions.of_bdb(session, bdb_uid)
-                if bdb is None or bdb.status != "active" or any(map(_in_the_way, earlier)):
+                if bdb is None or any(map(_in_the_way, earlier)):
+                    continue
+                if bdb.status != "active" and not any(map(_moves_slots, earlier)):
                     continue
                 actions.start(
                     session,
@@ -146,8 +148,15 @@ class Revive:
         )
 
 
+def _moves_slots(action: Action) -> bool:
+    """Another number of pairs takes long, and a replica that comes back does not disturb it."""
+    return action.name == reshard.NAME and action.status in actions.OPEN
+
+
 def _in_the_way(action: Action) -> bool:
-    """Anything that is going on, and a revival that failed only just now."""
+    """Anything that is going on but that, and a revival that failed only just now."""
+    if _moves_slots(action):
+        return False
     failed = action.finished_at if action.name == NAME and action.status == "failed" else None
     return action.status in actions.OPEN or (failed is not None and failed > datetime.now(UTC) - RETRY_AFTER)
 
