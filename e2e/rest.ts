@@ -34,8 +34,13 @@ export async function shardsOf(api: APIRequestContext, bdb: number): Promise<Sha
 }
 
 /** A database of one shard, active. */
-export async function createSmall(api: APIRequestContext, name: string): Promise<Bdb> {
-  const reply = await api.post('/v1/bdbs', { data: { name, memory_size: 100_000_000 } });
+export async function createSmall(
+  api: APIRequestContext,
+  name: string,
+  settings: object = {},
+): Promise<Bdb> {
+  const data = { name, memory_size: 100_000_000, ...settings };
+  const reply = await api.post('/v1/bdbs', { data });
   expect(reply.status(), await reply.text()).toBe(200);
   await expect.poll(async () => (await bdbNamed(api, name)).status).toBe('active');
   return bdbNamed(api, name);

@@ -1,5 +1,6 @@
 /** Where clients connect: what the page says there is what really answers, and what is measured there. */
 import { execFileSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
 import type { Page } from '@playwright/test';
 import { expect, test } from '../fixtures.ts';
 import { DatabasePage } from '../pages/database.ts';
@@ -16,7 +17,10 @@ async function copied(page: Page, client: string): Promise<string> {
 
 function run(line: string, ...words: string[]): string {
   const [program = '', ...options] = line.split(' ');
-  return execFileSync(program, [...options, ...words], { encoding: 'utf8' }).trim();
+  const answer = execFileSync(program, [...options, ...words], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  return answer.toString().trim();
 }
 
 test('proxies, live figures, latency and threads of a cluster endpoint', async ({ page, api }) => {
@@ -71,6 +75,26 @@ test('an endpoint that hides the cluster takes any client, and says that nothing
     await expect(page.getByRole('region', { name: 'Other commands latency' })).toContainText(
       'No requests in this time range',
     );
+  } finally {
+    await remove(api, uid);
+  }
+});
+
+test('secrets are placeholders; what stands for them connects', async ({ page, api }, testInfo) => {
+  const password = 'correct-horse';
+  const settings = { authentication_redis_pass: password, tls_mode: 'enabled' };
+  const { uid } = await createSmall(api, 'guarded', settings);
+  try {
+    await new DatabasePage(page).open(uid, 'endpoint');
+    const facts = page.getByRole('region', { name: 'Endpoint', exact: true });
+    await expect(facts).toContainText('connections are encrypted');
+    await expect(facts).toContainText('Password required');
+    const line = await copied(page, 'valkey-cli');
+    expect(line).not.toContain(password);
+    const ca = testInfo.outputPath('ca.pem');
+    writeFileSync(ca, await (await api.get('/v1/ca')).body());
+    const real = line.replaceAll("'", '').replace('<ca.pem>', ca).replace('<password>', password);
+    await expect.poll(() => run(real, 'PING')).toBe('PONG');
   } finally {
     await remove(api, uid);
   }

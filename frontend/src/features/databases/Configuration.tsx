@@ -1,4 +1,4 @@
-/** All settings of a database in groups; four of them can be edited; the raw object below. */
+/** All settings of a database in groups; some of them can be edited; the raw object below. */
 import { Button, Switch } from '@mantine/core';
 import { IconPencil } from '@tabler/icons-react';
 import { useState } from 'react';

@@ -195,6 +195,13 @@ function DurabilityAndAccess({ draft, errors, update }: SectionProps) {
             }
             autoComplete="new-password"
           />
+          <Switch
+            label="TLS"
+            description="Clients encrypt their connections, and check the endpoint with the console's CA."
+            checked={draft.tls}
+            error={errors.tls_mode}
+            onChange={(event) => update({ tls: event.currentTarget.checked }, 'tls_mode')}
+          />
         </div>
       </Card>
     </>

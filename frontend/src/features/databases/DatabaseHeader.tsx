@@ -1,6 +1,7 @@
 /** Name, state, how to connect, and what can be done to the database. */
 import { ActionIcon, Alert, Menu } from '@mantine/core';
 import { IconDotsVertical, IconEraser, IconTrash } from '@tabler/icons-react';
+import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { deleteBdb, flushBdb } from '@/api/bdbs';
 import { ROLE_FORBIDS, useMay } from '@/api/session';
@@ -90,14 +91,12 @@ function Connect({ bdb }: { bdb: Bdb }) {
   const endpoint = endpointOf(bdb);
   if (!endpoint) return null;
   const { host, port } = endpoint;
-  const cluster = bdb.oss_cluster ? '-c ' : '';
   return (
     <span className={classes.connect}>
       <CopyInline text={`${host}:${port}`} label="Copy endpoint" />
-      <CopyInline
-        text={`valkey-cli ${cluster}-h ${host} -p ${port}`}
-        label="Copy valkey-cli line"
-      />
+      <Link to="/databases/$uid/endpoint" params={{ uid: String(bdb.uid) }}>
+        How to connect
+      </Link>
     </span>
   );
 }

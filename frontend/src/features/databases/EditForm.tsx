@@ -1,5 +1,5 @@
-/** Name, memory, eviction and tags, saved together in one request. */
-import { Alert, Button, NativeSelect, TextInput } from '@mantine/core';
+/** Name, memory, eviction, shards and tags, saved together in one request. */
+import { Alert, Button, NativeSelect, NumberInput, TextInput } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import { bdbsQuery, updateBdb } from '@/api/bdbs';
@@ -10,7 +10,17 @@ import classes from './databases.module.css';
 import { EVICTION_POLICIES, memoryBytes, splitMemory } from './draft';
 import { MemoryInput } from './MemoryInput';
 import { TagsInput } from './TagsInput';
-import { type FieldErrors, memoryError, nameError, tagsError } from './validate';
+import {
+  type FieldErrors,
+  memoryError,
+  nameError,
+  SHARDS_MAX,
+  shardsError,
+  tagsError,
+} from './validate';
+
+/** Fields that show what is wrong with them themselves. */
+const SHOWN = new Set(['name', 'memory_size', 'eviction_policy', 'shards_count', 'tags']);
 
 export function EditForm({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) {
   const client = useQueryClient();
@@ -18,6 +28,8 @@ export function EditForm({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) {
     name: bdb.name,
     ...splitMemory(bdb.memory_size),
     eviction_policy: bdb.eviction_policy,
+    sharding: bdb.sharding,
+    shards_count: bdb.shards_count as number | string,
     tags: bdb.tags ?? [],
   }));
   const [memoryTouched, setMemoryTouched] = useState(false);
@@ -31,6 +43,7 @@ export function EditForm({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) {
     memory_size: memoryTouched
       ? memoryError(bytes, bdb.shards_total || bdb.shards_count)
       : undefined,
+    shards_count: shardsError(draft),
     tags: tagsError(draft.tags),
   };
   const invalid = Object.values(errors).some(Boolean);
@@ -45,6 +58,7 @@ export function EditForm({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) {
   if (draft.name !== bdb.name) body.name = draft.name;
   if (bytes !== bdb.memory_size) body.memory_size = bytes;
   if (draft.eviction_policy !== bdb.eviction_policy) body.eviction_policy = draft.eviction_policy;
+  if (draft.shards_count !== bdb.shards_count) body.shards_count = Number(draft.shards_count);
   if (JSON.stringify(draft.tags) !== JSON.stringify(bdb.tags ?? [])) body.tags = draft.tags;
   const changed = Object.keys(body).length > 0;
 
@@ -95,13 +109,21 @@ export function EditForm({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) {
           }
           data={[...new Set([...EVICTION_POLICIES, bdb.eviction_policy])]}
         />
+        {bdb.sharding && (
+          <NumberInput
+            label="Number of shards"
+            description={`Primaries, 1 to ${SHARDS_MAX}. Slots move while the database goes on serving.`}
+            value={draft.shards_count}
+            error={errors.shards_count}
+            onChange={(value) => update({ shards_count: value })}
+          />
+        )}
         <TagsInput tags={draft.tags} error={errors.tags} onChange={(tags) => update({ tags })} />
-        {refused &&
-          !['name', 'memory_size', 'eviction_policy', 'tags'].includes(refused.field ?? '') && (
-            <Alert color="red" className={classes.wide} role="alert">
-              {refused.text}
-            </Alert>
-          )}
+        {refused && !SHOWN.has(refused.field ?? '') && (
+          <Alert color="red" className={classes.wide} role="alert">
+            {refused.text}
+          </Alert>
+        )}
         <div className={`${classes.buttons} ${classes.wide}`}>
           <Button type="submit" loading={busy} disabled={invalid || !changed}>
             Save

@@ -23,6 +23,8 @@ export function MemoryInput({ description, memory, unit, error, onChange }: Prop
       rightSection={
         <NativeSelect
           variant="unstyled"
+          // Else it inherits the width of the section that it is in, and has no room for its text.
+          rightSectionWidth={24}
           aria-label="Memory unit"
           value={unit}
           onChange={(event) => onChange({ memory_unit: event.currentTarget.value as MemoryUnit })}

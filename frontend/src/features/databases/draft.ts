@@ -19,6 +19,7 @@ export interface CreateDraft {
   proxy_policy: NonNullable<CreateBdb['proxy_policy']>;
   durability: Durability;
   password: string;
+  tls: boolean;
   tags: Tag[];
 }
 
@@ -61,6 +62,7 @@ export const EMPTY_DRAFT: CreateDraft = {
   proxy_policy: 'single',
   durability: 'none',
   password: '',
+  tls: false,
   tags: [],
 };
 
@@ -124,6 +126,7 @@ export function toRequest(draft: CreateDraft): CreateBdb {
     proxy_policy: draft.proxy_policy,
     ...durabilityFields(draft.durability),
     ...(draft.password ? { authentication_redis_pass: draft.password } : {}),
+    ...(draft.tls ? { tls_mode: 'enabled' } : {}),
     ...(draft.tags.length ? { tags: draft.tags } : {}),
   };
 }

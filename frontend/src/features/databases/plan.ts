@@ -54,7 +54,8 @@ function slotWords(primaries: number): string {
 function accessWords(draft: CreateDraft): string {
   const port = draft.port.trim() ? `port ${draft.port}` : 'a free port';
   const api = draft.oss_cluster ? 'with the cluster API' : 'as one endpoint';
-  return `Reached on ${port} ${api}, ${draft.password ? 'with a password' : 'without a password'}`;
+  const password = draft.password ? 'with a password' : 'without a password';
+  return `Reached on ${port} ${api}, ${draft.tls ? 'over TLS' : 'unencrypted'}, ${password}`;
 }
 
 function durabilityWords(draft: CreateDraft): string {

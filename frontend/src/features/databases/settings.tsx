@@ -72,7 +72,7 @@ export function settingGroups(bdb: Bdb): SettingGroup[] {
           bdb.authentication_redis_pass ? 'Set' : 'None: open to whoever reaches the port',
         ],
         ['Default user', yes(bdb.default_user ?? true)],
-        ['TLS', String(bdb.tls_mode ?? 'disabled')],
+        ['TLS', yes(bdb.tls_mode === 'enabled')],
       ],
     },
   ];

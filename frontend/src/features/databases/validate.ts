@@ -66,7 +66,9 @@ function portError(text: string, taken: readonly number[]): string | undefined {
   return undefined;
 }
 
-function shardsError(draft: CreateDraft): string | undefined {
+export function shardsError(
+  draft: Pick<CreateDraft, 'sharding' | 'shards_count'>,
+): string | undefined {
   if (!draft.sharding) return undefined;
   const count = draft.shards_count;
   if (typeof count !== 'number' || !Number.isInteger(count) || count < 1 || count > SHARDS_MAX) {

@@ -22,6 +22,13 @@ export function ConnectLines({ to }: { to: Connection }) {
         {to.cluster
           ? 'Any address of the endpoint will do to begin with: the client learns the others from it.'
           : 'Every address of the endpoint serves the whole database.'}
+        {to.tls && (
+          <>
+            {' '}
+            The certificate is checked with <a href="/v1/ca">the console's CA</a>: save it as
+            ca.pem.
+          </>
+        )}
       </span>
     </div>
   );
