@@ -1,6 +1,7 @@
 """One resync as an event: a span with phases, percent, bytes and the time left, told once a second."""
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -10,6 +11,9 @@ from shardboard.domain import resync
 from shardboard.domain.resync import Progress
 from shardboard.state import events
 from shardboard.state.shards import Shard
+
+WORTH_LEARNING = 1.0
+"""Seconds of transfer: of a shorter one nothing is learned."""
 
 
 @dataclass
@@ -25,12 +29,17 @@ class Span:
     progress: Progress | None = None
     phases: list[dict[str, Any]] = field(default_factory=list)
     told_at: float = 0.0
+    load_at: float = resync.START["load"]
+    """The percent at which the load begins, by what the database's last resync took."""
     _first_lag: int | None = None
 
     async def resume(self) -> None:
-        """Take up the span that an earlier run of this console left open."""
+        """Take up the span that an earlier run of this console left open, and what was learned from the last one."""
         async with self.store.read() as session:
             event = await events.open_span(session, "resync", shard_uid=self.replica.uid)
+            earlier = await events.newest_ended(session, "resync", bdb_uid=self.replica.bdb_uid)
+        if earlier is not None:
+            self.load_at = _learned(earlier.details.get("phases", []))
         if event is not None:
             details = event.details
             self.event_uid, self.started = event.uid, event.time
@@ -41,7 +50,7 @@ class Span:
 
     def advance(self, seen: Progress) -> Progress:
         """Take in one more look."""
-        self.progress = resync.follow(self.progress, seen)
+        self.progress = resync.follow(self.progress, seen, self.load_at)
         if not self.phases or self.phases[-1]["name"] != self.progress.phase:
             now = _now()
             if self.phases:
@@ -87,7 +96,8 @@ class Span:
     def _shown(self, progress: Progress, now: datetime, ended: str) -> dict[str, Any]:
         seconds = max((now - self.started).total_seconds(), 0.001)
         begun = datetime.fromisoformat(self.phases[-1]["started"]) if self.phases else now
-        eta = None if ended else resync.remaining(progress, (now - begun).total_seconds(), self._first_lag)
+        waited = (now - begun).total_seconds()
+        eta = None if ended else resync.remaining(progress, waited, self._first_lag, self.load_at)
         return {
             "open": not ended,
             "phase": progress.phase,
@@ -99,6 +109,19 @@ class Span:
             "phases": [dict(phase) for phase in self.phases],
             **({"outcome": ended} if ended else {}),
         }
+
+
+def _learned(phases: Sequence[Mapping[str, Any]]) -> float:
+    took = {
+        phase["name"]: (
+            datetime.fromisoformat(phase["ended"]) - datetime.fromisoformat(phase["started"])
+        ).total_seconds()
+        for phase in phases
+        if phase["ended"]
+    }
+    if took.get("transfer", 0.0) < WORTH_LEARNING or "load" not in took:
+        return resync.START["load"]
+    return resync.load_start(took["transfer"], took["load"])
 
 
 def _now() -> str:

@@ -95,7 +95,7 @@ class ResyncCollector:
         begun = clock()
         try:
             await span.resume()
-            while (seen := await self._look(replica, primary, here, there)) is not None:
+            while (seen := await self._look(span, here, there)) is not None:
                 phase = span.advance(seen).phase
                 copies = phase in ("transfer", "load")
                 # A link that blinks makes no resync: what it missed comes from the backlog, at once.
@@ -119,8 +119,9 @@ class ResyncCollector:
         elif span.event_uid:
             await span.tell(ended=outcome)
 
-    async def _look(self, replica: Shard, primary: Shard, here: NodeRef, there: NodeRef) -> Progress | None:
+    async def _look(self, span: Span, here: NodeRef, there: NodeRef) -> Progress | None:
         """None when one of the two does not run any more."""
+        replica, primary = span.replica, span.primary
         both = await asyncio.gather(
             *(
                 self._agents.command(
@@ -132,7 +133,7 @@ class ResyncCollector:
         if not all(result.ok for results in both for result in results):
             return None
         mine, its = (_fields("\n".join(result.reply for result in results)) for results in both)
-        return resync.look(mine, its)
+        return resync.look(mine, its, span.load_at)
 
 
 def _just_born(replica: Shard) -> datetime | None:

@@ -83,6 +83,12 @@ async def newest(session: AsyncSession, type_: str, *, bdb_uid: int) -> Event | 
     return (await session.execute(query)).scalar_one_or_none()
 
 
+async def newest_ended(session: AsyncSession, type_: str, *, bdb_uid: int) -> Event | None:
+    """The newest span of this type about a database that has ended."""
+    over = (Event.type == type_, Event.bdb_uid == bdb_uid, Event.ended_at.is_not(None))
+    return (await session.execute(select(Event).where(*over).order_by(Event.uid.desc()).limit(1))).scalar_one_or_none()
+
+
 async def newest_loss(session: AsyncSession, shard_uid: int, node_uid: int) -> Event | None:
     """The newest event that a shard went down, or its node with it."""
     query = (

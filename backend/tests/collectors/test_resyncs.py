@@ -206,3 +206,26 @@ async def test_a_new_process_that_was_quicker_than_any_look_is_told_from_its_sta
     [span] = await spans(console)
     assert (span.time, span.details["percent"], span.details["outcome"]) == (born, 100.0, "in_sync")
     assert span.ended_at is not None
+
+
+async def test_where_the_load_begins_is_learned_from_the_last_resync(console: Console, agents: FakeAgents) -> None:
+    moments = [f"2025-01-01T00:00:{second:02}.000Z" for second in (0, 9, 12)]
+    phases = [
+        {"name": "transfer", "started": moments[0], "ended": moments[1]},
+        {"name": "load", "started": moments[1], "ended": moments[2]},
+    ]
+    async with console.store.begin() as session:
+        past = events.record(
+            session,
+            "resync",
+            "",
+            source="shard",
+            bdb_uid=pairs.BDB,
+            shard_uid=5,
+            details={"phases": phases, "phase": "in_sync", "percent": 100.0},
+        )
+        past.ended_at = datetime.now(UTC)
+    say(agents, SYNC, persistence="loading:1\r\nloading_loaded_perc:50.00\r\n")
+    await pairs.observe(console, 4, link="in_progress")
+    async with running(console):
+        await shows(console, "load", 86.0)

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardboard.domain.resync import PHASES, START, Progress, follow, look, remaining
+from shardboard.domain.resync import PHASES, START, Progress, follow, load_start, look, remaining
 
 numbers = st.integers(-(10**12), 10**12).map(str)
 flags = st.sampled_from(("0", "1"))
@@ -157,3 +157,34 @@ def test_the_size_once_told_is_kept_and_holds_what_was_read() -> None:
     loading = follow(Progress("transfer", 40.0, 1040), Progress("load", 60.0, 0, 3.0, total=1000))
     assert (loading.total, loading.transferred) == (1040, 1040)
     assert follow(loading, Progress("catching_up", 98.0, 0)).total == 1040
+
+
+def test_between_two_tellings_the_bytes_tell() -> None:
+    """The primary counts keys once a second or two; what arrives meanwhile is measured by what had arrived then."""
+    saving = {"rdb_bgsave_in_progress": "1", "current_save_keys_total": "100", "current_save_keys_processed": "25"}
+
+    def arrived(count: int, **changes: str) -> Progress:
+        return look(SYNC | {"master_sync_read_bytes": str(count)}, saving | changes)
+
+    first = follow(None, arrived(1000))
+    assert (first.share, first.percent) == (0.25, 14.0)
+    later = follow(first, arrived(2000))
+    assert (later.share, later.percent) == (0.5, 26.0)
+    assert follow(later, arrived(9000)).share == 0.99, "never done before the primary says so"
+    told = follow(later, arrived(2200, current_save_keys_processed="50"))
+    assert told.share == 0.5
+    assert told.estimate == 4400
+
+
+@given(st.floats(0, 10**5), st.floats(0, 10**5))
+def test_what_was_learned_leaves_room_for_both_phases(transfer: float, load: float) -> None:
+    assert START["transfer"] < load_start(transfer, load) < START["catching_up"]
+
+
+def test_the_load_begins_where_it_began_the_last_time() -> None:
+    assert load_start(1, 1) == 50.0
+    assert load_start(3, 1) == 74.0
+    assert load_start(0, 0) == 50.0
+    assert look(LOADING | {"loading_loaded_perc": "50.00"}, {}, load_at=74.0).percent == 86.0
+    quarter = Progress("transfer", 20.0, 9, share=0.25)
+    assert remaining(quarter, 3.0, load_at=74.0) == 9.0 + 4.0, "a load takes a third of its transfer"
