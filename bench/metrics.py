@@ -28,7 +28,7 @@ from shardboard.state import metrics
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARDS, NODES, BDBS = 512, 26, 20
-WIDTHS = {"cluster": 1, "nodes": NODES, "bdbs": BDBS, "shards": SHARDS}
+WIDTHS = {"cluster": 1, "nodes": NODES, "bdbs": BDBS, "shards": SHARDS, "endpoints": 3 * BDBS}
 SECONDS = 600
 YEAR = 365 * DAY
 ROUNDS = 9

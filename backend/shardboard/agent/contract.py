@@ -303,9 +303,17 @@ NODE_FIELDS = (
     "storage_free",
     "agent_cpu",
     "agent_rss",
+    "cpu_nice",
+    "cpu_irqs",
+    "cpu_steal",
+    "storage_avail",
+    "pressure_cpu",
+    "pressure_io",
+    "pressure_memory",
 )
-"""Order of `Sample.node`: cpu_* are seconds since boot summed over the cores, net/disk bytes since boot, memory and
-storage bytes, agent_cpu seconds since its start, agent_rss bytes."""
+"""Order of `Sample.node`: cpu_* are seconds since boot summed over the cores (nice is contained in user, irqs and steal in
+system), net/disk bytes since boot, memory and storage bytes (avail: for an ordinary user), agent_cpu seconds since its start,
+agent_rss bytes, pressure_* seconds since boot in which some task waited (PSI); None for what this kernel does not tell."""
 
 SHARD_FIELDS = (
     "pid",
@@ -332,10 +340,39 @@ SHARD_FIELDS = (
     "cpu",
     "ping_ms",
     "repl_offset",
+    "ping_p50_ms",
+    "blocked_clients",
+    "avg_ttl",
+    "maxmemory",
+    "memory_peak",
+    "memory_lua",
+    "memory_not_evictable",
+    "allocator_allocated",
+    "allocator_active",
+    "allocator_resident",
+    "pubsub_channels",
+    "pubsub_patterns",
+    "instantaneous_ops",
+    "process_cpu_user",
+    "process_cpu_system",
+    "main_cpu_system",
+    "fork_cpu_user",
+    "fork_cpu_system",
+    "aof_rewriting",
+    "saving",
+    "unsaved_changes",
+    "last_save",
+    "sync_full",
+    "sync_partial_ok",
+    "sync_partial_err",
+    "replicas",
+    "syncing",
 )
 """Order of a shard's values in `Sample.shards`. Counters (since `started_at`, epoch seconds): *_cmds, hits, misses,
-connections, net_* (bytes), evicted, expired, cpu (seconds of the main thread). The rest are gauges; is_primary, loading
-and link_up are 0 or 1. The agent's own commands and bytes are subtracted."""
+connections, net_* (bytes), evicted, expired, sync_*, and seconds of processor: cpu and main_cpu_system of the main thread,
+process_cpu_* of all threads, fork_cpu_* of children that ended. The rest are gauges; is_primary, loading, link_up,
+aof_rewriting, saving and syncing are 0 or 1, ping_ms is the slowest PING of the second and ping_p50_ms the median one, avg_ttl
+milliseconds, last_save epoch seconds. The agent's own commands and bytes are subtracted."""
 
 
 ENDPOINT_FIELDS = (
@@ -393,11 +430,13 @@ class Sample(Message):
     """The second it belongs to, epoch."""
     at: float
     """When it was complete, epoch seconds."""
-    node: list[float]
+    node: list[float | None]
     shards: dict[int, list[float | None]]
     missing: dict[int, str]
     """Shards that run but gave no values in this second, and why."""
     died: dict[int, str]
     """Shards whose process ended, and what is known of the reason."""
+    pings: dict[int, list[int]] = {}
+    """Microseconds that each PING of this second took, of all shards of a database together."""
     proxy: ProxyReading | None = None
     """None when no proxy runs here, or when it did not tell in time."""

@@ -1,7 +1,9 @@
 """What an engine's INFO says, as the values that a sample holds."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
+
+from shardboard.agent.contract import SHARD_FIELDS
 
 SECTIONS = ("clients", "memory", "persistence", "stats", "replication", "cpu", "keyspace", "commandstats")
 
@@ -24,25 +26,54 @@ class Info(NamedTuple):
     """`db0:keys=N,expires=M,…`"""
 
 
+_PLAIN = {
+    "loading": "loading",
+    "used_memory": "used_memory",
+    "used_memory_rss": "used_memory_rss",
+    "hits": "keyspace_hits",
+    "misses": "keyspace_misses",
+    "connections": "total_connections_received",
+    "evicted": "evicted_keys",
+    "expired": "expired_keys",
+    "fragmentation": "mem_fragmentation_ratio",
+    "blocked_clients": "blocked_clients",
+    "maxmemory": "maxmemory",
+    "memory_peak": "used_memory_peak",
+    "memory_lua": "used_memory_lua",
+    "memory_not_evictable": "mem_not_counted_for_evict",
+    "allocator_allocated": "allocator_allocated",
+    "allocator_active": "allocator_active",
+    "allocator_resident": "allocator_resident",
+    "pubsub_channels": "pubsub_channels",
+    "pubsub_patterns": "pubsub_patterns",
+    "instantaneous_ops": "instantaneous_ops_per_sec",
+    "process_cpu_user": "used_cpu_user",
+    "process_cpu_system": "used_cpu_sys",
+    "main_cpu_system": "used_cpu_sys_main_thread",
+    "fork_cpu_user": "used_cpu_user_children",
+    "fork_cpu_system": "used_cpu_sys_children",
+    "aof_rewriting": "aof_rewrite_in_progress",
+    "saving": "rdb_bgsave_in_progress",
+    "unsaved_changes": "rdb_changes_since_last_save",
+    "last_save": "rdb_last_save_time",
+    "sync_full": "sync_full",
+    "sync_partial_ok": "sync_partial_ok",
+    "sync_partial_err": "sync_partial_err",
+    "replicas": "connected_slaves",
+}
+"""SHARD_FIELDS that are a number of INFO as it is."""
+_PLACES = [(SHARD_FIELDS.index(name), field) for name, field in _PLAIN.items()]
 _FIELDS = (
+    *_PLAIN.values(),
     "connected_clients",
-    "used_memory",
-    "used_memory_rss",
-    "mem_fragmentation_ratio",
-    "loading",
-    "total_connections_received",
     "total_net_input_bytes",
     "total_net_output_bytes",
-    "keyspace_hits",
-    "keyspace_misses",
-    "evicted_keys",
-    "expired_keys",
     "role",
     "master_link_status",
+    "master_sync_in_progress",
     "slave_repl_offset",
     "master_repl_offset",
     "used_cpu_user_main_thread",
-    "used_cpu_sys_main_thread",
 )
 _COMMANDS, _DATABASES = "# Commandstats", "# Keyspace"
 
@@ -91,47 +122,49 @@ def _section(lines: list[str], title: str) -> list[str]:
 
 
 def shard_values(
-    info: Info, classes: Mapping[str, str], own: Own, pid: int | None, ping_seconds: float, started_at: float
+    info: Info, classes: Mapping[str, str], own: Own, pid: int | None, pings: Sequence[int], started_at: float
 ) -> list[float | None]:
-    """In the order of SHARD_FIELDS; None for what this engine does not tell."""
+    """In the order of SHARD_FIELDS; None for what this engine does not tell. `pings` are microseconds."""
     fields = info.fields
+    values: list[float | None] = [None] * len(SHARD_FIELDS)
+    for place, field in _PLACES:
+        if (text := fields.get(field)) is not None:
+            values[place] = float(text)
 
     def number(name: str) -> float | None:
-        value = fields.get(name)
-        return float(value) if value is not None else None
+        text = fields.get(name)
+        return float(text) if text is not None else None
 
     counts = _calls(info.commands, classes, own)
-    keys, expires = _keys(info.databases)
+    keyspace = _keys(info.databases)
     primary = fields.get("role") == "master"
     cpu_user, cpu_system = number("used_cpu_user_main_thread"), number("used_cpu_sys_main_thread")
     net_in, net_out = number("total_net_input_bytes"), number("total_net_output_bytes")
     clients = number("connected_clients")
-    return [
-        float(pid) if pid is not None else None,
-        started_at,
-        float(primary),
-        number("loading"),
-        1.0 if primary or fields.get("master_link_status") == "up" else 0.0,
-        counts["read"],
-        counts["write"],
-        counts["other"],
-        number("used_memory"),
-        number("used_memory_rss"),
-        keys,
-        expires,
-        number("keyspace_hits"),
-        number("keyspace_misses"),
-        None if clients is None else max(0.0, clients - 1),  # this connection
-        number("total_connections_received"),
-        None if net_in is None else net_in - own.bytes_sent,
-        None if net_out is None else net_out - own.bytes_received,
-        number("evicted_keys"),
-        number("expired_keys"),
-        number("mem_fragmentation_ratio"),
-        None if cpu_user is None or cpu_system is None else cpu_user + cpu_system,
-        ping_seconds * 1000,
-        number("master_repl_offset" if primary else "slave_repl_offset"),
-    ]
+    slowest_first = sorted(pings, reverse=True)
+    rest = {
+        "pid": float(pid) if pid is not None else None,
+        "started_at": started_at,
+        "is_primary": float(primary),
+        "link_up": 1.0 if primary or fields.get("master_link_status") == "up" else 0.0,
+        "read_cmds": counts["read"],
+        "write_cmds": counts["write"],
+        "other_cmds": counts["other"],
+        "keys": keyspace.keys,
+        "expires": keyspace.expires,
+        "avg_ttl": keyspace.avg_ttl,
+        "clients": None if clients is None else max(0.0, clients - 1),  # this connection
+        "net_in": None if net_in is None else net_in - own.bytes_sent,
+        "net_out": None if net_out is None else net_out - own.bytes_received,
+        "cpu": None if cpu_user is None or cpu_system is None else cpu_user + cpu_system,
+        "ping_ms": slowest_first[0] / 1000 if slowest_first else None,
+        "ping_p50_ms": slowest_first[len(slowest_first) // 2] / 1000 if slowest_first else None,
+        "repl_offset": number("master_repl_offset" if primary else "slave_repl_offset"),
+        "syncing": 0.0 if primary else number("master_sync_in_progress"),
+    }
+    for name, value in rest.items():
+        values[_PLACE[name]] = value
+    return values
 
 
 def _calls(lines: Iterable[str], classes: Mapping[str, str], own: Own) -> dict[str, float]:
@@ -145,11 +178,22 @@ def _calls(lines: Iterable[str], classes: Mapping[str, str], own: Own) -> dict[s
     return counts
 
 
-def _keys(lines: Iterable[str]) -> tuple[float, float]:
-    """Keys, and those that expire, in all numbered databases."""
-    keys = expires = 0
+class _Keyspace(NamedTuple):
+    keys: float
+    expires: float
+    avg_ttl: float
+    """Milliseconds that keys with an expiry still have, on average; 0 without any."""
+
+
+def _keys(lines: Iterable[str]) -> _Keyspace:
+    """All numbered databases together."""
+    keys = expires = ttl = 0
     for line in lines:
         fields = dict(part.split("=") for part in line.partition(":")[2].split(","))
         keys += int(fields["keys"])
         expires += int(fields["expires"])
-    return float(keys), float(expires)
+        ttl += int(fields["expires"]) * int(fields["avg_ttl"])
+    return _Keyspace(float(keys), float(expires), ttl / expires if expires else 0.0)
+
+
+_PLACE = {name: place for place, name in enumerate(SHARD_FIELDS)}

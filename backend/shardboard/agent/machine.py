@@ -1,5 +1,6 @@
 """What the machine is and how it does, by psutil."""
 
+import os
 import platform
 import shutil
 import socket
@@ -12,6 +13,8 @@ import psutil
 from shardboard import __version__
 from shardboard.agent.contract import NODE_FIELDS, NodeFacts
 from shardboard.agent.settings import AgentSettings
+
+PRESSURE = Path("/proc/pressure")
 
 
 def facts(settings: AgentSettings) -> NodeFacts:
@@ -53,13 +56,14 @@ class MachineSampler:
         self._state_dir = str(settings.state_dir)
         self._process = psutil.Process()
 
-    def sample(self) -> list[float]:
+    def sample(self) -> list[float | None]:
         cpu = psutil.cpu_times()
         memory = psutil.virtual_memory()
         net = psutil.net_io_counters()
         disk = psutil.disk_io_counters()
         own = self._process.cpu_times()
-        values = {
+        storage = os.statvfs(self._state_dir)
+        values: dict[str, float | None] = {
             "cpu_user": cpu.user + cpu.nice,
             "cpu_system": cpu.system + cpu.irq + cpu.softirq + cpu.steal,
             "cpu_iowait": cpu.iowait,
@@ -70,11 +74,25 @@ class MachineSampler:
             "net_out": net.bytes_sent,
             "disk_read": disk.read_bytes if disk else 0,
             "disk_write": disk.write_bytes if disk else 0,
-            "storage_free": psutil.disk_usage(self._state_dir).free,
+            "storage_free": storage.f_bfree * storage.f_frsize,
+            "storage_avail": storage.f_bavail * storage.f_frsize,
             "agent_cpu": own.user + own.system,
             "agent_rss": self._process.memory_info().rss,
+            "cpu_nice": cpu.nice,
+            "cpu_irqs": cpu.irq + cpu.softirq,
+            "cpu_steal": cpu.steal,
+            **{f"pressure_{name}": _pressure(name) for name in ("cpu", "io", "memory")},
         }
-        return [float(values[name]) for name in NODE_FIELDS]
+        return [None if (value := values[name]) is None else float(value) for name in NODE_FIELDS]
+
+
+def _pressure(resource: str) -> float | None:
+    """Seconds since boot in which some task waited for it; None where the kernel does not count that."""
+    try:
+        with open(PRESSURE / resource) as file:  # noqa: PTH123 - Path.open costs as much as the reading
+            return int(file.readline().rpartition("total=")[2]) / 1e6
+    except (OSError, ValueError):
+        return None
 
 
 def _os_release() -> dict[str, str]:

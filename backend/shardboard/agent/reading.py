@@ -1,22 +1,32 @@
-"""One look at all shards of an agent: PING, then INFO, on each shard's connection. Replies are taken by callbacks.
+"""One look at all shards of an agent: INFO on each shard's connection. Replies are taken by callbacks.
 
 A task, a timeout and a lock per shard cost more than the exchange itself, and there may be hundreds of shards on a machine.
 """
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from shardboard.agent.commands import CommandClasses
 from shardboard.agent.info import SECTIONS, InfoReader, Own, shard_values
+from shardboard.agent.pings import PING, Pings
 from shardboard.agent.resp import EngineError, packed
 from shardboard.agent.shard import Shard
 
-PING = packed("PING")
 INFO = packed("INFO", *SECTIONS)
 
-Outcome = list[float | None] | str
-"""A shard's values in the order of SHARD_FIELDS, or the reason why there are none."""
+
+class Reading(NamedTuple):
+    """What one shard told."""
+
+    values: list[float | None]
+    """In the order of SHARD_FIELDS."""
+    pings: list[int]
+    """Microseconds that each PING since the last reading took."""
+
+
+Outcome = Reading | str
+"""Or the reason why there is no reading."""
 
 
 class Readings:
@@ -25,11 +35,14 @@ class Readings:
     def __init__(self) -> None:
         self._classes = CommandClasses()
         self._readers: dict[int, InfoReader] = {}
+        self.pings = Pings()
 
     async def take(self, shards: Sequence[Shard], timeout: float) -> list[Outcome]:
         """One outcome per shard, in their order, after at most `timeout` seconds."""
         late = f"it did not answer INFO within {timeout} s"
-        looks = [_Look(shard, self._readers.setdefault(shard.record.spec.uid, InfoReader())) for shard in shards]
+        looks = [
+            _Look(shard, self._readers.setdefault(shard.record.spec.uid, InfoReader()), self.pings) for shard in shards
+        ]
         try:
             async with asyncio.timeout(timeout):
                 fresh = [look for look in looks if not self._begin(look)]
@@ -41,6 +54,7 @@ class Readings:
             pass
         for uid in self._readers.keys() - {shard.record.spec.uid for shard in shards}:
             del self._readers[uid]
+        self.pings.keep(self._readers)
         return [look.result(late) for look in looks]
 
     def _begin(self, look: "_Look") -> bool:
@@ -62,14 +76,20 @@ class Readings:
 class _Look:
     """One shard in one second."""
 
-    def __init__(self, shard: Shard, reader: InfoReader) -> None:
+    def __init__(self, shard: Shard, reader: InfoReader, pings: Pings) -> None:
         self.shard = shard
+        self._pings = pings
         self.outcome: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         self._reader = reader
 
     def begin(self, connection: Any, classes: Any) -> None:
         self._connection, self._classes = connection, classes
-        connection.ask(PING, "ping", self._ponged)
+        # What INFO counts: all that was sent until here, and all replies but its own. So it is sent alone:
+        # whether a PONG is counted already would depend on how the engine happens to read the two.
+        if connection.idle and self._pings.any(self.shard.record.spec.uid):
+            self._ask()
+        else:
+            connection.ask(PING, "ping", self._ponged)
 
     def result(self, late: str) -> Outcome:
         if not self.outcome.done():
@@ -82,10 +102,11 @@ class _Look:
         if isinstance(reply, EngineError):
             self.outcome.set_result(str(reply))
             return
-        self._ping_seconds = self._connection.last_seconds
+        self._pings.add(self.shard.record.spec.uid, self._connection.last_seconds)
+        self._ask()
+
+    def _ask(self) -> None:
         self._connection.ask(INFO, "info", self._told)
-        # What INFO counts: all that was sent until here, and all replies but its own. So it is sent alone:
-        # whether a PONG is counted already would depend on how the engine happens to read the two.
         own = self.shard.own
         self._own = Own(dict(own.commands), own.bytes_sent, own.bytes_received)
 
@@ -96,7 +117,8 @@ class _Look:
             self.outcome.set_result(str(reply))
             return
         record = self.shard.record
+        pings = self._pings.take(record.spec.uid)
         values = shard_values(
-            self._reader.read(reply), self._classes, self._own, record.pid, self._ping_seconds, record.started_at or 0.0
+            self._reader.read(reply), self._classes, self._own, record.pid, pings, record.started_at or 0.0
         )
-        self.outcome.set_result(values)
+        self.outcome.set_result(Reading(values, pings))

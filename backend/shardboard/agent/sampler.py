@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 import uuid
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import AsyncIterator
 from typing import Literal
 
@@ -13,6 +13,7 @@ from shardboard.agent.machine import MachineSampler
 from shardboard.agent.processes import Supervisor
 from shardboard.agent.proxy import Proxy
 from shardboard.agent.reading import Readings
+from shardboard.agent.shard import Shard
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +42,14 @@ class Sampler:
 
     async def run(self) -> None:
         """Sample until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._readings.pings.run(self._running))
+            tasks.create_task(self._beats())
+
+    def _running(self) -> list[Shard]:
+        return [shard for shard in self._supervisor.shards.values() if shard.state == "running"]
+
+    async def _beats(self) -> None:
         while True:
             await asyncio.sleep(1.0 - time.time() % 1.0)
             try:
@@ -97,18 +106,20 @@ class Sampler:
     async def _beat(self) -> None:
         second = int(time.time())
         self._supervisor.check()
-        running = {uid: shard for uid, shard in self._supervisor.shards.items() if shard.state == "running"}
+        running = {shard.record.spec.uid: shard for shard in self._running()}
         results, proxy = await asyncio.gather(
             self._readings.take(list(running.values()), TIMEOUT), self._proxy.reading(second, PROXY_TIMEOUT)
         )
         values: dict[int, list[float | None]] = {}
+        pings: dict[int, list[int]] = defaultdict(list)
         missing: dict[int, str] = {}
         died = {uid: shard.detail for uid, shard in self._supervisor.shards.items() if shard.state == "died"}
         for uid, result in zip(running, results, strict=True):
             if isinstance(result, str):
                 missing[uid] = result
             else:
-                values[uid] = result
+                values[uid] = result.values
+                pings[running[uid].record.spec.bdb_uid] += result.pings
         machine = self._machine.sample()
         sample = Sample(
             seq=self._seq + 1,
@@ -120,6 +131,7 @@ class Sampler:
             missing=missing,
             died=died,
             proxy=proxy,
+            pings=pings,
         )
         self._ring.append((sample.seq, sample.model_dump_json().encode() + b"\n"))
         self._seq = sample.seq

@@ -10,7 +10,6 @@ import time
 from array import array
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
 from math import nan
 from typing import Any
 
@@ -18,10 +17,11 @@ from shardboard.bus import Bus
 from shardboard.collectors.endpoint_samples import EndpointSamples
 from shardboard.collectors.latencies import Latencies
 from shardboard.collectors.ring import Ring
+from shardboard.collectors.seconds import RATES, Member, Raw, Reading, Second, Shards, past_of
 from shardboard.domain import endpoints, latency, rates
-from shardboard.domain.rates import ShardSecond, Value
+from shardboard.domain.rates import SHARD_METRICS, SHARD_STREAMED, Value
 from shardboard.domain.rollup import TOPICS, Frame
-from shardboard.driver.ports import NODE_FIELDS, SHARD_FIELDS, Sample
+from shardboard.driver.ports import NODE_FIELDS, Sample
 
 RETENTION = 900
 """Seconds kept for cluster, nodes and databases."""
@@ -33,31 +33,6 @@ CATCH_UP_EVERY = 0.2
 """Seconds between two looks at what came late."""
 STALE = 10
 """Seconds after which a newest second is no news."""
-
-Raw = dict[str, Value]
-
-
-@dataclass(frozen=True)
-class Member:
-    """Where a shard belongs."""
-
-    bdb_uid: int
-    pair: int
-    node_uid: int
-
-
-@dataclass
-class _Second:
-    """One second while its samples arrive."""
-
-    nodes: dict[int, Raw] = field(default_factory=dict)
-    shards: dict[int, Raw] = field(default_factory=dict)
-    died: set[int] = field(default_factory=set)
-    endpoints: dict[tuple[int, int], Mapping[str, Value]] = field(default_factory=dict)
-    """By database and node."""
-    at: float = 0.0
-    first_arrival: float = 0.0
-    told: bool = False
 
 
 class Live:
@@ -71,8 +46,10 @@ class Live:
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
         self._members: Mapping[int, Member] = {}
+        self._of_bdb: dict[int, list[int]] = defaultdict(list)
+        self._of_node: dict[int, list[int]] = defaultdict(list)
         self._rings: dict[str, dict[str, Ring]] = defaultdict(dict)
-        self._seconds: dict[int, _Second] = {}
+        self._seconds: dict[int, Second] = {}
         self._connected: set[int] = set()
         self._down: frozenset[int] = frozenset()
         self._backfilled: dict[str, tuple[int, int]] = {}
@@ -88,6 +65,10 @@ class Live:
     def set_members(self, members: Mapping[int, Member]) -> None:
         """Tell which shards exist; series of others are forgotten."""
         self._members = members
+        self._of_bdb, self._of_node = defaultdict(list), defaultdict(list)
+        for shard_uid, member in members.items():
+            self._of_bdb[member.bdb_uid].append(shard_uid)
+            self._of_node[member.node_uid].append(shard_uid)
         alive = {(f"shards:{member.bdb_uid}", str(uid)) for uid, member in members.items()}
         databases = {member.bdb_uid for member in members.values()}
         alive |= {("bdbs", str(uid)) for uid in databases}
@@ -122,11 +103,13 @@ class Live:
     def ingest(self, node_uid: int, sample: Sample) -> None:
         """Take one sample of one node."""
         self._boots[node_uid] = (sample.boot, sample.seq)
-        second = self._seconds.setdefault(sample.t, _Second(first_arrival=time.monotonic()))
+        second = self._seconds.setdefault(sample.t, Second(first_arrival=time.monotonic()))
         second.nodes[node_uid] = dict(zip(NODE_FIELDS, sample.node, strict=True))
         boot = float(int(sample.boot[:8], 16))
         for uid, values in sample.shards.items():
-            second.shards[uid] = {**dict(zip(SHARD_FIELDS, values, strict=True)), "boot": boot}
+            second.shards[uid] = RATES.pack(values, boot)
+        for bdb_uid, taken in sample.pings.items():
+            second.pings[bdb_uid, node_uid] = array("i", taken)
         second.died |= sample.died.keys()
         if sample.proxy is not None:
             second.endpoints |= self.endpoints.ingest(node_uid, sample.t, sample.proxy)
@@ -173,20 +156,22 @@ class Live:
         """The replication offset in the newest sample of a shard, however old; None when none is kept."""
         for t in sorted(self._seconds, reverse=True):
             if (raw := self._seconds[t].shards.get(uid)) is not None:
-                return raw["repl_offset"]
+                return Reading(raw)["repl_offset"]
         return None
 
     def writes_of(self, uid: int) -> list[tuple[int, Value, Value]]:
         """Second, whether it was primary, and its write commands so far, of a shard's samples that are kept, oldest first."""
-        known = ((t, self._seconds[t].shards.get(uid)) for t in sorted(self._seconds))
-        return [(t, raw["is_primary"], raw["write_cmds"]) for t, raw in known if raw is not None]
+        known = [
+            (t, Reading(raw)) for t in sorted(self._seconds) if (raw := self._seconds[t].shards.get(uid)) is not None
+        ]
+        return [(t, raw["is_primary"], raw["write_cmds"]) for t, raw in known]
 
-    def raw(self) -> tuple[Mapping[int, Raw], Mapping[int, Raw]]:
+    def raw(self) -> tuple[Mapping[int, Mapping[str, Value]], Mapping[int, Mapping[str, Value]]]:
         """What agents said of nodes and of shards in the newest second, by uid; nothing when that was STALE seconds ago."""
         second = self._seconds.get(self.newest)
         if second is None or time.time() - self.newest > STALE:
             return {}, {}
-        return second.nodes, second.shards
+        return second.nodes, {uid: Reading(raw) for uid, raw in second.shards.items()}
 
     def take_settled(self) -> set[int]:
         """The seconds that were computed, or computed again, since the last call."""
@@ -226,7 +211,7 @@ class Live:
             self._ring(topic, _uid(topic, uid)).put_packed(frame.t, row)
         self.newest = max(self.newest, frame.t)
 
-    def _tell(self, t: int, second: _Second) -> None:
+    def _tell(self, t: int, second: Second) -> None:
         second.told = True
         if t <= self.newest - RETENTION:
             return
@@ -253,38 +238,34 @@ class Live:
             first, last = self._backfilled.get(topic, (t, t))
             self._backfilled[topic] = (min(first, t), max(last, t))
 
-    def _settle(self, t: int, second: _Second) -> None:
+    def _settle(self, t: int, second: Second) -> None:
         """Compute every row of one second from its raw samples and the ones before."""
         self._settled.add(t)
         self.endpoints.latencies.settle(t)
         for (bdb_uid, node_uid), values in second.endpoints.items():
             name = endpoints.name(endpoints.number(bdb_uid, node_uid))
             self._ring("endpoints", name).put(t, list(values.values()))
-        shards = {uid: self._shard_second(t, uid, raw) for uid, raw in second.shards.items() if uid in self._members}
-        offsets = {
-            (self._members[uid].bdb_uid, self._members[uid].pair): second.shards[uid]["repl_offset"]
-            for uid, shard in shards.items()
-            if shard.is_primary
-        }
-        for uid, shard in shards.items():
-            member = self._members[uid]
-            ahead, own = offsets.get((member.bdb_uid, member.pair)), second.shards[uid]["repl_offset"]
-            if not shard.is_primary and ahead is not None and own is not None:
-                shard.metrics["repl_lag_bytes"] = max(0.0, ahead - own)
-            self._ring(f"shards:{member.bdb_uid}", str(uid)).put(t, shard.row())
+        past = past_of(self._seconds, t)
+        shards = Shards(self._members, second, [(ago, before.shards) for ago, before in past])
+        for uid, row in shards.rows.items():
+            self._ring(f"shards:{self._members[uid].bdb_uid}", str(uid)).put_packed(t, row[: len(SHARD_METRICS)])
         self._settle_databases(t, second, shards)
-        self._settle_nodes(t, second, shards)
+        for node_uid, raw in second.nodes.items():
+            ago, then = next(((ago, then) for ago, then in past if node_uid in then.nodes), (0, None))
+            before = then.nodes[node_uid] if then is not None else None
+            machine = rates.node(raw, before, ago, shards.of_node(self._of_node[node_uid]))
+            self._ring("nodes", str(node_uid)).put(t, machine)
 
-    def _settle_databases(self, t: int, second: _Second, shards: Mapping[int, ShardSecond]) -> None:
-        by_bdb: dict[int, list[int]] = defaultdict(list)
-        for uid, member in self._members.items():
-            by_bdb[member.bdb_uid].append(uid)
+    def _settle_databases(self, t: int, second: Second, shards: Shards) -> None:
         complete, seen = True, []
-        for bdb_uid, uids in by_bdb.items():
-            known = [shards[uid] for uid in uids if uid in shards]
+        for bdb_uid, uids in self._of_bdb.items():
+            known = [uid for uid in uids if uid in shards.rows]
             # A dead shard serves nothing and adds nothing; one that merely was not seen makes every sum a guess.
-            if known and all(uid in shards or self._is_dead(uid, second) for uid in uids):
-                row = dict(zip(rates.BDB_METRICS, rates.database(known), strict=True))
+            if known and (
+                len(known) == len(uids) or all(uid in shards.rows or self._is_dead(uid, second) for uid in uids)
+            ):
+                values = shards.together(known, second.probes(bdb_uid))
+                row: Raw = dict(zip(rates.BDB_METRICS, values, strict=True))
                 served = [values for (served_bdb, _), values in second.endpoints.items() if served_bdb == bdb_uid]
                 if served:
                     row |= endpoints.together(served)
@@ -292,31 +273,14 @@ class Live:
                 self._ring("bdbs", str(bdb_uid)).put(t, list(row.values()))
             else:
                 complete = False
-        if complete and by_bdb:
-            row = dict(zip(rates.BDB_METRICS, rates.database(list(shards.values())), strict=True))
+        if complete and seen:
+            values = shards.together(list(shards.rows), second.probes())
+            row = dict(zip(rates.BDB_METRICS, values, strict=True))
             row |= {metric: rates.add(each[metric] for each in seen) for metric in endpoints.AS_CLIENTS_SEE}
             self._ring("cluster", "cluster").put(t, list(row.values()))
 
-    def _is_dead(self, uid: int, second: _Second) -> bool:
+    def _is_dead(self, uid: int, second: Second) -> bool:
         return uid in second.died or self._members[uid].node_uid in self._down
-
-    def _settle_nodes(self, t: int, second: _Second, shards: Mapping[int, ShardSecond]) -> None:
-        by_node: dict[int, list[ShardSecond]] = defaultdict(list)
-        for uid, shard in shards.items():
-            by_node[self._members[uid].node_uid].append(shard)
-        for node_uid, raw in second.nodes.items():
-            earlier = ((past, self._seconds[past].nodes.get(node_uid)) for past in self._past(t))
-            then, before = next(((past, found) for past, found in earlier if found is not None), (t, None))
-            self._ring("nodes", str(node_uid)).put(t, rates.node(raw, before, t - then, by_node[node_uid]))
-
-    def _shard_second(self, t: int, uid: int, raw: Raw) -> ShardSecond:
-        earlier = ((past, self._seconds[past].shards.get(uid)) for past in self._past(t))
-        then, before = next(((past, found) for past, found in earlier if found is not None), (t, None))
-        return ShardSecond(raw, before, t - then)
-
-    def _past(self, t: int) -> list[int]:
-        """The seconds that are still known and near enough for a rate, newest first."""
-        return [past for past in range(t - 1, t - 1 - rates.MAX_STEP, -1) if past in self._seconds]
 
     def _flush_backfill(self) -> None:
         for topic, (first, last) in self._backfilled.items():
@@ -329,7 +293,8 @@ class Live:
 
     def _frame(self, topic: str, first: int, count: int) -> dict[str, Any]:
         rings = self._rings.get(topic, {}) if count > 0 else {}
-        series = {uid: ring.columns(first, count) for uid, ring in rings.items()}
+        width = len(self._streamed(topic))
+        series = {uid: ring.columns(first, count, width) for uid, ring in rings.items()}
         if topic in self.endpoints.latencies.topics:
             series = {
                 uid: found + self.endpoints.latencies.columns(topic, uid, first, count) for uid, found in series.items()
@@ -337,7 +302,7 @@ class Live:
         return {"topic": topic, "metrics": self.metrics(topic), "from": first, "count": count, "series": series}
 
     def _row(self, topic: str, uid: str, t: int) -> list[Value] | None:
-        row = self._rings[topic][uid].get(t)
+        row = self._rings[topic][uid].get(t, len(self._streamed(topic)))
         if row is None or topic not in self.endpoints.latencies.topics:
             return row
         return row + self.endpoints.latencies.row(topic, uid, t)
@@ -357,7 +322,12 @@ class Live:
     @staticmethod
     def metrics(topic: str) -> tuple[str, ...]:
         """The names of a series' values, in their order."""
-        return TOPICS[_kind(topic)] + (latency.METRICS if topic in Latencies.topics else ())
+        return Live._streamed(topic) + (latency.METRICS if topic in Latencies.topics else ())
+
+    @staticmethod
+    def _streamed(topic: str) -> tuple[str, ...]:
+        """Of hundreds of shards only what browsers draw live; the rest is in frames."""
+        return TOPICS[_kind(topic)][: SHARD_STREAMED if topic.startswith("shards:") else None]
 
     @staticmethod
     def _retention(topic: str) -> int:

@@ -36,10 +36,10 @@ class Ring:
         self._stamps[slot] = second
         self._values[start : start + self._width] = row
 
-    def get(self, second: int) -> list[Value] | None:
-        """The row of one second, or None when nothing was stored for it."""
+    def get(self, second: int, width: int | None = None) -> list[Value] | None:
+        """The row of one second, or the first `width` values of it; None when nothing was stored for it."""
         row = self.packed(second)
-        return [_value(value) for value in row] if row is not None else None
+        return [_value(value) for value in row[:width]] if row is not None else None
 
     def packed(self, second: int) -> "array[float] | None":
         """As `get`, with NaN for None."""
@@ -49,10 +49,11 @@ class Ring:
         start = slot * self._width
         return self._values[start : start + self._width]
 
-    def columns(self, first: int, count: int) -> list[list[Value]]:
-        """One list per metric for `count` seconds from `first`; None where there is no value."""
-        rows = [self.get(second) for second in range(first, first + count)]
-        empty: list[Value] = [None] * self._width
+    def columns(self, first: int, count: int, width: int | None = None) -> list[list[Value]]:
+        """One list per metric (the first `width`) for `count` seconds from `first`; None where there is no value."""
+        width = self._width if width is None else width
+        rows = [self.get(second, width) for second in range(first, first + count)]
+        empty: list[Value] = [None] * width
         return [list(column) for column in zip(*(row or empty for row in rows), strict=True)]
 
 

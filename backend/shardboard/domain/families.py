@@ -60,7 +60,7 @@ SHARD = (
     _counter("redis_server_total_net_input_bytes", "net_in", "Bytes received, without the agent's own."),
     _counter("redis_server_total_net_output_bytes", "net_out", "Bytes sent, without the agent's own."),
     _counter("namedprocess_namegroup_thread_cpu_seconds_total", "cpu", "Processor seconds of the main thread."),
-    _gauge("shardboard_shard_responsiveness_seconds", "ping_ms", "How long the newest PING took.", 0.001),
+    _gauge("shardboard_shard_responsiveness_seconds", "ping_ms", "The slowest PING of the newest second.", 0.001),
 )
 
 LATENCY = {

@@ -1,6 +1,6 @@
-"""Counters into rates, and many shards into one database. A restart or a missing second is a gap, never a spike or a zero."""
+"""Counters into rates, and which metrics there are. A restart or a missing second is a gap, never a spike or a zero."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 Value = float | None
 
@@ -24,9 +24,28 @@ SHARD_METRICS = (
     "repl_lag_bytes",
     "read_hits",
     "read_misses",
+    "p50_responsiveness",
+    "no_of_expires",
+    "avg_ttl",
+    "used_memory_peak",
+    "blocked_clients",
+    "total_connections_received",
+    "instantaneous_ops_per_sec",
+    "mem_not_counted_for_evict",
+    "aof_rewrite_inprog",
+    "rdb_changes_since_last_save",
+    "shard_cpu_user",
+    "shard_cpu_system",
+    "main_thread_cpu_user",
+    "main_thread_cpu_system",
+    "fork_cpu_user",
+    "fork_cpu_system",
 )
-"""Units: *_req, *_objects, read_hits and read_misses per second, *_bytes per second (repl_lag_bytes: bytes), memory bytes,
-hit_ratio 0-1, main_thread_cpu cores, responsiveness milliseconds."""
+"""Units: *_req, *_objects, read_hits, read_misses and total_connections_received per second, *_bytes per second
+(repl_lag_bytes: bytes), memory bytes, hit_ratio 0-1, *_cpu* cores, avg_ttl and *responsiveness milliseconds."""
+
+SHARD_STREAMED = 20
+"""How many of them browsers are sent every second."""
 
 BDB_METRICS = (
     "total_req",
@@ -46,6 +65,21 @@ BDB_METRICS = (
     "mem_frag_ratio",
     "main_thread_cpu",
     "responsiveness",
+    "p50_responsiveness",
+    "p99_responsiveness",
+    "no_of_expires",
+    "total_connections_received",
+    "instantaneous_ops_per_sec",
+    "mem_size_lua",
+    "mem_not_counted_for_evict",
+    "pubsub_channels",
+    "pubsub_patterns",
+    "shard_cpu_user",
+    "shard_cpu_system",
+    "main_thread_cpu_user",
+    "main_thread_cpu_system",
+    "fork_cpu_user",
+    "fork_cpu_system",
 )
 
 NODE_METRICS = (
@@ -65,57 +99,23 @@ NODE_METRICS = (
     "conns",
     "agent_cpu",
     "agent_rss",
+    "cpu_nice",
+    "cpu_irqs",
+    "cpu_steal",
+    "persistent_storage_avail",
+    "cpu_pressure",
+    "io_pressure",
+    "memory_pressure",
+    "cur_aof_rewrites",
 )
+"""cpu_* are shares of all cores: user, system, iowait and idle make 1; nice is contained in user, irqs and steal in system.
+*_pressure: the share of time in which something waited for the processor, for disks or for memory (the kernel's PSI, `some`)."""
 
 MAX_STEP = 10
 """Seconds between two samples after which no rate is made of them."""
 
-
-class ShardSecond:
-    """One shard's metrics in one second, with what only sums over shards need."""
-
-    __slots__ = ("connections", "hits", "is_primary", "metrics", "misses")
-
-    def __init__(self, now: Mapping[str, Value], before: Mapping[str, Value] | None, seconds: int) -> None:
-        """`now` and `before` are raw samples by the agent's field names; `before` None when there is nothing to compare with.
-
-        Both carry `boot`, which differs between agent processes: each subtracts another amount of its own traffic.
-        """
-        same = before is not None and (before["started_at"], before["boot"]) == (now["started_at"], now["boot"])
-        same_process = same and 0 < seconds <= MAX_STEP
-
-        def rate(name: str) -> Value:
-            return per_second(now[name], before[name], seconds) if same_process and before is not None else None
-
-        read, write, other = rate("read_cmds"), rate("write_cmds"), rate("other_cmds")
-        self.is_primary = now["is_primary"] == 1.0
-        self.hits, self.misses = rate("hits"), rate("misses")
-        self.connections = now["clients"]
-        self.metrics: dict[str, Value] = {
-            "total_req": add((read, write, other)),
-            "read_req": read,
-            "write_req": write,
-            "other_req": other,
-            "used_memory": now["used_memory"],
-            "used_memory_rss": now["used_memory_rss"],
-            "no_of_keys": now["keys"],
-            "hit_ratio": share(self.hits, self.misses),
-            "connected_clients": now["clients"],
-            "ingress_bytes": rate("net_in"),
-            "egress_bytes": rate("net_out"),
-            "evicted_objects": rate("evicted"),
-            "expired_objects": rate("expired"),
-            "mem_frag_ratio": now["fragmentation"],
-            "main_thread_cpu": rate("cpu"),
-            "responsiveness": now["ping_ms"],
-            "repl_lag_bytes": None,
-            "read_hits": self.hits,
-            "read_misses": self.misses,
-        }
-
-    def row(self) -> list[Value]:
-        """Values in the order of SHARD_METRICS."""
-        return [self.metrics[name] for name in SHARD_METRICS]
+CPU_MODES = ("cpu_user", "cpu_system", "cpu_iowait", "cpu_idle")
+CPU_PARTS = ("cpu_nice", "cpu_irqs", "cpu_steal")
 
 
 def per_second(now: Value, before: Value, seconds: int) -> Value:
@@ -141,52 +141,22 @@ def share(part: Value, rest: Value) -> Value:
     return None if not whole or part is None else part / whole
 
 
-def database(shards: Sequence[ShardSecond]) -> list[Value]:
-    """All shards of one database (or of several) as one row in the order of BDB_METRICS.
-
-    Traffic and keys are those of the primaries, memory, processor and responsiveness those of all shards.
-    """
-    primaries = [shard for shard in shards if shard.is_primary]
-
-    def total(name: str, of: Sequence[ShardSecond]) -> Value:
-        return add(shard.metrics[name] for shard in of) if of else None
-
-    def worst(name: str) -> Value:
-        return max((value for shard in shards if (value := shard.metrics[name]) is not None), default=None)
-
-    hits, misses = (add(shard.hits for shard in primaries), add(shard.misses for shard in primaries))
-    memory, resident = total("used_memory", shards), total("used_memory_rss", shards)
-    values: dict[str, Value] = {
-        **{name: total(name, primaries) for name in ("total_req", "read_req", "write_req", "other_req", "no_of_keys")},
-        **{
-            name: total(name, primaries)
-            for name in ("ingress_bytes", "egress_bytes", "evicted_objects", "expired_objects")
-        },
-        "used_memory": memory,
-        "hit_ratio": share(hits, misses),
-        "read_hits": hits if primaries else None,
-        "read_misses": misses if primaries else None,
-        "conns": total("connected_clients", primaries),
-        "mem_frag_ratio": resident / memory if memory and resident is not None else None,
-        "main_thread_cpu": total("main_thread_cpu", shards),
-        "responsiveness": worst("responsiveness"),
-    }
-    return [values[name] for name in BDB_METRICS]
-
-
 def node(
-    now: Mapping[str, Value], before: Mapping[str, Value] | None, seconds: int, shards: Sequence[ShardSecond]
+    now: Mapping[str, Value], before: Mapping[str, Value] | None, seconds: int, shards: Mapping[str, Value]
 ) -> list[Value]:
-    """One machine and its shards as a row in the order of NODE_METRICS; cpu_* are shares of all cores."""
+    """One machine and its shards as a row in the order of NODE_METRICS; `shards` are sums over the shards that run there."""
 
     def rate(name: str) -> Value:
         return per_second(now[name], before[name], seconds) if before is not None and seconds <= MAX_STEP else None
 
-    cpu = {name: rate(name) for name in ("cpu_user", "cpu_system", "cpu_iowait", "cpu_idle")}
-    busy_and_idle = add(cpu.values())
-    primaries = [shard for shard in shards if shard.is_primary]
+    whole = add(rate(name) for name in CPU_MODES)
+
+    def share_of_cores(name: str) -> Value:
+        value = rate(name)
+        return value / whole if whole and value is not None else None
+
     values: dict[str, Value] = {
-        **{name: value / busy_and_idle if busy_and_idle and value is not None else None for name, value in cpu.items()},
+        **{name: share_of_cores(name) for name in (*CPU_MODES, *CPU_PARTS)},
         "free_memory": now["free_memory"],
         "available_memory": now["available_memory"],
         "ingress_bytes": rate("net_in"),
@@ -194,10 +164,10 @@ def node(
         "disk_read_bytes": rate("disk_read"),
         "disk_write_bytes": rate("disk_write"),
         "persistent_storage_free": now["storage_free"],
-        "total_req": add(shard.metrics["total_req"] for shard in primaries),
-        "used_memory": add(shard.metrics["used_memory"] for shard in shards),
-        "conns": add(shard.connections for shard in primaries),
+        "persistent_storage_avail": now["storage_avail"],
         "agent_cpu": rate("agent_cpu"),
         "agent_rss": now["agent_rss"],
+        **{f"{what}_pressure": rate(f"pressure_{what}") for what in ("cpu", "io", "memory")},
+        **{name: shards[name] for name in ("total_req", "used_memory", "conns", "cur_aof_rewrites")},
     }
     return [values[name] for name in NODE_METRICS]

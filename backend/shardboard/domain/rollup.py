@@ -12,6 +12,7 @@ from math import nan
 
 from shardboard.domain.endpoints import ENDPOINT_METRICS
 from shardboard.domain.rates import BDB_METRICS, NODE_METRICS, SHARD_METRICS
+from shardboard.domain.shard_rates import COUNTERS
 
 TOPICS: Mapping[str, tuple[str, ...]] = {
     "cluster": BDB_METRICS,
@@ -34,6 +35,18 @@ LAST = frozenset(
         "persistent_storage_free",
         "agent_rss",
         "repl_lag_bytes",
+        "used_memory_peak",
+        "mem_size_lua",
+        "mem_not_counted_for_evict",
+        "avg_ttl",
+        "blocked_clients",
+        "instantaneous_ops_per_sec",
+        "aof_rewrite_inprog",
+        "cur_aof_rewrites",
+        "rdb_changes_since_last_save",
+        "pubsub_channels",
+        "pubsub_patterns",
+        "persistent_storage_avail",
     }
 )
 """Gauges that say how things stand: the newest known value. Everything else is a mean over the known seconds."""
@@ -47,6 +60,7 @@ PEAKS = frozenset(
         "read_req",
         "write_req",
         "responsiveness",
+        "p99_responsiveness",
         "main_thread_cpu",
         "used_memory",
         "conns",
@@ -54,9 +68,18 @@ PEAKS = frozenset(
         "repl_lag_bytes",
         "cpu_user",
         "cpu_system",
+        "cpu_pressure",
+        "io_pressure",
+        "memory_pressure",
     }
 )
 """Metrics whose highest second is kept beside the value."""
+
+KNOWN_TOGETHER: Mapping[str, frozenset[str]] = {
+    "shards": frozenset(COUNTERS) - {"ingress_bytes", "egress_bytes"},
+}
+"""Rates of a shard that are known in the same seconds: of one process, and no reset between. How many seconds that are is kept
+once for all of them, as `#total_req`, not once for each: hundreds of shards make most of what is stored."""
 
 
 @dataclass(frozen=True)
@@ -72,13 +95,19 @@ def is_mean(metric: str) -> bool:
     return metric not in LAST and metric not in SHARES
 
 
+def weight_of(topic: str, metric: str) -> str:
+    """The column that says in how many seconds of an interval a mean is known."""
+    return "#total_req" if metric in KNOWN_TOGETHER.get(topic, ()) else f"#{metric}"
+
+
 def columns_of(topic: str, step: int) -> tuple[str, ...]:
     """The columns of a frame, in the order they are stored in."""
     metrics = TOPICS[topic]
     if step == 1:
         return metrics
     peaks = tuple(f"{metric}_max" for metric in metrics if metric in PEAKS)
-    return (*metrics, *peaks, *(f"#{metric}" for metric in metrics if is_mean(metric)))
+    weights = dict.fromkeys(weight_of(topic, metric) for metric in metrics if is_mean(metric))
+    return (*metrics, *peaks, *weights)
 
 
 def merge(topic: str, t: int, parts: Sequence[Frame], seconds: int) -> Frame:
@@ -92,7 +121,9 @@ def merge(topic: str, t: int, parts: Sequence[Frame], seconds: int) -> Frame:
         if metric in LAST:
             columns[metric] = _newest([part.columns[metric] for part in parts if metric in part.columns], len(uids))
         elif is_mean(metric):
-            columns[metric], columns[f"#{metric}"] = _mean(metric, parts, seconds, len(uids))
+            weight = weight_of(topic, metric)
+            columns[metric], known = _mean(metric, weight, parts, seconds, len(uids))
+            columns.setdefault(weight, known)
         if metric in PEAKS:
             columns[f"{metric}_max"] = _highest(
                 [found for part in parts if (found := _peak(part, metric)) is not None], len(uids)
@@ -117,11 +148,13 @@ def _aligned(frame: Frame, wanted: "array[int]") -> Frame:
     return Frame(frame.t, wanted, {name: aligned(found, frame.uids, wanted) for name, found in frame.columns.items()})
 
 
-def _mean(metric: str, parts: Sequence[Frame], seconds: int, width: int) -> "tuple[array[float], array[float]]":
+def _mean(
+    metric: str, weight: str, parts: Sequence[Frame], seconds: int, width: int
+) -> "tuple[array[float], array[float]]":
     """The mean over the known seconds, and how many those are."""
     totals, known = [0.0] * width, [0.0] * width
     for part in parts:
-        values, counts = part.columns.get(metric), part.columns.get(f"#{metric}")
+        values, counts = part.columns.get(metric), part.columns.get(f"#{metric}", part.columns.get(weight))
         if values is None:
             continue
         if counts is None and _complete(values):
@@ -130,9 +163,9 @@ def _mean(metric: str, parts: Sequence[Frame], seconds: int, width: int) -> "tup
             continue
         for index, value in enumerate(values):
             if value == value:
-                weight = seconds if counts is None else counts[index]
-                totals[index] += value * weight
-                known[index] += weight
+                length = seconds if counts is None else counts[index]
+                totals[index] += value * length
+                known[index] += length
     return array("f", [a / b if b else nan for a, b in zip(totals, known, strict=True)]), array("f", known)
 
 

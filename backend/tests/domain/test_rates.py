@@ -1,25 +1,22 @@
 """Rates: a restart, a reset and a missing second are gaps; a sum with an unknown part is unknown."""
 
+from array import array
+from collections.abc import Sequence
+from math import isnan
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shardboard.agent.contract import NODE_FIELDS, SHARD_FIELDS
-from shardboard.domain import rates
-from shardboard.domain.rates import BDB_METRICS, MAX_STEP, NODE_METRICS, SHARD_METRICS, ShardSecond, Value
+from shardboard.domain import rates, shard_rates
+from shardboard.domain.rates import BDB_METRICS, MAX_STEP, NODE_METRICS, SHARD_METRICS, Value
+from shardboard.domain.shard_rates import COUNTERS, GAUGES, ROW, ShardRates
 
-RATED = {
-    "read_req": "read_cmds",
-    "write_req": "write_cmds",
-    "other_req": "other_cmds",
-    "ingress_bytes": "net_in",
-    "egress_bytes": "net_out",
-    "evicted_objects": "evicted",
-    "expired_objects": "expired",
-    "main_thread_cpu": "cpu",
-}
+RATES = ShardRates(SHARD_FIELDS)
+
+ONLY_GROW = list(COUNTERS)[:8]
 counters = st.none() | st.integers(0, 2**50).map(float)
 raws = st.fixed_dictionaries(dict.fromkeys(SHARD_FIELDS, counters)).flatmap(
     lambda fields: st.builds(
@@ -35,35 +32,93 @@ def raw(**changes: Value) -> dict[str, Value]:
     return {**dict.fromkeys(SHARD_FIELDS, 0.0), "is_primary": 1.0, "started_at": 100.0, "boot": 1.0, **changes}
 
 
-def second(seconds: int = 1, before: dict[str, Value] | None = None, **changes: Value) -> ShardSecond:
-    return ShardSecond(raw(**changes), raw() if before is None else before, seconds)
+def pack(values: dict[str, Value]) -> "array[float]":
+    return RATES.pack([values[name] for name in SHARD_FIELDS], values["boot"] or 0.0)
 
 
-def named(row: list[Value], names: tuple[str, ...]) -> dict[str, Value]:
-    return dict(zip(names, row, strict=True))
+def row(now: dict[str, Value], before: dict[str, Value] | None, seconds: float) -> "array[float]":
+    return RATES.row(pack(now), None if before is None else pack(before), seconds)
+
+
+def second(seconds: int = 1, before: dict[str, Value] | None = None, **changes: Value) -> "array[float]":
+    return row(raw(**changes), raw() if before is None else before, seconds)
+
+
+def named(found: Sequence[Value], names: Sequence[str] = ROW) -> dict[str, Value]:
+    return {name: None if value is None or isnan(value) else value for name, value in zip(names, found, strict=True)}
 
 
 @given(raws, st.none() | raws, st.integers(-5, 20))
-def test_no_rate_is_ever_negative_and_none_crosses_a_restart(
+def test_no_rate_is_ever_negative_and_none_crosses_a_restart_or_a_reset(
     now: dict[str, Value], before: dict[str, Value] | None, seconds: int
 ) -> None:
-    shard = ShardSecond(now, before, seconds)
+    shard = named(row(now, before, seconds))
     comparable = (
         before is not None
         and (before["started_at"], before["boot"]) == (now["started_at"], now["boot"])
         and 0 < seconds <= MAX_STEP
     )
-    for metric, counter in RATED.items():
-        value = shard.metrics[metric]
-        assert value is None or value >= 0
-        if not comparable:
-            assert value is None
-        elif value is not None and before is not None:
-            assert value == pytest.approx(((now[counter] or 0) - (before[counter] or 0)) / seconds)
-    ratio = shard.metrics["hit_ratio"]
+    grown = {
+        metric: None if (a := now[field]) is None or before is None or (b := before[field]) is None else a - b
+        for metric, field in COUNTERS.items()
+    }
+    reset = any((grown[metric] or 0) < 0 for metric in ONLY_GROW)
+    for metric, delta in grown.items():
+        if not comparable or reset or delta is None or delta < 0:
+            assert shard[metric] is None
+        else:
+            assert shard[metric] == pytest.approx(delta / seconds)
+    ratio = shard["hit_ratio"]
     assert ratio is None or 0 <= ratio <= 1
-    parts = [shard.metrics[name] for name in ("read_req", "write_req", "other_req")]
-    assert (shard.metrics["total_req"] is None) == (None in parts)
+    parts = [shard[name] for name in ("read_req", "write_req", "other_req")]
+    assert (shard["total_req"] is None) == (None in parts)
+    assert shard["main_thread_cpu_user"] is None or shard["main_thread_cpu_user"] >= 0
+
+
+@given(raws)
+def test_gauges_are_what_was_told(now: dict[str, Value]) -> None:
+    shard = named(row(now, None, 0))
+    for metric, field in GAUGES.items():
+        assert shard[metric] == (None if now[field] is None else pytest.approx(now[field]))
+
+
+lives = st.lists(
+    st.tuples(
+        st.sampled_from(["goes on", "goes on", "goes on", "restarts", "is reset", "is not seen"]),
+        st.dictionaries(st.sampled_from(["read_cmds", "write_cmds", "other_cmds", "hits"]), st.integers(0, 1000)),
+    ),
+    max_size=40,
+)
+
+
+@given(lives)
+def test_over_restarts_resets_and_missing_seconds_nothing_is_made_up(life: list[tuple[str, dict[str, int]]]) -> None:
+    """An engine that is restarted and reset at will. What is told of a second is all that was counted, or less where a reset
+    cannot be seen in the counters, or nothing; never more."""
+    counters = dict.fromkeys(("read_cmds", "write_cmds", "other_cmds", "hits"), 0)
+    started, before, since, truth, troubled = 100.0, None, 0, dict.fromkeys(counters, 0), set[str]()
+    for what, increments in life:
+        since += 1
+        if what in ("restarts", "is reset"):
+            troubled.add(what)
+            counters = dict.fromkeys(counters, 0)
+            started += what == "restarts"
+        for name, count in increments.items():
+            counters[name] += count
+            truth[name] += count
+        if what == "is not seen":
+            continue
+        now = raw(started_at=started, **{name: float(count) for name, count in counters.items()})
+        shard = named(row(now, before, since))
+        for metric, name in (("read_req", "read_cmds"), ("write_req", "write_cmds"), ("read_hits", "hits")):
+            rate = shard[metric]
+            if before is None or "restarts" in troubled or since > MAX_STEP:
+                assert rate is None
+            elif not troubled:
+                assert rate == pytest.approx(truth[name] / since)
+            elif rate is not None:
+                assert 0 <= rate * since <= truth[name] * (1 + 1e-6)
+        before, since, truth, troubled = now, 0, dict.fromkeys(counters, 0), set()
 
 
 @pytest.mark.parametrize(
@@ -79,18 +134,18 @@ def test_no_rate_is_ever_negative_and_none_crosses_a_restart(
     ids=["restarted", "another agent process", "reset", "unknown before", "too long ago", "same second"],
 )
 def test_what_cannot_be_compared_is_a_gap(before: dict[str, Value], seconds: int) -> None:
-    shard = second(seconds, before, read_cmds=10.0)
-    assert shard.metrics["read_req"] is None
-    assert shard.metrics["total_req"] is None
+    shard = named(second(seconds, before, read_cmds=10.0))
+    assert shard["read_req"] is None
+    assert shard["total_req"] is None
 
 
 def test_a_missing_second_is_bridged_not_doubled() -> None:
-    assert second(2, raw(read_cmds=10.0), read_cmds=50.0).metrics["read_req"] == 20
+    assert named(second(2, raw(read_cmds=10.0), read_cmds=50.0))["read_req"] == 20
 
 
 def test_without_reads_there_is_no_hit_ratio() -> None:
-    assert second().metrics["hit_ratio"] is None
-    assert second(hits=3.0, misses=1.0).metrics["hit_ratio"] == 0.75
+    assert named(second())["hit_ratio"] is None
+    assert named(second(hits=3.0, misses=1.0))["hit_ratio"] == 0.75
 
 
 @given(st.lists(st.none() | st.floats(0, 1e9), max_size=8))
@@ -102,46 +157,51 @@ def test_a_sum_is_unknown_as_soon_as_a_part_is(values: list[Value]) -> None:
         assert total == pytest.approx(sum(value for value in values if value is not None))
 
 
-@given(st.none() | st.floats(0, 1e9), st.none() | st.floats(0, 1e9))
-def test_shares_stay_between_0_and_1(part: Value, rest: Value) -> None:
-    value = rates.share(part, rest)
-    assert value is None or 0 <= value <= 1
-
-
-@given(st.lists(st.tuples(raws, st.none() | raws), min_size=1, max_size=6))
+@given(
+    st.lists(st.tuples(raws, st.none() | raws), min_size=1, max_size=6), st.lists(st.integers(0, 10**6), max_size=30)
+)
 def test_a_database_is_unknown_where_one_of_its_primaries_is(
-    samples: list[tuple[dict[str, Value], dict[str, Value] | None]],
+    samples: list[tuple[dict[str, Value], dict[str, Value] | None]], probes: list[int]
 ) -> None:
-    shards = [ShardSecond(now, before, 1) for now, before in samples]
-    row = named(rates.database(shards), BDB_METRICS)
-    primaries = [shard for shard in shards if shard.is_primary]
+    primaries = [row(now, before, 1) for now, before in samples if now["is_primary"] == 1]
+    replicas = [row(now, before, 1) for now, before in samples if now["is_primary"] == 0]
+    found = named(shard_rates.database(primaries, replicas, probes), BDB_METRICS)
     for name in ("total_req", "read_req", "ingress_bytes", "no_of_keys", "evicted_objects"):
-        parts = [shard.metrics[name] for shard in primaries]
-        assert (row[name] is None) == (not parts or None in parts)
-    assert (row["used_memory"] is None) == any(shard.metrics["used_memory"] is None for shard in shards)
-    assert row["hit_ratio"] is None or 0 <= row["hit_ratio"] <= 1
-    assert all(value is None or value >= 0 for value in row.values())
+        parts = [named(shard)[name] for shard in primaries]
+        assert (found[name] is None) == (not parts or None in parts)
+    everyone = [named(shard)["used_memory"] for shard in (*primaries, *replicas)]
+    assert (found["used_memory"] is None) == (None in everyone)
+    assert found["hit_ratio"] is None or 0 <= found["hit_ratio"] <= 1
+    assert all(value is None or value >= 0 for value in found.values())
+    p50, p99 = found["p50_responsiveness"], found["p99_responsiveness"]
+    if not probes:
+        assert (p50, p99) == (None, None)
+    else:
+        assert p50 is not None
+        assert p99 is not None
+        assert p50 <= p99 <= max(probes) / 1000
+        assert sum(probe / 1000 <= p99 for probe in probes) >= 0.99 * len(probes)
 
 
 def test_traffic_is_that_of_the_primaries_and_memory_that_of_all() -> None:
     primary = second(read_cmds=100.0, keys=7.0, used_memory=1000.0, used_memory_rss=3000.0, clients=4.0, ping_ms=1.0)
-    replica = ShardSecond(
+    replica = row(
         raw(is_primary=0.0, write_cmds=9.0, keys=7.0, used_memory=500.0, used_memory_rss=1500.0, ping_ms=6.0),
         raw(is_primary=0.0),
         1,
     )
-    row = named(rates.database([primary, replica]), BDB_METRICS)
+    found = named(shard_rates.database([primary], [replica], [1000] * 99 + [6000]), BDB_METRICS)
     expected = {"total_req": 100.0, "write_req": 0.0, "no_of_keys": 7.0, "used_memory": 1500.0, "conns": 4.0}
-    assert {name: row[name] for name in expected} == expected
-    assert row["mem_frag_ratio"] == 3.0
-    assert row["responsiveness"] == 6.0
+    assert {name: found[name] for name in expected} == expected
+    assert found["mem_frag_ratio"] == 3.0
+    assert (found["responsiveness"], found["p99_responsiveness"], found["p50_responsiveness"]) == (6, 1, 1)
 
 
 def test_a_database_without_a_living_primary_has_no_traffic_at_all() -> None:
-    row = named(rates.database([second(is_primary=0.0, used_memory=5.0)]), BDB_METRICS)
-    assert row["total_req"] is None
-    assert row["read_hits"] is None
-    assert row["used_memory"] == 5.0
+    found = named(shard_rates.database([], [second(is_primary=0.0, used_memory=5.0)], []), BDB_METRICS)
+    assert found["total_req"] is None
+    assert found["read_hits"] is None
+    assert found["used_memory"] == 5.0
 
 
 def machine(**changes: float) -> dict[str, Value]:
@@ -153,38 +213,42 @@ cpu_times = st.fixed_dictionaries(
 )
 
 
+NO_SHARDS: dict[str, Value] = {"total_req": 0.0, "used_memory": 0.0, "conns": 0.0, "cur_aof_rewrites": 0.0}
+
+
 @given(cpu_times, cpu_times, st.integers(1, 20))
 def test_processor_shares_are_shares(now: dict[str, Any], before: dict[str, Any], seconds: int) -> None:
-    row = named(rates.node(machine(**now), machine(**before), seconds, []), NODE_METRICS)
-    shares = [row[name] for name in ("cpu_user", "cpu_system", "cpu_iowait", "cpu_idle")]
+    found = named(rates.node(machine(**now), machine(**before), seconds, NO_SHARDS), NODE_METRICS)
+    shares = [found[name] for name in ("cpu_user", "cpu_system", "cpu_iowait", "cpu_idle")]
     assert all(share is None or 0 <= share <= 1 for share in shares)
     if None not in shares:
         assert sum(share for share in shares if share is not None) == pytest.approx(1)
     assert seconds <= MAX_STEP or shares == [None] * 4
 
 
-def test_a_node_adds_up_its_own_shards() -> None:
-    shards = [
-        second(read_cmds=10.0, used_memory=100.0, clients=2.0),
-        second(is_primary=0.0, write_cmds=5.0, used_memory=50.0, clients=1.0, before=raw(is_primary=0.0)),
-    ]
-    now, before = machine(net_in=300.0, disk_write=40.0, agent_cpu=1.5), machine(net_in=100.0, agent_cpu=1.0)
-    row = named(rates.node(now, before, 2, shards), NODE_METRICS)
-    expected = {"ingress_bytes": 100.0, "disk_write_bytes": 20.0, "agent_cpu": 0.25, "total_req": 10.0}
-    assert {name: row[name] for name in expected} == expected
-    assert (row["used_memory"], row["conns"]) == (150.0, 2.0)
+def test_a_node_counts_its_machine_and_its_shards() -> None:
+    now = machine(
+        net_in=300.0, disk_write=40.0, agent_cpu=1.5, cpu_user=4.0, cpu_idle=4.0, cpu_nice=1.0, pressure_io=0.5
+    )
+    before = machine(net_in=100.0, agent_cpu=1.0)
+    found = named(rates.node(now, before, 2, {**NO_SHARDS, "total_req": 10.0, "conns": 2.0}), NODE_METRICS)
+    expected = {"ingress_bytes": 100.0, "disk_write_bytes": 20.0, "agent_cpu": 0.25, "total_req": 10.0, "conns": 2.0}
+    expected |= {"cpu_user": 0.5, "cpu_nice": 0.125, "cpu_iowait": 0.0, "io_pressure": 0.25, "cpu_pressure": 0.0}
+    assert {name: found[name] for name in expected} == expected
+
+
+def test_what_a_kernel_does_not_tell_is_unknown() -> None:
+    silent = {**machine(), "pressure_cpu": None}
+    assert named(rates.node(silent, silent, 1, NO_SHARDS), NODE_METRICS)["cpu_pressure"] is None
 
 
 def test_the_first_sample_of_a_node_has_gauges_only() -> None:
-    row = named(rates.node(machine(free_memory=5.0, net_in=9.0), None, 0, []), NODE_METRICS)
-    assert row["free_memory"] == 5.0
-    assert row["ingress_bytes"] is None
-    assert row["total_req"] == 0
+    found = named(rates.node(machine(free_memory=5.0, net_in=9.0), None, 0, NO_SHARDS), NODE_METRICS)
+    assert found["free_memory"] == 5.0
+    assert found["ingress_bytes"] is None
+    assert found["total_req"] == 0
 
 
-@given(raws)
-def test_a_row_has_the_order_of_its_metrics(now: dict[str, Value]) -> None:
-    assume(now["keys"] is not None)
-    row = ShardSecond(now, None, 0).row()
-    assert len(row) == len(SHARD_METRICS)
-    assert named(row, SHARD_METRICS)["no_of_keys"] == now["keys"]
+def test_a_row_begins_with_the_metrics_of_a_shard() -> None:
+    assert ROW[: len(SHARD_METRICS)] == SHARD_METRICS
+    assert len(second()) == len(ROW)

@@ -9,20 +9,47 @@ from hypothesis import strategies as st
 
 from shardboard.domain import rollup
 from shardboard.domain.rates import Value
-from shardboard.domain.rollup import LAST, PEAKS, SHARES, TOPICS, Frame, columns_of, is_mean, merge
+from shardboard.domain.rollup import (
+    KNOWN_TOGETHER,
+    LAST,
+    PEAKS,
+    SHARES,
+    TOPICS,
+    Frame,
+    columns_of,
+    is_mean,
+    merge,
+    weight_of,
+)
 
 METRICS = TOPICS["bdbs"]
 numbers = st.none() | st.floats(0, 1e6, width=32)
-rows = st.lists(numbers, min_size=len(METRICS), max_size=len(METRICS))
-seconds = st.lists(st.dictionaries(st.integers(1, 4), rows), min_size=1, max_size=40)
-"""Per second, the rows of the uids that were there; a second may be missing as a whole."""
 
 
-def frame(t: int, found: dict[int, list[Value]]) -> Frame:
+def rows(topic: str) -> st.SearchStrategy[list[Value]]:
+    """What is known together is known together; the rest is known or not each by itself."""
+    metrics = TOPICS[topic]
+    together = {*KNOWN_TOGETHER.get(topic, ()), "total_req"}
+
+    def made(values: list[Value], known: bool) -> list[Value]:
+        return [
+            (value or 0.0) if known and name in together else None if name in together else value
+            for name, value in zip(metrics, values, strict=True)
+        ]
+
+    return st.builds(made, st.lists(numbers, min_size=len(metrics), max_size=len(metrics)), st.booleans())
+
+
+def told_of(topic: str) -> st.SearchStrategy[tuple[str, list[dict[int, list[Value]]]]]:
+    """Per second, the rows of the uids that were there; a second may be missing as a whole."""
+    return st.tuples(st.just(topic), st.lists(st.dictionaries(st.integers(1, 3), rows(topic)), min_size=1, max_size=20))
+
+
+def frame(t: int, found: dict[int, list[Value]], topic: str = "bdbs") -> Frame:
     uids = sorted(found)
     values = {
         name: array("f", [nan if (value := found[uid][index]) is None else value for uid in uids])
-        for index, name in enumerate(METRICS)
+        for index, name in enumerate(TOPICS[topic])
     }
     return Frame(t, array("i", uids), values)
 
@@ -32,38 +59,43 @@ def value(found: Frame, name: str, uid: int) -> Value:
     return None if isnan(number) else number
 
 
-def expected(told: list[dict[int, list[Value]]], metric: str, uid: int) -> Value:
+def expected(told: list[dict[int, list[Value]]], topic: str, metric: str, uid: int) -> Value:
     """The definition, second by second."""
-    index = METRICS.index(metric)
+    index = TOPICS[topic].index(metric)
     known = [row[uid][index] for row in told if uid in row and row[uid][index] is not None]
     if metric in SHARES:
-        part, rest = (expected(told, name, uid) for name in SHARES[metric])
+        part, rest = (expected(told, topic, name, uid) for name in SHARES[metric])
         return part / (part + rest) if part is not None and rest is not None and part + rest > 0 else None
     if not known:
         return None
     return known[-1] if metric in LAST else fsum(known) / len(known)  # type: ignore[arg-type]
 
 
-@given(seconds, st.integers(1, 7), st.integers(1, 3))
-def test_rolling_up_in_steps_is_rolling_up_at_once(told: list[dict[int, list[Value]]], short: int, longer: int) -> None:
-    raw = [frame(t, found) for t, found in enumerate(told) if found]
+@given(told_of("bdbs") | told_of("shards"), st.integers(1, 7), st.integers(1, 3))
+def test_rolling_up_in_steps_is_rolling_up_at_once(
+    seconds: tuple[str, list[dict[int, list[Value]]]], short: int, longer: int
+) -> None:
+    topic, told = seconds
+    metrics = TOPICS[topic]
+    raw = [frame(t, found, topic) for t, found in enumerate(told) if found]
     if not raw:
         return
-    low = [merge("bdbs", t, part, 1) for t in range(0, 40, short) if (part := cut(raw, t, short))]
+    low = [merge(topic, t, part, 1) for t in range(0, 20, short) if (part := cut(raw, t, short))]
     span = short * longer
-    middle = [merge("bdbs", t, part, short) for t in range(0, 40, span) if (part := cut(low, t, span))]
-    top = merge("bdbs", 0, middle, span)
+    middle = [merge(topic, t, part, short) for t in range(0, 20, span) if (part := cut(low, t, span))]
+    top = merge(topic, 0, middle, span)
     assert list(top.uids) == sorted(set().union(*told))
     for uid in top.uids:
-        for metric in METRICS:
-            assert value(top, metric, uid) == near(expected(told, metric, uid)), metric
-        for metric in PEAKS.intersection(METRICS):
-            index = METRICS.index(metric)
+        for metric in metrics:
+            assert value(top, metric, uid) == near(expected(told, topic, metric, uid)), metric
+        for metric in PEAKS.intersection(metrics):
+            index = metrics.index(metric)
             known = [found for row in told if uid in row and (found := row[uid][index]) is not None]
             assert value(top, f"{metric}_max", uid) == (max(known) if known else None)
-        for metric in filter(is_mean, METRICS):
-            index = METRICS.index(metric)
-            assert value(top, f"#{metric}", uid) == sum(row[uid][index] is not None for row in told if uid in row)
+        for metric in filter(is_mean, metrics):
+            index = metrics.index(metric)
+            counted = sum(row[uid][index] is not None for row in told if uid in row)
+            assert value(top, weight_of(topic, metric), uid) == counted
 
 
 def cut(frames: list[Frame], t: int, length: int) -> list[Frame]:

@@ -1,0 +1,33 @@
+"""What is told of the machine, and what is left out where a kernel does not tell it."""
+
+from pathlib import Path
+
+import pytest
+
+from shardboard.agent import machine
+from shardboard.agent.contract import NODE_FIELDS
+from shardboard.agent.machine import MachineSampler
+from shardboard.agent.settings import AgentSettings
+
+
+def sampled(tmp_path: Path) -> dict[str, float | None]:
+    values = MachineSampler(AgentSettings(address="127.0.0.1", state_dir=tmp_path)).sample()
+    return dict(zip(NODE_FIELDS, values, strict=True))
+
+
+def test_pressure_is_told_in_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, micros in (("cpu", 2_500_000), ("io", 0)):
+        lines = (
+            f"some avg10=1.00 avg60=0.50 avg300=0.10 total={micros}\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=7\n"
+        )
+        (tmp_path / name).write_text(lines)
+    monkeypatch.setattr(machine, "PRESSURE", tmp_path)
+    values = sampled(tmp_path)
+    assert (values["pressure_cpu"], values["pressure_io"], values["pressure_memory"]) == (2.5, 0.0, None)
+
+
+def test_everything_else_is_known(tmp_path: Path) -> None:
+    values = sampled(tmp_path)
+    assert all(value is not None and value >= 0 for name, value in values.items() if not name.startswith("pressure"))
+    assert (values["storage_avail"] or 0) <= (values["storage_free"] or 0)
+    assert (values["cpu_nice"] or 0) <= (values["cpu_user"] or 0)

@@ -1,0 +1,101 @@
+"""PINGs between the beats: what is kept of them, what a stall makes of them, and that they are nobody's traffic."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import psutil
+import pytest
+from backend.tests.shards import Farm, ask, farm, lone, request, until
+
+from shardboard.agent.contract import SHARD_FIELDS, Sample
+from shardboard.agent.machine import MachineSampler
+from shardboard.agent.pings import BUDGET, PER_SECOND, Pings
+from shardboard.agent.proxy import Proxy
+from shardboard.agent.resp import EngineError
+from shardboard.agent.sampler import Sampler
+from shardboard.agent.shard import Shard
+
+
+@pytest.fixture
+async def node(tmp_path: Path) -> AsyncIterator[Farm]:
+    async with farm(tmp_path) as made:
+        assert all(outcome.ok for outcome in await made[1].start(request(lone(1), lone(2))))
+        for shard in shards(made):
+            await ask(shard, "PING")
+        yield made
+
+
+def shards(node: Farm) -> list[Shard]:
+    return list(node[1].shards.values())
+
+
+async def test_every_answer_is_taken_once(node: Farm) -> None:
+    pings = Pings()
+    for count in range(1, 4):
+        pings.ask(shards(node))
+        await until(lambda count=count: all(len(pings._waits[uid].taken) == count for uid in (1, 2)))
+    taken = pings.take(1)
+    assert len(taken) == 3
+    assert all(0 < microseconds < 5_000_000 for microseconds in taken)
+    assert not pings.any(1)
+    assert pings.any(2)
+    pings.keep([1])
+    assert pings.take(2) == []
+
+
+async def test_who_owes_an_answer_is_not_asked_again(node: Farm) -> None:
+    pings, shard = Pings(), shards(node)[0]
+    before = shard.own.commands["ping"]
+    frozen = psutil.Process(shard.record.pid)
+    frozen.suspend()
+    try:
+        for _ in range(5):
+            pings.ask(shards(node))
+            await asyncio.sleep(0)
+        assert shard.own.commands["ping"] == before + 1
+        assert not pings.any(1)
+    finally:
+        frozen.resume()
+    await until(lambda: pings.any(1))
+
+
+def test_a_stall_is_more_than_one_slow_ping() -> None:
+    answered: list[Any] = []
+    connection = SimpleNamespace(idle=True, last_seconds=0.35, ask=lambda _data, _name, then: answered.append(then))
+    shard: Any = SimpleNamespace(connection=connection, record=SimpleNamespace(spec=SimpleNamespace(uid=1)))
+    pings = Pings()
+    pings.ask([shard])
+    answered[0]("PONG")
+    assert pings.take(1) == [350_000, 250_000, 150_000, 50_000]
+    pings.ask([shard])
+    answered[1](EngineError("the shard closed the connection"))
+    assert pings.take(1) == []
+
+
+def test_an_agent_with_many_shards_asks_each_less_often() -> None:
+    nobody: Any = SimpleNamespace(connection=None)
+    assert Pings().ask([nobody] * 10) == 1 / PER_SECOND
+    assert Pings().ask([nobody] * 500) == 500 / BUDGET
+
+
+async def test_pings_are_nobodys_traffic(node: Farm) -> None:
+    sampler = Sampler(node[1], MachineSampler(node.settings[1]), Proxy(node.settings[1]))
+    pings = sampler._readings.pings
+    seen: list[dict[str, Any]] = []
+    for _ in range(10):
+        for _ in range(7):
+            pings.ask(shards(node))
+            await asyncio.sleep(0)
+        await sampler._beat()
+        sample = Sample.model_validate_json(sampler._ring[-1][1])
+        assert sorted(sample.shards) == [1, 2]
+        assert list(sample.pings) == [1]
+        values = dict(zip(SHARD_FIELDS, sample.shards[1], strict=True))
+        assert 0 < values["ping_p50_ms"] <= values["ping_ms"]  # type: ignore[operator]
+        assert values["ping_ms"] * 1000 <= max(sample.pings[1])  # type: ignore[operator]
+        seen.append(values)
+    for name in ("read_cmds", "write_cmds", "other_cmds", "net_in", "net_out"):
+        assert {values[name] for values in seen} == {seen[0][name]}, name
