@@ -10,6 +10,7 @@ import psutil
 import pytest
 from backend.tests.shards import Farm, ask, farm, lone, request, until
 
+from shardboard.agent import sampler as sampling
 from shardboard.agent.contract import SHARD_FIELDS, Sample
 from shardboard.agent.machine import MachineSampler
 from shardboard.agent.pings import BUDGET, PER_SECOND, Pings
@@ -81,7 +82,8 @@ def test_an_agent_with_many_shards_asks_each_less_often() -> None:
     assert Pings().ask([nobody] * 500) == 500 / BUDGET
 
 
-async def test_pings_are_nobodys_traffic(node: Farm) -> None:
+async def test_pings_are_nobodys_traffic(node: Farm, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sampling, "TIMEOUT", 30)
     sampler = Sampler(node[1], MachineSampler(node.settings[1]), Proxy(node.settings[1]))
     pings = sampler._readings.pings
     seen: list[dict[str, Any]] = []
