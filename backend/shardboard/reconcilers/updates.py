@@ -23,13 +23,8 @@ class Update(Relocate):
         database = await load.database(self._store, action.object_uid)
         if database is None:
             return Outcome(failed="The database does not exist any more.")
-        engine = database.engine
-        settings = ("maxmemory", str(engine.maxmemory), "maxmemory-policy", engine.eviction_policy)
-        for argv in (("CONFIG", "SET", *settings), ("CONFIG", "REWRITE")):
-            reasons = refused(await cluster.command(self._agents, database.shards, *argv))
-            if reasons:
-                return Outcome(unreachable=refusal(reasons), again_in=0.5)
-        return Outcome(finished=True)
+        reasons = await cluster.configure(self._agents, database.engine, database.shards, len(database.shards))
+        return Outcome(unreachable=refusal(reasons), again_in=0.5) if reasons else Outcome(finished=True)
 
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
         bdb = await bdbs.by_uid(session, action.object_uid)

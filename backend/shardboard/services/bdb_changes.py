@@ -9,10 +9,11 @@ from shardboard.domain import bdb_rules
 from shardboard.errors import NotAcceptable
 from shardboard.schemas import bdb_fields
 from shardboard.schemas.cluster import policy_of
-from shardboard.services.bdb_drafts import insist, rooms_of
+from shardboard.services.bdb_drafts import insist
 from shardboard.state import bdbs, nodes, shards
 from shardboard.state.bdbs import Bdb
 from shardboard.state.cluster import Cluster
+from shardboard.state.movement import rooms_of
 
 CHANGEABLE = frozenset(
     {

@@ -19,10 +19,9 @@ from shardboard.schemas.cluster import policy_of, reserved_ports_of
 from shardboard.state import bdbs, nodes, shards
 from shardboard.state.bdbs import Bdb
 from shardboard.state.cluster import Cluster
+from shardboard.state.movement import rooms_of
 from shardboard.state.nodes import Node
 from shardboard.state.shards import Shard
-
-MAX_SHARDS_PER_NODE = 512
 
 _ERRORS: dict[str, type[ApiError]] = {"schema": BadRequest, "invalid": NotAcceptable, "conflict": Conflict}
 
@@ -95,23 +94,6 @@ def complete(given: Mapping[str, Any], policy: Mapping[str, Any]) -> dict[str, A
     if not wanted.get("uid"):
         wanted.pop("uid", None)
     return wanted
-
-
-def rooms_of(eligible: Sequence[Node], occupying: Sequence[Shard], databases: Sequence[Bdb]) -> list[Room]:
-    """How much each node still has to give: its memory less what is promised to its shards."""
-    promised = {
-        bdb.uid: bdb_rules.shard_memory(bdb.memory_size, bdb.shards_count, bdb.replication) for bdb in databases
-    }
-    return [
-        Room(
-            node_uid=node.uid,
-            free_memory=node.facts["total_memory"] - sum(promised.get(shard.bdb_uid, 0) for shard in held),
-            shards=len(held),
-            max_shards=node.config.get("max_redis_servers", MAX_SHARDS_PER_NODE),
-        )
-        for node in eligible
-        for held in [[shard for shard in occupying if shard.node_uid == node.uid]]
-    ]
 
 
 def _eligible(node: Node, wanted: Mapping[str, Any]) -> bool:

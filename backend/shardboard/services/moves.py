@@ -1,110 +1,15 @@
-"""Ordering movements of shards: what they have in common, whatever asked for them."""
+"""Ordering movements of shards: adding an order is all that a handler does towards them."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from collections.abc import Sequence
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from shardboard.domain import bdb_rules, layout
-from shardboard.domain.layout import Layout
-from shardboard.domain.moves import Move
-from shardboard.domain.placement import Room
 from shardboard.errors import Conflict
-from shardboard.schemas.cluster import policy_of
-from shardboard.services import actions
-from shardboard.services.bdb_drafts import rooms_of
-from shardboard.state import actions as actions_state
-from shardboard.state import bdbs, nodes, shards
-from shardboard.state import cluster as clusters
-from shardboard.state.actions import Action
+from shardboard.state import actions
 from shardboard.state.bdbs import Bdb
-from shardboard.state.cluster import Cluster
-from shardboard.state.nodes import Node
-from shardboard.state.shards import Shard
+from shardboard.state.movement import Ground, ground, order, takes_shards, word
 
-BASE_DEADLINE = timedelta(hours=1)
-DEADLINE_PER_MOVE = timedelta(minutes=10)
-
-
-@dataclass
-class Ground:
-    """Everything that a decision on movement needs, read under the lock of the cluster row."""
-
-    cluster: Cluster
-    policy: Mapping[str, Any]
-    machines: Mapping[int, Node]
-    databases: Mapping[int, Bdb]
-    rows: Sequence[Shard]
-    """Shards that should run."""
-    occupying: Sequence[Shard]
-    """Those and the ones being removed."""
-
-    def of(self, bdb_uid: int) -> list[Shard]:
-        return [row for row in self.rows if row.bdb_uid == bdb_uid]
-
-    def pair_of(self, row: Shard) -> list[Shard]:
-        return [each for each in self.rows if (each.bdb_uid, each.pair) == (row.bdb_uid, row.pair)]
-
-    def rooms(self) -> dict[int, Room]:
-        """What the nodes that take shards have to give, by uid."""
-        open_ = [node for node in self.machines.values() if takes_shards(node)]
-        return {room.node_uid: room for room in rooms_of(open_, self.occupying, list(self.databases.values()))}
-
-    def board(self) -> Layout:
-        """To try movements out on."""
-        everyone = frozenset(self.machines)
-        databases = [
-            layout.Database(
-                uid=bdb.uid,
-                name=bdb.name,
-                dense=bdb.config["shards_placement"] == "dense",
-                memory=self.memory(bdb),
-                nodes=(frozenset(map(int, bdb.config["use_nodes"])) or everyone)
-                - frozenset(map(int, bdb.config["avoid_nodes"])),
-                copies=2 if bdb.replication else 1,
-            )
-            for bdb in self.databases.values()
-        ]
-        copies = [
-            layout.Copy(row.uid, row.bdb_uid, row.pair, row.node_uid, row.current_role == "master", ready(row))
-            for row in self.rows
-        ]
-        return Layout(copies, databases, self.rooms())
-
-    def memory(self, bdb: Bdb) -> int:
-        """Bytes that one shard more needs; 0 when the policy does not count."""
-        if self.policy["shards_overbooking"]:
-            return 0
-        return bdb_rules.shard_memory(bdb.memory_size, bdb.shards_count, bdb.replication)
-
-
-async def ground(session: AsyncSession) -> Ground:
-    """Lock the cluster row, then read: two orders at once must not choose the same uids or the same room."""
-    cluster = await clusters.load_for_update(session)
-    return Ground(
-        cluster=cluster,
-        policy=policy_of(cluster),
-        machines={node.uid: node for node in await nodes.every(session)},
-        databases={bdb.uid: bdb for bdb in await bdbs.every(session)},
-        rows=await shards.every(session),
-        occupying=await shards.occupying(session),
-    )
-
-
-def ready(row: Shard) -> bool:
-    """Whether it answers and has all data."""
-    return row.observed_status == "ok" and (row.current_role == "master" or row.observed_link == "idle")
-
-
-def takes_shards(node: Node) -> bool:
-    """Whether shards may be placed on it."""
-    return node.accept_servers and not node.duty and node.agent_status == "connected" and node.health == "up"
-
-
-def fits(room: Room, memory: int, more: int = 1) -> bool:
-    return room.shards + more <= room.max_shards and (memory == 0 or more * memory <= room.free_memory)
+__all__ = ["Ground", "ground", "insist_on_idle", "order", "takes_shards", "word"]
 
 
 async def insist_on_idle(session: AsyncSession, databases: Sequence[Bdb], code: str = "db_busy") -> None:
@@ -112,49 +17,5 @@ async def insist_on_idle(session: AsyncSession, databases: Sequence[Bdb], code: 
     for bdb in databases:
         if bdb.status != "active":
             raise Conflict(code, f"Database {bdb.name} is {bdb.status}; try again when it is active.")
-        if await actions_state.open_of_bdb(session, bdb.uid):
+        if await actions.open_of_bdb(session, bdb.uid):
             raise Conflict(code, f"Another action is running on {bdb.name}; try again when it is done.")
-
-
-def order(
-    session: AsyncSession,
-    around: Ground,
-    name: str,
-    moves: Sequence[Move],
-    *,
-    description: str,
-    originator: str,
-    object_type: str,
-    object_uid: int,
-    params: Mapping[str, Any] | None = None,
-    cancellable: bool = True,
-) -> Action:
-    """Queue an action made of `moves`. Newcomers get their uids here; their databases are busy until it ends."""
-    numbered = []
-    for move in moves:
-        newcomer = None
-        if move.to is not None:
-            newcomer = around.cluster.next_shard_uid
-            around.cluster.next_shard_uid += 1
-        numbered.append(replace(move, newcomer=newcomer))
-    action = actions.start(
-        session,
-        name,
-        object_type=object_type,
-        object_uid=object_uid,
-        description=description,
-        originator=originator,
-        deadline=BASE_DEADLINE + DEADLINE_PER_MOVE * len(moves),
-        params={**(params or {}), "moves": [move.param() for move in numbered], "cancellable": cancellable},
-    )
-    action.steps = [{"name": move.title, "status": "pending"} for move in numbered]
-    for uid in {move.bdb for move in moves}:
-        bdb = around.databases[uid]
-        bdb.status, bdb.status_detail, bdb.action_uid = "active-change-pending", "", action.uid
-        bdb.changed_at = datetime.now(UTC)
-    return action
-
-
-def word(row: Shard) -> str:
-    """What a shard is to a reader."""
-    return "primary" if row.current_role == "master" else "replica"

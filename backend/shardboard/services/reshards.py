@@ -149,7 +149,7 @@ def _placed(
             replication=bdb.replication,
             policy=bdb.config["shards_placement"],
             shard_memory=memory,
-            overbooking=around.policy["shards_overbooking"],
+            overbooking=around.overbooking,
             beside=[Placed(row.pair, row.current_role, row.node_uid) for row in rows],
         )
     except placement.NoRoom as reason:
@@ -161,7 +161,7 @@ def _placed(
 
 def _insist_on_room(around: Ground, rows: Sequence[Shard], staying: Sequence[int]) -> None:
     """Fewer shards are larger ones: without overbooking the nodes that keep some must have the memory."""
-    if around.policy["shards_overbooking"]:
+    if around.overbooking:
         return
     keeping = {row.node_uid for row in rows if row.pair in staying}
     for uid, room in around.rooms().items():
