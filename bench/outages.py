@@ -94,7 +94,10 @@ def lose(cluster: LocalCluster, uid: int, choice: random.Random, strike: Callabl
     made = Round(
         gaps=[again - struck.began for again in good],
         waited=max((writer.longest_wait(struck.began) for writer in living), default=0.0),
-        refused=[said for writer in living for sent, said in writer.refused if sent > struck.began],
+        # A client that grew impatient asks the other server of the pair, which may be on the lost node.
+        refused=[
+            said for writer in living for sent, said in writer.refused if sent > struck.began and victim not in said
+        ],
     )
     whole(cluster, uid)
     made.lost = writers.missing()
