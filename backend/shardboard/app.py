@@ -59,14 +59,26 @@ from shardboard.console import Console
 from shardboard.db import Store
 from shardboard.driver.agents import HttpAgents
 from shardboard.reconcilers import drills as drill_steps
-from shardboard.reconcilers import failover, moves, node_moves, reshard, restart, revival, rivals
+from shardboard.reconcilers import (
+    failover,
+    homecoming,
+    moves,
+    node_moves,
+    replica_ha,
+    reshard,
+    restart,
+    revival,
+    rivals,
+)
 from shardboard.reconcilers.bdbs import steppers
 from shardboard.reconcilers.elections import ElectionLoop
 from shardboard.reconcilers.endpoints import Endpoints
 from shardboard.reconcilers.failover import FailoverLoop
+from shardboard.reconcilers.homecoming import HomecomingLoop
 from shardboard.reconcilers.loop import ActionLoop, Stepper
 from shardboard.reconcilers.orphans import OrphanLoop
 from shardboard.reconcilers.removal import RemovalLoop
+from shardboard.reconcilers.replica_ha import ReplicaHaLoop
 from shardboard.reconcilers.restart import RestartLoop
 from shardboard.reconcilers.revival import RevivalLoop
 from shardboard.reconcilers.rivals import RivalLoop
@@ -175,6 +187,8 @@ def _steppers(console: Console, endpoints: Endpoints) -> dict[str, Stepper]:
         revival.NAME: revival.Revive(console.store, console.agents),
         moves.MIGRATE: moves.Relocate(console.store, console.agents),
         moves.REBALANCE: moves.Relocate(console.store, console.agents),
+        replica_ha.NAME: moves.Relocate(console.store, console.agents),
+        homecoming.NAME: moves.Relocate(console.store, console.agents),
         **node_moves.steppers(console.store, console.agents),
         reshard.NAME: reshard.Reshard(console.store, console.agents),
         restart.NAME: restart.Restart(console.store, console.agents),
@@ -204,6 +218,8 @@ async def running_loops(console: Console) -> AsyncIterator[asyncio.Future[None]]
         RevivalLoop(console.store, console.bus).run,
         RestartLoop(console.store, console.bus).run,
         RivalLoop(console.store, console.bus).run,
+        ReplicaHaLoop(console.store, console.bus).run,
+        HomecomingLoop(console.store, console.bus).run,
         RemovalLoop(console.store, console.bus, console.agents).run,
         OrphanLoop(console.store, console.agents).run,
         Feed(console).run,

@@ -45,15 +45,29 @@ def abandon(layout: Layout, node: int) -> Drain:
     """Give up a node that is dead: its copies are made anew elsewhere, and where there is no room, the pair has one less."""
     found = Drain()
     for copy in layout.on(node):
-        if copy.leads or not any(each.leads and each.ready for each in layout.pair(copy.bdb, copy.pair)):
+        if not _outlived(layout, copy):
             found.stay[copy.uid] = "no other copy of its data leads"
             continue
         to = layout.choose(copy)
-        found.moves.append(Move(copy.bdb, copy.pair, title(layout, copy, to=to), leaves=copy.uid, to=to))
+        found.moves.append(_anew(layout, copy, to))
         if to is not None:
             layout.move(copy.uid, to)
         else:
             layout.drop(copy.uid)
+    return found
+
+
+def rebuild(layout: Layout, node: int, bdb: int) -> Drain:
+    """Make anew elsewhere what one database lost with a node; what fits nowhere stays, and may come back with the node."""
+    found = Drain()
+    for copy in layout.on(node):
+        if copy.bdb == bdb and not copy.ready and _outlived(layout, copy):
+            to = layout.choose(copy)
+            if to is None:
+                found.stay[copy.uid] = "no other node has room for it"
+            else:
+                found.moves.append(_anew(layout, copy, to))
+                layout.move(copy.uid, to)
     return found
 
 
@@ -137,6 +151,21 @@ def _restore_pair(layout: Layout, present: list[Copy], mine: Seat, places: set[i
     moved = layout.move(stranger.uid, mine.node)
     if takes:
         layout.lead(moved.uid)
+
+
+def _outlived(layout: Layout, copy: Copy) -> bool:
+    """Whether another copy of the pair leads, and lives."""
+    return not copy.leads and any(each.leads and each.ready for each in layout.pair(copy.bdb, copy.pair))
+
+
+def _anew(layout: Layout, copy: Copy, to: int | None) -> Move:
+    name = layout.databases[copy.bdb].name
+    told = (
+        f"Rebuild redis:{copy.uid} of {name}, lost with node {copy.node}, on node {to}"
+        if to is not None
+        else f"Give up redis:{copy.uid} of {name} on node {copy.node}"
+    )
+    return Move(copy.bdb, copy.pair, told, leaves=copy.uid, to=to)
 
 
 def _heir(layout: Layout, copy: Copy) -> Copy | None:

@@ -70,6 +70,7 @@ async def _accept(session: AsyncSession, bdb: Bdb, rows: dict[int, Shard], each:
             row.role = "master" if row is heir else "slave"
     if lost.observed_status == "down":
         lost.observed_role = "slave"
+        lost.leads_again, heir.leads_again = True, False
     down = await events.newest_loss(session, lost.uid, lost.node_uid)
     seconds = None
     if down is not None and heir.observed_at is not None:

@@ -204,6 +204,7 @@ class Failover:
             heir.role = "master"
             heir.became("master", datetime.now(UTC))
             lost.role = lost.observed_role = "slave"
+            lost.leads_again, heir.leads_again = not asked, False
             if asked:
                 lost.became("slave", datetime.now(UTC))
             record(

@@ -63,6 +63,8 @@ async def promote(store: Store, action: Action, heir_uid: int, seconds: float | 
         heir.became("master", now)
         for row in others:
             row.role = "slave"
+        for row in (heir, *others):
+            row.leads_again = False  # who leads now does so on purpose
         if old is not None and old.observed_status != "down":
             old.became("slave", now)
         told = f"redis:{old.uid}" if old is not None else "its former primary"

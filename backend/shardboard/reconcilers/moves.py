@@ -29,6 +29,8 @@ MIGRATE, REBALANCE = "SMMigrateShards", "SMRebalance"
 KINDS = {
     MIGRATE: "shard_migrate",
     REBALANCE: "bdb_rebalance",
+    "SMReplicaHA": "replica_ha",
+    "SMReturnPrimaries": "primaries_return",
     "SMNodeMaintenanceOn": "node_maintenance_on",
     "SMNodeMaintenanceOff": "node_maintenance_off",
     "SMNodeEnslave": "node_enslave",

@@ -70,6 +70,8 @@ EFFECTIVE: dict[str, Any] = {
     "implicit_shard_key": False,
     "tls_mode": "disabled",
     "max_connections": 0,
+    "slave_ha": False,
+    "slave_ha_priority": 0,
 }
 """Fields that this console acts on or checks."""
 
@@ -96,8 +98,6 @@ UNSUPPORTED: dict[str, Any] = {
 
 ECHOED: dict[str, Any] = {
     "oss_sharding": False,
-    "slave_ha": False,
-    "slave_ha_priority": 0,
     "master_persistence": False,
     "max_aof_file_size": 322122547200,
     "max_aof_load_time": 3600,

@@ -129,6 +129,7 @@ POLICY_DEFAULTS: dict[str, Any] = {
     "oss_cluster_api_preferred_ip_type": "internal",
     "parallel_shards_upgrade": 0,
     "persistent_node_removal": False,
+    "primaries_return": False,  # ours: primaries go back to their node once it is back and in sync
     "rack_aware": False,
     "redis_migrate_node_threshold": 4,
     "redis_migrate_node_threshold_p": 0,

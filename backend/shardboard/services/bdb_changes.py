@@ -27,6 +27,8 @@ CHANGEABLE = frozenset(
         "max_connections",
         "replication",
         "shards_placement",
+        "slave_ha",
+        "slave_ha_priority",
     }
 )
 BESIDE_SHARDS_COUNT = frozenset({"shards_count", "memory_size", "name", "tags", "eviction_policy"})

@@ -142,6 +142,12 @@ async def _any(session: AsyncSession, condition: ColumnElement[bool]) -> bool:
     return bool((await session.execute(query)).scalar_one())
 
 
+async def that_led(session: AsyncSession) -> Sequence[Shard]:
+    """Shards that may have the lead back, by uid."""
+    query = select(Shard).where(Shard.desired == "running", Shard.leads_again).order_by(Shard.uid)
+    return (await session.execute(query)).scalars().all()
+
+
 async def occupying(session: AsyncSession) -> Sequence[Shard]:
     """Every shard that may still hold a port or memory, the ones to be removed included."""
     return (await session.execute(select(Shard).order_by(Shard.uid))).scalars().all()

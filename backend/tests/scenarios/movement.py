@@ -4,9 +4,11 @@ import threading
 from types import TracebackType
 from typing import Any
 
+import httpx
 import valkey
 from valkey.backoff import ConstantBackoff
 from valkey.cluster import ValkeyCluster
+from valkey.exceptions import ValkeyClusterException
 from valkey.retry import Retry
 
 from shardboard.local import LocalCluster, ok
@@ -104,7 +106,7 @@ class Writer:
                 client = client or _client(self._cluster, self._uid)
                 client.set(key, number)
                 self._acknowledged[key] = number
-            except (valkey.ValkeyError, OSError):
+            except (valkey.ValkeyError, ValkeyClusterException, httpx.HTTPError, OSError, StopIteration):
                 if client is not None:
                     client.close()
                 client = None

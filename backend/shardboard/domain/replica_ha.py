@@ -1,0 +1,55 @@
+"""When replicas that were lost with a node are to be rebuilt elsewhere: not too soon, and not again and again."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The policy `slave_ha*`, in seconds."""
+
+    enabled: bool = True
+    grace: float = 600
+    """How long a node must be down."""
+    cooldown: float = 3600
+    """After a rebuild, how long the failure of another node has to wait."""
+    bdb_cooldown: float = 7200
+    """The same for one database."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A database that wants its replicas back, and the nodes that they were lost with."""
+
+    bdb: int
+    priority: int
+    nodes: frozenset[int]
+
+
+@dataclass(frozen=True)
+class Rebuilt:
+    """An earlier rebuild."""
+
+    bdb: int
+    node: int
+    ago: float
+    """Seconds since it began."""
+
+
+def due(
+    candidates: Iterable[Candidate], down_for: Mapping[int, float], earlier: Sequence[Rebuilt], rules: Rules
+) -> list[tuple[int, int]]:
+    """(database, node) to rebuild now, in the order of priority: the highest number first."""
+    if not rules.enabled:
+        return []
+    return [
+        (candidate.bdb, node)
+        for candidate in sorted(candidates, key=lambda each: (-each.priority, each.bdb))
+        for node in sorted(candidate.nodes)
+        if down_for.get(node, 0.0) >= rules.grace and not _cooling(candidate.bdb, node, earlier, rules)
+    ]
+
+
+def _cooling(bdb: int, node: int, earlier: Sequence[Rebuilt], rules: Rules) -> bool:
+    others = [each for each in earlier if each.node != node]
+    return any(each.ago < (rules.bdb_cooldown if each.bdb == bdb else rules.cooldown) for each in others)

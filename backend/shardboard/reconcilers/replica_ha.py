@@ -1,0 +1,138 @@
+"""Rebuilds replicas on other nodes when the node they were on stays down: databases with `slave_ha`, after the grace period.
+
+What was left behind is removed when its node comes back, like everything else that nobody wants any more.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.bus import Bus
+from shardboard.db import Store
+from shardboard.domain import drain, replica_ha
+from shardboard.domain.layout import Layout
+from shardboard.domain.replica_ha import Candidate, Rebuilt, Rules
+from shardboard.reconcilers.attempts import may_try
+from shardboard.state import actions, events, movement, nodes, shards
+from shardboard.state import bdbs as databases
+from shardboard.state import cluster as clusters
+from shardboard.state.cluster import Cluster
+from shardboard.state.events import record
+from shardboard.state.movement import Ground
+
+NAME = "SMReplicaHA"
+LOOK_AGAIN = 2.0
+
+
+class ReplicaHaLoop:
+    """Orders the rebuilds, one action per database and lost node."""
+
+    def __init__(self, store: Store, bus: Bus) -> None:
+        self._store = store
+        self._bus = bus
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        with self._bus.listen("change") as changes:
+            while True:
+                await self._sweep()
+                await changes.until(lambda change: change[0] in ("node", "cluster", "bdb"), LOOK_AGAIN)
+
+    async def _sweep(self) -> None:
+        async with self._store.read() as session:
+            if all(node.health == "up" for node in await nodes.every(session)) or not await _due(session):
+                return
+        async with self._store.begin() as session:
+            around = await movement.ground(session)
+            board = around.board()
+            for bdb_uid, node in await _due(session):
+                await _order(session, around, board, bdb_uid, node)
+
+
+async def _order(session: AsyncSession, around: Ground, board: Layout, bdb_uid: int, node: int) -> None:
+    bdb = around.databases[bdb_uid]
+    earlier = await actions.of_bdb(session, bdb_uid)
+    if bdb.status != "active" or any(action.status in actions.OPEN for action in earlier):
+        return
+    plan = drain.rebuild(board, node, bdb_uid)
+    if plan.stay:
+        await _tell_no_room(session, bdb_uid, node, sorted(plan.stay))
+    if not plan.moves or not may_try(earlier, NAME, node):
+        return
+    count = len(plan.moves)
+    some, was, is_ = ("replica", "was", "is") if count == 1 else ("replicas", "were", "are")
+    told = f"{count} {some} of {bdb.name} that {was} lost with node {node}"
+    action = movement.order(
+        session,
+        around,
+        NAME,
+        plan.moves,
+        description=f"Rebuild {told}",
+        originator="system",
+        object_type="bdb",
+        object_uid=bdb_uid,
+        params={"node": node, "situation": node},
+    )
+    record(
+        session,
+        "replica_ha_started",
+        f"Node {node} stayed down: {told} {is_} being rebuilt on other nodes.",
+        source="bdb",
+        severity="WARNING",
+        bdb_uid=bdb_uid,
+        node_uid=node,
+        action_uid=action.uid,
+    )
+
+
+async def _tell_no_room(session: AsyncSession, bdb_uid: int, node: int, uids: Sequence[int]) -> None:
+    """Once per outage and database."""
+    outage = await events.open_span(session, "node_failed", node_uid=node)
+    before = await events.newest(session, "replica_ha_no_room", bdb_uid=bdb_uid)
+    if outage is None or (before is not None and before.time > outage.time and before.node_uid == node):
+        return
+    record(
+        session,
+        "replica_ha_no_room",
+        f"No other node has room for what was lost with node {node}: "
+        + ", ".join(f"redis:{uid}" for uid in uids)
+        + ". Their pairs have no replica until the node is back.",
+        source="bdb",
+        severity="WARNING",
+        bdb_uid=bdb_uid,
+        node_uid=node,
+    )
+
+
+async def _due(session: AsyncSession) -> list[tuple[int, int]]:
+    now = datetime.now(UTC)
+    outages = await events.open_spans(session, "node_failed")
+    down_for = {event.node_uid: (now - event.time).total_seconds() for event in outages if event.node_uid is not None}
+    lost: dict[int, set[int]] = {}
+    for row in await shards.every(session):
+        if row.node_uid in down_for and row.observed_status == "down" and row.current_role == "slave":
+            lost.setdefault(row.bdb_uid, set()).add(row.node_uid)
+    wanted = [
+        Candidate(bdb.uid, bdb.config.get("slave_ha_priority", 0), frozenset(lost[bdb.uid]))
+        for bdb in await databases.every(session)
+        if bdb.uid in lost and bdb.replication and bdb.config.get("slave_ha", False)
+    ]
+    earlier = [
+        Rebuilt(action.object_uid, action.params["node"], (now - action.created_at).total_seconds())
+        for action in (await actions.of_object(session, "bdb") if wanted else ())
+        if action.name == NAME
+    ]
+    return replica_ha.due(wanted, down_for, earlier, _rules(await clusters.load(session)))
+
+
+def _rules(cluster: Cluster) -> Rules:
+    """The reference knows these both as settings of the cluster and as policy; the policy comes first."""
+    given = {**cluster.config, **cluster.policy}
+    default = Rules()
+    return Rules(
+        enabled=given.get("slave_ha", default.enabled),
+        grace=given.get("slave_ha_grace_period", default.grace),
+        cooldown=given.get("slave_ha_cooldown_period", default.cooldown),
+        bdb_cooldown=given.get("slave_ha_bdb_cooldown_period", default.bdb_cooldown),
+    )

@@ -1,0 +1,119 @@
+"""Rebuilds are ordered once, after the grace period, for databases that want them; what has no room is told once."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from backend.tests import pairs
+
+from shardboard.console import Console
+from shardboard.driver.fake import FakeAgents
+from shardboard.reconcilers import replica_ha
+from shardboard.reconcilers.homecoming import HomecomingLoop
+from shardboard.reconcilers.replica_ha import ReplicaHaLoop
+from shardboard.state import actions, events
+from shardboard.state.actions import Action
+from shardboard.state.bdbs import Bdb
+from shardboard.state.cluster import Cluster
+from shardboard.state.shards import Shard
+
+pytestmark = [pytest.mark.store, pytest.mark.usefixtures("nodes")]
+
+
+@pytest.fixture(autouse=True)
+async def shop(console: Console, agents: FakeAgents, nodes: object) -> None:
+    """Node 2 is down since a quarter of an hour; 5 leads in place of 2. Shards 2 and 4 are lost, 1 and 5 are their partners."""
+    await pairs.active(console, agents)
+    await pairs.node_is(console, 2, health="down", agent_status="lost")
+    await pairs.observe(console, 2, 4, status="down", role="slave")
+    await pairs.observe(console, 5, role="master")
+    await pairs.observe(console, 6, role="slave", link="idle")
+    async with console.store.begin() as session:
+        bdb = await session.get_one(Bdb, 1)
+        bdb.config = {**bdb.config, "slave_ha": True, "shards_placement": "sparse"}
+        (await session.get_one(Cluster, 1)).next_shard_uid = 7
+        event = events.record(session, "node_failed", "", source="node", node_uid=2, details={"open": True})
+        event.time = datetime.now(UTC) - timedelta(minutes=15)
+
+
+async def sweep(console: Console, times: int = 1) -> Sequence[Action]:
+    await asyncio.gather(*(ReplicaHaLoop(console.store, console.bus)._sweep() for _ in range(times)))
+    async with console.store.read() as session:
+        return [each for each in await actions.recent(session) if each.name == replica_ha.NAME]
+
+
+async def policy(console: Console, **values: Any) -> None:
+    async with console.store.begin() as session:
+        row = await session.get_one(Cluster, 1)
+        row.policy = {**row.policy, **values}
+
+
+async def told(console: Console, type_: str) -> list[str]:
+    async with console.store.read() as session:
+        return [each.description for each in await events.page(session, newest_first=False) if each.type == type_]
+
+
+async def test_it_is_ordered_once(console: Console) -> None:
+    [order] = await sweep(console, 5)
+    assert order.description == "Rebuild 2 replicas of shop that were lost with node 2"
+    assert [(each["leaves"], each["to"]) for each in order.params["moves"]] == [(4, 3), (2, 1)]
+    assert order.steps[0]["name"] == "Rebuild redis:4 of shop, lost with node 2, on node 3"
+    assert len(await told(console, "replica_ha_started")) == 1
+
+
+@pytest.mark.parametrize("values", [{"slave_ha": False}, {"slave_ha_grace_period": 1000}])
+async def test_the_policy_decides(console: Console, values: dict[str, Any]) -> None:
+    await policy(console, **values)
+    assert await sweep(console) == []
+
+
+async def test_the_database_decides(console: Console) -> None:
+    async with console.store.begin() as session:
+        bdb = await session.get_one(Bdb, 1)
+        bdb.config = {**bdb.config, "slave_ha": False}
+    assert await sweep(console) == []
+
+
+async def test_it_waits_for_the_failover_and_for_other_actions(console: Console) -> None:
+    await pairs.observe(console, 2, 4, status="down", role="master")
+    assert await sweep(console) == []
+    await pairs.observe(console, 2, 4, status="down", role="slave")
+    async with console.store.begin() as session:
+        actions.start(session, "SMx", object_uid=1, description="", originator="", deadline=timedelta(60))
+    assert await sweep(console) == []
+
+
+async def test_what_has_no_room_is_told_once(console: Console) -> None:
+    for uid in (1, 3):
+        await pairs.node_is(console, uid, config={"max_redis_servers": 2})
+    assert await sweep(console) == []
+    assert await sweep(console) == []
+    assert await told(console, "replica_ha_no_room") == [
+        (
+            "No other node has room for what was lost with node 2: redis:2, redis:4. Their pairs have no replica until the "
+            "node is back."
+        )
+    ]
+
+
+async def home(console: Console) -> list[list[tuple[int | None, int | None]]]:
+    await HomecomingLoop(console.store, console.bus)._sweep()
+    async with console.store.read() as session:
+        found = [each for each in await actions.recent(session) if each.name == "SMReturnPrimaries"]
+    return [[(move["leads"], move["to"]) for move in each.params["moves"]] for each in found]
+
+
+async def test_primaries_return_when_all_is_quiet(console: Console) -> None:
+    async with console.store.begin() as session:
+        (await session.get_one(Shard, 2)).leads_again = True
+    assert await home(console) == [], "only with the policy"
+    await policy(console, primaries_return=True)
+    assert await home(console) == [], "its node is down"
+    await pairs.node_is(console, 2, health="up", agent_status="connected")
+    await pairs.observe(console, 2, 4, link="in_progress")
+    assert await home(console) == [], "not in sync"
+    await pairs.observe(console, 2, 4, link="idle")
+    assert await home(console) == [[(2, None)]]
+    assert await home(console) == [[(2, None)]], "once"

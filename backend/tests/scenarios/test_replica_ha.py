@@ -1,0 +1,65 @@
+"""A node stays away: its replicas are rebuilt elsewhere. Another one comes back: its primaries return to it."""
+
+from backend.tests.scenarios import databases, movement
+
+from shardboard.local import LocalCluster, ok
+
+
+def test_lost_replicas_are_rebuilt_and_leftovers_go(cluster: LocalCluster) -> None:
+    uid = databases.create(cluster, databases.body(3, replication=True))
+    assert databases.settled(cluster, uid)["status"] == "active"
+    ok(cluster.api.put(f"/v1/bdbs/{uid}", json={"slave_ha": True}))
+    databases.settled(cluster, uid)
+    with movement.Writer(cluster, uid) as writer:
+        cluster.kill_node(cluster.addresses[1])
+        cluster.until(
+            lambda: "2" not in movement.by_role(cluster, uid, "master").values(), "the lost primaries are not replaced"
+        )
+        assert "replica_ha_started" not in _types(cluster), "a node gets time to come back"
+        ok(cluster.api.put("/v1/cluster/policy", json={"slave_ha_grace_period": 1}))
+        cluster.until(lambda: _whole(cluster, uid, {"1", "3"}), "the lost replicas are not rebuilt")
+        assert "replica_ha_started" in _types(cluster)
+        cluster.start_agents()
+        cluster.until(lambda: len(cluster.engines()) == 6, "what was left behind is not removed")
+    assert cluster.engines(cluster.addresses[1]) == []
+    assert writer.lost() == []
+    movement.until_only_known(cluster, uid)
+    ok(cluster.api.put("/v1/cluster/policy", json={"slave_ha_grace_period": 600}))
+    databases.delete(cluster, uid)
+
+
+def test_primaries_return(cluster: LocalCluster) -> None:
+    for shards in (3, 1):
+        uid = databases.create(cluster, databases.body(shards, replication=True))
+        assert databases.settled(cluster, uid)["status"] == "active"
+        ok(cluster.api.put("/v1/cluster/policy", json={"primaries_return": True}))
+        before = movement.by_role(cluster, uid, "master")
+        lost = next(iter(before.values()))
+        with movement.Writer(cluster, uid) as writer:
+            cluster.kill_node(cluster.addresses[int(lost) - 1])
+            cluster.until(
+                lambda uid=uid, lost=lost: lost not in movement.by_role(cluster, uid, "master").values(),  # type: ignore[misc]
+                "the lost primaries are not replaced",
+            )
+            cluster.start_agents()
+            cluster.until(
+                lambda uid=uid, before=before: movement.by_role(cluster, uid, "master") == before,  # type: ignore[misc]
+                "the primaries do not return",
+            )
+        assert writer.lost() == []
+        cluster.until(
+            lambda uid=uid: ok(cluster.api.get(f"/v1/bdbs/{uid}"))["status"] == "active",  # type: ignore[misc]
+            "the return does not end",
+        )
+        databases.delete(cluster, uid)
+
+
+def _types(cluster: LocalCluster) -> set[str]:
+    return {event["type"] for event in ok(cluster.api.get("/v1/logs"))}
+
+
+def _whole(cluster: LocalCluster, uid: int, nodes: set[str]) -> bool:
+    """Whether all pairs have both copies, on these nodes only, in sync."""
+    rows = movement.rows(cluster, uid)
+    in_sync = ok(cluster.api.get(f"/v1/bdbs/{uid}"))["shards_in_sync"]
+    return {row["node_uid"] for row in rows} == nodes and len(rows) == in_sync == 6
