@@ -8,6 +8,9 @@ export const actionsQuery = queryOptions({
   queryFn: () => request<Action[]>('GET', '/v2/actions'),
 });
 
+/** Asks for it; what has begun is ended or undone first. */
+export const cancelAction = (uid: string) => request<unknown>('DELETE', `/v1/actions/${uid}`);
+
 export const isRunning = ({ status }: Action): boolean =>
   status === 'queued' || status === 'running';
 

@@ -1,9 +1,12 @@
 /** Running actions with progress, at the bottom of every page; gone when there is nothing to tell. */
 
+import { Button } from '@mantine/core';
 import { IconChevronDown, IconChevronUp } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { actionsQuery, isRunning } from '@/api/actions';
+import { actionsQuery, cancelAction, isRunning } from '@/api/actions';
+import { messageOf } from '@/api/http';
+import { ROLE_FORBIDS, useMay } from '@/api/session';
 import type { Action } from '@/api/types';
 import { plural } from '@/lib/format';
 import { Ago } from '@/ui/Ago';
@@ -38,7 +41,12 @@ export function ActionsDrawer() {
         <ul className={classes.list}>
           {shown.map((action) => (
             <li key={action.action_uid}>
-              <ActionLine action={action} />
+              <div className={classes.row}>
+                <ActionLine action={action} />
+                {action.additional_info?.cancellable && isRunning(action) && (
+                  <CancelAction uid={action.action_uid} />
+                )}
+              </div>
               <Steps action={action} />
             </li>
           ))}
@@ -61,6 +69,38 @@ function ActionLine({ action }: { action: Action }) {
         <Ago time={action.creation_time * 1000} />
       </span>
     </span>
+  );
+}
+
+function CancelAction({ uid }: { uid: string }) {
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<string | null>(null);
+  const may = useMay('edit');
+  const cancel = async () => {
+    setBusy(true);
+    setError(null);
+    try {
+      // The stream tells when it has come to its end.
+      await cancelAction(uid);
+    } catch (failure) {
+      setError(messageOf(failure));
+      setBusy(false);
+    }
+  };
+  return (
+    <>
+      <Button
+        size="compact-xs"
+        variant="default"
+        disabled={!may}
+        loading={busy}
+        title={may ? undefined : ROLE_FORBIDS}
+        onClick={cancel}
+      >
+        Cancel
+      </Button>
+      {error && <p className={classes.error}>{error}</p>}
+    </>
   );
 }
 

@@ -25,7 +25,8 @@ export function bdbState(bdb: Bdb, shards: readonly Shard[] = []): BdbState {
   const { tone, text } = WORDS[bdb.status] ?? { tone: 'unknown', text: bdb.status };
   const title = bdb.status_detail ?? '';
   const { shards_in_sync: synced, shards_total: total } = bdb;
-  if (bdb.status === 'pending' && bdb.progress !== undefined) {
+  const running = bdb.status === 'pending' || bdb.status === 'active-change-pending';
+  if (running && bdb.progress < 100) {
     return { tone, title, text: `${text} ${Math.round(bdb.progress)} %` };
   }
   if (bdb.status === 'active' && shards.some(isShardDown)) return { title, ...partly(shards) };

@@ -23,6 +23,15 @@ export const DRILLS: readonly Drill[] = [
       `All shards of node ${node} are killed and its agent stays away for ${seconds} s, as when a machine restarts. Their replicas on other nodes take over; writes to the lost slots fail for well under two seconds. When the node is back, its shards return as replicas and are filled anew.`,
   },
   {
+    kind: 'kill',
+    label: 'Kill the node',
+    action: 'Kill node',
+    ofShard: false,
+    timed: false,
+    what: (node) =>
+      `All shards of node ${node} are killed, and its agent with them. That is possible only where systemd starts the agent again; elsewhere the drill fails and says so. When the agent is back, the shards return as replicas.`,
+  },
+  {
     kind: 'freeze',
     label: 'Freeze the node',
     action: 'Freeze node',
@@ -30,6 +39,15 @@ export const DRILLS: readonly Drill[] = [
     timed: true,
     what: (node, seconds) =>
       `All processes of node ${node} stand still for ${seconds} s without closing a connection, as when a machine hangs. That is harder to notice than a crash, so clients wait a little longer until the replicas have taken over.`,
+  },
+  {
+    kind: 'cut_off',
+    label: 'Cut the node off the network',
+    action: 'Cut node off',
+    ofShard: false,
+    timed: true,
+    what: (node, seconds) =>
+      `What node ${node} sends goes nowhere for ${seconds} s, as when a cable is pulled. Clients that still reach it may go on writing to its primaries until the engine notices that it is alone; these writes are lost. The agent needs the right to change routes; elsewhere the drill fails and says so.`,
   },
   {
     kind: 'kill_shard',
