@@ -107,6 +107,7 @@ def row(**changes: Any) -> Any:
         "replication": False,
         "config": {},
         "action_uid": None,
+        "endpoint_nodes": [1, 3],
         "created_at": WHEN,
         "changed_at": WHEN,
     }
@@ -121,7 +122,7 @@ def shard(
     )
 
 
-NODES: Any = [SimpleNamespace(uid=uid, addr=f"10.0.0.{uid}") for uid in (2, 1, 3)]
+NODES: Any = [SimpleNamespace(uid=uid, addr=f"10.0.0.{uid}", health="up") for uid in (2, 1, 3)]
 CLUSTER: Any = SimpleNamespace(name="shardboard.local")
 
 
@@ -140,16 +141,18 @@ def test_reply_matches_the_published_model() -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "addresses"),
+    ("down", "addresses"),
     [
-        ("single", ["10.0.0.1"]),
-        ("all-master-shards", ["10.0.0.1", "10.0.0.3"]),
-        ("all-nodes", ["10.0.0.1", "10.0.0.3"]),
+        (set(), ["10.0.0.1", "10.0.0.3"]),
+        ({1}, ["10.0.0.3"]),
+        ({1, 3}, ["10.0.0.1", "10.0.0.3"]),
     ],
 )
-def test_endpoint_names_nodes_that_really_serve_the_port(policy: str, addresses: list[str]) -> None:
-    shards = [shard(1, 3, port=12000), shard(2, 1, port=12000), shard(3, 2), shard(4, 3)]
-    (endpoint,) = bdbs.render(row(config={"proxy_policy": policy}), shards, NODES, CLUSTER)["endpoints"]
+def test_endpoint_names_the_living_nodes_whose_proxies_serve_it(down: set[int], addresses: list[str]) -> None:
+    nodes: Any = [
+        SimpleNamespace(uid=node.uid, addr=node.addr, health="down" if node.uid in down else "up") for node in NODES
+    ]
+    (endpoint,) = bdbs.render(row(), [shard(1, 2)], nodes, CLUSTER)["endpoints"]
     assert endpoint["uid"] == "1:1"
     assert endpoint["addr"] == addresses
     assert endpoint["port"] == 12000
