@@ -60,6 +60,12 @@ test-engine: proxy ## Format, lint and tests of the proxy, with real Valkey proc
 	@$(cargo) fmt --check
 	@$(cargo) clippy --quiet --release --locked --all-targets -- -D warnings
 	@$(cargo) test --quiet --release --locked
+	@$(bin)/pytest --quiet engine/chaos
+	@$(bin)/python engine/chaos --short --seed 1
+
+.PHONY: chaos
+chaos: setup-tests ## Six client libraries while shards and proxies fail, move and freeze under their load
+	@$(bin)/python engine/chaos
 
 .PHONY: test-backend
 test-backend: proxy ## Backend tests on SQLite, with real Valkey processes

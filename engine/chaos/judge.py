@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 # A request that took longer was stuck: nothing in the run justifies it. The clients' own patience is 10 s.
 STUCK = 8.0
 # A write acknowledged this long before its primary was killed may not have reached the replica.
-REPLICATION = 1.0
+REPLICATION = 3.0
 
 
 @dataclass

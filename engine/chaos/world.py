@@ -114,9 +114,16 @@ class World:
         for primary in self.primaries():
             primary["slots"] = ranges([slot for slot in range(SLOTS) if owner[slot] == primary["port"]])
 
-    def promoted(self, shard: dict[str, Any]) -> None:
-        """Waits until it says it is a primary."""
-        wait_for(lambda: "role:master" in ask(self.at(shard), "INFO", "replication"), "the promotion")
+    def promote(self, shard: dict[str, Any], *how: str) -> None:
+        """Until it says it is a primary; an attempt that got no votes in time is repeated."""
+        for _ in range(5):
+            ask(self.at(shard), "CLUSTER", "FAILOVER", *how)
+            try:
+                wait_for(lambda: "role:master" in ask(self.at(shard), "INFO", "replication"), "the promotion", 8)
+                return
+            except TimeoutError:
+                print(f"  no promotion yet of {shard['port']}", flush=True)
+        raise TimeoutError("no promotion")
 
     def in_sync(self, shard: dict[str, Any]) -> None:
         """Waits until it has what its primary has."""

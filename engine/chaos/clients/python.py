@@ -83,10 +83,18 @@ class Worker:
     def transaction(self) -> None:
         """A list and a counter that must never differ."""
         key = f"{{{self.name}:t}}"
-        transaction = self.client.pipeline(transaction=True)
-        transaction.rpush(key, self.number)
-        transaction.incr(f"{key}:count")
-        timed(("t", key, self.number), transaction.execute, lambda both: tuple(both or (0, 0)))
+
+        def both() -> Any:
+            with self.client.pipeline(transaction=True) as transaction:
+                if self.number % 2:
+                    transaction.watch(key)
+                    transaction.llen(key)
+                    transaction.multi()
+                transaction.rpush(key, self.number)
+                transaction.incr(f"{key}:count")
+                return transaction.execute()
+
+        timed(("t", key, self.number), both, lambda both: tuple(both or (0, 0)))
 
 
 threads = [threading.Thread(target=Worker(number).run) for number in range(int(sys.argv[6]))]

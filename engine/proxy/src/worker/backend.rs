@@ -25,6 +25,16 @@ pub enum Purpose {
     Greeting,
 }
 
+/// Whether a request changes that a connection holds something of its client's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bond {
+    Unchanged,
+    /// WATCH, from when it is sent.
+    Begins,
+    /// EXEC and DISCARD, once answered.
+    Ends,
+}
+
 #[derive(Debug, Clone, Copy)]
 pub struct Pending {
     pub asker: Asker,
@@ -32,6 +42,7 @@ pub struct Pending {
     pub class: Class,
     pub slot: u16,
     pub len: u32,
+    pub bond: Bond,
     /// How often it was sent somewhere else.
     pub tries: u8,
     /// Until when it may wait for a primary; 0 while it never had to.
@@ -42,7 +53,16 @@ impl Pending {
     /// A request of the proxy's own.
     pub fn own(purpose: Purpose) -> Self {
         let asker = Asker { client: Id::NONE, number: 0, part: 0 };
-        Self { asker, purpose, class: Class::Other, slot: 0, len: 0, tries: 0, deadline: 0 }
+        Self {
+            asker,
+            purpose,
+            class: Class::Other,
+            slot: 0,
+            len: 0,
+            bond: Bond::Unchanged,
+            tries: 0,
+            deadline: 0,
+        }
     }
 }
 
@@ -55,6 +75,8 @@ pub struct Backend {
     /// The only client that uses this connection, if it must not be shared.
     pub owner: Option<Id>,
     pub connected: bool,
+    /// Holds what its owner watches or has queued.
+    pub is_bound: bool,
     /// Between MULTI and the reply to EXEC.
     pub in_transaction: bool,
     /// Everything it says is the owner's: a subscription or MONITOR.
@@ -85,6 +107,7 @@ impl Backend {
             identity,
             owner,
             connected: false,
+            is_bound: false,
             in_transaction: false,
             is_relayed: false,
             interest: Interest::WRITE,
@@ -105,6 +128,7 @@ impl Backend {
     #[inline]
     pub fn push(&mut self, bytes: &[u8], mut pending: Pending) {
         pending.len = bytes.len() as u32;
+        self.is_bound |= pending.bond == Bond::Begins;
         self.out.extend_from_slice(bytes);
         self.inflight.push_back(pending);
     }

@@ -34,6 +34,8 @@ pub struct Identity {
 pub struct Parked {
     pub pending: Pending,
     pub bytes: Vec<u8>,
+    /// MULTI, and what else goes in front of the first command of a transaction; its replies are nobody's.
+    pub opening: Vec<Vec<u8>>,
     pub identity: usize,
     pub exclusive: bool,
     /// What its client hears if none appears.

@@ -146,11 +146,10 @@ impl Worker {
             self.close_client(owner);
             return;
         }
-        if let Some(transaction) = &mut exclusive.transaction {
-            transaction.broken = true;
-        }
-        if exclusive.watching.take().is_some() {
-            exclusive.transaction.get_or_insert_default().broken = true;
+        // The answers that were missing may have ended it already.
+        if backend.is_bound && (exclusive.transaction.is_some() || exclusive.watching.is_some()) {
+            exclusive.watching = None;
+            exclusive.transaction.get_or_insert_default().lose();
         }
         if exclusive.tracking.is_some() {
             // Invalidations may have been missed: everything the client has cached is in doubt.

@@ -88,6 +88,8 @@ impl Worker {
             "CLUSTERDOWN" | "READONLY" | "LOADING" | "MASTERDOWN" | "TRYAGAIN" => {
                 (pending.deadline == 0 || pending.deadline > self.now).then_some(To::Later)
             }
+            // A primary that becomes a replica sends away whoever blocks there.
+            "UNBLOCKED" if words.next() == Some("force") => Some(To::Later),
             _ => None,
         }
     }
@@ -176,14 +178,20 @@ impl Worker {
         self.dbs[db].generation = self.dbs[db].generation.wrapping_add(1);
         self.disconnect(&backend, id);
         let rejected = self.dbs[db].identities[identity].rejected.take();
+        let in_transaction = backend.in_transaction && backend.connected;
+        let mut opening = Vec::new();
         for (pending, bytes, seen) in backend.unanswered() {
             if pending.purpose != Purpose::Reply {
+                // MULTI that was never sent goes with the command behind it.
+                if backend.in_transaction && !backend.connected && pending.purpose == Purpose::Ignore {
+                    opening.push(bytes);
+                }
                 continue;
             }
             let seen = seen && backend.connected;
             if let Some(rejection) = &rejected {
                 self.deliver(&pending, rejection);
-            } else if backend.in_transaction
+            } else if in_transaction
                 || seen
                     && (why == Failure::Timeout || pending.class != Class::Read || pending.tries >= MAX_TRIES)
             {
@@ -192,8 +200,13 @@ impl Worker {
                 let again = Pending { tries: pending.tries + u8::from(seen), ..pending };
                 self.hold_back(db, &again);
                 self.park(db, identity, backend.owner.is_some(), &bytes, again, NO_PRIMARY);
+                if let Some(parked) = self.dbs[db].parked.back_mut() {
+                    parked.opening = std::mem::take(&mut opening);
+                }
             }
         }
+        // What was never sent binds nobody.
+        backend.is_bound &= backend.connected;
         self.resume.append(&mut backend.waiting);
         if let Some(owner) = backend.owner {
             self.lost_exclusive(owner, id, &backend);

@@ -1,7 +1,7 @@
 //! shard -> reply -> client: matches replies with requests, follows redirections, and writes to clients.
 
 use super::Worker;
-use super::backend::{Backend, Pending, Purpose};
+use super::backend::{Backend, Bond, Pending, Purpose};
 use super::client::Answer;
 use super::join::Kind;
 use super::redirect::Redirect;
@@ -98,6 +98,10 @@ impl Worker {
                 Purpose::Greeting => self.greeted(backend, frame)?,
             }
             backend.forget(&pending);
+            if pending.bond == Bond::Ends {
+                backend.is_bound = false;
+                backend.in_transaction = false;
+            }
         }
         Some(at)
     }

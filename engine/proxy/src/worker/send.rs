@@ -127,6 +127,7 @@ impl Worker {
         db.parked.push_back(Parked {
             pending,
             bytes: bytes.to_vec(),
+            opening: Vec::new(),
             identity,
             exclusive,
             error: error.to_vec(),
@@ -139,10 +140,13 @@ impl Worker {
         for parked in std::mem::take(&mut self.dbs[db].parked) {
             if parked.pending.deadline <= self.now {
                 self.dbs[db].stats.failed(Failure::Timeout);
+                if !parked.opening.is_empty() {
+                    self.never_opened(parked.pending.asker.client);
+                }
                 self.deliver(&parked.pending, &parked.error);
                 continue;
             }
-            let Parked { pending, bytes, identity, exclusive, error } = parked;
+            let Parked { pending, identity, exclusive, .. } = parked;
             let backend = if exclusive {
                 self.exclusive_again(db, &pending)
             } else {
@@ -150,9 +154,12 @@ impl Worker {
             };
             match backend {
                 Some(id) => {
-                    self.push(id, &bytes, pending);
+                    if !parked.opening.is_empty() {
+                        self.opened(pending.asker.client, id, &parked.opening);
+                    }
+                    self.push(id, &parked.bytes, pending);
                 }
-                None => self.dbs[db].parked.push_back(Parked { pending, bytes, identity, exclusive, error }),
+                None => self.dbs[db].parked.push_back(parked),
             }
         }
     }

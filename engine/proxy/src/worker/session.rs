@@ -239,7 +239,7 @@ impl Worker {
                 }
                 self.dbs[client.db].identities[identity].clients -= 1;
             }
-            Then::TransactionEnded => self.end_transaction(&client),
+            Then::TransactionEnded => super::transaction::end_transaction(&mut client),
             Then::Tracking if failed => client.exclusive = None,
             Then::Tracking => {}
         }

@@ -2,9 +2,10 @@
 //! keys watched). What comes before the first key waits here.
 
 use super::Worker;
-use super::backend::{Pending, Purpose};
+use super::backend::{Bond, Pending, Purpose};
 use super::client::{Answer, Client};
 use super::dispatch::pending;
+use super::exclusive::Exclusive;
 use super::intake::Flow;
 use super::session::Then;
 use crate::arena::Id;
@@ -15,14 +16,34 @@ use resp::{Args, encode};
 pub struct Transaction {
     /// A slot of the shard that has it; none while no command had a key.
     slot: Option<u16>,
+    held: Held,
     deferred: Vec<Vec<u8>>,
     /// A command was refused: EXEC must not execute the others.
-    pub(super) broken: bool,
+    broken: bool,
     /// MULTI was said; a lost WATCH makes a broken transaction before it is.
     begun: bool,
 }
 
+/// Where the shard's part of a transaction is. It never changes its connection, wherever its slot may go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Held {
+    #[default]
+    Nowhere,
+    At(Id),
+    Lost,
+}
+
+impl Transaction {
+    /// The connection is gone, and what was watched or queued with it.
+    pub(super) fn lose(&mut self) {
+        self.held = Held::Lost;
+        self.broken = true;
+    }
+}
+
 const MULTI: &[u8] = b"*1\r\n$5\r\nMULTI\r\n";
+const DISCARD: &[u8] = b"*1\r\n$7\r\nDISCARD\r\n";
+const UNWATCH: &[u8] = b"*1\r\n$7\r\nUNWATCH\r\n";
 
 impl Worker {
     /// Outside of MULTI.
@@ -43,7 +64,7 @@ impl Worker {
                 client.reply(Class::Other, |out| encode::error(out, "ERR DISCARD without MULTI"))
             }
             Handling::Watch => return self.watch(id, client, command, args),
-            _ => self.unwatch(id, client, args),
+            _ => self.unwatch(client),
         }
         Flow::Next
     }
@@ -68,18 +89,28 @@ impl Worker {
         }
         exclusive.watching = Some(slot);
         let number = client.expect(Class::Other, Answer::Waiting);
-        self.send_exclusive(id, client, args.raw, pending(id, number, 0, Class::Other, slot));
+        let request = Pending { bond: Bond::Begins, ..pending(id, number, 0, Class::Other, slot) };
+        match self.bound_connections(client).first() {
+            Some(&backend) => client.congested = self.push(backend, args.raw, request),
+            None => self.send_exclusive(id, client, args.raw, request),
+        }
         Flow::Next
     }
 
-    fn unwatch(&mut self, id: Id, client: &mut Client, args: &Args<'_>) {
-        match client.exclusive.as_deref_mut().and_then(|exclusive| exclusive.watching.take()) {
-            Some(slot) => {
-                let number = client.expect(Class::Other, Answer::Waiting);
-                self.send_exclusive(id, client, args.raw, pending(id, number, 0, Class::Other, slot));
-            }
-            None => client.reply(Class::Other, |out| encode::simple(out, "OK")),
+    fn unwatch(&mut self, client: &mut Client) {
+        self.release_bound(client);
+        client.reply(Class::Other, |out| encode::simple(out, "OK"));
+    }
+
+    /// The shards forget what was watched and queued.
+    fn release_bound(&mut self, client: &mut Client) {
+        for id in self.bound_connections(client) {
+            let Some(backend) = self.backends.get_mut(id) else { continue };
+            backend.is_bound = false;
+            let request = if std::mem::take(&mut backend.in_transaction) { DISCARD } else { UNWATCH };
+            self.push(id, request, Pending::own(Purpose::Ignore));
         }
+        end_transaction(client);
     }
 
     /// Between MULTI and EXEC.
@@ -96,7 +127,7 @@ impl Worker {
         };
         if !transaction.begun {
             // The connection that watched was lost. Everything but the transaction goes on as usual.
-            if command.handling == Handling::Unwatch || command.handling == Handling::Watch {
+            if command.handling == Handling::Unwatch {
                 client.exclusive.as_deref_mut().expect("it was just used").transaction = None;
             }
             return self.dispatch_command(id, client, command, args);
@@ -144,80 +175,139 @@ impl Worker {
             client.reply(command.class, |out| encode::simple(out, "QUEUED"));
             return;
         }
-        let slot = self.bind(id, client, key);
-        let number = client.expect(command.class, Answer::Waiting);
-        self.send_exclusive(id, client, args.raw, pending(id, number, 0, command.class, slot));
+        self.check_watched(client);
+        self.send_queued(id, client, key, args.raw, command.class, Answer::Waiting);
     }
 
-    /// Begins the transaction at its shard, once it is known which one that is.
-    fn bind(&mut self, id: Id, client: &mut Client, key: Option<u16>) -> u16 {
-        let home = self.dbs[client.db].topology.home();
+    /// What was watched and has moved away, or never could be: nobody would notice a change of it.
+    fn check_watched(&self, client: &mut Client) {
+        let bound = self.bound_connections(client).len();
         let exclusive = client.exclusive.get_or_insert_default();
+        let is_watching = exclusive.watching.is_some();
         let transaction = exclusive.transaction.get_or_insert_default();
-        if let Some(slot) = transaction.slot {
-            return slot;
+        if transaction.held == Held::Nowhere && (bound > 1 || bound == 0 && is_watching) {
+            transaction.lose();
         }
-        let slot = exclusive.watching.or(key).unwrap_or(home);
-        transaction.slot = Some(slot);
-        let deferred = std::mem::take(&mut transaction.deferred);
-        let own = Pending { slot, ..Pending::own(Purpose::Ignore) };
-        self.send_exclusive(id, client, MULTI, own);
-        for request in deferred {
-            self.send_exclusive(id, client, &request, own);
+    }
+
+    /// Sends a command of the transaction, the first one behind MULTI.
+    fn send_queued(
+        &mut self,
+        id: Id,
+        client: &mut Client,
+        key: Option<u16>,
+        raw: &[u8],
+        class: Class,
+        answer: Answer,
+    ) {
+        let home = self.dbs[client.db].topology.home();
+        let bound = self.bound_connections(client);
+        let exclusive = client.exclusive.get_or_insert_default();
+        let watching = exclusive.watching;
+        let transaction = exclusive.transaction.get_or_insert_default();
+        let slot = *transaction.slot.get_or_insert(watching.or(key).unwrap_or(home));
+        let held = transaction.held;
+        let opening = match held {
+            Held::Nowhere => {
+                let deferred = std::mem::take(&mut transaction.deferred);
+                std::iter::once(MULTI.to_vec()).chain(deferred).collect()
+            }
+            _ => Vec::new(),
+        };
+        let bond = if matches!(answer, Answer::Then(_)) { Bond::Ends } else { Bond::Unchanged };
+        let number = client.expect(class, answer);
+        let request = Pending { bond, ..pending(id, number, 0, class, slot) };
+        let place = match (held, bound.first()) {
+            (Held::At(backend), _) => Some(backend),
+            (Held::Lost, _) => return client.answer(number, b"+QUEUED\r\n"),
+            (Held::Nowhere, Some(&backend)) => Some(backend),
+            (Held::Nowhere, None) => {
+                let target = self.dbs[client.db].topology.owner(slot);
+                target.and_then(|target| self.exclusive_to(id, client, target))
+            }
+        };
+        client.exclusive.get_or_insert_default().was_last = true;
+        let Some(backend) = place else {
+            client.generation = self.dbs[client.db].generation.wrapping_sub(1);
+            self.park(client.db, client.identity, true, raw, request, super::send::NO_PRIMARY);
+            if let Some(parked) = self.dbs[client.db].parked.back_mut() {
+                parked.opening = opening;
+            }
+            return;
+        };
+        if !opening.is_empty() {
+            self.open_transaction(client, backend, &opening);
         }
-        if let Some(backend) =
-            self.bound_connection(client, slot).and_then(|backend| self.backends.get_mut(backend))
-        {
+        client.congested = self.push(backend, raw, request);
+    }
+
+    fn open_transaction(&mut self, client: &mut Client, id: Id, opening: &[Vec<u8>]) {
+        for request in opening {
+            self.push(id, request, Pending::own(Purpose::Ignore));
+        }
+        if let Some(backend) = self.backends.get_mut(id) {
+            backend.is_bound = true;
             backend.in_transaction = true;
         }
-        slot
+        let transaction = client.exclusive.as_deref_mut().and_then(|own| own.transaction.as_mut());
+        if let Some(transaction) = transaction {
+            transaction.held = Held::At(id);
+        }
+    }
+
+    /// A primary has appeared for a transaction whose beginning waited.
+    pub(super) fn opened(&mut self, client: Id, backend: Id, opening: &[Vec<u8>]) {
+        let Some(mut owner) = self.clients.take(client) else { return };
+        self.open_transaction(&mut owner, backend, opening);
+        self.clients.put_back(client, owner);
+    }
+
+    /// None has appeared in time.
+    pub(super) fn never_opened(&mut self, client: Id) {
+        let exclusive = self.clients.get_mut(client).and_then(|client| client.exclusive.as_deref_mut());
+        if let Some(transaction) = exclusive.and_then(|exclusive| exclusive.transaction.as_mut()) {
+            transaction.lose();
+        }
     }
 
     fn finish(&mut self, id: Id, client: &mut Client, command: &Command, args: &Args<'_>) -> Flow {
+        self.check_watched(client);
         let exclusive = client.exclusive.get_or_insert_default();
         let transaction = exclusive.transaction.get_or_insert_default();
         let is_exec = command.handling == Handling::Exec;
-        let broken = transaction.broken;
-        let discards = broken || !is_exec;
-        let touched = transaction.slot.is_some() || exclusive.watching.is_some();
-        if !touched && discards {
-            exclusive.transaction = None;
-            client.reply(Class::Other, |out| match is_exec {
-                true => encode::error(out, ABORTED),
-                false => encode::simple(out, "OK"),
-            });
+        let held = transaction.held;
+        let is_lost = held == Held::Lost || held == Held::Nowhere && !is_exec;
+        if !is_lost && !transaction.broken {
+            let answer = Answer::Then(Box::new(Then::TransactionEnded));
+            self.send_queued(id, client, None, args.raw, Class::Other, answer);
+            client.blocked = true;
             return Flow::Next;
         }
-        let slot = self.bind(id, client, None);
-        let exclusive = client.exclusive.get_or_insert_default();
-        exclusive.transaction = None;
-        exclusive.watching = None;
-        let raw = if discards { &b"*1\r\n$7\r\nDISCARD\r\n"[..] } else { args.raw };
-        if broken && is_exec {
-            let own = Pending { slot, ..Pending::own(Purpose::Ignore) };
-            self.send_exclusive(id, client, raw, own);
-            client.reply(Class::Other, |out| encode::error(out, ABORTED));
-            self.end_transaction(client);
-            return Flow::Next;
+        // Answers to queued commands are still to be read as such.
+        if !client.is_drained() {
+            return Flow::Hold;
         }
-        let number = client.expect(command.class, Answer::Then(Box::new(Then::TransactionEnded)));
-        self.send_exclusive(id, client, raw, pending(id, number, 0, Class::Other, slot));
-        client.blocked = true;
+        self.release_bound(client);
+        client.reply(Class::Other, |out| match is_exec {
+            true => encode::error(out, ABORTED),
+            false => encode::simple(out, "OK"),
+        });
         Flow::Next
     }
 
-    fn bound_connection(&self, client: &Client, slot: u16) -> Option<Id> {
-        let target = self.dbs[client.db].topology.owner(slot)?;
-        client.exclusive.as_deref()?.connection(target)
+    /// Those that hold what the client watches or has queued: one, unless what it watches has moved.
+    fn bound_connections(&self, client: &Client) -> Vec<Id> {
+        let mut all = client.exclusive.as_deref().map(Exclusive::all_connections).unwrap_or_default();
+        all.retain(|id| self.backends.get(*id).is_some_and(|backend| backend.is_bound));
+        all
     }
+}
 
-    pub(super) fn end_transaction(&mut self, client: &Client) {
-        let connections = client.exclusive.as_deref().map(|own| own.all_connections()).unwrap_or_default();
-        for backend in connections {
-            if let Some(backend) = self.backends.get_mut(backend) {
-                backend.in_transaction = false;
-            }
-        }
+/// Nothing is watched or queued any more.
+pub(super) fn end_transaction(client: &mut Client) {
+    if let Some(exclusive) = client.exclusive.as_deref_mut() {
+        exclusive.transaction = None;
+        exclusive.watching = None;
     }
 }
 

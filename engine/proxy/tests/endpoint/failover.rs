@@ -20,8 +20,7 @@ fn requests_wait_for_the_new_primary() {
     client.send("SET a 2");
     client.send("GET a");
     std::thread::sleep(Duration::from_millis(300));
-    assert_eq!(lab.direct(REPLICAS[2]).ask("CLUSTER FAILOVER TAKEOVER"), "+OK\r\n");
-    wait("the promotion", || lab.direct(REPLICAS[2]).ask("INFO replication").contains("role:master"));
+    promote(&lab, "CLUSTER FAILOVER TAKEOVER");
     proxy.apply(&lab.promoted(&shards));
     assert_eq!(client.reply(), "+OK\r\n");
     assert_eq!(client.reply(), "$1\r\n2\r\n");
@@ -37,8 +36,7 @@ fn wait_never_confirms_what_a_lost_primary_has_acknowledged() {
     assert_eq!(client.ask("SET a 1"), "+OK\r\n");
     assert_eq!(client.ask("WAIT 1 5000"), ":1\r\n");
     assert_eq!(client.ask("SET a 2"), "+OK\r\n");
-    assert_eq!(lab.direct(REPLICAS[2]).ask("CLUSTER FAILOVER"), "+OK\r\n");
-    wait("the promotion", || lab.direct(REPLICAS[2]).ask("INFO replication").contains("role:master"));
+    promote(&lab, "CLUSTER FAILOVER");
     wait("the replica", || lab.direct(SHARDS[2]).ask("INFO replication").contains("master_link_status:up"));
     proxy.apply(&lab.promoted(&shards));
     assert_eq!(other.ask("SET a 3"), "+OK\r\n");
@@ -48,6 +46,80 @@ fn wait_never_confirms_what_a_lost_primary_has_acknowledged() {
     assert_eq!(client.ask("WAIT 1 5000"), ":0\r\n");
     assert_eq!(client.ask("SET a 4"), "+OK\r\n");
     assert_eq!(client.ask("WAIT 1 5000"), ":1\r\n");
+}
+
+#[test]
+fn who_blocks_goes_on_at_the_new_primary() {
+    let mut lab = Lab::new();
+    let shards = lab.cluster(true);
+    let mut proxy = lab.proxy(&lab.database(&shards));
+    let (mut blocked, mut other) = (lab.client(), lab.client());
+    blocked.send("BLPOP {a}list 0");
+    assert!(blocked.is_quiet());
+    promote(&lab, "CLUSTER FAILOVER");
+    proxy.apply(&lab.promoted(&shards));
+    assert!(blocked.is_quiet());
+    assert_eq!(other.ask("RPUSH {a}list x"), ":1\r\n");
+    assert_eq!(blocked.reply(), "*2\r\n$7\r\n{a}list\r\n$1\r\nx\r\n");
+}
+
+fn promote(lab: &Lab, how: &str) {
+    assert_eq!(lab.direct(REPLICAS[2]).ask(how), "+OK\r\n");
+    wait("the promotion", || lab.direct(REPLICAS[2]).ask("INFO replication").contains("role:master"));
+}
+
+#[test]
+fn a_transaction_never_continues_at_another_primary() {
+    let mut lab = Lab::new();
+    let shards = lab.cluster(true);
+    let mut proxy = lab.proxy(&lab.database(&shards));
+    let (mut queueing, mut watching, mut other) = (lab.client(), lab.client(), lab.client());
+    assert_eq!(queueing.ask("MULTI"), "+OK\r\n");
+    assert_eq!(queueing.ask("SET a queued"), "+QUEUED\r\n");
+    assert_eq!(watching.ask("WATCH a"), "+OK\r\n");
+    promote(&lab, "CLUSTER FAILOVER");
+    proxy.apply(&lab.promoted(&shards));
+    assert_eq!(other.ask("SET a other"), "+OK\r\n");
+    // Whether the old connection still answers or is gone: nothing is executed.
+    queueing.ask("INCR {a}n");
+    assert!(queueing.ask("EXEC").starts_with("-EXECABORT"));
+    watching.ask("MULTI");
+    watching.ask("SET a watching");
+    assert!(!watching.ask("EXEC").contains("OK"));
+    assert_eq!(other.ask("GET a"), "$5\r\nother\r\n");
+    assert_eq!(other.ask("EXISTS {a}n"), ":0\r\n");
+    // The next ones are as ever.
+    for client in [&mut queueing, &mut watching] {
+        client.ask("WATCH a");
+        client.ask("MULTI");
+        assert_eq!(client.ask("INCR {a}n"), "+QUEUED\r\n");
+        assert!(client.ask("EXEC").starts_with("*1\r\n:"));
+    }
+}
+
+#[test]
+fn a_transaction_of_a_lost_primary_is_not_executed() {
+    let mut lab = Lab::new();
+    let shards = lab.cluster(true);
+    let mut proxy = lab.proxy(&lab.database(&shards));
+    let (mut before, mut between) = (lab.client(), lab.client());
+    assert_eq!(before.ask("MULTI"), "+OK\r\n");
+    assert_eq!(before.ask("INCR a"), "+QUEUED\r\n");
+    lab.kill(SHARDS[2]);
+    // This one begins while there is no primary, and waits for it.
+    for line in ["MULTI", "INCR a", "INCR a", "EXEC"] {
+        between.send(line);
+    }
+    std::thread::sleep(Duration::from_millis(200));
+    promote(&lab, "CLUSTER FAILOVER TAKEOVER");
+    proxy.apply(&lab.promoted(&shards));
+    assert_eq!(between.reply(), "+OK\r\n");
+    assert_eq!(between.reply(), "+QUEUED\r\n");
+    assert_eq!(between.reply(), "+QUEUED\r\n");
+    assert_eq!(between.reply(), "*2\r\n:1\r\n:2\r\n");
+    assert_eq!(before.ask("INCR a"), "+QUEUED\r\n");
+    assert!(before.ask("EXEC").starts_with("-EXECABORT"));
+    assert_eq!(before.ask("GET a"), "$1\r\n2\r\n");
 }
 
 #[test]

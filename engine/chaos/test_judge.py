@@ -1,0 +1,56 @@
+"""The judge of the chaos run finds what it is there for."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from judge import Judge, Verdict
+
+
+def judged(lines: list[str], held: dict[str, list[str]], kind: str = "plain", kill: float | None = None) -> Verdict:
+    judge = Judge("client", kind, [(kill, "kill")] if kill is not None else [(0.0, "failover")])
+    judge.read([line.replace(" ", "\t") for line in lines])
+    return judge.lists(held)
+
+
+def wrote(number: int, outcome: str = "ok", at: float = 50.0) -> str:
+    return f"w c:0:1 {number} {at} {at} {outcome}"
+
+
+def test_what_is_there_once_is_well() -> None:
+    lines = [wrote(1), "r c:0:1 1 50 50 ok", wrote(2, "lost"), "r c:0:1 2 50 50 ok", wrote(3), "r c:0:1 3 50 50 ok"]
+    verdict = judged(lines, {"c:0:1": ["1", "2", "3"]})
+    assert (verdict.flaws, verdict.acknowledged, verdict.unconfirmed) == ([], 2, 1)
+    assert judged(lines[:1] + lines[4:], {"c:0:1": ["1", "3"]}).flaws == []
+
+
+@pytest.mark.parametrize(
+    ("lines", "held", "flaw"),
+    [
+        ([wrote(1), wrote(2)], ["1"], "acknowledged 2 is lost"),
+        ([wrote(1)], ["1", "1"], "written more than once"),
+        ([wrote(1)], ["1", "7"], "never written"),
+        ([wrote(1), wrote(2)], ["2", "1"], "out of order"),
+        ([wrote(1), wrote(2), "r c:0:1 1 50 50 ok"], ["1", "2"], "ends with 1 instead of 2"),
+        (["w c:0:1 1 10 30 ok"], ["1"], "stuck for 20.0 s"),
+        (["m c:0 5 50 50 ok", "g c:0 5,4 50 50 ok"], [], "MGET said"),
+        (["t {c:0:t} 1 2 3 50 50 ok"], [], "half a transaction"),
+    ],
+)
+def test_what_is_wrong_is_said(lines: list[str], held: list[str], flaw: str) -> None:
+    assert any(flaw in found for found in judged(lines, {"c:0:1": held}).flaws)
+
+
+def test_a_dead_primary_excuses_what_no_replica_confirmed() -> None:
+    lines = [wrote(1), "s c:0 1 50 50 ok", wrote(2)]
+    assert judged(lines, {"c:0:1": ["1"]}, kill=50.5).excused == 1
+    assert "although WAIT confirmed it" in judged(lines, {"c:0:1": ["2"]}, kill=50.5).flaws[0]
+    assert "acknowledged 2 is lost" in judged(lines, {"c:0:1": ["1"]}, kill=90).flaws[0]
+
+
+def test_a_library_that_repeats_is_told_from_a_proxy_that_does() -> None:
+    verdict = judged([wrote(1)], {"c:0:1": ["1", "1"]}, kind="cluster")
+    assert (verdict.flaws, verdict.repeated) == ([], 1)
