@@ -1,10 +1,11 @@
-"""How soon local shards answer: a PING to each of them ten times a second, on the connection that INFO is asked on, too.
+"""How soon local shards answer: a PING to each of them up to ten times a second, on the connection that INFO is asked on, too.
 
 Called *responsiveness*, not latency: what it measures includes the agent's own waiting for a processor, which on a saturated
 machine is several times what clients see.
 """
 
 import asyncio
+import time
 from collections.abc import Callable, Collection, Iterable
 
 from shardboard.agent.resp import Connection, EngineError, packed
@@ -12,8 +13,12 @@ from shardboard.agent.shard import Shard
 
 PING = packed("PING")
 PER_SECOND = 10
-BUDGET = 1000
-"""PINGs a second of one agent: with more than a hundred shards each of them is asked less often."""
+BUDGET = 100
+"""PINGs a second of one agent. With more than ten shards each of them is asked less often, but at least once a second: the
+watching of 512 shards on one small machine may not cost more than a third of a core."""
+WAITING = 0.005
+"""Seconds in each round that may be spent waiting for replies: usually each takes less than 0.1 ms, but an agent on a starved
+machine must not stand still for its shards."""
 
 
 class Pings:
@@ -33,11 +38,13 @@ class Pings:
 
     def ask(self, shards: Collection[Shard]) -> float:
         """One PING to each that is connected and owes no reply; the seconds until the next."""
-        interval = max(1 / PER_SECOND, len(shards) / BUDGET)
+        interval = min(max(1 / PER_SECOND, len(shards) / BUDGET), 1.0)
+        give_up = time.perf_counter() + WAITING
         for shard in shards:
             connection = shard.connection
             if connection is not None and connection.idle:
-                connection.ask(PING, "ping", self._wait(shard.record.spec.uid).on(connection, interval))
+                ask = connection.ask_and_wait if time.perf_counter() < give_up else connection.ask
+                ask(PING, "ping", self._wait(shard.record.spec.uid).on(connection, interval))
         return interval
 
     def any(self, uid: int) -> bool:

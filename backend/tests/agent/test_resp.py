@@ -5,10 +5,11 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import hiredis
+import psutil
 import pytest
 from backend.tests.shards import ask, farm, lone, request, until
 
-from shardboard.agent.resp import Connection, EngineError, OwnTraffic
+from shardboard.agent.resp import Connection, EngineError, OwnTraffic, packed
 
 OK = b"+OK\r\n"
 
@@ -166,3 +167,24 @@ async def test_counts_go_on_over_reconnects_as_the_engine_counts_them(tmp_path: 
         info = await ask(shard, "INFO", "stats", "commandstats")
         assert f"total_net_input_bytes:{shard.own.bytes_sent}\r\n" in info
         assert f"cmdstat_auth:calls={shard.own.commands['auth']}," in info
+
+
+async def test_a_reply_that_is_waited_for_is_there_at_once_or_comes_later(tmp_path: Path) -> None:
+    async with farm(tmp_path) as node:
+        await node[1].start(request(lone(1)))
+        connection = await node[1].shards[1].connect()
+        replies: list[object] = []
+        for count in range(1, 101):
+            connection.ask_and_wait(packed("PING"), "ping", replies.append)
+            await until(lambda count=count: len(replies) == count)
+        assert replies == ["PONG"] * 100
+        frozen = psutil.Process(node[1].shards[1].record.pid)
+        frozen.suspend()
+        try:
+            connection.ask_and_wait(packed("PING"), "ping", replies.append)
+            connection.ask_and_wait(packed("ECHO", "later"), "echo", replies.append)
+            assert len(replies) == 100
+        finally:
+            frozen.resume()
+        await until(lambda: len(replies) == 102)
+        assert replies[100:] == ["PONG", "later"]
