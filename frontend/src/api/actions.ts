@@ -20,3 +20,11 @@ const drills = (actions: readonly Action[]): Action[] =>
 export function useRunningDrills(): readonly Action[] {
   return useQuery({ ...actionsQuery, select: drills }).data ?? [];
 }
+
+export function useRunningActions(type: 'node' | 'bdb', uid: number): readonly Action[] {
+  const { data } = useQuery(actionsQuery);
+  return (data ?? []).filter((action) => {
+    const { object_type, object_uid } = action.additional_info ?? {};
+    return isRunning(action) && object_type === type && Number(object_uid) === uid;
+  });
+}

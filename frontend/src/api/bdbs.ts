@@ -1,7 +1,14 @@
 /** Databases. The list is the one cached copy; a single database is picked out of it. */
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { request } from './http';
-import type { Bdb, CreateBdb, UpdateBdb } from './types';
+import type {
+  Bdb,
+  BlueprintPair,
+  CreateBdb,
+  RebalanceReply,
+  RevampOrder,
+  UpdateBdb,
+} from './types';
 
 export const bdbsQuery = queryOptions({
   queryKey: ['bdbs'],
@@ -20,3 +27,21 @@ export const updateBdb = (uid: number, body: UpdateBdb) =>
 export const flushBdb = (uid: number) => request<Bdb>('PUT', `/v1/bdbs/${uid}/flush`, {});
 
 export const deleteBdb = (uid: number) => request<unknown>('DELETE', `/v1/bdbs/${uid}`);
+
+/** Whether the console would do it; nothing is changed. */
+export const checkUpdate = (uid: number, body: UpdateBdb) =>
+  request<Bdb>('PUT', `/v1/bdbs/${uid}?dry_run`, body);
+
+/** The pairs as they would be with another shape. */
+export const previewRevamp = (uid: number, body: RevampOrder) =>
+  request<BlueprintPair[]>('PUT', `/v1/bdbs/${uid}/actions/revamp?dry_run`, body);
+
+const rebalancePath = (uid: number, handoversOnly: boolean) =>
+  `/v1/bdbs/${uid}/actions/rebalance?only_failovers=${handoversOnly}`;
+
+/** The pairs as a rebalance would leave them. */
+export const previewRebalance = (uid: number, handoversOnly: boolean) =>
+  request<BlueprintPair[]>('PUT', `${rebalancePath(uid, handoversOnly)}&dry_run`, {});
+
+export const rebalance = (uid: number, handoversOnly: boolean) =>
+  request<RebalanceReply>('PUT', rebalancePath(uid, handoversOnly), {});

@@ -1,7 +1,14 @@
-/** Nodes, and the token that lets a new one join. */
+/** Nodes, what can be ordered of them, and the token that lets a new one join. */
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { request } from './http';
-import type { JoinToken, Node } from './types';
+import type {
+  JoinToken,
+  MaintenanceOff,
+  MaintenanceOn,
+  Node,
+  NodeQueued,
+  NodeSnapshot,
+} from './types';
 
 export const nodesQuery = queryOptions({
   queryKey: ['nodes'],
@@ -13,3 +20,29 @@ export function useNode(uid: number) {
 }
 
 export const createJoinToken = () => request<JoinToken>('POST', '/v1/join_tokens', {});
+
+/** Why it gets no shards on purpose, in words; null for a node in service. */
+export function dutyOf(node: Partial<Pick<Node, 'status' | 'in_maintenance'>>): string | null {
+  if (node.status === 'decommissioning') return 'Being removed';
+  return node.in_maintenance ? 'In maintenance' : null;
+}
+
+const act = (node: number, action: string, body: object) =>
+  request<NodeQueued>('POST', `/v1/nodes/${node}/actions/${action}`, body);
+
+export const beginMaintenance = (node: number, order: MaintenanceOn) =>
+  act(node, 'maintenance_on', order);
+
+export const endMaintenance = (node: number, order: MaintenanceOff) =>
+  act(node, 'maintenance_off', order);
+
+/** Its primaries hand over to their replicas elsewhere. */
+export const handOver = (node: number) => act(node, 'enslave_node', {});
+
+export const removeNode = (node: number) => act(node, 'remove', {});
+
+export const snapshotsQuery = (node: number) =>
+  queryOptions({
+    queryKey: ['snapshots', node],
+    queryFn: () => request<NodeSnapshot[]>('GET', `/v1/nodes/${node}/snapshots`),
+  });

@@ -1,7 +1,7 @@
 /** Shards of the whole cluster: one cached list, filtered where it is shown. */
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { request } from './http';
-import type { RestartOrder, RestartReply, Shard } from './types';
+import type { MigrationReply, RestartOrder, RestartReply, Shard } from './types';
 
 export const shardsQuery = queryOptions({
   queryKey: ['shards'],
@@ -33,3 +33,10 @@ export const failOver = (uid: string) =>
 /** Starts a dead shard from its persistence, or empty; a dry run only says what would be lost. */
 export const restartShard = (uid: string, order: RestartOrder) =>
   request<RestartReply>('POST', `/v1/shards/${uid}/actions/restart`, order);
+
+/** Moves the shard; a dry run only says whether that can be done. */
+export const migrateShard = (uid: string, target: number, dryRun = false) =>
+  request<MigrationReply>('POST', `/v1/shards/${uid}/actions/migrate`, {
+    target_node_uid: target,
+    dry_run: dryRun,
+  });

@@ -21,4 +21,13 @@ export type EndpointProxy = Schemas['EndpointProxy'];
 export type NodeProxy = Schemas['Proxy'];
 export type RestartOrder = Schemas['RestartOrder'];
 export type RestartReply = Schemas['RestartReply'];
+export type MigrationReply = Schemas['MigrationReply'];
+export type RebalanceReply = Schemas['RebalanceReply'];
+export type RevampOrder = Schemas['RevampOrder'];
+/** A pair as a plan leaves it; a rebalance and a change of shape answer in the same form. */
+export type BlueprintPair = Schemas['BlueprintPair'];
+export type NodeQueued = Schemas['Queued'];
+export type MaintenanceOn = Schemas['MaintenanceOn'];
+export type MaintenanceOff = Schemas['MaintenanceOff'];
+export type NodeSnapshot = Schemas['Snapshot'];
 export type JoinToken = Schemas['JoinTokenOut'];

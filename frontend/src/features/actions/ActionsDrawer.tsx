@@ -1,19 +1,13 @@
 /** Running actions with progress, at the bottom of every page; gone when there is nothing to tell. */
 
-import { Button } from '@mantine/core';
 import { IconChevronDown, IconChevronUp } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { actionsQuery, cancelAction, isRunning } from '@/api/actions';
-import { messageOf } from '@/api/http';
-import { ROLE_FORBIDS, useMay } from '@/api/session';
-import type { Action } from '@/api/types';
+import { actionsQuery, isRunning } from '@/api/actions';
 import { plural } from '@/lib/format';
-import { Ago } from '@/ui/Ago';
-import { Bar } from '@/ui/Bar';
-import { StatusIcon } from '@/ui/Status';
+import { ActionLine, ActionProgress } from './ActionProgress';
 import classes from './actions.module.css';
-import { actionTitle, actionTone, useRecent } from './recent';
+import { useRecent } from './recent';
 
 export function ActionsDrawer() {
   const { data } = useQuery(actionsQuery);
@@ -41,83 +35,11 @@ export function ActionsDrawer() {
         <ul className={classes.list}>
           {shown.map((action) => (
             <li key={action.action_uid}>
-              <div className={classes.row}>
-                <ActionLine action={action} />
-                {action.additional_info?.cancellable && isRunning(action) && (
-                  <CancelAction uid={action.action_uid} />
-                )}
-              </div>
-              <Steps action={action} />
+              <ActionProgress action={action} />
             </li>
           ))}
         </ul>
       )}
     </section>
-  );
-}
-
-function ActionLine({ action }: { action: Action }) {
-  return (
-    <span className={classes.line}>
-      <StatusIcon tone={actionTone(action)} />
-      <span className={classes.title}>{actionTitle(action)}</span>
-      <span className={classes.meter}>
-        <Bar value={action.progress / 100} label={actionTitle(action)} />
-      </span>
-      <span className={`num ${classes.percent}`}>{Math.round(action.progress)} %</span>
-      <span className="dim">
-        <Ago time={action.creation_time * 1000} />
-      </span>
-    </span>
-  );
-}
-
-function CancelAction({ uid }: { uid: string }) {
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<string | null>(null);
-  const may = useMay('edit');
-  const cancel = async () => {
-    setBusy(true);
-    setError(null);
-    try {
-      // The stream tells when it has come to its end.
-      await cancelAction(uid);
-    } catch (failure) {
-      setError(messageOf(failure));
-      setBusy(false);
-    }
-  };
-  return (
-    <>
-      <Button
-        size="compact-xs"
-        variant="default"
-        disabled={!may}
-        loading={busy}
-        title={may ? undefined : ROLE_FORBIDS}
-        onClick={cancel}
-      >
-        Cancel
-      </Button>
-      {error && <p className={classes.error}>{error}</p>}
-    </>
-  );
-}
-
-function Steps({ action }: { action: Action }) {
-  const { steps, error } = action.additional_info ?? {};
-  return (
-    <>
-      {error && <p className={classes.error}>{error}</p>}
-      {steps && steps.length > 0 && (
-        <ol className={classes.steps}>
-          {steps.map((step) => (
-            <li key={step.name} data-status={step.status}>
-              {step.name}
-            </li>
-          ))}
-        </ol>
-      )}
-    </>
   );
 }

@@ -1,0 +1,103 @@
+/** One action: how far it is, what it is doing, how long it takes, and its early end where that is possible. */
+import { Button } from '@mantine/core';
+import { useState } from 'react';
+import { cancelAction, isRunning } from '@/api/actions';
+import { messageOf } from '@/api/http';
+import { ROLE_FORBIDS, useMay } from '@/api/session';
+import type { Action } from '@/api/types';
+import { Ago } from '@/ui/Ago';
+import { Bar } from '@/ui/Bar';
+import { StatusIcon } from '@/ui/Status';
+import classes from './actions.module.css';
+import { actionTitle, actionTone } from './recent';
+import { etaText, isCancellable, shownSteps } from './steps';
+
+/** With its steps. */
+export function ActionProgress({ action }: { action: Action }) {
+  return (
+    <>
+      <div className={classes.row}>
+        <ActionLine action={action} />
+        {isCancellable(action) && <CancelAction action={action} />}
+      </div>
+      <Steps action={action} />
+    </>
+  );
+}
+
+export function ActionLine({ action }: { action: Action }) {
+  return (
+    <span className={classes.line}>
+      <StatusIcon tone={actionTone(action)} />
+      <span className={classes.title}>{actionTitle(action)}</span>
+      <span className={classes.meter}>
+        <Bar value={action.progress / 100} label={actionTitle(action)} />
+      </span>
+      <span className={`num ${classes.percent}`}>{Math.round(action.progress)} %</span>
+      <span className={`num dim ${classes.eta}`}>
+        {isRunning(action) ? etaText(action) : action.status}
+      </span>
+      <span className="dim">
+        <Ago time={action.creation_time * 1000} />
+      </span>
+    </span>
+  );
+}
+
+function CancelAction({ action }: { action: Action }) {
+  const [asked, setAsked] = useState(false);
+  const [error, setError] = useState<string | null>(null);
+  const ofNode = action.additional_info?.object_type === 'node';
+  const may = useMay(ofNode && !action.name.startsWith('SMMigrate') ? 'administer' : 'edit');
+  const cancel = async () => {
+    setAsked(true);
+    setError(null);
+    try {
+      // The stream tells when it has come to its end.
+      await cancelAction(action.action_uid);
+    } catch (failure) {
+      setError(messageOf(failure));
+      setAsked(false);
+    }
+  };
+  return (
+    <>
+      <Button
+        size="compact-xs"
+        variant="default"
+        disabled={!may}
+        loading={asked}
+        title={may ? 'What has begun is undone or brought to its end' : ROLE_FORBIDS}
+        onClick={cancel}
+      >
+        Cancel
+      </Button>
+      {error && (
+        <p className={classes.error} role="alert">
+          {error}
+        </p>
+      )}
+    </>
+  );
+}
+
+function Steps({ action }: { action: Action }) {
+  const { steps, error } = action.additional_info ?? {};
+  const { shown, left } = shownSteps(steps ?? []);
+  return (
+    <>
+      {error && <p className={classes.error}>{error}</p>}
+      {shown.length > 0 && (
+        <ol className={classes.steps}>
+          {shown.map(({ name, status, detail }) => (
+            <li key={name} data-status={status}>
+              <span className="sr-only">{status}: </span>
+              {detail ? `${name}: ${detail}` : name}
+            </li>
+          ))}
+          {left && <li>{left}</li>}
+        </ol>
+      )}
+    </>
+  );
+}
