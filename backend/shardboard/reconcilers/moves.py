@@ -37,6 +37,8 @@ KINDS = {
     "SMNodeRemove": "node_remove",
 }
 """What events of an action's end begin with."""
+COPIES_AT_ONCE = 16
+"""Of one action, whatever the policy allows: each is a fork of a primary and a stream of its data."""
 PACE = 0.2
 """Seconds between two looks at what is under way."""
 HANDOVER_SECONDS = 1.0
@@ -161,6 +163,9 @@ class Relocate:
                 behind[number] = Transfer(move.newcomer, move.to, leader.node.uid)
         if not behind:
             return
+        begun = [number for number in behind if found.nexts[number].step != "wait"]
+        chosen = [*begun, *(number for number in behind if number not in begun)][:COPIES_AT_ONCE]
+        behind = {number: behind[number] for number in chosen}
         turn = await syncs.admit(self._store, action, list(behind.values()))
         starting = {
             number: moves[number]

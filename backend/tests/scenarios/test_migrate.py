@@ -72,3 +72,31 @@ def _to_free_node(cluster: LocalCluster, uid: int, role: str) -> tuple[dict[str,
     moving = next(row for row in _rows(cluster, uid) if row["role"] == role)
     [free] = {"1", "2", "3"} - {row["node_uid"] for row in _pair(cluster, uid, moving)}
     return moving, int(free)
+
+
+def test_the_moving_primary_dies_while_it_is_copied(cluster: LocalCluster) -> None:
+    """Its replica takes over, the newcomer copies that one, and the dead one is let go as ordered."""
+    uid = databases.create(cluster, databases.body(2, replication=True, memory_size=1_000_000_000))
+    assert databases.settled(cluster, uid)["status"] == "active"
+    movement.fill(cluster, uid, megabytes=150)
+    with movement.Writer(cluster, uid) as writer:
+        moving, target = _to_free_node(cluster, uid, "master")
+        victim = next(process for process in cluster.engines(moving["address"]) if process.pid == moving["pid"])
+        reply = ok(cluster.api.post(f"/v1/shards/{moving['uid']}/actions/migrate", json={"target_node_uid": target}))
+        cluster.until(lambda: len(cluster.engines()) == 5, "no newcomer is started")
+        victim.kill()
+        action = movement.ended(cluster, reply["action_uid"])
+        assert action["status"] == "completed", action
+        cluster.until(lambda: _in_sync(cluster, uid) == 4, "not all copies are there again")
+    pair = _pair(cluster, uid, moving)
+    assert sorted(row["role"] for row in pair) == ["master", "slave"]
+    assert str(target) in {row["node_uid"] for row in pair}
+    assert moving["uid"] not in {row["uid"] for row in pair}
+    assert writer.lost() == []
+    movement.until_only_known(cluster, uid)
+    databases.delete(cluster, uid)
+
+
+def _in_sync(cluster: LocalCluster, uid: int) -> int:
+    count: int = ok(cluster.api.get(f"/v1/bdbs/{uid}"))["shards_in_sync"]
+    return count
