@@ -45,4 +45,6 @@ export const snapshotsQuery = (node: number) =>
   queryOptions({
     queryKey: ['snapshots', node],
     queryFn: () => request<NodeSnapshot[]>('GET', `/v1/nodes/${node}/snapshots`),
+    // Nothing announces them.
+    staleTime: 0,
   });

@@ -1,12 +1,18 @@
 /** One machine: charts, shards, facts. */
+import { Menu } from '@mantine/core';
+import { IconFlask } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
+import { useState } from 'react';
 import { bdbsQuery } from '@/api/bdbs';
+import { useMayDrill } from '@/api/drills';
 import { messageOf } from '@/api/http';
 import { useNode } from '@/api/nodes';
-import { DrillMenu } from '@/features/drills/DrillMenu';
+import { RunningActions } from '@/features/actions/RunningActions';
+import { DrillDialog } from '@/features/drills/DrillDialog';
 import { NodeCharts } from '@/features/metrics/NodeCharts';
 import { NodeFacts } from '@/features/nodes/NodeFacts';
+import { NodeMenu } from '@/features/nodes/NodeMenu';
 import { NodeShards } from '@/features/nodes/NodeShards';
 import { nodeState } from '@/features/nodes/status';
 import { Card } from '@/ui/Card';
@@ -19,6 +25,8 @@ export function NodePage() {
   const { data: node, error } = useNode(Number(uid));
   const { data: bdbs } = useQuery(bdbsQuery);
   const navigate = useNavigate();
+  const [drilling, setDrilling] = useState(false);
+  const mayDrill = useMayDrill();
   if (error) return <EmptyState title="The node could not be read">{messageOf(error)}</EmptyState>;
   if (node === undefined) return null;
   if (node === null) {
@@ -41,11 +49,26 @@ export function NodePage() {
             .filter(Boolean)
             .join(' · ')}
         </span>
-        <DrillMenu
-          node={node}
+        <NodeMenu node={node}>
+          {mayDrill && (
+            <Menu.Item
+              leftSection={<IconFlask size={15} />}
+              disabled={node.agent_status !== 'connected' || node.status === 'down'}
+              onClick={() => setDrilling(true)}
+            >
+              Drill…
+            </Menu.Item>
+          )}
+        </NodeMenu>
+      </div>
+      <RunningActions type="node" uid={node.uid} />
+      {drilling && (
+        <DrillDialog
+          node={node.uid}
+          onClose={() => setDrilling(false)}
           onStarted={() => navigate({ to: '/timeline', search: { range: 60 } })}
         />
-      </div>
+      )}
       <NodeCharts node={node} bdbs={bdbs ?? []} />
       <Card title="Shards" flush>
         <NodeShards nodeUid={node.uid} bdbs={bdbs ?? []} />

@@ -1,4 +1,5 @@
 /** What is known of a machine. */
+import { dutyOf } from '@/api/nodes';
 import type { Node } from '@/api/types';
 import { exact, format } from '@/lib/format';
 import { Elapsed } from '@/ui/Ago';
@@ -35,12 +36,18 @@ export function NodeFacts({ node }: { node: Node }) {
             ['Last seen', <LastSeen key="seen" node={node} />],
             ['Machine up for', <Uptime key="up" node={node} />],
             ['Engine', node.engine_version],
-            ['Takes new shards', node.accept_servers === false ? 'No' : 'Yes'],
+            ['Takes new shards', takesShards(node)],
           ]}
         />
       </Card>
     </div>
   );
+}
+
+function takesShards(node: Node): string {
+  const duty = dutyOf(node);
+  if (duty) return `No: ${duty.toLowerCase()}`;
+  return node.accept_servers === false ? 'No' : 'Yes';
 }
 
 /** The object is as old as its last change; the machine has been running on since. */

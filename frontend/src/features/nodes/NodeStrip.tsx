@@ -1,7 +1,7 @@
 /** One tile per node: state, CPU, memory, shards. */
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { nodesQuery } from '@/api/nodes';
+import { dutyOf, nodesQuery } from '@/api/nodes';
 import type { Node } from '@/api/types';
 import { format, plural } from '@/lib/format';
 import { LiveText } from '@/live/LiveText';
@@ -24,6 +24,7 @@ export function NodeStrip() {
 
 function NodeTile({ node }: { node: Node }) {
   const { tone, text } = nodeState(node);
+  const duty = dutyOf(node);
   return (
     <Link to="/nodes/$uid" params={{ uid: String(node.uid) }} className={classes.tile}>
       <span className={classes.tileHead}>
@@ -32,8 +33,9 @@ function NodeTile({ node }: { node: Node }) {
         <span className="dim small">{plural(node.shard_count ?? 0, 'shard')}</span>
         <span className="dim">{node.addr}</span>
       </span>
-      {tone === 'ok' ? (
+      {tone === 'ok' || text === duty ? (
         <span className={classes.tileFacts}>
+          {duty && <span>{duty}</span>}
           <span>
             CPU{' '}
             <LiveText

@@ -1,5 +1,6 @@
 /** The head of a node's column. */
 import { Link } from '@tanstack/react-router';
+import { dutyOf } from '@/api/nodes';
 import { format } from '@/lib/format';
 import { LiveText } from '@/live/LiveText';
 import { StatusIcon } from '@/ui/Status';
@@ -8,11 +9,12 @@ import classes from './placement.module.css';
 
 export function NodeHead({ node, shards }: { node: Column; shards: number }) {
   const down = node.status === 'down';
+  const duty = dutyOf(node);
   const lost = down || node.agent_status === 'lost';
   return (
     <div className={classes.nodeHead}>
       <span className={classes.nodeName}>
-        <StatusIcon tone={down ? 'broken' : lost ? 'attention' : 'ok'} />
+        <StatusIcon tone={down ? 'broken' : lost || duty ? 'attention' : 'ok'} />
         <Link to="/nodes/$uid" params={{ uid: String(node.uid) }}>
           node {node.uid}
         </Link>
@@ -39,6 +41,7 @@ export function NodeHead({ node, shards }: { node: Column; shards: number }) {
             {format('bytes', node.total_memory)}
           </>
         )}
+        {duty && ` · ${duty.toLowerCase()}`}
         {' · '}
         {shards} here
       </span>

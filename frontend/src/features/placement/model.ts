@@ -45,7 +45,7 @@ function roleOf(shard: Shard): Cell['role'] {
 
 /** What is shown of a node. */
 export type Column = Pick<Node, 'uid' | 'addr' | 'status' | 'agent_status'> &
-  Partial<Pick<Node, 'total_memory'>>;
+  Partial<Pick<Node, 'total_memory' | 'in_maintenance'>>;
 
 /** Nodes that hold a shard, and those that could. */
 function columns(nodes: readonly Node[], shards: readonly Shard[]): Column[] {

@@ -1,0 +1,83 @@
+/** What can be ordered of a node. */
+import { ActionIcon, Menu } from '@mantine/core';
+import {
+  IconArrowsExchange,
+  IconDotsVertical,
+  IconPlayerPlay,
+  IconTool,
+  IconTrash,
+} from '@tabler/icons-react';
+import { type ReactNode, useState } from 'react';
+import { ROLE_FORBIDS, useMay } from '@/api/session';
+import type { Node } from '@/api/types';
+import { BeginMaintenance, EndMaintenance, HandOver, RemoveNode } from './NodeDialogs';
+
+const DIALOGS = {
+  begin: BeginMaintenance,
+  end: EndMaintenance,
+  handOver: HandOver,
+  remove: RemoveNode,
+} as const;
+
+interface Props {
+  node: Node;
+  /** Items of others. */
+  children?: ReactNode;
+}
+
+export function NodeMenu({ node, children }: Props) {
+  const [asking, setAsking] = useState<keyof typeof DIALOGS | null>(null);
+  const may = useMay('administer');
+  const answers = node.agent_status === 'connected' && node.status !== 'down';
+  const leaving = node.status === 'decommissioning';
+  const Dialog = asking && DIALOGS[asking];
+  return (
+    <>
+      <Menu position="bottom-end">
+        <Menu.Target>
+          <ActionIcon variant="default" aria-label="Node actions">
+            <IconDotsVertical size={16} />
+          </ActionIcon>
+        </Menu.Target>
+        <Menu.Dropdown>
+          {!may && <Menu.Label>{ROLE_FORBIDS}</Menu.Label>}
+          {!answers && <Menu.Label>The agent does not answer</Menu.Label>}
+          {node.in_maintenance ? (
+            <Menu.Item
+              leftSection={<IconPlayerPlay size={15} />}
+              disabled={!may || !answers}
+              onClick={() => setAsking('end')}
+            >
+              End maintenance…
+            </Menu.Item>
+          ) : (
+            <Menu.Item
+              leftSection={<IconTool size={15} />}
+              disabled={!may || !answers || leaving}
+              onClick={() => setAsking('begin')}
+            >
+              Maintenance…
+            </Menu.Item>
+          )}
+          <Menu.Item
+            leftSection={<IconArrowsExchange size={15} />}
+            disabled={!may || !answers || leaving}
+            onClick={() => setAsking('handOver')}
+          >
+            Hand over primaries…
+          </Menu.Item>
+          {children}
+          <Menu.Item
+            color="var(--broken)"
+            leftSection={<IconTrash size={15} />}
+            disabled={!may || leaving}
+            onClick={() => setAsking('remove')}
+          >
+            Remove node…
+          </Menu.Item>
+        </Menu.Dropdown>
+      </Menu>
+      {Dialog && <Dialog node={node} onClose={() => setAsking(null)} />}
+    </>
+  );
+}

@@ -1,0 +1,36 @@
+import { describe, expect, it } from 'vitest';
+import type { Node, Shard } from '@/api/types';
+import { nodeState } from './status';
+import { heldWords, removalWords } from './words';
+
+const node = (part: Partial<Node> = {}) =>
+  ({ uid: 2, status: 'active', agent_status: 'connected', ...part }) as Node;
+const shard = (role: Shard['role']) => ({ role }) as Shard;
+const plain = (text: string) => text.replaceAll('\u00a0', ' ');
+
+describe('heldWords', () => {
+  it('counts primaries and replicas', () => {
+    expect(plain(heldWords(2, [shard('master'), shard('slave'), shard('slave')]))).toBe(
+      'Node 2 holds 1 primary and 2 replicas.',
+    );
+    expect(plain(heldWords(2, [shard('slave')]))).toBe('Node 2 holds 1 replica.');
+    expect(heldWords(2, [])).toBe('Node 2 holds no shards.');
+  });
+});
+
+describe('removalWords', () => {
+  it('tells a living node from a dead one', () => {
+    expect(removalWords(node(), [shard('master')])).toContain('They move to other nodes first.');
+    expect(removalWords(node({ status: 'down' }), [shard('slave')])).toContain('made anew');
+    expect(removalWords(node(), [])).not.toContain('move');
+  });
+});
+
+describe('nodeState', () => {
+  it('says what is broken before what is meant', () => {
+    expect(nodeState(node({ in_maintenance: true })).text).toBe('In maintenance');
+    expect(nodeState(node({ status: 'decommissioning' })).text).toBe('Being removed');
+    expect(nodeState(node({ in_maintenance: true, status: 'down' })).text).toBe('Down');
+    expect(nodeState(node()).tone).toBe('ok');
+  });
+});
