@@ -45,6 +45,7 @@ export function Chart(props: Props) {
   const marksNow = useRef(marks);
   const [visible, setVisible] = useState<readonly boolean[]>([]);
   const visibleNow = useRef(visible);
+  const [log, setLog] = useState(false);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new colour scheme needs a new plot, its colours are read once
   useEffect(() => {
@@ -54,6 +55,7 @@ export function Chart(props: Props) {
       spec,
       axis,
       height,
+      log,
       zone,
       marks: () => marksNow.current,
       visible: () => visibleNow.current,
@@ -114,7 +116,7 @@ export function Chart(props: Props) {
       plot.current = null;
       chart.destroy();
     };
-  }, [spec, axis, height, zone, scheme, compact]);
+  }, [spec, axis, height, log, zone, scheme, compact]);
 
   useEffect(() => {
     marksNow.current = marks;
@@ -137,7 +139,7 @@ export function Chart(props: Props) {
         <h2 className={classes.title}>{spec.title}</h2>
         <span ref={resolution} className={classes.resolution} />
         {actions}
-        <ChartMenu spec={spec} plot={() => plot.current} extra={menu} />
+        <ChartMenu spec={spec} plot={() => plot.current} log={log} onLog={setLog} extra={menu} />
       </header>
       <div className={classes.body} style={{ height }}>
         <div ref={host} className={classes.plot} />

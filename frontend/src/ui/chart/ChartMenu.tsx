@@ -6,6 +6,7 @@ import {
   IconCheck,
   IconDotsVertical,
   IconLink,
+  IconMathFunction,
   IconPhoto,
   IconTable,
 } from '@tabler/icons-react';
@@ -19,10 +20,13 @@ import type { ChartSpec } from './types';
 interface Props {
   spec: ChartSpec;
   plot: () => ChartPlot | null;
+  /** Powers of ten on the y axis, which suits what spans several of them. */
+  log: boolean;
+  onLog: (log: boolean) => void;
   extra?: ReactNode;
 }
 
-export function ChartMenu({ spec, plot, extra }: Props) {
+export function ChartMenu({ spec, plot, log, onLog, extra }: Props) {
   const [done, setDone] = useState<string | null>(null);
   const axis = useTimeAxis();
   const report = (what: string) => {
@@ -68,6 +72,11 @@ export function ChartMenu({ spec, plot, extra }: Props) {
       </Menu.Target>
       <Menu.Dropdown>
         {extra}
+        {(spec.unit === 'latency' || spec.unit === 'ms') && (
+          <Menu.Item leftSection={<IconMathFunction size={15} />} onClick={() => onLog(!log)}>
+            {log ? 'Linear scale' : 'Logarithmic scale'}
+          </Menu.Item>
+        )}
         <Menu.Item leftSection={<IconTable size={15} />} onClick={csv}>
           Copy as CSV
         </Menu.Item>

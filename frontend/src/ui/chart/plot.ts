@@ -1,8 +1,9 @@
 /** One uPlot, built once and fed in place: axes, gaps, crosshair, zoom. */
 import uPlot from 'uplot';
-import { axisLabels } from '@/lib/format';
+import { axisLabels, brief } from '@/lib/format';
 import type { Zone } from '@/lib/time';
 import { bandOf, drawBands, drawEdgeValues, drawMarks, EDGE_WIDTH } from './decorate';
+import { decades, positive } from './logScale';
 import { resolveColor } from './palette';
 import { lateness, NOTHING, niceCeiling, type Prepared, prepare } from './prepare';
 import { TIME_STEPS, timeLabel } from './timeTicks';
@@ -17,6 +18,8 @@ export interface PlotOptions {
   spec: ChartSpec;
   axis: TimeAxis;
   height: number;
+  /** Powers of ten on the y axis. */
+  log: boolean;
   zone: Zone;
   marks: () => readonly ChartMark[];
   visible: () => readonly boolean[];
@@ -30,7 +33,7 @@ export class ChartPlot {
   data: Prepared = NOTHING;
   private readonly plot: uPlot;
   private readonly observer: ResizeObserver;
-  private top = 1;
+  private y: [number, number] = [0, 1];
   /** The mark under the pointer. */
   private near: ChartMark | null = null;
 
@@ -53,8 +56,10 @@ export class ChartPlot {
       visible[index] === false ? new Float64Array(values.length).fill(Number.NaN) : values,
     );
     this.data = prepare(columns, spec.kind, shown);
-    this.top = spec.max ?? this.ceiling(this.data.drawn);
-    this.plot.setData([this.data.x, ...this.data.drawn] as uPlot.AlignedData, true);
+    const { drawn } = this.data;
+    this.y = this.options.log ? decades(drawn) : [0, spec.max ?? this.ceiling(drawn)];
+    const lines = this.options.log ? drawn.map(positive) : drawn;
+    this.plot.setData([this.data.x, ...lines] as uPlot.AlignedData, true);
     this.options.onData(this.data);
     this.cursor();
   }
@@ -77,7 +82,7 @@ export class ChartPlot {
   }
 
   private settings(width: number, height: number): uPlot.Options {
-    const { spec, axis, zone } = this.options;
+    const { spec, axis, zone, log } = this.options;
     const text = resolveColor('var(--text-dim)');
     const grid = { stroke: resolveColor('var(--grid)'), width: 1 };
     const binary = spec.unit === 'bytes' || spec.unit === 'bytesPerSecond';
@@ -103,7 +108,7 @@ export class ChartPlot {
       },
       scales: {
         x: { time: true, range: () => this.range() },
-        y: { range: () => [0, this.top] },
+        y: { range: () => this.y, ...(log ? { distr: 3 } : {}) },
       },
       axes: [
         {
@@ -126,7 +131,7 @@ export class ChartPlot {
           gap: 4,
           space: 34,
           ...(binary ? { incrs: BINARY_STEPS } : {}),
-          values: (_, splits) => axisLabels(spec.unit, splits),
+          values: (_, splits) => (log ? sparse(spec.unit, splits) : axisLabels(spec.unit, splits)),
         },
       ],
       series: [{}, ...spec.series.map((series, index) => this.line(series, index))],
@@ -236,6 +241,10 @@ export class ChartPlot {
     plot.ctx.restore();
   }
 }
+
+/** Labels of a logarithmic axis: each tick for itself, and not every tick. */
+const sparse = (unit: ChartSpec['unit'], splits: readonly (number | null)[]): string[] =>
+  splits.map((split) => (split === null ? '' : brief(unit, split)));
 
 /** A lone sample between two gaps has no line; show it as a point. */
 function isAlone(values: ArrayLike<number | null | undefined> | undefined): boolean {

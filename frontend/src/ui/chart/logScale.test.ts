@@ -1,0 +1,14 @@
+import { describe, expect, it } from 'vitest';
+import { decades, positive } from './logScale';
+
+describe('a logarithmic axis', () => {
+  it('spans whole powers of ten, at least one of them', () => {
+    expect(decades([[310, null, 2_100], [80]])).toEqual([10, 10_000]);
+    expect(decades([[100]])).toEqual([100, 1_000]);
+    expect(decades([[0, null]])).toEqual([1, 10]);
+  });
+
+  it('has no place for zero', () => {
+    expect(positive([0, 5, null])).toEqual([null, 5, null]);
+  });
+});
