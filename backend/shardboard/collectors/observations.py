@@ -107,8 +107,9 @@ async def _end_outage(session: AsyncSession, node_uid: int, restarted: bool | No
 
 async def shards_changed(session: AsyncSession, changed: Mapping[int, Observed], at: datetime) -> None:
     """Write new conditions of shards, with an event for those a person wants to know of."""
+    rows = {row.uid: row for row in await shards.some(session, changed)}
     for uid, observed in changed.items():
-        shard = await shards.by_uid(session, uid)
+        shard = rows.get(uid)
         if shard is None or (shard.observed_at is not None and at < shard.observed_at):
             continue
         bdb = await bdbs.by_uid(session, shard.bdb_uid)

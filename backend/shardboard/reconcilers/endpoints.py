@@ -45,7 +45,7 @@ class Endpoints:
         self._pushing: dict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._applied: dict[int, tuple[ProxyState, ProxyReport]] = {}
         """By node: what its proxy was told last, and what came of it."""
-        self._versions: dict[int, tuple[Sequence[ProxyShard], int]] = {}
+        self._versions: dict[int, tuple[list[ProxyShard], int]] = {}
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -147,12 +147,13 @@ class Endpoints:
             for row in rows
             for leads in [_leads(row)]
         ]
+        listed, version = self._version(bdb.uid, listed)
         return ProxyDatabase(
             uid=bdb.uid,
             port=bdb.port,
             hides_cluster=not bdb.config["oss_cluster"],
             cluster=bdb.sharding,
-            version=self._version(bdb.uid, listed),
+            version=version,
             tls=bdb.config["tls_mode"] == "enabled",
             max_connections=bdb.config["max_connections"],
             shards=listed,
@@ -162,13 +163,16 @@ class Endpoints:
             ],
         )
 
-    def _version(self, bdb_uid: int, listed: Sequence[ProxyShard]) -> int:
-        """A greater number whenever the shards differ from what was told last: by the clock, so that it grows over restarts."""
+    def _version(self, bdb_uid: int, listed: list[ProxyShard]) -> tuple[list[ProxyShard], int]:
+        """A greater number whenever the shards differ from what was told last: by the clock, so that it grows over restarts.
+
+        Shards that are as before are the very same list: to compare hundreds for every node would take long.
+        """
         before, version = self._versions.get(bdb_uid, ([], 0))
-        if before != listed:
-            version = max(version + 1, time.time_ns() // 1_000_000)
-            self._versions[bdb_uid] = (listed, version)
-        return version
+        if before == listed:
+            return before, version
+        self._versions[bdb_uid] = (listed, max(version + 1, time.time_ns() // 1_000_000))
+        return self._versions[bdb_uid]
 
     async def _push(self, node: NodeRef, state: ProxyState) -> None:
         async with self._pushing[node.uid]:

@@ -44,7 +44,7 @@ class OrphanLoop:
             kept = {report.uid for report in await self._agents.shards(node)}
             # Rows are written before shards are started, so that what was seen first has its row by now.
             async with self._store.read() as session:
-                known = {row.uid for row in await shards.occupying(session)}
+                known = await shards.uids(session)
                 issued = (await cluster.load(session)).next_shard_uid
             orphans = sorted(uid for uid in kept - known if uid < issued)
             if orphans:

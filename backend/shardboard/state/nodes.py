@@ -16,6 +16,7 @@ class Node(Base):
 
     __tablename__ = "nodes"
     __kind__ = "node"
+    __quiet__ = frozenset({"last_seen", "facts"})
 
     uid: Mapped[int] = mapped_column(primary_key=True)
     addr: Mapped[str] = mapped_column(unique=True)

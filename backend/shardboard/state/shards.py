@@ -153,6 +153,11 @@ async def occupying(session: AsyncSession) -> Sequence[Shard]:
     return (await session.execute(select(Shard).order_by(Shard.uid))).scalars().all()
 
 
+async def uids(session: AsyncSession) -> set[int]:
+    """Of every shard that has a row, the ones to be removed included."""
+    return set((await session.execute(select(Shard.uid))).scalars())
+
+
 async def absent(session: AsyncSession) -> Sequence[Shard]:
     """Shards whose process and files must go."""
     return (await session.execute(select(Shard).where(Shard.desired == "absent").order_by(Shard.uid))).scalars().all()
