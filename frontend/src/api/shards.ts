@@ -12,6 +12,11 @@ export const shardsQuery = queryOptions({
 export const isShardDown = (shard: Shard): boolean =>
   shard.status === 'inactive' || shard.detailed_status === 'down';
 
+/** As seen, where it is seen; else as wanted. */
+export function isPrimary({ role, actual_role: actual }: Shard): boolean {
+  return (actual === 'master' || actual === 'slave' ? actual : role) === 'master';
+}
+
 export function useBdbShards(bdbUid: number) {
   return useQuery({
     ...shardsQuery,

@@ -25,6 +25,12 @@ export function countSlots(ranges: readonly SlotRange[]): number {
   return ranges.reduce((sum, range) => sum + range.to - range.from + 1, 0);
 }
 
+/** How many slots are in both; each list holds a slot once. */
+export function commonSlots(a: readonly SlotRange[], b: readonly SlotRange[]): number {
+  const both = (x: SlotRange, y: SlotRange) => Math.min(x.to, y.to) - Math.max(x.from, y.from) + 1;
+  return a.reduce((sum, x) => b.reduce((part, y) => part + Math.max(0, both(x, y)), sum), 0);
+}
+
 export function showSlots(ranges: readonly SlotRange[]): string {
   if (!ranges.length) return 'no slots';
   return ranges.map(({ from, to }) => (from === to ? `${from}` : `${from}–${to}`)).join(', ');

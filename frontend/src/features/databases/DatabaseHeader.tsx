@@ -1,6 +1,6 @@
 /** Name, state, how to connect, and what can be done to the database. */
 import { ActionIcon, Alert, Menu } from '@mantine/core';
-import { IconDotsVertical, IconEraser, IconTrash } from '@tabler/icons-react';
+import { IconDotsVertical, IconEraser, IconScale, IconTrash } from '@tabler/icons-react';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { deleteBdb, flushBdb } from '@/api/bdbs';
@@ -11,6 +11,7 @@ import { ConfirmByTyping } from '@/ui/ConfirmByTyping';
 import { CopyInline } from '@/ui/Copy';
 import { Status } from '@/ui/Status';
 import classes from './databases.module.css';
+import { RebalanceDialog } from './RebalanceDialog';
 import { bdbState, endpointOf } from './status';
 
 interface Props {
@@ -20,7 +21,7 @@ interface Props {
 
 export function DatabaseHeader({ bdb, onDeleted }: Props) {
   const { tone, text, title } = bdbState(bdb, useBdbShards(bdb.uid).data);
-  const [asking, setAsking] = useState<'flush' | 'delete' | null>(null);
+  const [asking, setAsking] = useState<'flush' | 'delete' | 'rebalance' | null>(null);
   const may = useMay('edit');
   const close = () => setAsking(null);
   return (
@@ -42,6 +43,13 @@ export function DatabaseHeader({ bdb, onDeleted }: Props) {
           <Menu.Dropdown>
             {!may && <Menu.Label>{ROLE_FORBIDS}</Menu.Label>}
             <Menu.Item
+              leftSection={<IconScale size={15} />}
+              disabled={!may || bdb.status !== 'active'}
+              onClick={() => setAsking('rebalance')}
+            >
+              Rebalance…
+            </Menu.Item>
+            <Menu.Item
               leftSection={<IconEraser size={15} />}
               disabled={!may || bdb.status !== 'active'}
               onClick={() => setAsking('flush')}
@@ -60,6 +68,7 @@ export function DatabaseHeader({ bdb, onDeleted }: Props) {
         </Menu>
       </div>
       {bdb.status === 'creation-failed' && <CreationFailed bdb={bdb} />}
+      {asking === 'rebalance' && <RebalanceDialog bdb={bdb} onClose={close} />}
       {asking === 'flush' && (
         <ConfirmByTyping
           title={`Flush ${bdb.name}?`}

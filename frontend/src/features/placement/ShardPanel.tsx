@@ -10,6 +10,7 @@ import { Ago, useNow } from '@/ui/Ago';
 import { Facts } from '@/ui/Facts';
 import { Status, type Tone } from '@/ui/Status';
 import { FailOver } from './FailOver';
+import { MoveShard } from './MoveShard';
 import classes from './placement.module.css';
 import { StartAgain } from './StartAgain';
 
@@ -88,10 +89,13 @@ export function ShardPanel({ shard, replicas, alone, onClose, children }: Props)
             ['State last changed', <Ago key="seen" time={shard.report_timestamp} />],
           ]}
         />
-        {shard.role === 'master' && replicas[0] && (
-          <FailOver primary={shard} replica={replicas[0]} />
-        )}
-        {alone && isShardDown(shard) && <StartAgain shard={shard.uid} />}
+        <div className={classes.orders}>
+          {shard.role === 'master' && replicas[0] && (
+            <FailOver primary={shard} replica={replicas[0]} />
+          )}
+          <MoveShard shard={shard} />
+          {alone && isShardDown(shard) && <StartAgain shard={shard.uid} />}
+        </div>
         {children}
       </div>
     </Drawer>

@@ -1,5 +1,5 @@
 /** Which shard sits where: nodes as columns, primary and replica as pairs, and what is wrong. Pure. */
-import { isShardDown } from '@/api/shards';
+import { isPrimary, isShardDown } from '@/api/shards';
 import { phaseWord, type Resync } from '@/api/story';
 import type { Node, Shard } from '@/api/types';
 import { parseSlots, type Segment, type SlotRange, segments, showSlots } from '@/lib/slots';
@@ -37,11 +37,7 @@ export interface Warning {
   text: string;
 }
 
-function roleOf(shard: Shard): Cell['role'] {
-  const actual = shard.actual_role;
-  const role = actual === 'master' || actual === 'slave' ? actual : shard.role;
-  return role === 'master' ? 'primary' : 'replica';
-}
+const roleOf = (shard: Shard): Cell['role'] => (isPrimary(shard) ? 'primary' : 'replica');
 
 /** What is shown of a node. */
 export type Column = Pick<Node, 'uid' | 'addr' | 'status' | 'agent_status'> &

@@ -1,0 +1,51 @@
+/** A plan to read: what it comes to, sentence by sentence, and how much each node holds before and after. */
+import type { BlueprintPair, Shard } from '@/api/types';
+import { changesOf, countsByNode, type NodeCounts } from './blueprint';
+import { planText } from './blueprintWords';
+import classes from './databases.module.css';
+
+interface Props {
+  shards: readonly Shard[];
+  blueprint: readonly BlueprintPair[];
+  /** Said when nothing is to be done. */
+  nothing: string;
+}
+
+export function PlanView({ shards, blueprint, nothing }: Props) {
+  const changes = changesOf(shards, blueprint);
+  const { summary, lines } = planText(changes);
+  if (!lines.length) return <span>{nothing}</span>;
+  return (
+    <>
+      <strong>{summary}</strong>
+      <ul className={`num ${classes.planLines}`}>
+        {lines.map((line) => (
+          <li key={line}>{line}</li>
+        ))}
+      </ul>
+      <table className={`num ${classes.planNodes}`}>
+        <caption className="sr-only">Primaries and replicas of this database by node</caption>
+        <thead>
+          <tr>
+            <th scope="col">Node</th>
+            <th scope="col">Primaries</th>
+            <th scope="col">Replicas</th>
+          </tr>
+        </thead>
+        <tbody>
+          {countsByNode(changes).map((counts) => (
+            <tr key={counts.node}>
+              <th scope="row">node {counts.node}</th>
+              <td>{change(counts, 'primaries')}</td>
+              <td>{change(counts, 'replicas')}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </>
+  );
+}
+
+function change({ before, after }: NodeCounts, of: 'primaries' | 'replicas'): string {
+  return before[of] === after[of] ? String(after[of]) : `${before[of]} → ${after[of]}`;
+}

@@ -1,0 +1,99 @@
+import { describe, expect, it } from 'vitest';
+import type { BlueprintPair, Shard } from '@/api/types';
+import { changesOf, countsByNode, movedSlots, pairNumbers } from './blueprint';
+import { planText } from './blueprintWords';
+
+const shard = (uid: number, pair: number, on: number, role: 'master' | 'slave', slots: string) =>
+  ({ uid: String(uid), pair, node_uid: String(on), role, assigned_slots: slots }) as Shard;
+
+const planned = (slot_range: string, primary: number, ...replicas: number[]): BlueprintPair => ({
+  slot_range,
+  nodes: [
+    { node_uid: String(primary), role: 'master' },
+    ...replicas.map((node) => ({ node_uid: String(node), role: 'slave' as const })),
+  ],
+});
+
+const LOW = '0-8191';
+const HIGH = '8192-16383';
+const two = [
+  shard(1, 0, 1, 'master', LOW),
+  shard(3, 0, 2, 'slave', LOW),
+  shard(2, 1, 1, 'master', HIGH),
+  shard(4, 1, 2, 'slave', HIGH),
+];
+const lines = (shards: readonly Shard[], blueprint: readonly BlueprintPair[]) =>
+  planText(changesOf(shards, blueprint)).lines.map((line) => line.replaceAll('\u00a0', ' '));
+
+describe('planText', () => {
+  it('has nothing to say when all stays', () => {
+    const same = [planned(LOW, 1, 2), planned(HIGH, 1, 2)];
+    expect(planText(changesOf(two, same))).toEqual({ summary: '', lines: [] });
+  });
+
+  it('tells moves from handovers', () => {
+    const blueprint = [planned(LOW, 1, 3), planned(HIGH, 2, 1)];
+    expect(lines(two, blueprint)).toEqual([
+      'redis:3 moves from node 2 to node 3',
+      'redis:4 on node 2 becomes the primary of slots 8192–16383 in place of redis:2 on node 1',
+    ]);
+    const { summary } = planText(changesOf(two, blueprint));
+    expect(summary.replaceAll('\u00a0', ' ')).toBe(
+      '1 shard moves to another node, 1 primary hands over.',
+    );
+  });
+
+  it('tells a primary that leaves while its replica takes over', () => {
+    expect(lines(two, [planned(LOW, 2, 3), planned(HIGH, 1, 2)])).toEqual([
+      'redis:3 on node 2 becomes the primary of slots 0–8191 in place of redis:1 on node 1',
+      'redis:1 moves from node 1 to node 3',
+    ]);
+  });
+
+  it('tells new pairs, and what the others give away', () => {
+    const blueprint = [
+      planned('0-5461', 1, 2),
+      planned('8192-13652', 1, 2),
+      planned('5462-8191,13653-16383', 3, 1),
+    ];
+    expect(lines(two, blueprint)).toEqual([
+      'redis:1 gives away 2,730 slots: 8,192 → 5,462',
+      'redis:2 gives away 2,731 slots: 8,192 → 5,461',
+      'A new primary on node 3, with its replica on node 1 gets 5,461 slots',
+    ]);
+    expect(movedSlots(changesOf(two, blueprint))).toBe(5461);
+  });
+
+  it('tells pairs that go', () => {
+    expect(lines(two, [planned('0-16383', 1, 2)])).toEqual([
+      'redis:1 gets 8,192 slots more: 8,192 → 16,384',
+      'redis:2 on node 1 and redis:4 on node 2 go; 8,192 slots move to the others',
+    ]);
+  });
+
+  it('tells replicas that come or go', () => {
+    expect(lines(two, [planned(LOW, 1), planned(HIGH, 1, 2)])).toEqual(['redis:3 on node 2 goes']);
+    const bare = two.filter(({ role }) => role === 'master');
+    expect(lines(bare, [planned(LOW, 1, 3), planned(HIGH, 1)])).toEqual([
+      'A replica of redis:1 comes to node 3',
+    ]);
+  });
+});
+
+describe('countsByNode', () => {
+  it('counts before and after, with nodes that are new to the database', () => {
+    const counts = countsByNode(changesOf(two, [planned(LOW, 1, 3), planned(HIGH, 2, 1)]));
+    expect(counts).toEqual([
+      { node: 1, before: { primaries: 2, replicas: 0 }, after: { primaries: 1, replicas: 1 } },
+      { node: 2, before: { primaries: 0, replicas: 2 }, after: { primaries: 1, replicas: 0 } },
+      { node: 3, before: { primaries: 0, replicas: 0 }, after: { primaries: 0, replicas: 1 } },
+    ]);
+  });
+});
+
+describe('pairNumbers', () => {
+  it('lets the highest go, and fills the gaps first', () => {
+    expect(pairNumbers([4, 0, 2], 2)).toEqual([0, 2]);
+    expect(pairNumbers([0, 2], 4)).toEqual([0, 1, 2, 3]);
+  });
+});

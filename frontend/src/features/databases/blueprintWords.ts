@@ -1,0 +1,128 @@
+/** A plan of the console as sentences that a person can agree to. Pure. */
+import { plural } from '@/lib/format';
+import { countSlots, SLOT_COUNT, showSlots } from '@/lib/slots';
+import { type HeldSeat, movedSlots, type PairChange, type Seat } from './blueprint';
+
+export interface PlanText {
+  /** Empty when nothing is to be done. */
+  summary: string;
+  lines: string[];
+}
+
+export function planText(changes: readonly PairChange[]): PlanText {
+  const told = changes.map(tellPair);
+  const count = (kind: keyof Told) => told.reduce((sum, one) => sum + one[kind].length, 0);
+  const slots = movedSlots(changes);
+  const [moves, handovers, added, removed] = [
+    count('moves'),
+    count('handovers'),
+    count('added'),
+    count('removed'),
+  ];
+  const parts = [
+    ...(slots
+      ? [`${slots.toLocaleString('en-US')} of ${SLOT_COUNT.toLocaleString('en-US')} slots move`]
+      : []),
+    ...(moves
+      ? [`${plural(moves, 'shard')} ${moves === 1 ? 'moves' : 'move'} to another node`]
+      : []),
+    ...(handovers
+      ? [`${plural(handovers, 'primary', 'primaries')} ${handovers === 1 ? 'hands' : 'hand'} over`]
+      : []),
+    ...(added
+      ? [
+          `${plural(added, 'pair or replica', 'pairs or replicas')} ${added === 1 ? 'comes' : 'come'}`,
+        ]
+      : []),
+    ...(removed
+      ? [
+          `${plural(removed, 'pair or replica', 'pairs or replicas')} ${removed === 1 ? 'goes' : 'go'}`,
+        ]
+      : []),
+  ];
+  const summary = parts.length ? `${parts.join(', ')}.` : '';
+  const lines = told.flatMap(({ handovers, moves, added, removed, slots }) => [
+    ...handovers,
+    ...moves,
+    ...added,
+    ...removed,
+    ...slots,
+  ]);
+  return { summary, lines };
+}
+
+interface Told {
+  handovers: string[];
+  moves: string[];
+  added: string[];
+  removed: string[];
+  slots: string[];
+}
+
+const NOTHING: Told = { handovers: [], moves: [], added: [], removed: [], slots: [] };
+
+function tellPair(change: PairChange): Told {
+  const { before, after } = change;
+  if (!before.length) return { ...NOTHING, added: [newPair(change)] };
+  if (!after.length) return { ...NOTHING, removed: [goingPair(change)] };
+  const stays = ({ node }: Seat, seats: readonly Seat[]) =>
+    seats.some((seat) => seat.node === node);
+  const leaving = primariesFirst(before.filter((seat) => !stays(seat, after)));
+  const arriving = primariesFirst(after.filter((seat) => !stays(seat, before)));
+  const both = Math.min(leaving.length, arriving.length);
+  const lead = before.find(({ primary }) => primary);
+  return {
+    handovers: handover(change, lead),
+    moves: leaving.slice(0, both).map((seat, index) => moveWords(seat, arriving[index])),
+    added: arriving
+      .slice(both)
+      .map(({ node }) => `A replica of ${(lead ?? before[0])?.name} comes to node ${node}`),
+    removed: leaving.slice(both).map(({ name, node }) => `${name} on node ${node} goes`),
+    slots: slotWords(change, lead),
+  };
+}
+
+const primariesFirst = <T extends Seat>(seats: readonly T[]): T[] =>
+  [...seats].sort((a, b) => Number(b.primary) - Number(a.primary));
+
+/** Who leads afterwards is there already. */
+function handover({ before, after, slots }: PairChange, lead: HeldSeat | undefined): string[] {
+  const next = after.find(({ primary }) => primary);
+  const heir = before.find(({ node, primary }) => node === next?.node && !primary);
+  if (!heir) return [];
+  const of = lead ? ` in place of ${lead.name} on node ${lead.node}` : '';
+  return [`${heir.name} on node ${heir.node} becomes the primary of ${slotsOf(slots.before)}${of}`];
+}
+
+function moveWords(from: HeldSeat, to: Seat | undefined): string {
+  const lead = to?.primary && !from.primary ? ' and becomes primary' : '';
+  return `${from.name} moves from node ${from.node} to node ${to?.node}${lead}`;
+}
+
+function newPair({ after, slots }: PairChange): string {
+  const [first, ...others] = primariesFirst(after);
+  const replicas = others.map(({ node }) => `node ${node}`).join(', ');
+  const where = `node ${first?.node}${replicas ? `, with its replica on ${replicas}` : ''}`;
+  return `A new primary on ${where} gets ${plural(countSlots(slots.after), 'slot')}`;
+}
+
+function goingPair({ before, slots }: PairChange): string {
+  const names = primariesFirst(before).map(({ name, node }) => `${name} on node ${node}`);
+  const count = plural(countSlots(slots.before), 'slot');
+  return `${names.join(' and ')} ${names.length === 1 ? 'goes' : 'go'}; ${count} move to the others`;
+}
+
+function slotWords({ slots }: PairChange, lead: HeldSeat | undefined): string[] {
+  const [before, after] = [countSlots(slots.before), countSlots(slots.after)];
+  if (before === after || !lead) return [];
+  const verb = after < before ? 'gives away' : 'gets';
+  const difference = Math.abs(after - before);
+  return [
+    `${lead.name} ${verb} ${plural(difference, 'slot')}${after < before ? '' : ' more'}: ${before.toLocaleString('en-US')} → ${after.toLocaleString('en-US')}`,
+  ];
+}
+
+/** Long lists of ranges are counted. */
+function slotsOf(ranges: PairChange['slots']['before']): string {
+  return ranges.length > 3 ? plural(countSlots(ranges), 'slot') : `slots ${showSlots(ranges)}`;
+}
