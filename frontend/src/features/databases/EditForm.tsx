@@ -1,11 +1,12 @@
-/** Name, memory, eviction, shards and tags, saved together in one request. */
-import { Alert, Button, NativeSelect, NumberInput, TextInput } from '@mantine/core';
+/** Name, memory, eviction, shape and tags, saved together in one request. */
+import { Alert, Button, NativeSelect, NumberInput, Switch, TextInput } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import { bdbsQuery, updateBdb } from '@/api/bdbs';
 import { ApiError, messageOf } from '@/api/http';
 import type { Bdb, UpdateBdb } from '@/api/types';
 import { Card } from '@/ui/Card';
+import { ChangePreview, useChangePreview } from './ChangePreview';
 import classes from './databases.module.css';
 import { EVICTION_POLICIES, memoryBytes, splitMemory } from './draft';
 import { MemoryInput } from './MemoryInput';
@@ -20,7 +21,15 @@ import {
 } from './validate';
 
 /** Fields that show what is wrong with them themselves. */
-const SHOWN = new Set(['name', 'memory_size', 'eviction_policy', 'shards_count', 'tags']);
+const SHOWN = new Set([
+  'name',
+  'memory_size',
+  'eviction_policy',
+  'shards_count',
+  'replication',
+  'shards_placement',
+  'tags',
+]);
 
 export function EditForm({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) {
   const client = useQueryClient();
@@ -30,6 +39,8 @@ export function EditForm({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) {
     eviction_policy: bdb.eviction_policy,
     sharding: bdb.sharding,
     shards_count: bdb.shards_count as number | string,
+    replication: bdb.replication,
+    shards_placement: bdb.shards_placement,
     tags: bdb.tags ?? [],
   }));
   const [memoryTouched, setMemoryTouched] = useState(false);
@@ -47,7 +58,6 @@ export function EditForm({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) {
     tags: tagsError(draft.tags),
   };
   const invalid = Object.values(errors).some(Boolean);
-  if (refused?.field) errors[refused.field] = refused.text;
 
   const update = (part: Partial<typeof draft>) => {
     setDraft((now) => ({ ...now, ...part }));
@@ -60,7 +70,13 @@ export function EditForm({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) {
   if (draft.eviction_policy !== bdb.eviction_policy) body.eviction_policy = draft.eviction_policy;
   if (draft.shards_count !== bdb.shards_count) body.shards_count = Number(draft.shards_count);
   if (JSON.stringify(draft.tags) !== JSON.stringify(bdb.tags ?? [])) body.tags = draft.tags;
+  if (draft.replication !== bdb.replication) body.replication = draft.replication;
+  if (draft.shards_placement !== bdb.shards_placement) {
+    body.shards_placement = draft.shards_placement;
+  }
   const changed = Object.keys(body).length > 0;
+  const preview = useChangePreview(bdb, invalid ? null : body);
+  if (refused?.field) errors[refused.field] = refused.text;
 
   const submit = async (event: FormEvent) => {
     event.preventDefault();
@@ -118,14 +134,35 @@ export function EditForm({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) {
             onChange={(value) => update({ shards_count: value })}
           />
         )}
+        <Switch
+          label="Replication"
+          description="A replica of each primary on another node takes over when a node is lost."
+          checked={draft.replication}
+          error={errors.replication}
+          onChange={(event) => update({ replication: event.currentTarget.checked })}
+        />
+        <NativeSelect
+          label="Shards placement"
+          description="Dense: as few nodes as possible. Sparse: as many as possible."
+          value={draft.shards_placement}
+          error={errors.shards_placement}
+          onChange={(event) =>
+            update({ shards_placement: event.currentTarget.value as Bdb['shards_placement'] })
+          }
+          data={[
+            { value: 'dense', label: 'Dense' },
+            { value: 'sparse', label: 'Sparse' },
+          ]}
+        />
         <TagsInput tags={draft.tags} error={errors.tags} onChange={(tags) => update({ tags })} />
+        <ChangePreview bdb={bdb} body={body} preview={preview} />
         {refused && !SHOWN.has(refused.field ?? '') && (
           <Alert color="red" className={classes.wide} role="alert">
             {refused.text}
           </Alert>
         )}
         <div className={`${classes.buttons} ${classes.wide}`}>
-          <Button type="submit" loading={busy} disabled={invalid || !changed}>
+          <Button type="submit" loading={busy} disabled={invalid || !changed || preview.asking}>
             Save
           </Button>
           <Button variant="subtle" color="gray" onClick={onClose}>

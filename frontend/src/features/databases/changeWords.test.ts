@@ -1,0 +1,37 @@
+import { describe, expect, it } from 'vitest';
+import type { Bdb, UpdateBdb } from '@/api/types';
+import { changesShape, changeWords } from './changeWords';
+
+const bdb = { memory_size: 6 * 2 ** 30, shards_count: 3, replication: true } as Bdb;
+const words = (body: UpdateBdb, of: Partial<Bdb> = {}) =>
+  changeWords({ ...bdb, ...of }, body).map((line) => line.replaceAll('\u00a0', ' '));
+
+describe('changeWords', () => {
+  it('says what becomes of each shard', () => {
+    expect(words({ shards_count: 6 })).toEqual(['Each shard may use 512 MiB instead of 1 GiB.']);
+    expect(words({ shards_count: 6 }, { memory_size: 0 })).toEqual([]);
+  });
+
+  it('says what replication costs and what its end means', () => {
+    expect(words({ replication: true }, { replication: false })).toEqual([
+      'A replica of each of 3 primaries is made, on another node than its primary.',
+      'Each shard may use 1 GiB instead of 2 GiB.',
+    ]);
+    expect(words({ replication: false })[0]).toBe(
+      '3 replicas are removed: nothing takes over when a node is lost.',
+    );
+  });
+
+  it('says where shards go', () => {
+    expect(words({ shards_placement: 'dense' })).toEqual([
+      'Shards move until they are packed on as few nodes as possible.',
+    ]);
+  });
+});
+
+describe('changesShape', () => {
+  it('leaves names and limits out', () => {
+    expect(changesShape({ name: 'x', memory_size: 1 })).toBe(false);
+    expect(changesShape({ replication: false })).toBe(true);
+  });
+});

@@ -1,0 +1,40 @@
+/** What a change of shape means, as far as the page can tell by itself. Pure. */
+import type { Bdb, UpdateBdb } from '@/api/types';
+import { format, plural } from '@/lib/format';
+
+/** Fields whose change moves, makes or removes shards. */
+const SHAPE = ['shards_count', 'replication', 'shards_placement'] as const;
+
+export const changesShape = (body: UpdateBdb): boolean => SHAPE.some((field) => field in body);
+
+export function changeWords(bdb: Bdb, body: UpdateBdb): string[] {
+  const wanted = { ...bdb, ...body };
+  const primaries = plural(bdb.shards_count, 'primary', 'primaries');
+  return [
+    ...(body.replication === true
+      ? [`A replica of each of ${primaries} is made, on another node than its primary.`]
+      : []),
+    ...(body.replication === false
+      ? [
+          `${plural(bdb.shards_count, 'replica')} ${bdb.shards_count === 1 ? 'is' : 'are'} removed: nothing takes over when a node is lost.`,
+        ]
+      : []),
+    ...(body.shards_placement
+      ? [
+          body.shards_placement === 'sparse'
+            ? 'Shards move until they are spread over as many nodes as possible.'
+            : 'Shards move until they are packed on as few nodes as possible.',
+        ]
+      : []),
+    ...memoryWords(perShard(bdb), perShard(wanted)),
+  ];
+}
+
+function perShard(bdb: Pick<Bdb, 'memory_size' | 'shards_count' | 'replication'>): number {
+  return Math.floor(bdb.memory_size / (bdb.shards_count * (bdb.replication ? 2 : 1)));
+}
+
+function memoryWords(before: number, after: number): string[] {
+  if (before === after || !before || !after) return [];
+  return [`Each shard may use ${format('bytes', after)} instead of ${format('bytes', before)}.`];
+}
