@@ -92,7 +92,6 @@ BODIES = [
     case(406, "not_supported", type="memcached"),
     case(406, "not_supported", bigstore=True),
     case(406, "not_supported", crdt=True),
-    case(406, "not_supported", tls_mode="enabled"),
     case(406, "missing_module", module_list=[{"module_name": "search", "module_args": ""}]),
     case(406, "not_supported", replica_sources=[{"uri": "redis://:p@host:1"}]),
     case(406, "missing_backup_interval", backup=True),
