@@ -14,6 +14,7 @@ from shardboard.domain.moves import Move
 
 def plan(layout: Layout, bdb: int, *, only_failovers: bool = False, max_operations: int | None = None) -> list[Move]:
     """The moves of one database; afterwards `layout` is as they leave it, unless `max_operations` cuts them short."""
+    surplus = [] if only_failovers else _surplus(layout, bdb)
     before = _pairs(layout, bdb)
     nodes = [node for node in layout.nodes if _allowed(layout, bdb, node)]
     if nodes:
@@ -23,7 +24,9 @@ def plan(layout: Layout, bdb: int, *, only_failovers: bool = False, max_operatio
             if not only_failovers:
                 _spread_copies(layout, bdb, nodes)
             _spread_leads(layout, bdb, nodes)
-    moves = [move for pair, members in before.items() for move in _difference(layout, members, layout.pair(bdb, pair))]
+    moves = surplus + [
+        move for pair, members in before.items() for move in _difference(layout, members, layout.pair(bdb, pair))
+    ]
     # Handovers first: what is cheap helps at once, also when the rest is cut off.
     return sorted(moves, key=lambda move: move.to is not None)[:max_operations]
 
@@ -36,6 +39,18 @@ def _allowed(layout: Layout, bdb: int, node: int) -> bool:
 def _pairs(layout: Layout, bdb: int) -> dict[int, list[Copy]]:
     numbers = sorted({copy.pair for copy in layout.copies.values() if copy.bdb == bdb})
     return {pair: layout.pair(bdb, pair) for pair in numbers}
+
+
+def _surplus(layout: Layout, bdb: int) -> list[Move]:
+    """Replicas beyond what the database wants, left by a movement that ended in doubt: one that is not in sync goes first."""
+    found = []
+    for members in _pairs(layout, bdb).values():
+        spare = [copy for copy in members if not copy.leads]
+        for copy in sorted(spare, key=lambda copy: (copy.ready, -layout.count(copy.node, bdb), copy.uid)):
+            if len(layout.pair(bdb, copy.pair)) > layout.databases[bdb].copies:
+                found.append(Move(bdb, copy.pair, title(layout, copy), leaves=copy.uid))
+                layout.drop(copy.uid)
+    return found
 
 
 def _spread_copies(layout: Layout, bdb: int, nodes: list[int]) -> None:

@@ -130,12 +130,15 @@ async def _tell_retired(session: AsyncSession, action: Action, move: Move, row: 
 
 
 async def settle(session: AsyncSession, action: Action, moves: Sequence[Move], committed: Collection[int]) -> None:
-    """Leave nothing half-made: a newcomer that leads stays and the old shard goes, any other newcomer goes."""
+    """Leave nothing half-made: a newcomer that leads stays and the old shard goes, as does one whose old shard was let go
+    already. Any other newcomer goes."""
     for move in moves:
         newcomer = await shards.by_uid(session, move.newcomer) if move.newcomer is not None else None
         if newcomer is None:
             continue
         leaving = await shards.by_uid(session, move.leaves) if move.leaves is not None else None
+        if move.leaves is not None and leaving is None:
+            continue
         if newcomer.role == "master":
             if leaving is not None:
                 leaving.desired = "absent"

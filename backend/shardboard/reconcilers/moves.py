@@ -18,7 +18,7 @@ from shardboard.domain.syncs import Transfer
 from shardboard.driver import cluster, replication
 from shardboard.driver.cluster import ShardRef
 from shardboard.driver.ports import Agents
-from shardboard.errors import AgentUnreachable
+from shardboard.errors import AgentError
 from shardboard.reconcilers import move_rows, move_steps, scene, syncs
 from shardboard.reconcilers.loop import Outcome
 from shardboard.reconcilers.scene import Base, Scene
@@ -188,7 +188,7 @@ class Relocate:
         try:
             view = await cluster.view(self._agents, primaries) if base.engine.cluster else {}
             refused = await cluster.start_late(self._agents, base.engine, base.wanted, primaries, newcomers, view)
-        except AgentUnreachable as error:
+        except AgentError as error:
             found.nexts |= {number: replace(found.nexts[number], blocked=f"{error.reason}.") for number in moves}
             return
         if base.engine.cluster:

@@ -66,7 +66,9 @@ async def order(
 def _play(board: Layout, move: Move) -> None:
     if move.leads is not None:
         board.lead(move.leads)
-    if move.leaves is not None and move.to is not None:
+    if move.leaves is not None and move.to is None:
+        board.drop(move.leaves)
+    elif move.leaves is not None and move.to is not None:
         moved = board.move(move.leaves, move.to)
         if move.takes_lead:
             board.lead(moved.uid)

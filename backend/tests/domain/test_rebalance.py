@@ -110,6 +110,15 @@ def test_what_is_on_nodes_that_take_nothing_stays_but_hands_its_leads_over() -> 
     assert [(move.pair, move.leads, move.to) for move in plan(layout, 1)] == [(1, 11, None)]
 
 
+def test_a_copy_too_many_goes() -> None:
+    laid = [*pair(0, 1, 2), *pair(1, 2, 3), *pair(2, 3, 1), Copy(99, 1, 0, 3, leads=False, ready=False)]
+    layout = board(*laid)
+    assert plan(clone(layout), 1, only_failovers=True) == []
+    [move] = plan(clone(layout), 1)
+    assert (move.leaves, move.to, move.leads) == (99, None, None)
+    play(layout, [move])
+
+
 def test_hundreds_of_shards_are_planned_at_once() -> None:
     laid = [copy for number in range(256) for copy in pair(number, number % 2 + 1, (number + 1) % 2 + 1)]
     layout = board(*laid, nodes=13, max_shards=2000)
