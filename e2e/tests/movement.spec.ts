@@ -1,0 +1,89 @@
+/** What moves is read before it is ordered, seen while it runs, and done afterwards. */
+import { examine } from '../appearance.ts';
+import { expect, test } from '../fixtures.ts';
+import { DatabasePage } from '../pages/database.ts';
+import { Frame } from '../pages/frame.ts';
+import { bdbNamed, createSmall, remove, shardsOf } from '../rest.ts';
+
+const NODE = 3;
+const DONE = { timeout: 90_000 };
+
+test.describe.configure({ timeout: 240_000 });
+test.use({ trace: 'off' });
+
+test('a shard moves to a node that can take it, the others say why they cannot', async ({
+  page,
+  api,
+}) => {
+  const bdb = await createSmall(api, 'moving', { replication: true });
+  const shards = await shardsOf(api, bdb.uid);
+  const primary = shards.find(({ role }) => role === 'master');
+  const partner = shards.find(({ role }) => role === 'slave');
+  if (!primary || !partner) throw new Error('there is no pair');
+  const free = ['1', '2', '3'].find((uid) => shards.every(({ node_uid }) => node_uid !== uid));
+
+  await page.goto(`/databases/${bdb.uid}/shards?shard=${primary.uid}`);
+  await page.getByRole('button', { name: 'Move to another node…' }).click();
+  const dialog = page.getByRole('dialog', { name: `Move redis:${primary.uid} to another node` });
+  await expect(dialog).toContainText(`Node ${partner.node_uid} holds redis:${partner.uid}`);
+  await expect(dialog.getByRole('radio', { name: `Node ${partner.node_uid} ` })).toBeDisabled();
+  await dialog.getByRole('radio', { name: `Node ${free} ` }).check();
+  await examine(page, 'move-shard');
+  await dialog.getByRole('button', { name: 'Move', exact: true }).click();
+  await expect(dialog).toHaveCount(0);
+  await expect
+    .poll(async () => {
+      const nodes = (await shardsOf(api, bdb.uid)).map(({ role, node_uid }) => role + node_uid);
+      return nodes.sort();
+    }, DONE)
+    .toEqual([`master${free}`, `slave${partner.node_uid}`]);
+  await expect.poll(async () => (await bdbNamed(api, 'moving')).status, DONE).toBe('active');
+
+  await page.goto(`/databases/${bdb.uid}/metrics`);
+  await page.getByRole('button', { name: 'Database actions' }).click();
+  await page.getByRole('menuitem', { name: 'Rebalance…' }).click();
+  await expect(page.getByRole('dialog')).toContainText('Nothing to do');
+  await remove(api, bdb.uid);
+});
+
+test('another number of shards shows what moves before it is saved', async ({ page, api }) => {
+  const bdb = await createSmall(api, 'growing', { sharding: true, shards_count: 2 });
+  const database = new DatabasePage(page);
+  await database.open(bdb.uid, 'configuration');
+  await page.getByRole('button', { name: 'Edit' }).click();
+  await page.getByLabel('Number of shards').fill('3');
+  const preview = page.getByRole('status').filter({ hasText: 'What saving does' });
+  await expect(preview).toContainText('5,461 of 16,384 slots move');
+  await expect(preview).toContainText(/A new primary on node \d gets 5,461/);
+  await examine(page, 'change-preview');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await expect.poll(async () => (await bdbNamed(api, 'growing')).shards_total, DONE).toBe(3);
+  await expect.poll(async () => (await bdbNamed(api, 'growing')).status, DONE).toBe('active');
+  await remove(api, bdb.uid);
+});
+
+test('a node goes into maintenance and comes back with its shards', async ({ page, api }) => {
+  const held = async () => (await (await api.get(`/v1/nodes/${NODE}`)).json()).shard_count;
+  const before = await held();
+  await page.goto(`/nodes/${NODE}`);
+  const menu = page.getByRole('button', { name: 'Node actions' });
+  await menu.click();
+  await page.getByRole('menuitem', { name: 'Maintenance…' }).click();
+  await page.getByRole('button', { name: 'Begin maintenance' }).click();
+  await expect(page.getByRole('main').locator('h1 + [data-tone]')).toHaveText('In maintenance');
+  await expect(page.getByRole('main')).toContainText(`Put node ${NODE} into maintenance`);
+  await examine(page, 'node-maintenance');
+  await expect.poll(held, DONE).toBe(0);
+  const running = page.getByRole('main').getByRole('heading', { name: 'Running' });
+  await expect(running).toHaveCount(0, DONE);
+
+  await menu.click();
+  await page.getByRole('menuitem', { name: 'End maintenance…' }).click();
+  await expect(page.getByRole('dialog')).toContainText(/it held 4\s+shards/);
+  await page.getByRole('button', { name: 'End maintenance' }).click();
+  await expect.poll(held, DONE).toBe(before);
+  await expect(running).toHaveCount(0, DONE);
+  await expect(page.getByRole('main').locator('h1 + [data-tone]')).toHaveText('Active');
+  await page.goto('/');
+  await expect(new Frame(page).heading(/All 3 nodes and 12 shards are well/)).toBeVisible(DONE);
+});
