@@ -50,6 +50,7 @@ from shardboard.bus import Bus
 from shardboard.collectors.alarms import AlarmCollector
 from shardboard.collectors.archive import Archive
 from shardboard.collectors.first_writes import FirstWrites
+from shardboard.collectors.housekeeping import Housekeeping
 from shardboard.collectors.live import Live
 from shardboard.collectors.nodes import NodeCollector
 from shardboard.collectors.pulse import Pulses
@@ -206,6 +207,7 @@ async def running_loops(console: Console) -> AsyncIterator[asyncio.Future[None]]
     loops = (
         console.live.run,
         archive.run,
+        Housekeeping(console.store).run,
         NodeCollector(console.store, console.bus, console.agents, console.live, pulses).run,
         NodeWatch(console.store, console.agents, pulses).run,
         ResyncCollector(console.store, console.bus, console.agents).run,

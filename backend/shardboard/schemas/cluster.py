@@ -93,6 +93,8 @@ CLUSTER_DEFAULTS: dict[str, Any] = {
 """Kept and sent back; `reserved_ports` and `options_method_forbidden` have an effect. No mail password is stored."""
 
 POLICY_DEFAULTS: dict[str, Any] = {
+    "actions_keep_days": 30,  # ours: finished ones; 0 = for ever
+    "events_keep_days": 90,  # ours: those that are over; 0 = for ever
     "drills_enabled": False,  # ours: faults on demand are for rehearsals, not for production
     "acl_pubsub_default": "resetchannels",
     "auto_recovery": True,  # the reference's default is False; a database with persistence is meant to come back
@@ -158,6 +160,14 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "failure_detection_sensitivity": ("high", "low"),
 }
 
+_NOT_NEGATIVE = (
+    "actions_keep_days",
+    "events_keep_days",
+    "max_saved_events_per_type",
+    "max_slave_full_syncs",
+    "replication_lag_alarm_bytes",
+)
+
 
 class _Settings(BaseModel):
     """A partial update of a table of defaults: known names only change with a value of their own type."""
@@ -209,7 +219,7 @@ class PolicyUpdate(_Settings):
         for name, choices in _CHOICES.items():
             if name in self.model_fields_set and getattr(self, name) not in choices:
                 raise _fault(name, f"must be one of {', '.join(choices)}")
-        for name in ("max_slave_full_syncs", "replication_lag_alarm_bytes"):
+        for name in _NOT_NEGATIVE:
             if (self.model_extra or {}).get(name, 0) < 0:
                 raise _fault(name, "must not be negative")
         return self

@@ -53,6 +53,11 @@ class KeptRange(BaseModel):
 class Retention(BaseModel):
     topic: str
     storage_bytes: int = Field(description="What all metrics take in the store.")
+    store_bytes: int = Field(description="The whole store.")
+    events: int = Field(
+        description="Events that are kept: see the policies events_keep_days, max_saved_events_per_type."
+    )
+    actions: int = Field(description="Actions that are kept: see the policy actions_keep_days.")
     ranges: list[KeptRange]
 
 

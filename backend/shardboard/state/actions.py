@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import JSON, or_, select
+from sqlalchemy import JSON, delete, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -131,3 +131,17 @@ async def due(session: AsyncSession, now: datetime) -> Sequence[Action]:
         .with_for_update(skip_locked=True)
     )
     return (await session.execute(query)).scalars().all()
+
+
+async def forget_before(session: AsyncSession, before: datetime, limit: int) -> int:
+    """Delete the oldest actions that were finished before a moment, at most `limit`; how many those were."""
+    finished = (Action.status.not_in(OPEN), Action.finished_at < before)
+    doomed = select(Action.uid).where(*finished).order_by(Action.finished_at).limit(limit)
+    uids = (await session.execute(doomed)).scalars().all()
+    if uids:
+        await session.execute(delete(Action).where(Action.uid.in_(uids)).execution_options(synchronize_session=False))
+    return len(uids)
+
+
+async def count(session: AsyncSession) -> int:
+    return (await session.execute(select(func.count()).select_from(Action))).scalar_one()

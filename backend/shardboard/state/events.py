@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import JSON, and_, func, or_, select
+from sqlalchemy import JSON, ColumnElement, and_, delete, func, not_, or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -184,3 +184,35 @@ async def page(
         query = query.where(Event.node_uid == node_uid)
     order = (Event.time.desc(), Event.uid.desc()) if newest_first else (Event.time, Event.uid)
     return (await session.execute(query.order_by(*order).limit(limit).offset(offset))).scalars().all()
+
+
+async def forget_before(session: AsyncSession, before: datetime, limit: int) -> int:
+    """Delete the oldest events that are over and began before a moment, at most `limit`; how many those were."""
+    return await _forget(session, [Event.time < before], limit)
+
+
+async def forget_surplus(session: AsyncSession, keep: int, before: datetime, limit: int) -> list[int]:
+    """Of every type with more than `keep` events, delete older ones that began before a moment, at most `limit` of each;
+    how many those were."""
+    crowded = select(Event.type).group_by(Event.type).having(func.count() > keep)
+    gone = []
+    for type_ in (await session.execute(crowded)).scalars().all():
+        newest = select(Event.uid).where(Event.type == type_).order_by(Event.uid.desc()).offset(keep).limit(1)
+        last = (await session.execute(newest)).scalar_one()
+        gone.append(await _forget(session, [Event.type == type_, Event.uid <= last, Event.time < before], limit))
+    return gone
+
+
+async def _forget(session: AsyncSession, which: Sequence[ColumnElement[bool]], limit: int) -> int:
+    # The newest event stays whatever its age: its number is the `cluster-state-id`, which must not fall.
+    newest = select(func.max(Event.uid)).scalar_subquery()
+    opened = and_(Event.ended_at.is_(None), func.coalesce(Event.details["open"].as_boolean(), False))
+    doomed = select(Event.uid).where(*which, not_(opened), Event.uid < newest).order_by(Event.uid).limit(limit)
+    uids = (await session.execute(doomed)).scalars().all()
+    if uids:
+        await session.execute(delete(Event).where(Event.uid.in_(uids)).execution_options(synchronize_session=False))
+    return len(uids)
+
+
+async def count(session: AsyncSession) -> int:
+    return (await session.execute(select(func.count()).select_from(Event))).scalar_one()

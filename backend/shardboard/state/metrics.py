@@ -162,6 +162,14 @@ async def size(session: AsyncSession) -> int:
     return int((await session.execute(select(func.coalesce(stored, 0)))).scalar_one())
 
 
+async def store_size(session: AsyncSession) -> int:
+    """Bytes of the whole database."""
+    if session.get_bind().dialect.name == "postgresql":
+        return int((await session.execute(text("SELECT pg_database_size(current_database())"))).scalar_one())
+    pages, page = [(await session.execute(text(f"PRAGMA {name}"))).scalar_one() for name in ("page_count", "page_size")]
+    return int(pages) * int(page)
+
+
 _ROW_OVERHEAD = 100
 """Of SQLite, about: key, index entry, and what overflow pages leave unused."""
 

@@ -205,7 +205,8 @@ async def test_bad_questions(stored: Console, client: httpx.AsyncClient, wrong: 
 
 async def test_what_is_kept(stored: Console, client: httpx.AsyncClient) -> None:
     found = (await client.get("/v1/history/retention", params={"topic": "bdbs"})).json()
-    assert found["storage_bytes"] > 1000
+    assert found["store_bytes"] > found["storage_bytes"] > 1000
+    assert (found["events"], found["actions"]) == (1, 0)
     assert [kept["step"] for kept in found["ranges"]] == list(SAMPLES)
     assert found["ranges"][0]["to"] == NOW
 

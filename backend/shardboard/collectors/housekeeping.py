@@ -1,0 +1,54 @@
+"""Forgets events and finished actions that are older than the policy wants to keep, a little at a time."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+from shardboard.db import Store
+from shardboard.state import actions, cluster, events
+
+log = logging.getLogger(__name__)
+
+EVENT_DAYS, EVENTS_PER_TYPE, ACTION_DAYS = 90, 5_000, 30
+"""Defaults of the policies `events_keep_days`, `max_saved_events_per_type` and `actions_keep_days`."""
+SPARED = timedelta(hours=24)
+"""No event younger than this goes, whatever its number: log-outs must be known for as long as sessions last (12 h), and a
+flood of one type must not hide how it began."""
+ROWS = 1_000
+"""Most that one transaction deletes of each kind, so that nobody waits long for it."""
+AGAIN_SECONDS, EVERY_SECONDS = 1.0, 600.0
+
+
+class Housekeeping:
+    """One task. Metrics are forgotten by the archive, which knows their resolutions."""
+
+    def __init__(self, store: Store, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self._store = store
+        self._now = now
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            more = await self.sweep()
+            await asyncio.sleep(AGAIN_SECONDS if more else EVERY_SECONDS)
+
+    async def sweep(self) -> bool:
+        """Delete some of what is too old; whether there may be more of it."""
+        now = self._now()
+        async with self._store.begin() as session:
+            policy = (await cluster.load(session)).policy
+            event_days = policy.get("events_keep_days", EVENT_DAYS)
+            per_type = policy.get("max_saved_events_per_type", EVENTS_PER_TYPE)
+            action_days = policy.get("actions_keep_days", ACTION_DAYS)
+            gone = [0]
+            if event_days:
+                before = now - max(timedelta(days=event_days), SPARED)
+                gone.append(await events.forget_before(session, before, ROWS))
+            if per_type:
+                gone += await events.forget_surplus(session, per_type, now - SPARED, ROWS)
+            if action_days:
+                gone.append(await actions.forget_before(session, now - timedelta(days=action_days), ROWS))
+        if any(gone):
+            log.info("%s old events and actions were deleted", sum(gone))
+        return max(gone) >= ROWS

@@ -1,0 +1,129 @@
+"""What is forgotten of events and actions, and what never is."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import select, update
+
+from shardboard.collectors import housekeeping
+from shardboard.collectors.housekeeping import Housekeeping
+from shardboard.db import Store
+from shardboard.state import actions, cluster, events
+from shardboard.state.actions import Action
+from shardboard.state.cluster import Cluster
+from shardboard.state.events import Event
+
+pytestmark = pytest.mark.store
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+async def keeper(store: Store) -> Housekeeping:
+    async with store.begin() as session:
+        session.add(Cluster(uid=1, name="c", created_at=NOW, bootstrap_state="completed", jwt_secret="x"))
+    return Housekeeping(store, lambda: NOW)
+
+
+async def told(store: Store, age: timedelta, type_: str = "shard_down", **columns: Any) -> int:
+    """An event of this age; its uid."""
+    async with store.begin() as session:
+        event = events.record(session, type_, "Something happened.", source="shard")
+        event.time = NOW - age
+        for name, value in columns.items():
+            setattr(event, name, value)
+        await session.flush()
+        return event.uid
+
+
+async def kept(store: Store) -> list[int]:
+    async with store.read() as session:
+        return list((await session.execute(select(Event.uid).order_by(Event.uid))).scalars())
+
+
+async def policy(store: Store, **changes: int) -> None:
+    async with store.begin() as session:
+        row = await cluster.load_for_update(session)
+        row.policy = {**row.policy, **changes}
+
+
+def days(number: float) -> timedelta:
+    return timedelta(days=number)
+
+
+async def test_old_events_go_and_open_spans_stay(store: Store, keeper: Housekeeping) -> None:
+    old, span, open_span, young = (
+        await told(store, days(91)),
+        await told(store, days(91), "resync", ended_at=NOW - days(90), details={"open": False}),
+        await told(store, days(400), "node_failed", details={"open": True}),
+        await told(store, days(89)),
+    )
+    assert not await keeper.sweep()
+    assert await kept(store) == [open_span, young]
+    assert old < span < open_span
+
+
+async def test_the_newest_event_stays_whatever_its_age(store: Store, keeper: Housekeeping) -> None:
+    await told(store, days(500))
+    newest = await told(store, days(400))
+    await keeper.sweep()
+    assert await kept(store) == [newest]
+    async with store.read() as session:
+        assert await events.newest_uid(session) == newest
+
+
+async def test_of_each_type_only_so_many_are_kept(store: Store, keeper: Housekeeping) -> None:
+    await policy(store, max_saved_events_per_type=3)
+    many = [await told(store, days(30 - number), "shard_up") for number in range(8)]
+    few = [await told(store, days(40), "shard_down") for _ in range(3)]
+    flood = [await told(store, timedelta(hours=number), "logout") for number in range(12)]
+    await keeper.sweep()
+    assert await kept(store) == [*many[-3:], *few, *flood], (
+        "what is younger than a day stays: sessions may depend on it"
+    )
+
+
+async def test_nothing_goes_where_the_policy_says_so(store: Store, keeper: Housekeeping) -> None:
+    await policy(store, events_keep_days=0, max_saved_events_per_type=0, actions_keep_days=0)
+    uids = [await told(store, days(1000)) for _ in range(3)]
+    await action(store, days(1000))
+    await keeper.sweep()
+    assert await kept(store) == uids
+    async with store.read() as session:
+        assert await actions.count(session) == 1
+
+
+async def action(store: Store, age: timedelta, status: str = "completed") -> str:
+    async with store.begin() as session:
+        queued = actions.start(
+            session, "SMCreateBDB", object_uid=1, description="x", originator="system", deadline=days(1)
+        )
+        await session.flush()
+        finished = NOW - age if status in ("completed", "failed") else None
+        changed = update(Action).where(Action.uid == queued.uid)
+        await session.execute(changed.values(status=status, finished_at=finished, created_at=NOW - age))
+        return queued.uid
+
+
+async def test_finished_actions_go_and_open_ones_stay(store: Store, keeper: Housekeeping) -> None:
+    for status in ("completed", "failed"):
+        await action(store, days(31), status)
+    stay = {
+        await action(store, days(29)),
+        await action(store, days(365), "running"),
+        await action(store, days(365), "queued"),
+    }
+    await keeper.sweep()
+    async with store.read() as session:
+        assert {row.uid for row in await actions.recent(session)} == stay
+
+
+async def test_much_goes_little_by_little(store: Store, keeper: Housekeeping, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(housekeeping, "ROWS", 4)
+    uids = [await told(store, days(100)) for _ in range(10)]
+    assert await keeper.sweep()
+    assert await kept(store) == uids[4:]
+    assert await keeper.sweep()
+    assert not await keeper.sweep()
+    assert await kept(store) == uids[-1:]
