@@ -2933,6 +2933,16 @@ export interface components {
         };
         /** Retention */
         Retention: {
+            /**
+             * Actions
+             * @description Actions that are kept: see the policy actions_keep_days.
+             */
+            actions: number;
+            /**
+             * Events
+             * @description Events that are kept: see the policies events_keep_days, max_saved_events_per_type.
+             */
+            events: number;
             /** Ranges */
             ranges: components["schemas"]["KeptRange"][];
             /**
@@ -2940,6 +2950,11 @@ export interface components {
              * @description What all metrics take in the store.
              */
             storage_bytes: number;
+            /**
+             * Store Bytes
+             * @description The whole store.
+             */
+            store_bytes: number;
             /** Topic */
             topic: string;
         };
