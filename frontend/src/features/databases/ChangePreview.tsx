@@ -71,7 +71,8 @@ export function ChangePreview({ bdb, body, preview }: Props) {
   return (
     <Alert
       className={`${classes.wide} ${classes.preview}`}
-      color={refused ? 'red' : 'blue'}
+      variant={refused ? 'light' : 'default'}
+      color={refused ? 'red' : 'gray'}
       title={refused ? 'This cannot be done now' : 'What saving does'}
       role="status"
     >

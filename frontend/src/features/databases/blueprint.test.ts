@@ -39,7 +39,7 @@ describe('planText', () => {
     ]);
     const { summary } = planText(changesOf(two, blueprint));
     expect(summary.replaceAll('\u00a0', ' ')).toBe(
-      '1 shard moves to another node, 1 primary hands over.',
+      '1 primary hands over, 1 shard moves to another node.',
     );
   });
 
@@ -62,6 +62,9 @@ describe('planText', () => {
       'A new primary on node 3, with its replica on node 1 gets 5,461 slots',
     ]);
     expect(movedSlots(changesOf(two, blueprint))).toBe(5461);
+    expect(planText(changesOf(two, blueprint)).summary.replaceAll('\u00a0', ' ')).toBe(
+      '5,461 of 16,384 slots move, 1 primary is added.',
+    );
   });
 
   it('tells pairs that go', () => {

@@ -11,60 +11,59 @@ export interface PlanText {
 
 export function planText(changes: readonly PairChange[]): PlanText {
   const told = changes.map(tellPair);
-  const count = (kind: keyof Told) => told.reduce((sum, one) => sum + one[kind].length, 0);
+  const lines = told.flatMap((one) => ORDER.flatMap((kind) => one[kind]));
   const slots = movedSlots(changes);
-  const [moves, handovers, added, removed] = [
-    count('moves'),
-    count('handovers'),
-    count('added'),
-    count('removed'),
-  ];
   const parts = [
     ...(slots
       ? [`${slots.toLocaleString('en-US')} of ${SLOT_COUNT.toLocaleString('en-US')} slots move`]
       : []),
-    ...(moves
-      ? [`${plural(moves, 'shard')} ${moves === 1 ? 'moves' : 'move'} to another node`]
-      : []),
-    ...(handovers
-      ? [`${plural(handovers, 'primary', 'primaries')} ${handovers === 1 ? 'hands' : 'hand'} over`]
-      : []),
-    ...(added
-      ? [
-          `${plural(added, 'pair or replica', 'pairs or replicas')} ${added === 1 ? 'comes' : 'come'}`,
-        ]
-      : []),
-    ...(removed
-      ? [
-          `${plural(removed, 'pair or replica', 'pairs or replicas')} ${removed === 1 ? 'goes' : 'go'}`,
-        ]
-      : []),
+    ...ORDER.flatMap((kind) => {
+      const count = told.reduce((sum, one) => sum + one[kind].length, 0);
+      return count && kind !== 'slots' ? [SUMMARY[kind](count)] : [];
+    }),
   ];
-  const summary = parts.length ? `${parts.join(', ')}.` : '';
-  const lines = told.flatMap(({ handovers, moves, added, removed, slots }) => [
-    ...handovers,
-    ...moves,
-    ...added,
-    ...removed,
-    ...slots,
-  ]);
-  return { summary, lines };
+  return { summary: parts.length ? `${parts.join(', ')}.` : '', lines };
 }
 
-interface Told {
-  handovers: string[];
-  moves: string[];
-  added: string[];
-  removed: string[];
-  slots: string[];
-}
+/** In the order in which they are told. */
+const ORDER = [
+  'handovers',
+  'moves',
+  'newPairs',
+  'newReplicas',
+  'goingPairs',
+  'goingReplicas',
+  'slots',
+] as const;
 
-const NOTHING: Told = { handovers: [], moves: [], added: [], removed: [], slots: [] };
+type Kind = (typeof ORDER)[number];
+type Told = Record<Kind, string[]>;
+
+const primaries = (count: number) => plural(count, 'primary', 'primaries');
+
+const SUMMARY: Record<Exclude<Kind, 'slots'>, (count: number) => string> = {
+  handovers: (count) => `${primaries(count)} ${count === 1 ? 'hands' : 'hand'} over`,
+  moves: (count) => `${plural(count, 'shard')} ${count === 1 ? 'moves' : 'move'} to another node`,
+  newPairs: (count) => `${primaries(count)} ${count === 1 ? 'is' : 'are'} added`,
+  newReplicas: (count) => `${plural(count, 'replica')} ${count === 1 ? 'is' : 'are'} added`,
+  goingPairs: (count) => `${primaries(count)} ${count === 1 ? 'goes' : 'go'}`,
+  goingReplicas: (count) => `${plural(count, 'replica')} ${count === 1 ? 'goes' : 'go'}`,
+};
+
+const NOTHING: Told = {
+  handovers: [],
+  moves: [],
+  newPairs: [],
+  newReplicas: [],
+  goingPairs: [],
+  goingReplicas: [],
+  slots: [],
+};
 
 function tellPair(change: PairChange): Told {
   const { before, after } = change;
-  if (!before.length) return { ...NOTHING, added: [newPair(change)] };
-  if (!after.length) return { ...NOTHING, removed: [goingPair(change)] };
+  if (!before.length) return { ...NOTHING, newPairs: [newPair(change)] };
+  if (!after.length) return { ...NOTHING, goingPairs: [goingPair(change)] };
   const stays = ({ node }: Seat, seats: readonly Seat[]) =>
     seats.some((seat) => seat.node === node);
   const leaving = primariesFirst(before.filter((seat) => !stays(seat, after)));
@@ -72,12 +71,13 @@ function tellPair(change: PairChange): Told {
   const both = Math.min(leaving.length, arriving.length);
   const lead = before.find(({ primary }) => primary);
   return {
+    ...NOTHING,
     handovers: handover(change, lead),
     moves: leaving.slice(0, both).map((seat, index) => moveWords(seat, arriving[index])),
-    added: arriving
+    newReplicas: arriving
       .slice(both)
       .map(({ node }) => `A replica of ${(lead ?? before[0])?.name} comes to node ${node}`),
-    removed: leaving.slice(both).map(({ name, node }) => `${name} on node ${node} goes`),
+    goingReplicas: leaving.slice(both).map(({ name, node }) => `${name} on node ${node} goes`),
     slots: slotWords(change, lead),
   };
 }

@@ -23,6 +23,14 @@ describe('troubles', () => {
     expect(texts([node(1)], [shard()], [bdb()])).toEqual([]);
   });
 
+  it('says that a node is out of service on purpose, without a banner', () => {
+    const [found] = troubles([{ ...node(2), in_maintenance: true }], [], []);
+    expect(found).toMatchObject({ text: 'Node 2 is in maintenance', banner: false });
+    expect(texts([{ ...node(2), status: 'decommissioning' } as Node])).toEqual([
+      'Node 2 is being removed',
+    ]);
+  });
+
   it('names lost agents with the time they were seen last, and does not call their nodes down', () => {
     const [lost] = troubles([node(1), node(2, 'lost')], [], []);
     expect(lost).toMatchObject({ text: 'The agent of node 2 has not answered', tone: 'attention' });

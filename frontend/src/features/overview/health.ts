@@ -1,4 +1,5 @@
 /** The state of the cluster in words. Pure. */
+import { dutyOf } from '@/api/nodes';
 import { isShardDown } from '@/api/shards';
 import type { Bdb, Node, Shard } from '@/api/types';
 import { plural } from '@/lib/format';
@@ -63,6 +64,7 @@ export function troubles(
     ...lostAgents(nodes),
     ...shardTroubles(expected, bdbs),
     ...failedBdbs(bdbs),
+    ...outOfService(nodes),
   ];
 }
 
@@ -149,6 +151,20 @@ function failedBdbs(bdbs: readonly Bdb[]): Trouble[] {
       banner: false,
       link: { to: '/databases/$uid/configuration', params: { uid: String(bdb.uid) } },
     }));
+}
+
+/** Somebody meant it: said last, and only here. */
+function outOfService(nodes: readonly Node[]): Trouble[] {
+  return nodes.flatMap((node) => {
+    const duty = dutyOf(node);
+    if (!duty) return [];
+    return {
+      tone: 'attention',
+      text: `Node ${node.uid} is ${duty.toLowerCase()}`,
+      banner: false,
+      link: { to: '/nodes/$uid', params: { uid: String(node.uid) } },
+    };
+  });
 }
 
 export function wellSentence(nodes: readonly Node[], shards: readonly Shard[]): string {
