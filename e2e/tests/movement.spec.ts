@@ -38,11 +38,6 @@ test('a shard moves to a node that can take it, the others say why they cannot',
     }, DONE)
     .toEqual([`master${free}`, `slave${partner.node_uid}`]);
   await expect.poll(async () => (await bdbNamed(api, 'moving')).status, DONE).toBe('active');
-
-  await page.goto(`/databases/${bdb.uid}/metrics`);
-  await page.getByRole('button', { name: 'Database actions' }).click();
-  await page.getByRole('menuitem', { name: 'Rebalance…' }).click();
-  await expect(page.getByRole('dialog')).toContainText('Nothing to do');
   await remove(api, bdb.uid);
 });
 
@@ -59,6 +54,32 @@ test('another number of shards shows what moves before it is saved', async ({ pa
   await page.getByRole('button', { name: 'Save' }).click();
   await expect.poll(async () => (await bdbNamed(api, 'growing')).shards_total, DONE).toBe(3);
   await expect.poll(async () => (await bdbNamed(api, 'growing')).status, DONE).toBe('active');
+  await remove(api, bdb.uid);
+});
+
+test('a rebalance is read as sentences, then done', async ({ page, api }) => {
+  const bdb = await createSmall(api, 'scattered', { sharding: true, shards_count: 2 });
+  const [stray, other] = await shardsOf(api, bdb.uid);
+  const away = stray?.node_uid === '1' ? 2 : 1;
+  await api.post(`/v1/shards/${stray?.uid}/actions/migrate`, { data: { target_node_uid: away } });
+  const places = async () => (await shardsOf(api, bdb.uid)).map(({ node_uid }) => node_uid).sort();
+  await expect.poll(places, DONE).toEqual([other?.node_uid, String(away)].sort());
+  await expect.poll(async () => (await bdbNamed(api, 'scattered')).status, DONE).toBe('active');
+
+  await page.goto(`/databases/${bdb.uid}/metrics`);
+  await page.getByRole('button', { name: 'Database actions' }).click();
+  await page.getByRole('menuitem', { name: 'Rebalance…' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Rebalance scattered' });
+  await expect(dialog).toContainText(/redis:\d+ moves from node \d to node \d/);
+  await dialog.getByLabel('Only hand over').check();
+  await expect(dialog).toContainText('Nothing to do');
+  await expect(dialog.getByRole('button', { name: 'Rebalance' })).toBeDisabled();
+  await dialog.getByLabel('Only hand over').uncheck();
+  await expect(dialog).toContainText('1 shard moves to another node');
+  await examine(page, 'rebalance');
+  await dialog.getByRole('button', { name: 'Rebalance' }).click();
+  await expect.poll(async () => new Set(await places()).size, DONE).toBe(1);
+  await expect.poll(async () => (await bdbNamed(api, 'scattered')).status, DONE).toBe('active');
   await remove(api, bdb.uid);
 });
 

@@ -5,7 +5,7 @@ import { Link } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
 import { bdbsQuery, createBdb } from '@/api/bdbs';
 import { ApiError, messageOf } from '@/api/http';
-import { nodesQuery } from '@/api/nodes';
+import { dutyOf, nodesQuery } from '@/api/nodes';
 import type { Bdb } from '@/api/types';
 import { Card } from '@/ui/Card';
 import { CopyBlock } from '@/ui/Copy';
@@ -18,7 +18,7 @@ import { type FieldErrors, validate } from './validate';
 
 export function CreateForm({ onCreated }: { onCreated: (bdb: Bdb) => void }) {
   const nodes = (useQuery(nodesQuery).data ?? []).filter(
-    (node) => node.status === 'active' && node.accept_servers !== false,
+    (node) => node.status === 'active' && node.accept_servers !== false && !dutyOf(node),
   );
   const ports = (useQuery(bdbsQuery).data ?? []).flatMap((bdb) => endpointOf(bdb)?.port ?? []);
   const [draft, setDraft] = useState<CreateDraft>(EMPTY_DRAFT);
