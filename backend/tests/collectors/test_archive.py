@@ -1,7 +1,9 @@
 """Seconds become rows, rows become intervals; a console that starts anew continues from them."""
 
+import random
 import time
 from array import array
+from collections.abc import Sequence
 from math import isnan, nan
 from types import SimpleNamespace
 
@@ -13,7 +15,7 @@ from shardboard.collectors import archive as archiving
 from shardboard.collectors.archive import FORGET_EVERY, FORGET_ROWS, Archive
 from shardboard.collectors.live import Live
 from shardboard.db import Store
-from shardboard.domain import intervals
+from shardboard.domain import intervals, rollup
 from shardboard.domain.histogram import Histogram
 from shardboard.domain.intervals import RESOLUTIONS
 from shardboard.domain.rollup import TOPICS, Frame
@@ -105,6 +107,66 @@ async def test_every_level_is_rolled_up_from_the_one_below(store: Store, live: L
         row = await known(store, "bdbs", intervals.start(NOW, resolution.step), resolution.step)
         assert row["read_req"] == 10
         assert row["#read_req"] in (29, 39), "the first second has nothing to make a rate of"
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_intervals_are_what_their_seconds_make_them_however_those_came(
+    store: Store, bus: Bus, live: Live, archive: Archive, seed: int
+) -> None:
+    """One node is late, some seconds never come, counters are reset, and the console is killed now and then."""
+    chance, first, last = random.Random(seed), NOW - 25, NOW + 35
+    lost = set(chance.sample(range(first + 1, last), 5))
+    seconds = [t for t in range(first, last) if t not in lost]
+    async with store.begin() as session:
+        row = {"pair": 1, "role": "master", "slots": "", "port": 20001, "bus_port": 25001}
+        session.add(Shard(uid=12, bdb_uid=1, node_uid=2, engine_id="1" * 40, **row))
+    await archive.restore()
+
+    def both(live: Live, prompt: Sequence[int], late: Sequence[int]) -> None:
+        for t in prompt:
+            deliver(live, t, (t - first) * 10.0 if t < NOW else (t - NOW) * 7.0)
+        for t in late:
+            live.ingest(2, sample(t, {12: shard(read_cmds=t * 3.0, keys=1.0)}))
+        live._catch_up()
+
+    behind = 0
+    for count, t in enumerate(seconds, 1):
+        arrived = min(count, max(behind, count - chance.randint(0, 6)))
+        both(live, [t], seconds[behind:arrived])
+        behind = arrived
+        if chance.random() < 0.5:
+            await archive.step()
+        if chance.random() < 0.1:
+            live = Live(bus)
+            archive = Archive(store, bus, live)
+            await archive.restore()
+            both(live, seconds[max(0, count - 20) : count], seconds[max(0, behind - 20) : behind])
+    both(live, [last + 200], [*seconds[behind:], last + 200])
+    await archive.step()
+
+    for topic in ("shards", "bdbs", "cluster", "nodes"):
+        await compare(store, topic, seconds, last + 200)
+    rates = await column(store, "shards", "read_req", first, last, 1)
+    gaps = {t for t, rate in zip(range(first, last), rates, strict=True) if rate is None}
+    assert gaps == {first, next(t for t in seconds if t >= NOW), *lost}, "the first, the reset and what never came"
+    assert {rate for t, rate in zip(range(first, NOW), rates, strict=False) if rate is not None} == {10}
+
+
+async def compare(store: Store, topic: str, seconds: Sequence[int], now: int) -> None:
+    """Every interval that is over by `now` with what its stored seconds make, and those with the seconds there were."""
+    first, last = seconds[0], seconds[-1] + 1
+    async with store.read() as session:
+        names = {number: columns for columns, number in (await metrics.layouts(session)).items()}
+        told = await metrics.frames(session, topic, 1, first, last, names)
+        assert [frame.t for frame in told] == seconds
+        for step in (10, 300):
+            begin, ended = intervals.start(first, step), intervals.start(now, step)
+            for rolled in await metrics.frames(session, topic, step, begin, min(last, ended), names):
+                parts = [frame for frame in told if intervals.start(frame.t, step) == rolled.t]
+                wanted = rollup.merge(topic, rolled.t, parts, 1)
+                assert rolled.uids == wanted.uids
+                for name, values in rolled.columns.items():
+                    assert list(values) == pytest.approx(list(wanted.columns[name]), rel=1e-5, nan_ok=True), name
 
 
 async def test_a_restarted_console_has_its_minutes_and_overwrites_nothing_known(
