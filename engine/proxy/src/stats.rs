@@ -69,7 +69,10 @@ impl Stats {
     pub fn replied(&mut self, class: Class, micros: u64, count: u64) {
         self.responses[class as usize] += count;
         let histogram = self.latency[class as usize].get_or_insert_with(new_histogram);
-        histogram.saturating_record_n(micros.clamp(1, MAX_LATENCY_US), count);
+        // Not `saturating_record_n`: that clamps to what the histogram holds now, instead of letting it grow.
+        histogram
+            .record_n(micros.clamp(1, MAX_LATENCY_US), count)
+            .expect("a histogram that grows holds any value");
     }
 
     pub fn failed(&mut self, failure: Failure) {
@@ -122,6 +125,26 @@ impl Class {
             Self::Read => "read",
             Self::Write => "write",
             Self::Other => "other",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_latency_is_kept_within_a_thousandth() {
+        for micros in (0..27).map(|power| 3u64 << power) {
+            let mut stats = Stats::default();
+            stats.replied(Class::Write, 1, 1);
+            stats.replied(Class::Write, micros, 7);
+            let mut total = Stats::default();
+            total.add(&stats);
+            let histogram = total.latency[Class::Write as usize].as_ref().expect("something was recorded");
+            let expected = micros.min(MAX_LATENCY_US);
+            assert_eq!(histogram.len(), 8);
+            assert!((expected..=expected + expected / 1_000).contains(&histogram.max()), "{micros}");
         }
     }
 }
