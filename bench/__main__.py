@@ -1,5 +1,5 @@
 """`python -m bench [NAME…]`: all benchmarks, or those named: small, sixty, paper, failover,
-failover-silent, failover-false, resync, page, metrics, collection,
+failover-silent, failover-false, resync, reshard, page, metrics, collection,
 endpoint, agreement."""
 
 import sys
@@ -14,6 +14,7 @@ from bench.endpoint import endpoint
 from bench.metrics import storing
 from bench.page import page
 from bench.report import Report
+from bench.reshard import reshard
 from bench.resync import resync
 from bench.unjustified import unjustified
 
@@ -31,6 +32,7 @@ def main() -> int:
             "failover-silent": lambda: failover.silent(report, root / "failover-silent"),
             "failover-false": lambda: unjustified(report, root / "failover-false"),
             "resync": lambda: resync(report, root / "resync"),
+            "reshard": lambda: reshard(report, root / "reshard"),
             "page": lambda: page(report),
             "metrics": lambda: storing(report),
             "collection": lambda: collection(report, root / "collection"),

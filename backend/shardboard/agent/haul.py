@@ -34,7 +34,8 @@ SLOWEST_COPY = 20_000
 
 class Ends:
     """Source and target of an order, and what was achieved. The connections are its own: what blocks on them must not hold
-    up the samples. There is one for each slot of a group, because SETSLOT waits for replicas, and all shall wait together."""
+    up the samples. There is one for each slot of a group, because SETSLOT waits for replicas, and all shall wait together, and
+    one more that nothing waits on."""
 
     def __init__(self, shard: Shard, order: MoveSlots) -> None:
         self.order = order
@@ -53,11 +54,16 @@ class Ends:
     def target(self) -> Connection:
         return self._targets[0]
 
+    @property
+    def quiet(self) -> tuple[Connection, Connection]:
+        """For asking how quickly they answer."""
+        return self._sources[GROUP], self._targets[GROUP]
+
     async def connect(self) -> None:
         """Raises EngineError; `close` is needed in any case."""
         try:
             async with asyncio.timeout(ANSWER_SECONDS), asyncio.TaskGroup() as group:
-                for _ in range(GROUP):
+                for _ in range(GROUP + 1):
                     group.create_task(self._connect_source())
                     group.create_task(self._connect_target())
         except* EngineError as errors:
@@ -138,7 +144,7 @@ class Haul:
             batch = self._pace.batch(left)
             left = left[len(batch) :]
             await self._migrate([key for key, _ in batch], sum(size for _, size in batch))
-            await self._pace.rest(self._ends.source, self._ends.target)
+            await self._pace.rest()
         return True
 
     async def _migrate(self, keys: Sequence[bytes], size: int) -> None:

@@ -39,15 +39,15 @@ class Movers:
 
     async def _move(self, ends: Ends) -> None:
         pace, order = self._paces[ends.order.uid], ends.order
-        await pace.begin(ends.source, ends.target)
         await ends.copy_functions()
         loop = asyncio.get_running_loop()
         began = loop.time()
         every = [slot for first, last in order.slots for slot in range(first, last + 1)]
-        for at in range(0, len(every), GROUP):
-            if loop.time() > began + order.seconds:
-                return
-            # Slots with very many keys are left open, and gone on with by the next order.
-            if not await Haul(ends, every[at : at + GROUP], pace, until=began + 2 * order.seconds).run():
-                return
-            await pace.rest(ends.source, ends.target)
+        async with pace.watched(*ends.quiet):
+            for at in range(0, len(every), GROUP):
+                if loop.time() > began + order.seconds:
+                    return
+                # Slots with very many keys are left open, and gone on with by the next order.
+                if not await Haul(ends, every[at : at + GROUP], pace, until=began + 2 * order.seconds).run():
+                    return
+                await pace.rest()

@@ -1,14 +1,17 @@
 """How fast slots may move: as fast as it can be done without clients noticing much.
 
 Two things make clients wait. While MIGRATE runs the source serves nobody, so batches are cut until one takes about a
-millisecond. And source and target share their processors with the movement; so it rests again and again, and the more so the
-longer both need to answer PING just after work, compared with just after a rest. What else slows the machine down slows both.
+millisecond. And all shards share processors with the movement; so it rests again and again, and the more so the longer source
+and target need to answer PING while slots move, compared with the moments between orders, when none do. What else slows the
+machines down slows both.
 """
 
 import asyncio
+import contextlib
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from statistics import median
 
 from shardboard.agent.resp import Connection, EngineError
@@ -20,12 +23,15 @@ FIRST_BYTES, LEAST_BYTES, MOST_BYTES = 32e3, 4e3, 1e6
 WORK_SECONDS = 0.004
 """For how long it goes on without a rest."""
 SLOWER = 2.0
-"""How many times the answer time after a rest is tolerated."""
+"""How many times the calm answer time is tolerated."""
 UNNOTICED = 0.0005
-"""Seconds more that nobody would notice, whatever it is after a rest."""
+"""Seconds more that nobody would notice, whatever it is when it is calm."""
 FIRST_REST, LEAST_REST, MOST_REST = 1.0, 0.5, 4.0
 """In proportion to the time that was worked."""
-REMEMBERED = 9
+CALM_PINGS = 8
+"""How often it asks before it begins, PING_EVERY seconds apart."""
+PING_EVERY = 0.01
+REMEMBERED = 3 * CALM_PINGS
 PING_SECONDS = 2.0
 
 
@@ -40,10 +46,25 @@ class Pace:
         self._busy: deque[float] = deque(maxlen=REMEMBERED)
         self._rested_at = 0.0
 
-    async def begin(self, *shards: Connection) -> None:
-        """Nothing has moved for a while."""
-        self._calm.append(await _ping(shards))
+    @asynccontextmanager
+    async def watched(self, *shards: Connection) -> AsyncIterator[None]:
+        """Ask the shards all the while, on connections that nothing else waits on: first while nothing moves."""
+        for _ in range(CALM_PINGS):
+            self._calm.append(await _ping(shards))
+            await asyncio.sleep(PING_EVERY)
+        watching = asyncio.create_task(self._watch(shards))
         self._rested_at = time.monotonic()
+        try:
+            yield
+        finally:
+            watching.cancel()
+            with contextlib.suppress(asyncio.CancelledError, EngineError):
+                await watching
+
+    async def _watch(self, shards: Sequence[Connection]) -> None:
+        while True:
+            await asyncio.sleep(PING_EVERY)
+            self._busy.append(await _ping(shards))
 
     def batch(self, keys: Sequence[tuple[bytes, int]]) -> Sequence[tuple[bytes, int]]:
         """The first of `keys`, given with their sizes, that are sent together; a large one goes alone."""
@@ -60,18 +81,21 @@ class Pace:
         self._keys = min(MOST_KEYS, max(LEAST_KEYS, factor * self._keys))
         self._bytes = min(MOST_BYTES, max(LEAST_BYTES, factor * self._bytes))
 
-    async def rest(self, *shards: Connection) -> None:
+    async def rest(self) -> None:
         """Leave the shards alone for a while, when it is time to."""
         worked = time.monotonic() - self._rested_at
         if worked < WORK_SECONDS:
             return
-        self._busy.append(await _ping(shards))
-        calm = median(self._calm)
-        slow = median(self._busy) > max(SLOWER * calm, calm + UNNOTICED)
-        self._rest = min(MOST_REST, self._rest * 1.3) if slow else max(LEAST_REST, self._rest * 0.9)
+        calm, busy = _usual(self._calm), _usual(self._busy)
+        slow = busy > max(SLOWER * calm, calm + UNNOTICED)
+        self._rest = min(MOST_REST, self._rest * 1.1) if slow else max(LEAST_REST, self._rest * 0.95)
         await asyncio.sleep(worked * self._rest)
-        self._calm.append(await _ping(shards))
         self._rested_at = time.monotonic()
+
+
+def _usual(answers: Sequence[float]) -> float:
+    """The median: the worst are mostly the machine's, whatever moves."""
+    return median(answers) if answers else 0.0
 
 
 async def _ping(shards: Sequence[Connection]) -> float:

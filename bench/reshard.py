@@ -1,0 +1,230 @@
+"""From 3 to 6 primaries under load: how long it takes, and what a client notices, beside `valkey-cli` on the same machine."""
+
+import json
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import hiredis
+import psutil
+
+from bench.creation import create
+from bench.report import Report
+from bench.traffic import value_of
+from shardboard.agent import render
+from shardboard.agent.contract import BdbSpec, ShardSpec
+from shardboard.domain import slots
+from shardboard.local import LocalCluster, ok, private_cluster
+
+KEYS = int(os.environ.get("SHARDBOARD_BENCH_KEYS", "1000000"))
+BEFORE_SECONDS = 15
+"""For how long the client is watched before anything moves."""
+CHUNK = 10_000
+
+
+def reshard(report: Report, directory: Path) -> None:
+    """Ours first, then theirs, each with replicas and the same client."""
+    size = f"3 to 6 primaries, each with a replica, {KEYS} keys, under load"
+    cluster = private_cluster(directory / "console", nodes=3)
+    try:
+        cluster.start_console()
+        cluster.start_agents()
+        ours = _ours(cluster)
+        report.fact(f"{size}, from the order to the end", [ours.seconds], "s")
+        cluster.kill_shards()
+        theirs = _theirs(directory / "cli", cluster.addresses)
+        report.fact("valkey-cli --cluster rebalance of the same", [theirs.seconds], "s")
+    finally:
+        cluster.stop()
+        cluster.kill_shards()
+    report.limit("ratio", ours.seconds / theirs.seconds, 2, "x")
+    report.fact(f"P99 at the client{theirs.latency()}, valkey-cli", [theirs.ratio()], "x")
+    report.limit("P99 at the client, while slots move / before", ours.ratio(), 3, "x", ours.latency())
+    report.limit("errors at the client", len(ours.errors), 0, "errors", f" {sorted(set(ours.errors))[:3]}")
+    report.limit("keys lost or wrong", ours.wrong, 0, "keys")
+
+
+class Watched:
+    """One change, and what the client saw of it."""
+
+    def __init__(self, seen: dict[str, Any], begun: float, ended: float) -> None:
+        self.seconds = ended - begun
+        self.errors: list[str] = seen["errors"]
+        self.wrong: int = seen["wrong"]
+        self._before = sorted(took for due, took in seen["samples"] if due < begun)
+        self._during = sorted(took for due, took in seen["samples"] if begun <= due < ended)
+
+    def ratio(self) -> float:
+        return _p99(self._during) / _p99(self._before)
+
+    def latency(self) -> str:
+        before, during = _p99(self._before), _p99(self._during)
+        return f" ({before:.1f} ms before, {during:.1f} ms meanwhile, {1000 * self._during[-1]:.0f} ms at worst)"
+
+
+def _p99(times: Sequence[float]) -> float:
+    """Milliseconds, of sorted seconds."""
+    return 1000 * times[len(times) * 99 // 100]
+
+
+def _watch(host: str, port: int, change: Callable[[], None]) -> Watched:
+    """Make the change while a client is at work."""
+    command = [sys.executable, "-m", "bench.traffic", host, str(port), str(KEYS)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as client:
+        assert client.stdout is not None
+        client.stdout.readline()
+        time.sleep(BEFORE_SECONDS)
+        begun = time.time()
+        change()
+        ended = time.time()
+        told, _ = client.communicate("stop\n", timeout=120)
+    return Watched(json.loads(told), begun, ended)
+
+
+def _ours(cluster: LocalCluster) -> Watched:
+    uid, _ = create(cluster, 3, replication=True)
+    rows = [row for row in ok(cluster.api.get(f"/v1/bdbs/{uid}/shards")) if row["role"] == "master"]
+    _fill([((row["address"], row["port"]), slots.parse(row["assigned_slots"])) for row in rows])
+    endpoint = ok(cluster.api.get(f"/v1/bdbs/{uid}"))["endpoints"][0]
+
+    def change() -> None:
+        ok(cluster.api.put(f"/v1/bdbs/{uid}", json={"shards_count": 6}))
+        cluster.until(lambda: _status(cluster, uid) == "active", "the slots do not move", 3600)
+        bdb = ok(cluster.api.get(f"/v1/bdbs/{uid}"))
+        if bdb["status_detail"]:
+            raise RuntimeError(bdb["status_detail"])
+
+    return _watch(endpoint["addr"][0], endpoint["port"], change)
+
+
+def _status(cluster: LocalCluster, uid: int) -> str:
+    status: str = ok(cluster.api.get(f"/v1/bdbs/{uid}", params={"fields": "status"}))["status"]
+    return status
+
+
+def _fill(primaries: Sequence[tuple[tuple[str, int], slots.Ranges]]) -> None:
+    """All keys, each where its slot is."""
+    home = {slot: place for place, held in primaries for slot in slots.each(held)}
+    connections = {place: socket.create_connection(place) for place, _ in primaries}
+    for start in range(0, KEYS, CHUNK):
+        commands: dict[tuple[str, int], list[bytes]] = {place: [] for place in connections}
+        for number in range(start, min(KEYS, start + CHUNK)):
+            key = f"key:{number}"
+            commands[home[slots.slot_of(key)]].append(hiredis.pack_command(("SET", key, value_of(number))))  # type: ignore[arg-type]
+        for place, packed in commands.items():
+            connections[place].sendall(b"".join(packed))
+            waiting = len(b"+OK\r\n") * len(packed)
+            while waiting:
+                waiting -= len(connections[place].recv(65536))
+    for connection in connections.values():
+        connection.close()
+
+
+def _theirs(directory: Path, addresses: Sequence[str]) -> Watched:
+    """The same processes and settings, in the hands of valkey-cli: six primaries and their replicas, three of each without
+    slots."""
+    places = [(addresses[index % 3], 20100 + index) for index in range(12)]
+    with _processes(directory, places):
+        hosts = [f"{address}:{port}" for address, port in places]
+        _manage("create", *hosts[:3], *hosts[6:9], "--cluster-replicas", "1", "--cluster-yes")
+        ids = {}
+        for primary, replica in zip(hosts[3:6], hosts[9:12], strict=True):
+            _manage("add-node", primary, hosts[0])
+            address, _, port = primary.partition(":")
+            ids[primary] = _tell(address, int(port), "CLUSTER", "MYID")
+            _settled(places)
+            _manage("add-node", replica, hosts[0], "--cluster-slave", "--cluster-master-id", ids[primary])
+            _settled(places)
+        shares = zip(places[:3], slots.split(3), strict=True)
+        _fill([(place, (share,)) for place, share in shares])
+
+        def change() -> None:
+            _manage("rebalance", hosts[0], "--cluster-use-empty-masters")
+
+        return _watch(*places[0], change)
+
+
+@contextmanager
+def _processes(directory: Path, places: Sequence[tuple[str, int]]) -> Iterator[None]:
+    bdb = BdbSpec(
+        uid=1,
+        cluster=True,
+        peers=[],
+        admin_password=secrets.token_urlsafe(),
+        client_password="",
+        maxmemory=0,
+        eviction_policy="volatile-lru",
+        appendonly=False,
+        appendfsync="everysec",
+        save=[],
+        node_timeout_ms=5000,
+        hz=10,
+        maxclients=10000,
+    )
+    running: list[psutil.Popen] = []
+    try:
+        for index, (address, port) in enumerate(places):
+            home = directory / str(index)
+            home.mkdir(parents=True)
+            shard = ShardSpec(
+                uid=index, bdb_uid=1, engine_id=f"{index:040x}", port=port, bus_port=port + 5000, role="master"
+            )
+            text = render.valkey_conf(bdb, shard, address).replace(
+                " -@admin", ""
+            )  # valkey-cli comes as the default user
+            (home / "valkey.conf").write_text(text)
+            running.append(psutil.Popen(["valkey-server", "valkey.conf"], cwd=home, stdout=subprocess.DEVNULL))
+        _until(lambda: all(_tell(*place, "PING") == "PONG" for place in places))
+        yield
+    finally:
+        for process in running:
+            process.kill()
+        psutil.wait_procs(running, timeout=10)
+
+
+def _settled(places: Sequence[tuple[str, int]]) -> None:
+    """Wait until all who have joined know each other and no replica is behind."""
+
+    def agreed() -> bool:
+        views = [_tell(*place, "CLUSTER", "NODES") for place in places]
+        joined = [view for view in views if len(view.splitlines()) > 1]
+        links = [_tell(*place, "INFO", "replication") for place in places]
+        return (
+            len({len(view.splitlines()) for view in joined}) == 1
+            and not any("handshake" in view or "fail" in view for view in joined)
+            and not any("master_link_status:down" in link for link in links)
+        )
+
+    _until(agreed)
+
+
+def _manage(command: str, *argv: str) -> None:
+    done = subprocess.run(
+        ["valkey-cli", "--cluster", command, *argv],
+        capture_output=True,
+        text=True,
+        timeout=3600,
+        check=False,
+    )
+    if done.returncode:
+        raise RuntimeError(f"valkey-cli --cluster {command}: {(done.stdout + done.stderr)[-500:]}")
+
+
+def _tell(address: str, port: int, *argv: str) -> str:
+    command = ["valkey-cli", "-h", address, "-p", str(port), *argv]
+    return subprocess.run(command, capture_output=True, text=True, timeout=10, check=False).stdout.strip()
+
+
+def _until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 120
+    while not condition():
+        if time.monotonic() > deadline:
+            raise RuntimeError("valkey-cli's cluster does not come up")
+        time.sleep(0.1)
