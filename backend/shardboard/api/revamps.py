@@ -24,8 +24,8 @@ class RevampOrder(BaseModel):
     shards_count: int = Field(default=0, description="Primaries; any number from 1 to 512.")
     memory_size: int = Field(default=0, description="Bytes for the whole database, replicas included; 0 = no limit.")
     avoid_nodes: list[str] = Field(default=[], max_length=1024, description="Nodes that get none of the new shards.")
-    replication: bool = Field(default=False, description="As it is: this cannot be changed yet.")
-    shards_placement: Placement = Field(default="dense", description="As it is: this cannot be changed yet.")
+    replication: bool = Field(default=False, description="Whether every primary has a replica.")
+    shards_placement: Placement = Field(default="dense", description="How shards are spread over nodes.")
     bigstore_ram_size: int = Field(default=0, description="0: databases on flash are not supported.")
 
 

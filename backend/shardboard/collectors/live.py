@@ -111,6 +111,7 @@ class Live:
         for bdb_uid, taken in sample.pings.items():
             second.pings[bdb_uid, node_uid] = array("i", taken)
         second.died |= sample.died.keys()
+        second.missing |= sample.missing.keys()
         if sample.proxy is not None:
             second.endpoints |= self.endpoints.ingest(node_uid, sample.t, sample.proxy)
         second.at = max(second.at, sample.at)
@@ -260,10 +261,10 @@ class Live:
         complete, seen = True, []
         for bdb_uid, uids in self._of_bdb.items():
             known = [uid for uid in uids if uid in shards.rows]
-            # A dead shard serves nothing and adds nothing; one that merely was not seen makes every sum a guess.
-            if known and (
-                len(known) == len(uids) or all(uid in shards.rows or self._is_dead(uid, second) for uid in uids)
-            ):
+            # A shard that does not run serves nothing and adds nothing; one that merely was not seen makes every sum a guess.
+            if len(known) < len(uids) and not all(uid in shards.rows or self._is_absent(uid, second) for uid in uids):
+                complete = False
+            elif known:
                 values = shards.together(known, second.probes(bdb_uid))
                 row: Raw = dict(zip(rates.BDB_METRICS, values, strict=True))
                 served = [values for (served_bdb, _), values in second.endpoints.items() if served_bdb == bdb_uid]
@@ -271,16 +272,18 @@ class Live:
                     row |= endpoints.together(served)
                 seen.append(row)
                 self._ring("bdbs", str(bdb_uid)).put(t, list(row.values()))
-            else:
-                complete = False
         if complete and seen:
             values = shards.together(list(shards.rows), second.probes())
             row = dict(zip(rates.BDB_METRICS, values, strict=True))
             row |= {metric: rates.add(each[metric] for each in seen) for metric in endpoints.AS_CLIENTS_SEE}
             self._ring("cluster", "cluster").put(t, list(row.values()))
 
-    def _is_dead(self, uid: int, second: Second) -> bool:
-        return uid in second.died or self._members[uid].node_uid in self._down
+    def _is_absent(self, uid: int, second: Second) -> bool:
+        """Died, or down with its node, or not started yet: its agent told of this second and does not know it."""
+        node_uid = self._members[uid].node_uid
+        if uid in second.died or node_uid in self._down:
+            return True
+        return node_uid in second.nodes and uid not in second.missing
 
     def _flush_backfill(self) -> None:
         for topic, (first, last) in self._backfilled.items():

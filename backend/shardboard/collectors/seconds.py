@@ -37,6 +37,8 @@ class Second:
     pings: "dict[tuple[int, int], array[int]]" = field(default_factory=dict)
     """Microseconds of every PING, by database and node."""
     died: set[int] = field(default_factory=set)
+    missing: set[int] = field(default_factory=set)
+    """Shards that run and told nothing."""
     endpoints: dict[tuple[int, int], Mapping[str, Value]] = field(default_factory=dict)
     """By database and node."""
     at: float = 0.0

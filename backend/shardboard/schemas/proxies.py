@@ -151,7 +151,9 @@ def render_endpoint(
 def _endpoint_proxy(bdb: BdbRow, node: ProxyNode, reading: Reading | None) -> dict[str, Any]:
     served = reading.databases.get(bdb.uid) if reading is not None else None
     failure = node.proxy.get("failures", {}).get(str(bdb.uid), "")
-    if failure:
+    if node.health == "down":
+        status, detail = "down", f"Node {node.uid} is down."
+    elif failure:
         status, detail = "down", failure
     elif served is not None:
         status, detail = "active", ""

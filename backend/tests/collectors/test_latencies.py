@@ -126,3 +126,15 @@ def test_while_a_node_is_down_its_shards_serve_nothing_and_the_rest_is_told(live
         live._tell(t, live._seconds[t])
         live.set_down({2})
     assert live.history("bdbs", 2, 0)["series"]["1"][0] == [None, 10.0]
+
+
+def test_a_database_being_created_or_dead_does_not_stop_the_cluster(live: Live) -> None:
+    live.set_members({11: Member(1, 0, 1), 21: Member(2, 0, 1), 31: Member(3, 0, 1)})
+    for t in (NOW, NOW + 1):  # 21 is not started yet, 31 died
+        live.ingest(1, sample(t, {11: shard(read_cmds=t * 10.0)}, died={31: "killed"}))
+        live._tell(t, live._seconds[t])
+    assert live.latest("cluster", "cluster")["read_req"] == 10
+    assert live.latest("bdbs", "2") == {}
+    live.ingest(1, sample(NOW + 2, {11: shard(read_cmds=0.0)}, missing={21: "it did not answer INFO"}))
+    live._tell(NOW + 2, live._seconds[NOW + 2])
+    assert live.latest("cluster", "cluster") == {}, "what runs and did not answer makes the sum a guess"

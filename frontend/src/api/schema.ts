@@ -2983,7 +2983,7 @@ export interface components {
             memory_size?: number;
             /**
              * Replication
-             * @description As it is: this cannot be changed yet.
+             * @description Whether every primary has a replica.
              * @default false
              */
             replication?: boolean;
@@ -2995,7 +2995,7 @@ export interface components {
             shards_count?: number;
             /**
              * Shards Placement
-             * @description As it is: this cannot be changed yet.
+             * @description How shards are spread over nodes.
              * @default dense
              * @enum {string}
              */
