@@ -91,9 +91,9 @@ class Ends:
 
     async def copy_functions(self) -> None:
         """Libraries of functions belong to every primary; a new one has none."""
-        known, wanted = await _ask(self.target, "FUNCTION", "LIST"), await _ask(self.source, "FUNCTION", "LIST")
+        known, wanted = await ask(self.target, "FUNCTION", "LIST"), await ask(self.source, "FUNCTION", "LIST")
         if len(known) < len(wanted):
-            await _ask(self.target, "FUNCTION", "RESTORE", await _ask(self.source, "FUNCTION", "DUMP"), "REPLACE")
+            await ask(self.target, "FUNCTION", "RESTORE", await ask(self.source, "FUNCTION", "DUMP"), "REPLACE")
 
 
 class Haul:
@@ -111,7 +111,7 @@ class Haul:
         left = moving = await self._open()
         while left := await self._filled(left):
             for slot in left:
-                keys = await _ask(self._ends.source, "CLUSTER", "GETKEYSINSLOT", str(slot), str(PAGE))
+                keys = await ask(self._ends.source, "CLUSTER", "GETKEYSINSLOT", str(slot), str(PAGE))
                 if not await self._send(keys):
                     return False
         _insist(await self._ends.set_at_target(moving, "NODE", target))
@@ -157,7 +157,8 @@ class Haul:
         self._ends.keys += len(keys)
 
 
-async def _ask(connection: Connection, command: str, *argv: str | bytes) -> Any:
+async def ask(connection: Connection, command: str, *argv: str | bytes) -> Any:
+    """The reply, in reasonable time. Raises EngineError."""
     try:
         async with asyncio.timeout(ANSWER_SECONDS):
             return await connection.execute(command, *argv)
@@ -178,7 +179,7 @@ async def _all(connection: Connection, commands: Sequence[tuple[str | bytes, ...
 async def _set_slots(connections: Sequence[Connection], slots: Sequence[int], state: Sequence[str]) -> list[Any]:
     """CLUSTER SETSLOT for all of them at the same time; replies and errors in their order."""
     orders = [
-        _ask(connection, "CLUSTER", "SETSLOT", str(slot), *state)
+        ask(connection, "CLUSTER", "SETSLOT", str(slot), *state)
         for slot, connection in zip(slots, connections, strict=False)
     ]
     return await asyncio.gather(*orders, return_exceptions=True)

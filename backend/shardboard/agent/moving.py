@@ -1,12 +1,13 @@
 """Moves hash slots from a local primary to another one, as the console orders it: a few at a time, for a bounded time.
 
 Every step may be repeated: slots that were left open by an agent that was killed, or by a primary that has been replaced,
-are gone through once more from the start.
+are gone through once more from the start. Where engines have a way of their own to move slots, that is used.
 """
 
 import asyncio
 from collections import defaultdict
 
+from shardboard.agent import atomic
 from shardboard.agent.contract import MoveSlots, SlotsMoved
 from shardboard.agent.haul import GROUP, Ends, Haul
 from shardboard.agent.pace import Pace
@@ -43,6 +44,9 @@ class Movers:
         loop = asyncio.get_running_loop()
         began = loop.time()
         every = [slot for first, last in order.slots for slot in range(first, last + 1)]
+        if await atomic.fits(ends):
+            await atomic.move(ends, every, order.seconds)
+            return
         async with pace.watched(*ends.quiet):
             for at in range(0, len(every), GROUP):
                 if loop.time() > began + order.seconds:

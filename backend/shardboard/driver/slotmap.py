@@ -1,5 +1,6 @@
 """Who owns which hash slots, as the engines of a database say themselves, and which slots are between two owners."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,6 +11,9 @@ from shardboard.errors import AgentRefused
 
 PATIENCE = 5.0
 """Seconds that a node may take to answer."""
+
+_STATE = re.compile(r"'state', '([^']*)'")
+_ENDED = frozenset({"success", "failed", "cancelled", "canceled"})
 
 
 @dataclass(frozen=True)
@@ -92,6 +96,13 @@ def view(text: str) -> dict[str, Line]:
             coming={int(each.partition("-<-")[0]): each.partition("-<-")[2] for each in moving if "-<-" in each},
         )
     return found
+
+
+async def moving(agents: Agents, primaries: Sequence[ShardRef]) -> list[int]:
+    """Uids of those whose engines are moving slots in their own way, which CLUSTER NODES does not show."""
+    replies = await command(agents, primaries, "CLUSTER", "GETSLOTMIGRATIONS", patience=PATIENCE)
+    states = {uid: _STATE.findall(result.reply) for uid, result in replies.items() if result.ok}
+    return [uid for uid, found in states.items() if set(found) - _ENDED]
 
 
 async def strangers(agents: Agents, hosts: Sequence[ShardRef], newcomers: Sequence[ShardRef]) -> list[ShardRef]:

@@ -64,6 +64,8 @@ class Reshard:
         hauls = [*_opened(seen), *reshard.hauls(seen.held, wanted)]
         if hauls:
             return await self._move(action, database, seen, hauls)
+        if busy := await slotmap.moving(self._agents, database.primaries):
+            raise Waiting(f"shard redis:{busy[0]} is still moving slots")
         if empty := {shard.pair for shard in database.shards} - {pair for pair, held in wanted.items() if held}:
             await reshard_rows.write(self._store, action, seen.held)
             await reshard_rows.retire(self._store, action, empty)

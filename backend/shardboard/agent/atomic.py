@@ -1,0 +1,114 @@
+"""The engine's own way to move slots, where it has one (Valkey 9): a copy by replication, and a switch that clients see as one
+redirection. A job that was left by an agent that was killed is waited for; nothing else may be begun on its slots.
+"""
+
+import asyncio
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from shardboard.agent.haul import Ends, ask
+from shardboard.agent.resp import EngineError
+
+FIRST_VERSION = 9
+JOB_BYTES = 64_000_000
+"""What one job should copy: the more it is, the later an order can be withdrawn."""
+MOST_SLOTS = 512
+POLL_SECONDS = 0.05
+ENDED = frozenset({"success", "failed", "cancelled", "canceled"})
+
+
+async def fits(ends: Ends) -> bool:
+    """Whether both engines know it, and no slot is open in the old way, which then has to be gone to its end."""
+    for shard in (ends.source, ends.target):
+        info = (await ask(shard, "INFO", "server")).decode(errors="replace")
+        version = re.search(r"valkey_version:(\d+)", info)
+        if version is None or int(version[1]) < FIRST_VERSION:
+            return False
+    return not [word for line in await _own_lines(ends) for word in line if word.startswith("[")]
+
+
+async def move(ends: Ends, slots: Sequence[int], seconds: float) -> None:
+    """Move as many as can be done in about that time, in their order. No job of ours is under way afterwards."""
+    loop = asyncio.get_running_loop()
+    until = loop.time() + seconds
+    await _jobs_over(ends, until + seconds)
+    held = await _held(ends)
+    at_once = await _at_once(ends, len(held))
+    left = list(slots)
+    while left and loop.time() < until:
+        chunk = left[:at_once]
+        going = [slot for slot in chunk if slot in held]  # the rest has gone before
+        if going:
+            ranges = [word for first, last in _runs(going) for word in (str(first), str(last))]
+            await ask(
+                ends.source, "CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", *ranges, "NODE", ends.order.target_engine_id
+            )
+            await _jobs_over(ends, loop.time() + 10 * seconds)
+            held = await _held(ends)
+            if still := [slot for slot in going if slot in held]:
+                raise EngineError(f"slot {still[0]} did not move: {await _reason(ends)}")
+        ends.moved += len(chunk)
+        left = left[at_once:]
+
+
+async def _jobs_over(ends: Ends, until: float) -> None:
+    """Wait for the jobs of this source; what takes too long is withdrawn."""
+    loop = asyncio.get_running_loop()
+    withdrawn = False
+    while any(job["state"] not in ENDED for job in await _jobs(ends)):
+        if loop.time() > until and not withdrawn:
+            await ask(ends.source, "CLUSTER", "CANCELSLOTMIGRATIONS")
+            withdrawn = True
+        await asyncio.sleep(POLL_SECONDS)
+
+
+async def _jobs(ends: Ends) -> list[dict[str, str]]:
+    """Those that this source exports, under way or ended not long ago."""
+    reply = await ask(ends.source, "CLUSTER", "GETSLOTMIGRATIONS")
+    jobs = [{_text(name): _text(value) for name, value in zip(job[::2], job[1::2], strict=True)} for job in reply]
+    return [job for job in jobs if job.get("operation", "").upper() == "EXPORT"]
+
+
+async def _reason(ends: Ends) -> str:
+    said = [job.get("message") or job["state"] for job in await _jobs(ends) if job["state"] != "success"]
+    return said[-1] if said else "nothing is known of it"
+
+
+async def _held(ends: Ends) -> frozenset[int]:
+    """The slots of the source."""
+    lines = await _own_lines(ends)
+    ends_of = [word.partition("-") for word in lines[0] if word[:1].isdigit()]
+    return frozenset(slot for first, _, last in ends_of for slot in range(int(first), int(last or first) + 1))
+
+
+async def _own_lines(ends: Ends) -> list[list[str]]:
+    """What source and target say of their own slots, in the words of CLUSTER NODES."""
+    found: list[list[str]] = []
+    for shard in (ends.source, ends.target):
+        text = (await ask(shard, "CLUSTER", "NODES")).decode(errors="replace")
+        found.append(next((line.split(" ")[8:] for line in text.splitlines() if "myself" in line), []))
+    return found
+
+
+async def _at_once(ends: Ends, slots: int) -> int:
+    """How many slots one job takes, by the size of the source's data."""
+    info = (await ask(ends.source, "INFO", "memory")).decode(errors="replace")
+    size = re.search(r"used_memory_dataset:(\d+)", info)
+    each = int(size[1]) / max(1, slots) if size else 0.0
+    return max(1, min(MOST_SLOTS, int(JOB_BYTES / each) if each else MOST_SLOTS))
+
+
+def _runs(slots: Sequence[int]) -> list[tuple[int, int]]:
+    """First and last of each run of ascending slots."""
+    found: list[tuple[int, int]] = []
+    for slot in slots:
+        if found and found[-1][1] == slot - 1:
+            found[-1] = (found[-1][0], slot)
+        else:
+            found.append((slot, slot))
+    return found
+
+
+def _text(value: Any) -> str:
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
