@@ -10,6 +10,10 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::time::SystemTime;
+
+/// When the files of a database's TLS were written; of one that is missing, nothing.
+type Stamps = Vec<Option<SystemTime>>;
 
 struct Entry {
     at: SocketAddr,
@@ -25,6 +29,7 @@ pub struct Listeners {
     connections: BTreeMap<u64, Arc<Connections>>,
     /// Sockets of the predecessor, until they are wanted.
     inherited: BTreeMap<SocketAddr, OwnedFd>,
+    stamps: BTreeMap<u64, Stamps>,
 }
 
 impl Listeners {
@@ -45,6 +50,7 @@ impl Listeners {
     }
 
     fn listen(&mut self, database: &Database) -> Result<(), String> {
+        self.stamps.insert(database.uid, stamps(database));
         let ip: IpAddr =
             database.address.parse().map_err(|error| format!("{}: {error}", database.address))?;
         let at = SocketAddr::new(ip, database.port);
@@ -59,6 +65,11 @@ impl Listeners {
         };
         self.by_uid.insert(database.uid, Entry { at, fd, tls, max_connections: database.max_connections });
         Ok(())
+    }
+
+    /// Whether a certificate or key has been written since it was read, or could not be read.
+    pub fn are_renewed(&self, databases: &[Arc<Database>]) -> bool {
+        databases.iter().any(|database| self.stamps.get(&database.uid) != Some(&stamps(database)))
     }
 
     pub fn connections(&mut self, uid: u64) -> Arc<Connections> {
@@ -85,4 +96,11 @@ impl Listeners {
     pub fn close(&mut self) {
         self.by_uid.clear();
     }
+}
+
+fn stamps(database: &Database) -> Stamps {
+    let Some(tls) = &database.tls else { return Stamps::new() };
+    let files = [Some(&tls.certificate), Some(&tls.key), tls.client_ca.as_ref()];
+    let written = |path: &String| std::fs::metadata(path).and_then(|file| file.modified()).ok();
+    files.into_iter().flatten().map(written).collect()
 }

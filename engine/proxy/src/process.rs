@@ -8,7 +8,7 @@ use crate::acceptor::{self, Acceptor};
 use crate::control::{Database, Failure, Order, Report, State};
 use crate::listeners::Listeners;
 use crate::resources;
-use crate::worker::{self, Handle, Message};
+use crate::worker::{self, Handle, Listing, Message};
 use agents::Agents;
 use measure::Measured;
 use std::collections::BTreeMap;
@@ -21,10 +21,20 @@ use std::time::{Duration, Instant};
 
 /// What happens to the process.
 pub enum Event {
-    Connected { agent: u64, stream: std::os::unix::net::UnixStream },
-    Said { agent: u64, line: String },
-    Gone { agent: u64 },
+    Connected {
+        agent: u64,
+        stream: std::os::unix::net::UnixStream,
+    },
+    Said {
+        agent: u64,
+        line: String,
+    },
+    Gone {
+        agent: u64,
+    },
     Report(Report),
+    /// A client wants to know of all clients.
+    List(Arc<Listing>),
     Terminate,
 }
 
@@ -134,6 +144,7 @@ impl Process {
                 Err(error) => self.agents.tell(agent, &Report::Error { message: error.to_string() }),
             },
             Event::Report(report) => self.agents.tell_all(&report),
+            Event::List(listing) => self.tell_workers(|| Message::List(Arc::clone(&listing))),
             Event::Terminate => self.drain(Duration::ZERO),
         }
     }
@@ -261,5 +272,17 @@ impl Process {
         let metrics =
             self.measured.metrics(self.workers.len(), &self.databases, &mut self.listeners, self.draining);
         self.agents.tell_all(&Report::Metrics(Box::new(metrics)));
+        self.renew_certificates();
+    }
+
+    /// Files that were replaced in place are used without being told.
+    fn renew_certificates(&mut self) {
+        if self.draining || !self.listeners.are_renewed(&self.databases) {
+            return;
+        }
+        for failure in self.listeners.apply(&self.databases) {
+            eprintln!("certificates: database {}: {}", failure.uid, failure.message);
+        }
+        self.acceptor.listen(self.listeners.current());
     }
 }

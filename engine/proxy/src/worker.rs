@@ -14,6 +14,7 @@ mod fanout;
 mod info;
 mod intake;
 mod join;
+mod listing;
 mod moving;
 mod pubsub;
 mod redirect;
@@ -31,8 +32,10 @@ use crate::process::Event;
 use crate::stats::{Connections, Stats};
 use crate::stream::Stream;
 use backend::Backend;
+use client::Asker;
 use client::Client;
 use db::Db;
+pub use listing::Listing;
 use moving::Traveller;
 use resp::RequestParser;
 use std::io;
@@ -64,6 +67,13 @@ pub enum Message {
     },
     /// Say what was counted since the last time.
     Measure,
+    /// Describe the clients of a database.
+    List(Arc<Listing>),
+    /// All have, for a client of this worker.
+    Listed {
+        asker: Asker,
+        lines: Vec<(u64, String)>,
+    },
     /// A client of another worker.
     Adopt(Box<Traveller>),
     /// Give these new workers their share of the clients; there are `of` workers now.
@@ -98,6 +108,8 @@ impl Handle {
 
 pub struct Worker {
     poll: Poll,
+    /// Its own, for answers of others.
+    handle: Handle,
     messages: Receiver<Message>,
     /// To the thread that speaks with the agents.
     events: Sender<Event>,
@@ -140,6 +152,7 @@ pub fn start(
     let handle = Handle { messages: sender, waker: poll.waker() };
     let mut worker = Worker {
         poll,
+        handle: handle.clone(),
         messages,
         events,
         counts,
@@ -237,6 +250,8 @@ impl Worker {
                 Message::Remove { uid } => self.remove(uid),
                 Message::Accepted { uid, stream, peer, number } => self.accepted(uid, *stream, peer, number),
                 Message::Measure => self.tell_counts(),
+                Message::List(listing) => self.list(&listing),
+                Message::Listed { asker, lines } => self.listed(asker, lines),
                 Message::Adopt(traveller) => self.adopt(*traveller),
                 Message::Share { with, of } => self.share(&with, of),
                 Message::Retire { to } => self.retire(to),

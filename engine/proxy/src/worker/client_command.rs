@@ -29,9 +29,8 @@ impl Worker {
             line.push('\n');
             self.reply_text(client, &line);
         } else if word("list") {
-            let line = self.describe(client);
-            let all: Vec<_> = std::iter::once(line).chain(self.others(client)).collect();
-            self.reply_text(client, &(all.join("\n") + "\n"));
+            let number = client.expect(Class::Other, Answer::Waiting);
+            self.ask_for_list(id, number, client.db);
         } else if (word("no-evict") || word("no-touch"))
             && exact(3)
             && (is_word(args, 2, "on") || is_word(args, 2, "off"))
@@ -67,26 +66,23 @@ impl Worker {
     }
 
     fn reply_text(&self, client: &mut Client, text: &str) {
-        let resp3 = self.is_resp3(client);
-        client.reply(Class::Other, |out| match resp3 {
-            true => {
-                encode::bulk(out, format!("txt:{text}").as_bytes());
-                out[0] = b'=';
-            }
-            false => encode::bulk(out, text.as_bytes()),
-        });
+        let frame = self.text(client, text);
+        client.reply(Class::Other, |out| out.extend_from_slice(&frame));
     }
 
-    /// Those of this database that are served by the same thread.
-    fn others(&self, client: &Client) -> Vec<String> {
-        let ids = self.clients.ids().into_iter();
-        ids.filter_map(|id| self.clients.get(id))
-            .filter(|other| other.db == client.db)
-            .map(|c| self.describe(c))
-            .collect()
+    /// A bulk string, in RESP3 marked as text.
+    pub(super) fn text(&self, client: &Client, text: &str) -> Vec<u8> {
+        let mut out = Vec::new();
+        if self.is_resp3(client) {
+            encode::bulk(&mut out, format!("txt:{text}").as_bytes());
+            out[0] = b'=';
+        } else {
+            encode::bulk(&mut out, text.as_bytes());
+        }
+        out
     }
 
-    fn describe(&self, client: &Client) -> String {
+    pub(super) fn describe(&self, client: &Client) -> String {
         let db = &self.dbs[client.db];
         let credentials = &db.identities[client.identity].credentials;
         let user =

@@ -57,6 +57,24 @@ fn threads_change_under_the_clients() {
 }
 
 #[test]
+fn clients_of_all_threads_are_listed() {
+    let mut lab = Lab::new();
+    let mut proxy = lab.hidden();
+    proxy.order(&json!({"type": "threads", "threads": 3}));
+    proxy.expect("applied");
+    let mut clients: Vec<_> = (0..6).map(|_| lab.client()).collect();
+    for (n, client) in clients.iter_mut().enumerate() {
+        assert_eq!(client.ask(&format!("CLIENT SETNAME client-{n}")), "+OK\r\n");
+    }
+    clients[0].send("CLIENT LIST");
+    clients[0].send("PING");
+    let list = clients[0].reply();
+    assert_eq!(clients[0].reply(), "+PONG\r\n");
+    assert_eq!(list.matches("id=").count(), 6, "{list}");
+    assert!((0..6).all(|n| list.contains(&format!("name=client-{n} "))), "{list}");
+}
+
+#[test]
 fn clients_in_the_middle_of_something_finish_it_where_they_are() {
     let mut lab = Lab::new();
     let mut proxy = lab.hidden();

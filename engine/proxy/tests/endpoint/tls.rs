@@ -47,6 +47,19 @@ fn tls_with_and_without_client_certificates() {
     assert_eq!(cli(&lab, "", "EVAL return(string.rep('x',3000000)) 0").len(), 3_000_001);
     // Somebody who does not speak TLS is no client.
     assert!(lab.client().try_speak("PING").is_none());
+    // A certificate of another authority is used as soon as it is in place.
+    openssl(
+        &lab,
+        &format!("req -x509 {curve} -keyout other.key -out other.pem -subj /CN=other -addext {san}"),
+    );
+    let before = std::fs::read(path("server.pem")).unwrap();
+    let key = std::fs::read(path("server.key")).unwrap();
+    std::fs::copy(path("other.key"), path("server.key")).unwrap();
+    std::fs::copy(path("other.pem"), path("server.pem")).unwrap();
+    crate::lab::wait("the new certificate", || cli(&lab, "--cacert other.pem", "GET a") == "1\n");
+    std::fs::write(path("server.key"), key).unwrap();
+    std::fs::write(path("server.pem"), before).unwrap();
+    crate::lab::wait("the old certificate", || cli(&lab, "", "GET a") == "1\n");
     database["tls"]["client_ca"] = json!(path("ca.pem"));
     database["tls"]["require_client_certificate"] = json!(true);
     proxy.apply(&database);

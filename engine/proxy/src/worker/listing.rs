@@ -1,0 +1,50 @@
+//! CLIENT LIST: every worker describes its clients of the database. Whoever lets go of the list last, a worker that has
+//! ended included, sends it to the worker that serves who asked.
+
+use super::client::Asker;
+use super::{Handle, Message, Worker};
+use crate::arena::Id;
+use crate::process::Event;
+use std::sync::{Arc, Mutex, PoisonError};
+
+#[derive(Debug)]
+pub struct Listing {
+    uid: u64,
+    asker: Asker,
+    to: Handle,
+    lines: Mutex<Vec<(u64, String)>>,
+}
+
+impl Drop for Listing {
+    fn drop(&mut self) {
+        let lines = std::mem::take(self.lines.get_mut().unwrap_or_else(PoisonError::into_inner));
+        self.to.send(Message::Listed { asker: self.asker, lines });
+    }
+}
+
+impl Worker {
+    pub(super) fn ask_for_list(&mut self, id: Id, number: u32, db: usize) {
+        let asker = Asker { client: id, number, part: 0 };
+        let uid = self.dbs[db].config.uid;
+        let listing = Listing { uid, asker, to: self.handle.clone(), lines: Mutex::default() };
+        // The control thread is gone only when the process ends.
+        let _ = self.events.send(Event::List(Arc::new(listing)));
+    }
+
+    pub(super) fn list(&mut self, listing: &Listing) {
+        let ids = self.clients.ids().into_iter();
+        let clients = ids.filter_map(|id| self.clients.get(id));
+        let ours = clients.filter(|client| self.dbs[client.db].config.uid == listing.uid);
+        let lines = ours.map(|client| (client.number, self.describe(client)));
+        listing.lines.lock().unwrap_or_else(PoisonError::into_inner).extend(lines);
+    }
+
+    pub(super) fn listed(&mut self, asker: Asker, mut lines: Vec<(u64, String)>) {
+        let Some(mut client) = self.clients.take(asker.client) else { return };
+        lines.sort();
+        let text: String = lines.into_iter().map(|(_, line)| line + "\n").collect();
+        client.answer(asker.number, &self.text(&client, &text));
+        self.clients.put_back(asker.client, client);
+        self.progressed(asker.client);
+    }
+}
