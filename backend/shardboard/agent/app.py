@@ -49,7 +49,7 @@ COMMAND_TIMEOUT = 30
 
 
 def create_app(settings: AgentSettings) -> Starlette:
-    """The routes of `contract.py`. Who may call is decided below HTTP, by the certificate."""
+    """The routes of `contract/`. Who may call is decided below HTTP, by the certificate."""
     supervisor = Supervisor(settings)
     proxy = Proxy(settings)
     sampler = Sampler(supervisor, machine.MachineSampler(settings), proxy)

@@ -1,0 +1,81 @@
+"""All that console and agent may say to each other. JSON over HTTPS; every operation may be repeated.
+
+| Call | Request | Reply |
+|---|---|---|
+| GET /facts | | NodeFacts |
+| GET /shards | | list[ShardReport] |
+| POST /shards/start | StartShards | list[ShardOutcome] |
+| POST /shards/restart | RestartShards | list[ShardOutcome] |
+| POST /shards/remove | RemoveShards | list[ShardOutcome] |
+| POST /shards/command | list[ShardCommand] | list[CommandResult] |
+| POST /proxy/apply | ProxyState | ProxyReport |
+| GET /proxy | | ProxyReport |
+| POST /drill | Drill | DrillReply; the fault begins and ends by itself |
+| POST /shards/move_slots | MoveSlots | SlotsMoved |
+| POST /probe | list[ProbeTarget] | list[bool] |
+| GET /samples?after=N | | NDJSON stream of Sample, first the ring's newer ones, then one a second; an empty line is a pulse |
+"""
+
+from shardboard.agent.contract.base import Hex40, Message, Port
+from shardboard.agent.contract.nodes import Drill, DrillReply, NodeFacts
+from shardboard.agent.contract.proxies import ProxyDatabase, ProxyEndpoint, ProxyReport, ProxyShard, ProxyState
+from shardboard.agent.contract.samples import (
+    ENDPOINT_FIELDS,
+    NODE_FIELDS,
+    PULSE_SECONDS,
+    RING_SECONDS,
+    SHARD_FIELDS,
+    EndpointReading,
+    ProxyReading,
+    Sample,
+)
+from shardboard.agent.contract.shards import (
+    BdbSpec,
+    CommandResult,
+    MoveSlots,
+    Peer,
+    ProbeTarget,
+    RemoveShards,
+    RestartShards,
+    ShardCommand,
+    ShardOutcome,
+    ShardReport,
+    ShardSpec,
+    SlotsMoved,
+    StartShards,
+)
+
+__all__ = [
+    "ENDPOINT_FIELDS",
+    "NODE_FIELDS",
+    "PULSE_SECONDS",
+    "RING_SECONDS",
+    "SHARD_FIELDS",
+    "BdbSpec",
+    "CommandResult",
+    "Drill",
+    "DrillReply",
+    "EndpointReading",
+    "Hex40",
+    "Message",
+    "MoveSlots",
+    "NodeFacts",
+    "Peer",
+    "Port",
+    "ProbeTarget",
+    "ProxyDatabase",
+    "ProxyEndpoint",
+    "ProxyReading",
+    "ProxyReport",
+    "ProxyShard",
+    "ProxyState",
+    "RemoveShards",
+    "RestartShards",
+    "Sample",
+    "ShardCommand",
+    "ShardOutcome",
+    "ShardReport",
+    "ShardSpec",
+    "SlotsMoved",
+    "StartShards",
+]

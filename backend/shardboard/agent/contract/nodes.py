@@ -1,0 +1,50 @@
+"""Messages about the machine itself."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from shardboard.agent.contract.base import Message
+
+
+class NodeFacts(Message):
+    """What a machine is. Sizes in bytes."""
+
+    hostname: str
+    machine_id: str
+    """Same for all agents of one machine, so that totals count it once."""
+    architecture: str
+    cores: int
+    os_name: str
+    os_family: str
+    os_version: str
+    total_memory: int
+    """Of the machine, or the share that the agent was told to use."""
+    storage_size: int
+    storage_path: str
+    agent_version: str
+    engine_version: str
+    """Of `valkey-server`; empty when the binary is missing."""
+    uptime: int
+    """Seconds since the machine started."""
+
+
+class Drill(Message):
+    """A fault to rehearse. `reboot` kills all shards, `freeze` stops them for a while, and in both the agent is silent; `kill`
+    kills all shards and the agent itself, whose supervisor starts it again; `cut_off` takes the network away; `kill_shard` and
+    `freeze_shard` concern one shard and leave the agent alone."""
+
+    id: str
+    """An order that was heard before is not carried out again."""
+    kind: Literal["reboot", "kill", "freeze", "cut_off", "kill_shard", "freeze_shard"]
+    seconds: float = Field(ge=1, le=120)
+    uid: int | None = None
+    peers: list[str] = Field(default=[])
+    """Addresses of the other nodes, to be cut off from."""
+
+
+class DrillReply(Message):
+    """Whether it begins."""
+
+    refused: str = ""
+    """Why this machine cannot do it; empty when it does."""

@@ -1,0 +1,158 @@
+"""Messages about shards: what to start, what became of it, commands for them."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from shardboard.agent.contract.base import Hex40, Message, Port
+
+
+class Peer(Message):
+    """One shard of the database as all its shards must know it: a line of `nodes.conf`."""
+
+    engine_id: Hex40
+    pair_id: Hex40
+    """Valkey's shard-id: the same for a primary and its replicas."""
+    address: str
+    port: Port
+    bus_port: Port
+    primary_engine_id: Hex40 | None = None
+    """None for a primary."""
+    slots: list[tuple[int, int]] = Field(default=[])
+    """First and last slot of each range of a primary."""
+    epoch: int
+    """Configuration epoch, unique among the primaries."""
+
+
+class ShardSpec(Message):
+    """Everything needed to start one shard."""
+
+    uid: int
+    bdb_uid: int
+    engine_id: Hex40
+    port: Port
+    bus_port: Port
+    role: Literal["master", "slave"]
+    primary: tuple[str, Port] | None = None
+    """Where a replica outside cluster mode replicates from."""
+    swap_with: Hex40 | None = None
+    """For a primary: be born as the replica of this shard (its own future replica, not running yet), to be promoted with
+    TAKEOVER. A process that starts as primary refuses writes for two seconds, one that is promoted does not."""
+
+
+class BdbSpec(Message):
+    """What the shards of one database have in common."""
+
+    uid: int
+    cluster: bool
+    peers: list[Peer]
+    admin_password: str
+    client_password: str
+    """Of the engine's default user; empty = no password."""
+    default_user: bool = True
+    maxmemory: int
+    """Bytes per shard; 0 = unlimited."""
+    eviction_policy: str
+    appendonly: bool
+    appendfsync: Literal["always", "everysec"]
+    save: list[tuple[int, int]]
+    """Snapshot points: (seconds, changes)."""
+    node_timeout_ms: int
+    hz: int
+    maxclients: int
+
+
+class StartShards(Message):
+    """Starts new shards. A running shard with the same engine id is left alone; a dead one is never started again."""
+
+    bdb: BdbSpec
+    shards: list[ShardSpec]
+
+
+class RestartShards(Message):
+    """Starts dead shards again where they are, from what they have on disk; one that runs is left alone."""
+
+    uids: list[int]
+    discard_data: bool = False
+    """Start empty, whatever is on disk. Without it, one that has nothing there is not started."""
+
+
+class RemoveShards(Message):
+    """Ends the processes and deletes the files of shards, their data included."""
+
+    uids: list[int]
+    dead_only: bool = False
+    """Refuse to touch a shard that runs: the caller believes it dead, and may be late."""
+
+
+class ShardOutcome(Message):
+    uid: int
+    ok: bool
+    code: Literal["ok", "port_in_use", "binary_missing", "start_failed", "process_died", "not_removed", "no_data"] = (
+        "ok"
+    )
+    reason: str = ""
+    saved_at: float | None = None
+    """Of a restart: when the data that it was started from were last written; epoch seconds."""
+
+
+class ShardReport(Message):
+    """What the agent knows of a shard in its care."""
+
+    uid: int
+    bdb_uid: int
+    engine_id: str
+    state: Literal["starting", "running", "died"]
+    pid: int | None
+    started_at: float | None
+    """Epoch seconds, from the kernel."""
+    run_id: str
+    detail: str = ""
+
+
+class ShardCommand(Message):
+    """One engine command for one local shard, sent as the admin user."""
+
+    uid: int
+    argv: list[str] = Field(min_length=1)
+
+
+class CommandResult(Message):
+    uid: int
+    ok: bool
+    reply: str = ""
+    """Text of the reply, or of the error."""
+
+
+class MoveSlots(Message):
+    """Moves hash slots with their keys from a local primary to another one, for at most about `seconds`.
+
+    What is under way when the time is over stays as it is, and goes on when the order is repeated. Slots that the target
+    owns already count as moved."""
+
+    uid: int
+    """The source."""
+    target_engine_id: Hex40
+    address: str
+    """Of the target."""
+    port: Port
+    slots: list[tuple[int, int]]
+    """First and last of each range."""
+    seconds: float = Field(gt=0, le=20)
+
+
+class SlotsMoved(Message):
+    """What one order has achieved."""
+
+    count: int
+    """How many slots, in the given order, belong to the target now; source and target have both agreed to that."""
+    keys: int
+    reason: str = ""
+    """Why it ended before its time, when something was in the way."""
+
+
+class ProbeTarget(Message):
+    """A shard of another node, to be asked whether it answers."""
+
+    address: str
+    port: Port
