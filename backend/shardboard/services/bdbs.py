@@ -82,7 +82,7 @@ async def revamp(
     changed = await changes(session, bdb, given, cluster)
     plan = await reshards.plan(session, bdb, changed, avoid)
     blueprint = plan.blueprint(await shards.of_bdb(session, uid))
-    reshapes = "shards_count" in changed or plan.total > 0
+    reshapes = "shards_count" in changed or (not changed and plan.total > 0)
     if not changed and not reshapes:
         return bdb, blueprint
     return await _change(session, bdb, changed, plan if reshapes else None, principal, dry_run=dry_run), blueprint

@@ -56,7 +56,7 @@ class Plan:
 async def plan(session: AsyncSession, bdb: Bdb, changed: Mapping[str, Any], avoid: Collection[str] = ()) -> Plan:
     """How the database gets to `changed["shards_count"]` pairs. Raises when it cannot, and writes nothing."""
     around = await moves.ground(session)
-    await moves.insist_on_idle(session, [bdb])
+    await moves.insist_on_idle(session, [bdb], "busy")
     count, memory_size = changed.get("shards_count", bdb.shards_count), changed.get("memory_size", bdb.memory_size)
     rows = around.of(bdb.uid)
     pairs = sorted({row.pair for row in rows})

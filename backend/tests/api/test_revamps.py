@@ -182,3 +182,11 @@ async def test_an_uneven_spread_is_evened(client: httpx.AsyncClient, console: Co
 async def test_memory_alone_needs_no_moving(client: httpx.AsyncClient, shop: None) -> None:
     reply = (await client.put("/v1/bdbs/1/actions/revamp", json={"memory_size": 2 * 10**9})).json()
     assert (await client.get(f"/v2/actions/{reply['action_uid']}")).json()["name"] == "SMUpdateBDB"
+
+
+async def test_what_is_asked_for_goes_before_evenness(client: httpx.AsyncClient, console: Console, shop: None) -> None:
+    async with console.store.begin() as session:
+        for row in await shards.of_bdb(session, 1):
+            row.slots = ("0-10", "11-8191", "8192-16383")[row.pair]
+    reply = (await client.put("/v1/bdbs/1/actions/revamp", json={"replication": False})).json()
+    assert (await client.get(f"/v2/actions/{reply['action_uid']}")).json()["name"] == "SMUpdateBDB"
