@@ -275,7 +275,9 @@ class Live:
         if complete and seen:
             values = shards.together(list(shards.rows), second.probes())
             row = dict(zip(rates.BDB_METRICS, values, strict=True))
-            row |= {metric: rates.add(each[metric] for each in seen) for metric in endpoints.AS_CLIENTS_SEE}
+            row |= {
+                metric: rates.add(each[metric] for each in seen) for metric in (*endpoints.AS_CLIENTS_SEE, "total_res")
+            }
             self._ring("cluster", "cluster").put(t, list(row.values()))
 
     def _is_absent(self, uid: int, second: Second) -> bool:

@@ -15,12 +15,20 @@ ENDPOINT_METRICS = (
     "errors",
     "responses",
     "latency_time",
+    "read_res",
+    "write_res",
+    "other_res",
+    "total_connections_received",
 )
-"""*_req, responses, errors and *_bytes per second, conns open at the end of the second; latency_time: the microseconds that all
-responses of a second took together, per second, so that latency_time / responses is their average however long the interval."""
+"""*_req, *_res, responses (all of those), errors, total_connections_received and *_bytes per second, conns open at the end of
+the second; latency_time: the microseconds that all responses of a second took together, per second, so that latency_time /
+responses is their average however long the interval."""
 
-AS_CLIENTS_SEE = ("total_req", "read_req", "write_req", "other_req", "conns", "ingress_bytes", "egress_bytes")
-"""Metrics of a database that its endpoints know better than its shards: one request may reach several shards, or none."""
+AS_CLIENTS_SEE = (
+    *("total_req", "read_req", "write_req", "other_req", "conns", "ingress_bytes", "egress_bytes"),
+    *("total_connections_received", "read_res", "write_res", "other_res"),
+)
+"""Metrics of a database that its endpoints know better than its shards, or alone: one request may reach several shards, or none."""
 
 _NODES = 4096
 
@@ -38,6 +46,10 @@ def name(of: int) -> str:
 
 def database(of: int) -> int:
     return of // _NODES
+
+
+def node(of: int) -> int:
+    return of % _NODES
 
 
 def parsed(text: str) -> int:
@@ -60,10 +72,13 @@ def second(counts: Mapping[str, float], errors: int, latency_time: float, second
         "errors": errors / seconds,
         "responses": sum(counts[f"{kind}_res"] for kind in ("read", "write", "other")) / seconds,
         "latency_time": latency_time / seconds,
+        **{f"{kind}_res": counts[f"{kind}_res"] / seconds for kind in ("read", "write", "other")},
+        "total_connections_received": counts["opened"] / seconds,
     }
 
 
 def together(parts: Iterable[Mapping[str, Value]]) -> dict[str, Value]:
     """What the clients of one database saw, at all its endpoints."""
     rows = list(parts)
-    return {metric: sum(row[metric] or 0.0 for row in rows) for metric in AS_CLIENTS_SEE}
+    seen: dict[str, Value] = {metric: sum(row[metric] or 0.0 for row in rows) for metric in AS_CLIENTS_SEE}
+    return seen | {"total_res": sum(row["responses"] or 0.0 for row in rows)}

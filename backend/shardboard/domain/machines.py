@@ -6,11 +6,12 @@ from typing import Any
 
 from shardboard.domain.rollup import Frame
 
-SHARES = ("cpu_user", "cpu_system", "cpu_iowait", "cpu_idle")
+SHARES = ("cpu_user", "cpu_system", "cpu_iowait", "cpu_idle", "cpu_nice", "cpu_irqs", "cpu_steal")
 SUMS = (
     "free_memory",
     "available_memory",
     "persistent_storage_free",
+    "persistent_storage_avail",
     "disk_read_bytes",
     "disk_write_bytes",
 )

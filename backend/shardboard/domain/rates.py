@@ -80,7 +80,12 @@ BDB_METRICS = (
     "main_thread_cpu_system",
     "fork_cpu_user",
     "fork_cpu_system",
+    "total_res",
+    "read_res",
+    "write_res",
+    "other_res",
 )
+"""*_res, replies per second, are what endpoints count, unknown without."""
 
 NODE_METRICS = (
     "cpu_user",

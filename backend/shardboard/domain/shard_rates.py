@@ -141,6 +141,7 @@ def database(
         "responsiveness": worst((*primaries, *replicas), "responsiveness"),
         "p50_responsiveness": _quantile(taken, 0.5),
         "p99_responsiveness": _quantile(taken, 0.99),
+        **dict.fromkeys(("total_res", "read_res", "write_res", "other_res"), nan),
     }
     return [values[name] for name in BDB_METRICS]
 

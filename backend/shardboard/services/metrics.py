@@ -7,7 +7,7 @@ from math import nan
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from shardboard.domain import intervals, latency, rollup
+from shardboard.domain import endpoints, intervals, latency, rollup
 from shardboard.domain.histogram import Histogram, Key
 from shardboard.domain.intervals import RESOLUTIONS, Resolution
 from shardboard.domain.rollup import Frame
@@ -105,7 +105,11 @@ async def recent(
         if topic in MEASURED:
             frames = await _with_latency(session, topic, resolution.step, first, last, frames)
         elif topic == "endpoints":
-            frames = [_with_average(frame) for frame in frames]
+            frames = [with_average(frame) for frame in frames]
+        elif topic == "nodes":
+            own = ("latency_time", "responses")
+            beside = await state.columns(session, "endpoints", resolution.step, first, last, own, names)
+            frames = with_node_latency(frames, beside)
         found.append((resolution, frames))
     return found
 
@@ -129,11 +133,33 @@ def with_latency(topic: str, frame: Frame, measured: Mapping[Key, Histogram]) ->
     return Frame(frame.t, frame.uids, {**frame.columns, **added})
 
 
-def _with_average(frame: Frame) -> Frame:
-    """A frame of endpoints with the average latency, in microseconds, of the responses in its interval."""
+def with_average(frame: Frame) -> Frame:
+    """A frame of endpoints with the average latency, in microseconds, of the responses in its interval, by their name in the
+    REST reference."""
     times, counts = frame.columns["latency_time"], frame.columns["responses"]
-    average = array("f", [time / count if count > 0 else nan for time, count in zip(times, counts, strict=True)])
-    return Frame(frame.t, frame.uids, {**frame.columns, "avg_latency": average})
+    average = array("f", map(_average, times, counts))
+    return Frame(frame.t, frame.uids, {**frame.columns, "total_res": counts, "avg_latency": average})
+
+
+def with_node_latency(frames: Sequence[Frame], of_endpoints: Sequence[Frame]) -> list[Frame]:
+    """Frames of nodes with the average latency, in microseconds, of what the endpoints of each have answered."""
+    by_time = {frame.t: frame for frame in of_endpoints if len(frame.columns) > 1}
+    found = []
+    for frame in frames:
+        totals: dict[int, list[float]] = {uid: [0.0, 0.0] for uid in frame.uids}
+        if (beside := by_time.get(frame.t)) is not None:
+            columns = (beside.columns["latency_time"], beside.columns["responses"])
+            for uid, time, count in zip(beside.uids, *columns, strict=True):
+                if count > 0 and endpoints.node(uid) in totals:
+                    totals[endpoints.node(uid)][0] += time
+                    totals[endpoints.node(uid)][1] += count
+        average = array("f", [_average(*totals[uid]) for uid in frame.uids])
+        found.append(Frame(frame.t, frame.uids, {**frame.columns, "avg_latency": average}))
+    return found
+
+
+def _average(time: float, count: float) -> float:
+    return time / count if count > 0 else nan
 
 
 def metric_names(topic: str) -> frozenset[str]:

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from shardboard.api import history as api_history
-from shardboard.api import stats as api_stats
+from shardboard.api import intervals as api_intervals
 from shardboard.collectors.archive import Archive
 from shardboard.console import Console
 from shardboard.domain import endpoints, intervals
@@ -31,7 +31,7 @@ UIDS = {"cluster": [0], "nodes": [1, 2, 3], "bdbs": [1], "shards": [11, 12], "en
 @pytest.fixture
 async def stored(console: Console, nodes: list[Node], monkeypatch: pytest.MonkeyPatch) -> Console:
     """A database with two shards, and the newest intervals of all topics; `total_req` is 100 × uid, memory is unknown."""
-    for module in (api_stats, api_history):
+    for module in (api_intervals, api_history):
         monkeypatch.setattr(module, "time", SimpleNamespace(time=lambda: NOW))
     now = datetime.now(UTC)
     common: dict[str, Any] = {"pair": 0, "role": "master", "slots": "0-1", "node_uid": 1}
