@@ -1,5 +1,6 @@
 """Which Prometheus families there are (v2 names of the REST reference, 4.5) and which raw value of an agent each one shows."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 
@@ -59,9 +60,28 @@ SHARD = (
     _counter("redis_server_total_connections_received", "connections", "Connections accepted."),
     _counter("redis_server_total_net_input_bytes", "net_in", "Bytes received, without the agent's own."),
     _counter("redis_server_total_net_output_bytes", "net_out", "Bytes sent, without the agent's own."),
+    _gauge("redis_server_maxmemory", "maxmemory", "Memory limit of the engine; 0 = none."),
+    _gauge("redis_server_mem_not_counted_for_evict", "memory_not_evictable", "Bytes that eviction does not count."),
+    _gauge("redis_server_allocator_allocated", "allocator_allocated", "Bytes that the allocator gave out."),
+    _gauge("redis_server_allocator_active", "allocator_active", "Bytes of pages that hold some of them."),
+    _gauge("redis_server_allocator_resident", "allocator_resident", "Bytes that the allocator holds in memory."),
+    _gauge("redis_server_db_avg_ttl", "avg_ttl", "Milliseconds that keys with an expiry still have, on average."),
+    _gauge("redis_server_blocked_clients", "blocked_clients", "Clients that wait in a blocking command."),
+    _gauge("redis_server_connected_slaves", "replicas", "Replicas connected to this shard."),
+    _gauge("redis_server_master_sync_in_progress", "syncing", "1 while a replica takes a full copy."),
+    _gauge("redis_server_aof_rewrite_in_progress", "aof_rewriting", "1 while the append-only file is rewritten."),
+    _gauge("redis_server_rdb_bgsave_in_progress", "saving", "1 while a snapshot is written."),
+    _gauge("redis_server_rdb_changes_since_last_save", "unsaved_changes", "Changes that no snapshot has."),
+    _gauge("redis_server_rdb_last_save_time", "last_save", "Epoch second of the newest snapshot."),
     _counter("namedprocess_namegroup_thread_cpu_seconds_total", "cpu", "Processor seconds of the main thread."),
+    _gauge("namedprocess_namegroup_oldest_start_time_seconds", "started_at", "Epoch second of the process's start."),
     _gauge("shardboard_shard_responsiveness_seconds", "ping_ms", "The slowest PING of the newest second.", 0.001),
+    _gauge("shardboard_shard_responsiveness_median_seconds", "ping_p50_ms", "The median of them.", 0.001),
 )
+
+PROCESS_CPU = _counter("namedprocess_namegroup_cpu_seconds_total", "", "Processor seconds of the process by mode.")
+PROCESS_CPU_MODES = {"user": "process_cpu_user", "system": "process_cpu_system"}
+PROCESS_MEMORY = _gauge("namedprocess_namegroup_memory_bytes", "", "Memory of the process, by kind.")
 
 LATENCY = {
     kind: Family(
@@ -82,18 +102,34 @@ NODE = (
     _gauge("node_available_memory_bytes", "available_memory", "Memory that can be had without swapping."),
     _gauge("node_memory_MemFree_bytes", "free_memory", "Memory that nothing uses."),
     _gauge("node_persistent_storage_free_bytes", "storage_free", "Free bytes where the agent keeps its data."),
-    _gauge("node_persistent_storage_avail_bytes", "storage_free", "Bytes there that an ordinary user may fill."),
+    _gauge("node_persistent_storage_avail_bytes", "storage_avail", "Bytes there that an ordinary user may fill."),
     _counter("node_network_receive_bytes_total", "net_in", "Bytes received by all network devices."),
     _counter("node_network_transmit_bytes_total", "net_out", "Bytes sent by all network devices."),
     _counter("node_disk_read_bytes_total", "disk_read", "Bytes read from all disks."),
     _counter("node_disk_written_bytes_total", "disk_write", "Bytes written to all disks."),
+    _counter(
+        "node_pressure_cpu_waiting_seconds_total", "pressure_cpu", "Seconds in which something waited for a core."
+    ),
+    _counter("node_pressure_io_waiting_seconds_total", "pressure_io", "Seconds in which something waited for disks."),
+    _counter("node_pressure_memory_waiting_seconds_total", "pressure_memory", "Seconds of waiting for memory."),
     _counter("shardboard_agent_cpu_seconds_total", "agent_cpu", "Processor seconds of the agent."),
     _gauge("shardboard_agent_resident_memory_bytes", "agent_rss", "Resident memory of the agent."),
 )
 
 NODE_UP = _gauge("node_metrics_up", "", "1 when the agent delivered the newest second.")
 CPU = _counter("node_cpu_seconds_total", "", "Processor seconds of the machine by mode, summed over its cores.")
-CPU_MODES = {"user": "cpu_user", "system": "cpu_system", "iowait": "cpu_iowait", "idle": "cpu_idle"}
+CPU_MODES: Mapping[str, tuple[str, ...]] = {
+    "user": ("cpu_user", "cpu_nice"),
+    "nice": ("cpu_nice",),
+    "system": ("cpu_system", "cpu_irqs", "cpu_steal"),
+    "irq": ("cpu_irqs",),
+    "steal": ("cpu_steal",),
+    "iowait": ("cpu_iowait",),
+    "idle": ("cpu_idle",),
+}
+"""The agent's value, and what is contained in it and a mode of its own."""
+
+PROVISIONAL = _gauge("node_provisional_memory_bytes", "", "Memory of the node that is promised to no shard.")
 
 DB = (
     _gauge(
@@ -117,6 +153,8 @@ DB_STATUS = {
 CLUSTER = (
     _gauge("total_nodes_count", "", "Nodes of the cluster."),
     _gauge("total_live_nodes_count", "", "Nodes whose agents are connected."),
+    _gauge("users_count", "", "Users of the console."),
+    _gauge("shardboard_store_bytes", "", "What the console's database takes."),
     _counter("shardboard_console_cpu_seconds_total", "", "Processor seconds of the console."),
     _gauge("shardboard_console_resident_memory_bytes", "", "Resident memory of the console."),
 )

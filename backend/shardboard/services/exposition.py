@@ -2,18 +2,19 @@
 
 import os
 import resource
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from shardboard.domain import families
+from shardboard.domain import bdb_rules, families, rates
 from shardboard.domain.families import Family
 from shardboard.domain.histogram import Histogram, Key
 from shardboard.domain.rates import Value
 from shardboard.schemas.exposition import Exposition, render_labels
-from shardboard.state import bdbs, cluster, nodes, shards
+from shardboard.state import bdbs, cluster, metrics, nodes, shards, users
 from shardboard.state.bdbs import Bdb
 from shardboard.state.nodes import Node
 from shardboard.state.shards import Shard
@@ -33,15 +34,20 @@ async def expose(
     name = (await cluster.load(session)).name
     page = Exposition()
     everything = (
-        *(families.NODE_UP, *families.NODE, families.CPU, *families.CLUSTER, *families.DB, *families.ENDPOINT),
+        *(families.NODE_UP, *families.NODE, families.CPU, families.PROVISIONAL, *families.CLUSTER),
+        *(*families.DB, *families.ENDPOINT),
         *(families.DISCONNECTIONS, families.ENDPOINT_ERRORS, *families.LATENCY.values()),
-        *(families.UP, families.LINK, *families.SHARD),
+        *(families.UP, families.LINK, *families.SHARD, families.PROCESS_CPU, families.PROCESS_MEMORY),
     )
     for family in everything:
         page.family(family.name, family.kind, family.help)
     machines = await nodes.every(session)
     _tell_nodes(page, name, machines, raw_nodes)
+    own = render_labels({"cluster": name})
+    page.add("users_count", own, await users.count(session))
+    page.add("shardboard_store_bytes", own, await metrics.store_size(session))
     databases = await bdbs.every(session)
+    _tell_promises(page, name, machines, databases, await shards.occupying(session))
     _tell_databases(page, name, databases)
     _tell_endpoints(page, name, {bdb.uid for bdb in databases}, endpoints)
     _tell_latencies(page, name, {bdb.uid for bdb in databases}, latencies)
@@ -61,8 +67,22 @@ def _tell_nodes(page: Exposition, name: str, machines: Sequence[Node], raw: Mapp
         page.add(families.NODE_UP.name, render_labels(labels), int(values is not None))
         if values is not None:
             _tell(page, families.NODE, render_labels(labels), values)
-            for mode, field in families.CPU_MODES.items():
-                page.add(families.CPU.name, render_labels({**labels, "mode": mode}), values[field])
+            for mode, (field, *contained) in families.CPU_MODES.items():
+                whole, parts = values[field], rates.add(values[part] for part in contained)
+                seconds = None if whole is None or parts is None else max(0.0, whole - parts)
+                page.add(families.CPU.name, render_labels({**labels, "mode": mode}), seconds)
+
+
+def _tell_promises(
+    page: Exposition, name: str, machines: Iterable[Node], databases: Iterable[Bdb], rows: Iterable[Shard]
+) -> None:
+    limits = {bdb.uid: bdb_rules.shard_memory(bdb.memory_size, bdb.shards_count, bdb.replication) for bdb in databases}
+    promised: Counter[int] = Counter()
+    for row in rows:
+        promised[row.node_uid] += limits.get(row.bdb_uid, 0)
+    for node in machines:
+        left = max(0, int(node.facts.get("total_memory", 0)) - promised[node.uid])
+        page.add(families.PROVISIONAL.name, render_labels({"cluster": name, "node": node.uid}), left)
 
 
 def _tell_databases(page: Exposition, name: str, rows: Iterable[Bdb]) -> None:
@@ -122,6 +142,10 @@ def _tell_shards(page: Exposition, name: str, rows: Iterable[Shard], raw: Mappin
         if values is None:
             continue
         _tell(page, families.SHARD, rendered, values)
+        for mode, field in families.PROCESS_CPU_MODES.items():
+            page.add(families.PROCESS_CPU.name, render_labels({**labels, "mode": mode}), values[field])
+        resident = render_labels({**labels, "memtype": "resident"})
+        page.add(families.PROCESS_MEMORY.name, resident, values["used_memory_rss"])
         page.add(families.LINK.name, rendered, 3 if primary else 1 if values["link_up"] else 2)
 
 
