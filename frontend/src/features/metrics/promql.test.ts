@@ -42,7 +42,7 @@ describe('promql', () => {
 
   it('writes ratios, shares and several series', () => {
     expect(of('nodes', 'cpu_user')).toBe(
-      'sum(rate(node_cpu_seconds_total{node="1",mode="user"}[1m])) / sum(rate(node_cpu_seconds_total{node="1"}[1m]))',
+      'sum(rate(node_cpu_seconds_total{node="1",mode=~"user|nice"}[1m])) / sum(rate(node_cpu_seconds_total{node="1"}[1m]))',
     );
     expect(promql('bdbs', ['1'], [{ metric: 'used_memory', label: 'Used', scale: 0.5 }])).toBe(
       '(sum(redis_server_used_memory{db="1"})) * 0.5',

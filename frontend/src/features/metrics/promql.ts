@@ -102,15 +102,15 @@ const DATA: Readonly<Record<string, Query>> = {
 
 const cpu = (mode: string): Query => {
   const seconds = 'node_cpu_seconds_total';
-  return (where) => `sum(rate(${seconds}${where(`mode="${mode}"`)}[1m])) / ${rate(seconds)(where)}`;
+  return (where) => `sum(rate(${seconds}${where(`mode=~"${mode}"`)}[1m])) / ${rate(seconds)(where)}`;
 };
 
 /** Of machines. What their shards do is told as for databases. */
 const MACHINE: Readonly<Record<string, Query>> = {
   ...SHARD,
   conns: total('redis_server_connected_clients'),
-  cpu_user: cpu('user'),
-  cpu_system: cpu('system'),
+  cpu_user: cpu('user|nice'),
+  cpu_system: cpu('system|irq|steal'),
   cpu_iowait: cpu('iowait'),
   cpu_idle: cpu('idle'),
   free_memory: total('node_memory_MemFree_bytes'),
