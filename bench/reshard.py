@@ -24,7 +24,7 @@ from shardboard.domain import slots
 from shardboard.local import LocalCluster, ok, private_cluster
 
 KEYS = int(os.environ.get("SHARDBOARD_BENCH_KEYS", "1000000"))
-BEFORE_SECONDS = 15
+BEFORE_SECONDS = 30
 """For how long the client is watched before anything moves."""
 CHUNK = 10_000
 

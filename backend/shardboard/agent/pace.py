@@ -12,7 +12,6 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from statistics import median
 
 from shardboard.agent.resp import Connection, EngineError
 
@@ -26,12 +25,14 @@ SLOWER = 2.0
 """How many times the calm answer time is tolerated."""
 UNNOTICED = 0.0005
 """Seconds more that nobody would notice, whatever it is when it is calm."""
-FIRST_REST, LEAST_REST, MOST_REST = 1.0, 0.5, 4.0
+FIRST_REST, LEAST_REST, MOST_REST = 1.0, 0.5, 8.0
 """In proportion to the time that was worked."""
+LONGER, SHORTER = 1.4, 0.8
+"""What an order makes of the rests of the one before."""
 CALM_PINGS = 8
 """How often it asks before it begins, PING_EVERY seconds apart."""
 PING_EVERY = 0.01
-REMEMBERED = 3 * CALM_PINGS
+REMEMBERED_CALM, REMEMBERED_BUSY = 5 * CALM_PINGS, 100
 PING_SECONDS = 2.0
 
 
@@ -42,8 +43,8 @@ class Pace:
         self._keys = FIRST_KEYS
         self._bytes = FIRST_BYTES
         self._rest = FIRST_REST
-        self._calm: deque[float] = deque(maxlen=REMEMBERED)
-        self._busy: deque[float] = deque(maxlen=REMEMBERED)
+        self._calm: deque[float] = deque(maxlen=REMEMBERED_CALM)
+        self._busy: deque[float] = deque(maxlen=REMEMBERED_BUSY)
         self._rested_at = 0.0
 
     @asynccontextmanager
@@ -52,6 +53,10 @@ class Pace:
         for _ in range(CALM_PINGS):
             self._calm.append(await _ping(shards))
             await asyncio.sleep(PING_EVERY)
+        if self._busy:
+            calm, busy = _most(self._calm), _most(self._busy)
+            slow = busy > max(SLOWER * calm, calm + UNNOTICED)
+            self._rest = min(MOST_REST, self._rest * LONGER) if slow else max(LEAST_REST, self._rest * SHORTER)
         watching = asyncio.create_task(self._watch(shards))
         self._rested_at = time.monotonic()
         try:
@@ -86,16 +91,13 @@ class Pace:
         worked = time.monotonic() - self._rested_at
         if worked < WORK_SECONDS:
             return
-        calm, busy = _usual(self._calm), _usual(self._busy)
-        slow = busy > max(SLOWER * calm, calm + UNNOTICED)
-        self._rest = min(MOST_REST, self._rest * 1.1) if slow else max(LEAST_REST, self._rest * 0.95)
         await asyncio.sleep(worked * self._rest)
         self._rested_at = time.monotonic()
 
 
-def _usual(answers: Sequence[float]) -> float:
-    """The median: the worst are mostly the machine's, whatever moves."""
-    return median(answers) if answers else 0.0
+def _most(answers: Sequence[float]) -> float:
+    """What nine of ten answers took at most."""
+    return sorted(answers)[len(answers) * 9 // 10]
 
 
 async def _ping(shards: Sequence[Connection]) -> float:
