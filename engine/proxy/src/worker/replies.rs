@@ -13,7 +13,7 @@ use crate::stats::Failure;
 use std::io::ErrorKind;
 
 /// Rounds that output may wait for more to go with it, and bytes that never wait.
-const DEFERRALS: u32 = 4;
+const DEFERRALS: u32 = 16;
 const DEFERRED_OUTPUT: usize = 16 * 1024;
 
 impl Worker {
