@@ -145,7 +145,10 @@ class Reshard:
     async def _settle(self, action: Action, database: Database) -> Outcome:
         """The settings that depend on the number of shards, and everybody's agreement."""
         steps = reshard_steps.at(action, "settle")
-        if refused := await cluster.configure(self._agents, database.engine, database.living, len(database.shards)):
+        # Cancelled, there are not as many shards as were wanted to share the memory.
+        memory = database.engine.maxmemory * action.params["shards"] // len(database.shards)
+        engine = replace(database.engine, maxmemory=memory)
+        if refused := await cluster.configure(self._agents, engine, database.living, len(database.shards)):
             return waiting(action, _first(refused), steps)
         seen = await slotmap.look(self._agents, database.shards, database.living)
         if seen.open or seen.astray:

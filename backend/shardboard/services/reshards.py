@@ -101,6 +101,7 @@ async def order(session: AsyncSession, bdb: Bdb, chosen: Plan, originator: str) 
             "wanted": {str(pair): slots.render(ranges) for pair, ranges in chosen.wanted.items()},
             "newcomers": [row.uid for row in rows],
             "leaving": len(gone),
+            "shards": chosen.count * (2 if bdb.replication else 1),
             "total": chosen.total,
             "count_before": before,
             "memory_before": chosen.memory_before,
@@ -117,11 +118,9 @@ def is_even(rows: Sequence[Shard]) -> bool:
 def _insist_on_primaries(rows: Sequence[Shard], pairs: Sequence[int]) -> None:
     led = {row.pair for row in rows if row.current_role == "master" and row.observed_status != "down"}
     if missing := [pair for pair in pairs if pair not in led]:
-        down = next(row for row in rows if row.pair == missing[0])
-        raise Conflict(
-            "busy",
-            f"The primary of pair {missing[0]} (redis:{down.uid}) is down; its slots cannot move until it is back.",
-        )
+        down = min((row for row in rows if row.pair == missing[0]), key=lambda row: row.role)  # master before slave
+        sentence = f"The primary of pair {missing[0]} (redis:{down.uid}) is down; its slots cannot move without one."
+        raise Conflict("busy", sentence, field="shards_count")
 
 
 def _as_if(around: Ground, bdb: Bdb, memory_size: int, count: int, staying: Sequence[int]) -> Ground:

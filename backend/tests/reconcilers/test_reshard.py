@@ -195,6 +195,8 @@ async def test_cancelled_at_every_step_what_was_reached_is_true(console: Console
         status = (await read(console, uid)).status
         sizes = await check(console, agents, f"cancelled at step {step}")
         assert all(sizes.values()), "nobody stays without slots"
+        told = [argv[3] for _, argv in agents.commands if argv[:3] == ("CONFIG", "SET", "maxmemory")]
+        assert abs(int(told[-1]) - 10**9 // (2 * len(sizes))) < 10, "the memory is shared by those that there are"
         assert status in ("cancelled", "completed")
         ends.add((status, len(sizes)))
         if came_through:
