@@ -107,7 +107,14 @@ def alembic_config(url: str, connection: Any = None) -> Config:
 
 def _engine(url: str) -> AsyncEngine:
     sqlite = _is_sqlite(url)
-    engine = create_async_engine(url, pool_pre_ping=not sqlite, hide_parameters=True)  # passwords are among them
+    engine = create_async_engine(
+        url,
+        pool_pre_ping=not sqlite,
+        hide_parameters=True,  # passwords are among them
+        # On a starved machine every node is asked about at once, and whoever writes must still get a connection.
+        max_overflow=45,
+        pool_timeout=60,
+    )
     if sqlite:
         event.listen(engine.sync_engine, "connect", _tune_sqlite)
         event.listen(engine.sync_engine, "begin", _begin_sqlite)

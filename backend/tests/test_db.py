@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from contextlib import AsyncExitStack
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
@@ -192,6 +193,17 @@ async def test_readers_are_not_held_up_by_a_writer(store: Store) -> None:
         await session.flush()
         async with asyncio.timeout(2), store.read() as reader:
             assert await nodes.every(reader) == []
+
+
+async def test_a_writer_finds_a_connection_among_many_readers(store: Store) -> None:
+    async with AsyncExitStack() as readers:
+        for _ in range(40):
+            session = await readers.enter_async_context(store.read())
+            await nodes.every(session)
+        async with asyncio.timeout(10), store.begin() as writer:
+            writer.add(node())
+    async with store.read() as session:
+        assert len(await nodes.every(session)) == 1
 
 
 async def test_times_keep_their_zone(store: Store) -> None:
