@@ -26,8 +26,8 @@ from shardboard.agent.shard import Shard, alive, engines_by_directory, gone, how
 
 log = logging.getLogger(__name__)
 
-READY_SECONDS = 30
-"""How long a new process may take until its socket answers."""
+READY_SECONDS = 120
+"""How long a new process may take until its socket answers: hundreds that start on one machine take their time."""
 ANSWER_SECONDS = 2
 """How long a living process may take to say who it is."""
 STOP_SECONDS = 20
@@ -214,18 +214,20 @@ class Supervisor:
             self._mark_died(shard, f"it could not be started: {error}")
 
     async def _until_ready(self, shard: Shard) -> None:
-        deadline = asyncio.get_running_loop().time() + READY_SECONDS
+        clock = asyncio.get_running_loop().time
+        begun = clock()
         while shard.process is not None and shard.state == "starting":
             if not alive(shard):
                 self._mark_died(shard, how_it_ended(shard))
             elif (shard.directory / render.SOCKET).exists() and await self._settle(shard, shard.process):
                 return
-            elif asyncio.get_running_loop().time() > deadline:
+            elif clock() - begun > READY_SECONDS:
                 send(shard, signal.SIGKILL)
                 await gone(shard, STOP_SECONDS)
                 self._mark_died(shard, f"it did not answer within {READY_SECONDS} s")
             else:
-                await asyncio.sleep(0.01)
+                # The longer it takes the less it matters: to look at hundreds all the time would slow them down.
+                await asyncio.sleep(min(max(0.01, (clock() - begun) / 10), 0.5))
 
     async def _settle(self, shard: Shard, process: psutil.Process) -> bool:
         """Take a living process into care; False while it does not answer yet."""
