@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from shardboard.agent.haul import Ends, ask
+from shardboard.agent.haul import Ends, ask, view_of
 from shardboard.agent.resp import EngineError
 
 FIRST_VERSION = 9
@@ -25,7 +25,8 @@ async def fits(ends: Ends) -> bool:
         version = re.search(r"valkey_version:(\d+)", info)
         if version is None or int(version[1]) < FIRST_VERSION:
             return False
-    return not [word for line in await _own_lines(ends) for word in line if word.startswith("[")]
+    views = [await view_of(shard) for shard in (ends.source, ends.target)]
+    return not any(line.open for view in views for line in view.values())
 
 
 async def move(ends: Ends, slots: Sequence[int], seconds: float) -> None:
@@ -77,18 +78,8 @@ async def _reason(ends: Ends) -> str:
 
 async def _held(ends: Ends) -> frozenset[int]:
     """The slots of the source."""
-    lines = await _own_lines(ends)
-    ends_of = [word.partition("-") for word in lines[0] if word[:1].isdigit()]
-    return frozenset(slot for first, _, last in ends_of for slot in range(int(first), int(last or first) + 1))
-
-
-async def _own_lines(ends: Ends) -> list[list[str]]:
-    """What source and target say of their own slots, in the words of CLUSTER NODES."""
-    found: list[list[str]] = []
-    for shard in (ends.source, ends.target):
-        text = (await ask(shard, "CLUSTER", "NODES")).decode(errors="replace")
-        found.append(next((line.split(" ")[8:] for line in text.splitlines() if "myself" in line), []))
-    return found
+    own = (await view_of(ends.source)).get(ends.engine_id)
+    return own.slots if own is not None else frozenset()
 
 
 async def _at_once(ends: Ends, slots: int) -> int:

@@ -10,10 +10,10 @@ former primary. Either way clients are served by the source until the key is gon
 
 import asyncio
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from shardboard.agent import render
+from shardboard.agent import render, view
 from shardboard.agent.contract import MoveSlots
 from shardboard.agent.pace import Pace
 from shardboard.agent.resp import Connection, EngineError
@@ -114,7 +114,9 @@ class Haul:
                 keys = await ask(self._ends.source, "CLUSTER", "GETKEYSINSLOT", str(slot), str(PAGE))
                 if not await self._send(keys):
                     return False
-        _insist(await self._ends.set_at_target(moving, "NODE", target))
+        if moving:
+            await self._insist_on_roles(moving)
+            _insist(await self._ends.set_at_target(moving, "NODE", target))
         _insist(await self._ends.set_at_source(self._slots, "NODE", target))
         self._ends.moved += len(self._slots)
         return True
@@ -129,6 +131,19 @@ class Haul:
             await self._ends.set_at_target(sorted(strange), "STABLE")
         _insist(told)
         return moving
+
+    async def _insist_on_roles(self, slots: Sequence[int]) -> None:
+        """That the source is empty counts only while it is the one who owns them, as the target sees it. When it was replaced
+        meanwhile, and has come back as a replica that begins to copy, the keys are with its heir."""
+        source, target = self._ends.engine_id, self._ends.order.target_engine_id
+        there, here = await view_of(self._ends.target), await view_of(self._ends.source)
+        seen, own, taker = there.get(source), here.get(source), here.get(target)
+        if seen is None or not seen.leads or not seen.slots.issuperset(slots):
+            raise EngineError("the source has been replaced meanwhile")
+        if taker is None or not taker.leads:
+            raise EngineError("the target has been replaced meanwhile")
+        if own is None or not own.leads or not own.open.issuperset(f"[{slot}->-{target}]" for slot in slots):
+            raise EngineError("the source does not give these slots away any more")
 
     async def _filled(self, slots: Sequence[int]) -> list[int]:
         """Those that still have keys at the source."""
@@ -152,7 +167,11 @@ class Haul:
         where = ("MIGRATE", order.address, str(order.port), "", "0", str(patience), "REPLACE")
         login = ("AUTH2", render.ADMIN, self._ends.password)
         began = time.monotonic()
-        await self._ends.source.execute(*where, *login, "KEYS", *keys)
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS + 3 * patience / 1000):
+                await self._ends.source.execute(*where, *login, "KEYS", *keys)
+        except TimeoutError:
+            raise EngineError("no answer to MIGRATE") from None
         self._pace.learn(time.monotonic() - began)
         self._ends.keys += len(keys)
 
@@ -164,6 +183,11 @@ async def ask(connection: Connection, command: str, *argv: str | bytes) -> Any:
             return await connection.execute(command, *argv)
     except TimeoutError:
         raise EngineError(f"no answer to {command} within {ANSWER_SECONDS:g} s") from None
+
+
+async def view_of(connection: Connection) -> Mapping[str, view.Line]:
+    """The cluster as this shard sees it, by engine id."""
+    return view.parse((await ask(connection, "CLUSTER", "NODES")).decode(errors="replace"))
 
 
 async def _all(connection: Connection, commands: Sequence[tuple[str | bytes, ...]]) -> list[Any]:

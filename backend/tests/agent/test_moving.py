@@ -148,6 +148,35 @@ async def test_what_is_in_the_way_is_told(pair: Pair, monkeypatch: pytest.Monkey
     assert (await pair.move((0, 3))).count == 4
 
 
+async def test_a_source_that_is_replaced_meanwhile_is_not_believed_to_be_empty(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Frozen, replaced, and back as a replica that has thrown its data away to copy those of its heir."""
+    for number in range(100):
+        await pair.tell(FIRST, "SET", f"{{{TAG}}}:{number}", "x")
+    await until(lambda: _size(pair, 2, 100))
+
+    async def emptied(_: haul.Haul, slots: object) -> list[int]:
+        await pair.tell(2, "CLUSTER", "FAILOVER", "TAKEOVER")
+        await until(lambda: _follows(pair, FIRST))
+        return []
+
+    monkeypatch.setattr(haul.Haul, "_filled", emptied)
+    moved = await pair.move((SLOT, SLOT))
+    assert (moved.count, moved.keys) == (0, 0)
+    assert "replaced meanwhile" in moved.reason
+    assert await pair.tell(2, "DBSIZE") == 100
+    assert await pair.tell(2, "GET", f"{{{TAG}}}:99") == "x"
+
+
+async def _size(pair: Pair, place: int, size: int) -> bool:
+    return bool(await pair.tell(place, "DBSIZE") == size)
+
+
+async def _follows(pair: Pair, place: int) -> bool:
+    return "role:slave" in await pair.tell(place, "INFO", "replication")
+
+
 async def test_passwords_stay_out_of_logs(pair: Pair) -> None:
     await pair.tell(FIRST, "CONFIG", "SET", "slowlog-log-slower-than", "0")
     await pair.tell(FIRST, "SET", f"{{{TAG}}}", "1")

@@ -3,6 +3,7 @@
 import random
 import threading
 import time
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -111,7 +112,7 @@ def test_a_primary_dies_while_slots_move_and_cancelling_leaves_all_slots_served(
     time.sleep(random.Random(SEED).random())
     # Only what a primary has sent to its replica survives it: nothing is written meanwhile.
     victim = next(row for row in rows if row["role"] == "master" and row["pair"] == 1)
-    next(process for process in cluster.engines() if process.pid == victim["pid"]).kill()
+    next(process for process in cluster.engines() if Path(process.cwd()).name == str(victim["uid"])).kill()
     cluster.until(lambda: _replaced(cluster, victim), "the dead primary is not replaced")
     _moved(cluster, action, 1500)
     ok(cluster.api.delete(f"/v1/actions/{action}"))
