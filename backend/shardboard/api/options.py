@@ -33,10 +33,12 @@ def install(app: FastAPI) -> None:
 
 def allowed_methods(app: FastAPI, path: str) -> set[str]:
     """What the documented routes allow on a path; empty for a path that is none of the API."""
-    return {
-        method
+    matching = [
+        context
         for context in iter_route_contexts(app.routes)
         if context.path and context.methods and getattr(context, "include_in_schema", False)
         if compile_path(context.path)[0].match(path)
-        for method in context.methods
-    }
+    ]
+    # `/v1/nodes/status` is not the node `status`.
+    literal = [context for context in matching if context.path == path]
+    return {method for context in literal or matching for method in context.methods or ()}

@@ -114,7 +114,7 @@ def test_valid(given: dict[str, Any]) -> None:
         ({"type": "memcached"}, "not_supported"),
         ({"bigstore": True}, "not_supported"),
         ({"crdt": True}, "not_supported"),
-        ({"tls_mode": "enabled"}, "not_supported"),
+        ({"tls_mode": "replica_ssl"}, "bad_request"),
         ({"ssl": True}, "not_supported"),
         ({"module_list": [{"module_name": "search"}]}, "missing_module"),
         ({"rack_aware": True}, "not_rack_aware"),
