@@ -32,6 +32,7 @@ class Key:
     unknown: set[int] = field(default_factory=set)
     confirmed: set[int] = field(default_factory=set)
     last: int = 0
+    failing_since: float | None = None
 
 
 class Judge:
@@ -84,6 +85,11 @@ class Judge:
     def write(self, key: str, number: int, times: tuple[float, float], is_ok: bool) -> None:
         """A number was appended to a list, or perhaps."""
         state = self.keys[key]
+        since = state.failing_since
+        if since is not None and times[1] - since > STUCK:
+            self.verdict.flaws.append(f"{key}: could not be written for {times[1] - since:.1f} s, {self.when(since)}")
+            since = times[1]
+        state.failing_since = None if is_ok else since or times[0]
         if not is_ok:
             state.unknown.add(number)
             return

@@ -36,6 +36,7 @@ def test_what_is_there_once_is_well() -> None:
         ([wrote(1), wrote(2)], ["2", "1"], "out of order"),
         ([wrote(1), wrote(2), "r c:0:1 1 50 50 ok"], ["1", "2"], "ends with 1 instead of 2"),
         (["w c:0:1 1 10 30 ok"], ["1"], "stuck for 20.0 s"),
+        ([wrote(1, "lost", 10), wrote(2, "lost", 15), wrote(3, "ok", 20)], ["3"], "could not be written for 10.0 s"),
         (["m c:0 5 50 50 ok", "g c:0 5,4 50 50 ok"], [], "MGET said"),
         (["t {c:0:t} 1 2 3 50 50 ok"], [], "half a transaction"),
     ],

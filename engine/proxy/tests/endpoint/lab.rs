@@ -15,6 +15,9 @@ pub const ENDPOINT: u16 = 12000;
 pub const SHARDS: [u16; 3] = [21000, 21001, 21002];
 pub const REPLICAS: [u16; 3] = [22000, 22001, 22002];
 
+/// Nothing takes that long, unless it never comes.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 pub struct Lab {
     pub ip: String,
     pub directory: PathBuf,
@@ -105,13 +108,20 @@ impl Lab {
 
     /// The database once the replica of the last shard is its primary.
     pub fn promoted(&self, shards: &[Value]) -> Value {
-        let mut promoted = self.database(shards);
+        let mut promoted = self.patient(shards);
         promoted["version"] = json!(2);
         promoted["shards"][2]["role"] = json!("replica");
         promoted["shards"][5]["role"] = json!("primary");
         promoted["shards"][5]["slots"] = promoted["shards"][2]["slots"].take();
         promoted["shards"][2]["slots"] = json!([]);
         promoted
+    }
+
+    /// A database that waits for a primary for as long as a test may take.
+    pub fn patient(&self, shards: &[Value]) -> Value {
+        let mut database = self.database(shards);
+        database["failover_wait_ms"] = json!(60_000);
+        database
     }
 
     pub fn proxy(&self, database: &Value) -> Proxy {
@@ -140,6 +150,21 @@ impl Lab {
 
     pub fn direct(&self, port: u16) -> Client {
         self.try_direct(port).expect("the server listens")
+    }
+
+    /// The process answers nothing until it is thawed; what is sent to it waits in its sockets.
+    pub fn freeze(&self, port: u16) {
+        self.signal(port, rustix::process::Signal::STOP);
+    }
+
+    pub fn thaw(&self, port: u16) {
+        self.signal(port, rustix::process::Signal::CONT);
+    }
+
+    fn signal(&self, port: u16, signal: rustix::process::Signal) {
+        let (_, server) = self.servers.iter().find(|(p, _)| *p == port).expect("it was started");
+        let pid = rustix::process::Pid::from_child(server);
+        rustix::process::kill_process(pid, signal).unwrap();
     }
 
     pub fn kill(&mut self, port: u16) {
@@ -187,7 +212,7 @@ fn nodes_conf(shards: &[Value], myself: &Value) -> String {
 }
 
 pub fn wait(what: &str, mut condition: impl FnMut() -> bool) {
-    let until = Instant::now() + Duration::from_secs(30);
+    let until = Instant::now() + PATIENCE;
     while !condition() {
         assert!(Instant::now() < until, "waited too long for {what}");
         std::thread::sleep(Duration::from_millis(20));
@@ -273,7 +298,7 @@ pub struct Client {
 impl Client {
     pub fn connect(address: SocketAddr) -> std::io::Result<Self> {
         let stream = TcpStream::connect(address)?;
-        stream.set_read_timeout(Some(Duration::from_secs(15)))?;
+        stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_nodelay(true)?;
         Ok(Self { stream, input: Vec::new() })
     }
@@ -332,7 +357,7 @@ impl Client {
     pub fn is_quiet(&mut self) -> bool {
         self.stream.set_read_timeout(Some(Duration::from_millis(150))).unwrap();
         let quiet = self.input.is_empty() && self.stream.peek(&mut [0]).is_err();
-        self.stream.set_read_timeout(Some(Duration::from_secs(15))).unwrap();
+        self.stream.set_read_timeout(Some(PATIENCE)).unwrap();
         quiet
     }
 }

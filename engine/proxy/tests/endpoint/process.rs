@@ -119,13 +119,12 @@ fn draining_finishes_what_is_under_way() {
     let mut lab = Lab::new();
     let mut proxy = lab.hidden();
     let mut client = lab.client();
-    let mut direct = lab.direct(21002);
-    direct.send("DEBUG SLEEP 0.5");
-    std::thread::sleep(std::time::Duration::from_millis(100));
+    lab.freeze(21002);
     client.send("SET a 1");
-    std::thread::sleep(std::time::Duration::from_millis(100));
+    proxy.metrics(|database| database["requests"]["write"] == 1);
     proxy.order(&json!({"type": "drain"}));
     proxy.expect("draining");
+    lab.thaw(21002);
     assert_eq!(client.reply(), "+OK\r\n");
     assert_eq!(client.try_reply(), None);
     assert!(proxy.process.wait().unwrap().success());

@@ -18,10 +18,11 @@ struct Arguments {
     workers: usize,
 }
 
-/// A connection that repeats nothing by itself and is opened again after an error, or the library's cluster client.
+/// A connection that repeats nothing by itself, or the library's cluster client; opened again after an error. The
+/// cluster client needs that, too: one dead connection, to a node it has no slots of, and it never learns slots again.
 enum Link {
     Plain(Box<Client>, Option<Connection>),
-    Cluster(Box<ClusterConnection>),
+    Cluster(ClusterClient, Option<ClusterConnection>),
 }
 
 impl Link {
@@ -29,14 +30,23 @@ impl Link {
         let url = arguments.url.as_str();
         if arguments.kind == "cluster" {
             let client = ClusterClient::builder([url]).response_timeout(PATIENCE).build()?;
-            return Ok(Self::Cluster(Box::new(client.get_connection()?)));
+            return Ok(Self::Cluster(client, None));
         }
         Ok(Self::Plain(Box::new(Client::open(url)?), None))
     }
 
     fn ask<T: redis::FromRedisValue>(&mut self, command: &redis::Cmd) -> RedisResult<T> {
         match self {
-            Self::Cluster(cluster) => command.query(&mut **cluster),
+            Self::Cluster(client, place) => {
+                if place.is_none() {
+                    *place = Some(client.get_connection()?);
+                }
+                let answer = command.query(place.as_mut().expect("it was just put there"));
+                if answer.as_ref().is_err_and(|error: &redis::RedisError| error.is_io_error()) {
+                    *place = None;
+                }
+                answer
+            }
             Self::Plain(client, place) => {
                 if !place.as_mut().is_some_and(|connection| connection.is_open()) {
                     let connection = client.get_connection_with_timeout(PATIENCE)?;
