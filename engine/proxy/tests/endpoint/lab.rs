@@ -273,7 +273,7 @@ impl Proxy {
 
     /// Metrics for which the condition holds; they come every second.
     pub fn metrics(&mut self, condition: impl Fn(&Value) -> bool) -> Value {
-        for _ in 0..10 {
+        for _ in 0..60 {
             let metrics = self.expect("metrics");
             if condition(&metrics["databases"][0]) {
                 return metrics;
