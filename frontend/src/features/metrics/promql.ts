@@ -102,7 +102,8 @@ const DATA: Readonly<Record<string, Query>> = {
 
 const cpu = (mode: string): Query => {
   const seconds = 'node_cpu_seconds_total';
-  return (where) => `sum(rate(${seconds}${where(`mode=~"${mode}"`)}[1m])) / ${rate(seconds)(where)}`;
+  return (where) =>
+    `sum(rate(${seconds}${where(`mode=~"${mode}"`)}[1m])) / ${rate(seconds)(where)}`;
 };
 
 /** Of machines. What their shards do is told as for databases. */
