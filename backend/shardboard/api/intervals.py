@@ -23,6 +23,8 @@ UNSTORED = {
     "sync_full": "sync_full",
     "sync_partial_ok": "sync_partial_ok",
     "sync_partial_err": "sync_partial_err",
+    "instantaneous_ops_per_sec": "instantaneous_ops",
+    "mem_not_counted_for_evict": "memory_not_evictable",
     "mem_size_lua": "memory_lua",
     "pubsub_channels": "pubsub_channels",
     "pubsub_patterns": "pubsub_patterns",

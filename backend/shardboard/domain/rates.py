@@ -30,8 +30,6 @@ SHARD_METRICS = (
     "used_memory_peak",
     "blocked_clients",
     "total_connections_received",
-    "instantaneous_ops_per_sec",
-    "mem_not_counted_for_evict",
     "aof_rewrite_inprog",
     "rdb_changes_since_last_save",
     "shard_cpu_user",

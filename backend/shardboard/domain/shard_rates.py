@@ -55,7 +55,10 @@ GAUGES: Mapping[str, str] = {
     "pubsub_patterns": "pubsub_patterns",
 }
 
-ROW = (*SHARD_METRICS, "mem_size_lua", "pubsub_channels", "pubsub_patterns")
+ROW = (
+    *SHARD_METRICS,
+    *("instantaneous_ops_per_sec", "mem_not_counted_for_evict", "mem_size_lua", "pubsub_channels", "pubsub_patterns"),
+)
 """Values of a computed row: a shard's metrics, and what only its database has."""
 PLACE = {name: place for place, name in enumerate(ROW)}
 _COMPUTED = (*COUNTERS, *GAUGES, "total_req", "hit_ratio", "main_thread_cpu_user", "repl_lag_bytes")
