@@ -19,6 +19,10 @@ from typing import Any
 import httpx
 import psutil
 
+LAST_ADDRESS = 250
+_addresses = [0]
+"""The last number that `private_cluster` has given to a node."""
+
 
 class LocalError(Exception):
     """A sentence on what did not come up."""
@@ -253,16 +257,20 @@ def ok(reply: httpx.Response) -> Any:
 
 
 def private_cluster(directory: Path, *, nodes: int, environment: Mapping[str, str] | None = None) -> LocalCluster:
-    """A cluster that meets no other one: free ports, and loopback addresses that depend on this process's id. Not started."""
+    """A cluster that meets no other one, also none of this process: free ports, and loopback addresses of its own. Not started."""
     pid = os.getpid()
     network = f"127.{pid // 250 % 120 + 100}.{pid % 250 + 1}"
+    if _addresses[0] + nodes > LAST_ADDRESS:
+        _addresses[0] = 0
+    first = _addresses[0] + 1
+    _addresses[0] += nodes
     return LocalCluster(
         directory,
         user="admin@example.org",
         password=secrets.token_urlsafe(12),
         https_port=free_port(),
         http_port=free_port(),
-        addresses=[f"{network}.{number}" for number in range(1, nodes + 1)],
+        addresses=[f"{network}.{number}" for number in range(first, first + nodes)],
         environment={"SHARDBOARD_HTTPS_HOST": "127.0.0.1", "SHARDBOARD_METRICS_PORT": "0", **(environment or {})},
     )
 
