@@ -19,9 +19,6 @@ from shardboard.agent.pace import Pace
 from shardboard.agent.resp import Connection, EngineError
 from shardboard.agent.shard import Shard
 
-GROUP = 16
-"""Slots that are open together. Closing one makes every shard of the database write its view of the cluster to its disk, and
-wait for that; those that are closed in the same moment are written once."""
 PAGE = 200
 """Keys of one slot that are asked for at once."""
 ANSWER_SECONDS = 5.0
@@ -37,8 +34,10 @@ class Ends:
     up the samples. There is one for each slot of a group, because SETSLOT waits for replicas, and all shall wait together, and
     one more that nothing waits on."""
 
-    def __init__(self, shard: Shard, order: MoveSlots) -> None:
+    def __init__(self, shard: Shard, order: MoveSlots, group: int) -> None:
+        """For groups of at most so many slots."""
         self.order = order
+        self.group = group
         self.engine_id = shard.record.spec.engine_id
         self.password = shard.record.bdb.admin_password
         self.moved = self.keys = 0
@@ -57,13 +56,13 @@ class Ends:
     @property
     def quiet(self) -> tuple[Connection, Connection]:
         """For asking how quickly they answer."""
-        return self._sources[GROUP], self._targets[GROUP]
+        return self._sources[-1], self._targets[-1]
 
     async def connect(self) -> None:
         """Raises EngineError; `close` is needed in any case."""
         try:
             async with asyncio.timeout(ANSWER_SECONDS), asyncio.TaskGroup() as group:
-                for _ in range(GROUP + 1):
+                for _ in range(self.group + 1):
                     group.create_task(self._connect_source())
                     group.create_task(self._connect_target())
         except* EngineError as errors:

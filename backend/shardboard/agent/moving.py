@@ -9,10 +9,17 @@ from collections import defaultdict
 
 from shardboard.agent import atomic
 from shardboard.agent.contract import MoveSlots, SlotsMoved
-from shardboard.agent.haul import GROUP, Ends, Haul
+from shardboard.agent.haul import Ends, Haul
 from shardboard.agent.pace import Pace
 from shardboard.agent.processes import Supervisor
 from shardboard.agent.resp import EngineError
+
+GROUP = 16
+"""Slots that are open together. Closing one makes every shard of the database go through a slot map, write its view of the
+cluster to its disk and wait for that. Those that are closed in the same moment are written once; more of them at once make
+the moment longer, a fifth of a millisecond each."""
+SPARED = 50
+"""One connection in so many that a shard takes may be ours; the others are for clients."""
 
 
 class Movers:
@@ -28,7 +35,7 @@ class Movers:
         if shard is None or shard.state != "running":
             return SlotsMoved(count=0, keys=0, reason=f"shard {order.uid} does not run here")
         async with self._locks[order.uid]:  # a console that was killed has left an order that still runs
-            ends = Ends(shard, order)
+            ends = Ends(shard, order, min(GROUP, max(1, shard.record.bdb.maxclients // SPARED)))
             try:
                 await ends.connect()
                 await self._move(ends)
@@ -47,11 +54,12 @@ class Movers:
         if await atomic.fits(ends):
             await atomic.move(ends, every, order.seconds)
             return
-        async with pace.watched(*ends.quiet):
-            for at in range(0, len(every), GROUP):
+        async with pace.watched(*ends.quiet, fast=order.fast):
+            for at in range(0, len(every), ends.group):
                 if loop.time() > began + order.seconds:
                     return
+                group = every[at : at + ends.group]
                 # Slots with very many keys are left open, and gone on with by the next order.
-                if not await Haul(ends, every[at : at + GROUP], pace, until=began + 2 * order.seconds).run():
+                if not await Haul(ends, group, pace, until=began + 2 * order.seconds).run():
                     return
                 await pace.rest()

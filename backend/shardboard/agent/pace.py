@@ -1,9 +1,10 @@
 """How fast slots may move: as fast as it can be done without clients noticing much.
 
 Two things make clients wait. While MIGRATE runs the source serves nobody, so batches are cut until one takes about a
-millisecond. And all shards share processors with the movement; so it rests again and again, and the more so the longer source
-and target need to answer PING while slots move, compared with the moments between orders, when none do. What else slows the
-machines down slows both.
+millisecond. And whenever slots have changed hands every shard is busy with its map for some milliseconds; so it rests again and
+again. What counts is how many requests have to wait: as long as they are fewer than one in a hundred, the slowest hundredth is
+what it was. So source and target are asked PING all the while, and when more than that many answers are late, more than in the
+moments between orders, when nothing moves, the rests grow. What else slows the machines down slows both.
 """
 
 import asyncio
@@ -12,6 +13,7 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from statistics import median
 
 from shardboard.agent.resp import Connection, EngineError
 
@@ -21,18 +23,18 @@ FIRST_KEYS, LEAST_KEYS, MOST_KEYS = 20.0, 2.0, 200.0
 FIRST_BYTES, LEAST_BYTES, MOST_BYTES = 32e3, 4e3, 1e6
 WORK_SECONDS = 0.004
 """For how long it goes on without a rest."""
-SLOWER = 2.0
-"""How many times the calm answer time is tolerated."""
-UNNOTICED = 0.0005
-"""Seconds more that nobody would notice, whatever it is when it is calm."""
-FIRST_REST, LEAST_REST, MOST_REST = 1.0, 0.5, 8.0
+LATE, UNNOTICED = 3.0, 0.001
+"""An answer is late when it takes so many times the usual time of a calm moment, and so many seconds more."""
+TOLERATED = 0.01
+"""Share of late answers, beyond twice that of calm moments."""
+FIRST_REST, LEAST_REST, MOST_REST = 2.0, 0.5, 16.0
 """In proportion to the time that was worked."""
 LONGER, SHORTER = 1.4, 0.8
 """What an order makes of the rests of the one before."""
-CALM_PINGS = 8
-"""How often it asks before it begins, PING_EVERY seconds apart."""
+CALM_PINGS, CALM_EVERY = 16, 0.005
+"""How often it asks before it begins, and how many seconds apart."""
 PING_EVERY = 0.01
-REMEMBERED_CALM, REMEMBERED_BUSY = 5 * CALM_PINGS, 100
+REMEMBERED_CALM, REMEMBERED_BUSY = 10 * CALM_PINGS, 300
 PING_SECONDS = 2.0
 
 
@@ -48,14 +50,18 @@ class Pace:
         self._rested_at = 0.0
 
     @asynccontextmanager
-    async def watched(self, *shards: Connection) -> AsyncIterator[None]:
+    async def watched(self, *shards: Connection, fast: bool = False) -> AsyncIterator[None]:
         """Ask the shards all the while, on connections that nothing else waits on: first while nothing moves."""
+        if fast:
+            self._rest, self._rested_at = LEAST_REST, time.monotonic()
+            yield
+            return
         for _ in range(CALM_PINGS):
             self._calm.append(await _ping(shards))
-            await asyncio.sleep(PING_EVERY)
+            await asyncio.sleep(CALM_EVERY)
         if self._busy:
-            calm, busy = _most(self._calm), _most(self._busy)
-            slow = busy > max(SLOWER * calm, calm + UNNOTICED)
+            late = LATE * median(self._calm) + UNNOTICED
+            slow = _share(self._busy, late) > 2 * _share(self._calm, late) + TOLERATED
             self._rest = min(MOST_REST, self._rest * LONGER) if slow else max(LEAST_REST, self._rest * SHORTER)
         watching = asyncio.create_task(self._watch(shards))
         self._rested_at = time.monotonic()
@@ -95,9 +101,8 @@ class Pace:
         self._rested_at = time.monotonic()
 
 
-def _most(answers: Sequence[float]) -> float:
-    """What nine of ten answers took at most."""
-    return sorted(answers)[len(answers) * 9 // 10]
+def _share(answers: Sequence[float], late: float) -> float:
+    return sum(answer > late for answer in answers) / len(answers)
 
 
 async def _ping(shards: Sequence[Connection]) -> float:

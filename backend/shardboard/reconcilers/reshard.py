@@ -22,6 +22,7 @@ from shardboard.reconcilers import load, reshard_rows, reshard_steps
 from shardboard.reconcilers.load import Database
 from shardboard.reconcilers.loop import Outcome
 from shardboard.reconcilers.reshard_steps import waiting
+from shardboard.state import cluster as clusters
 from shardboard.state.actions import Action
 
 NAME = "SMReshardBDB"
@@ -116,7 +117,9 @@ class Reshard:
         if not possible:
             raise Waiting(f"the primary of pair {min(headless)} is down")
         chosen = reshard.at_once(possible)
-        results = await asyncio.gather(*(self._haul(haul, heads) for haul in chosen))
+        async with self._store.read() as session:
+            fast = (await clusters.load(session)).policy.get("resharding_pace", "gentle") == "fast"
+        results = await asyncio.gather(*(self._haul(haul, heads, fast) for haul in chosen))
         moved = [
             Haul(haul.source, haul.target, _head(haul, each.count)) for haul, each in zip(chosen, results, strict=True)
         ]
@@ -127,7 +130,7 @@ class Reshard:
         left = sum(haul.size for haul in hauls) - sum(haul.size for haul in moved)
         return reshard_steps.moving(action, left, sum(each.keys for each in results))
 
-    async def _haul(self, haul: Haul, heads: Mapping[int, ShardRef]) -> SlotsMoved:
+    async def _haul(self, haul: Haul, heads: Mapping[int, ShardRef], fast: bool) -> SlotsMoved:
         source, target = heads[haul.source], heads[haul.target]
         order = MoveSlots(
             uid=source.uid,
@@ -136,6 +139,7 @@ class Reshard:
             port=target.port,
             slots=list(haul.slots),
             seconds=ORDER_SECONDS,
+            fast=fast,
         )
         try:
             return await self._agents.move_slots(source.node, order)

@@ -117,6 +117,7 @@ POLICY_DEFAULTS: dict[str, Any] = {
     "default_tracking_table_max_keys_policy": 1000000,
     "endpoint_rebind_propagation_grace_time": 15,
     "failure_detection_sensitivity": "high",
+    "resharding_pace": "gentle",  # ours: whether slots move at the pace that clients bear, or as fast as they can
     "login_lockout_counter_reset_after": 900,
     "login_lockout_duration": 1800,
     "login_lockout_threshold": 5,
@@ -158,6 +159,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "default_sharded_proxy_policy": ("single", "all-master-shards", "all-nodes"),
     "default_non_sharded_proxy_policy": ("single", "all-master-shards", "all-nodes"),
     "failure_detection_sensitivity": ("high", "low"),
+    "resharding_pace": ("gentle", "fast"),
 }
 
 _NOT_NEGATIVE = (

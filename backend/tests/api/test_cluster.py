@@ -50,6 +50,7 @@ async def test_policy(client: httpx.AsyncClient) -> None:
         {"shards_overbooking": 1},
         {"default_sharded_proxy_policy": 1},
         {"failure_detection_sensitivity": "medium"},
+        {"resharding_pace": "slow"},
         {"max_slave_full_syncs": -1},
     ):
         assert (await client.put("/v1/cluster/policy", json=wrong)).status_code == 400

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import pytest
 import valkey
 from backend.tests.scenarios import databases, movement
 from valkey.cluster import ValkeyCluster
@@ -70,6 +71,11 @@ class Load:
                 self.requests += 2
             except valkey.ValkeyError as error:
                 self.errors.append(f"{type(error).__name__}: {error}")
+
+
+@pytest.fixture(autouse=True)
+def hurry(cluster: LocalCluster) -> None:
+    ok(cluster.api.put("/v1/cluster/policy", json={"resharding_pace": "fast"}))
 
 
 def test_growing_and_shrinking_under_load_while_the_console_and_an_agent_are_killed(cluster: LocalCluster) -> None:

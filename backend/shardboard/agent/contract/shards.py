@@ -139,6 +139,8 @@ class MoveSlots(Message):
     slots: list[tuple[int, int]]
     """First and last of each range."""
     seconds: float = Field(gt=0, le=20)
+    fast: bool = False
+    """Take no account of what clients notice."""
 
 
 class SlotsMoved(Message):
