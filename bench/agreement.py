@@ -17,7 +17,7 @@ from shardboard.local import LocalCluster, ok, private_cluster
 CONNECTIONS = 6
 WINDOW = 10
 """Seconds of the intervals that are compared with the whole run."""
-REQUESTS = 60_000
+REQUESTS = 200_000
 SCRIPT = "local i = 0 while i < 20000 do i = i + 1 end return redis.call('get', KEYS[1])"
 
 
