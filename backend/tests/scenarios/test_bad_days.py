@@ -134,8 +134,10 @@ def _rows(cluster: LocalCluster, uid: int) -> list[dict[str, Any]]:
 
 
 def _whole(cluster: LocalCluster, uid: int) -> bool:
+    """All well, and said of processes that live: just after a kill the console still says how it was before."""
     bdb = ok(cluster.api.get(f"/v1/bdbs/{uid}"))
-    settled = all(row["detailed_status"] == "ok" for row in _rows(cluster, uid))
+    living = {process.pid for process in cluster.engines()}
+    settled = all(row["detailed_status"] == "ok" and row.get("pid") in living for row in _rows(cluster, uid))
     busy = [each for each in ok(cluster.api.get("/v2/actions")) if each["status"] in ("queued", "running")]
     return bool(bdb["shards_in_sync"] == bdb["shards_total"] and settled and not busy)
 
