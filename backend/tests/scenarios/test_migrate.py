@@ -69,6 +69,7 @@ def _pair(cluster: LocalCluster, uid: int, shard: dict[str, Any]) -> list[dict[s
 
 def _to_free_node(cluster: LocalCluster, uid: int, role: str) -> tuple[dict[str, Any], int]:
     """Some shard of this role, and the node that holds no copy of its pair."""
+    cluster.until(lambda: all("pid" in row for row in _rows(cluster, uid)), "not every shard was sampled")
     moving = next(row for row in _rows(cluster, uid) if row["role"] == role)
     [free] = {"1", "2", "3"} - {row["node_uid"] for row in _pair(cluster, uid, moving)}
     return moving, int(free)
