@@ -38,10 +38,11 @@ async def order(
     _insist_on_target(around, target)
     if not leaving:
         return None
+    databases = [around.databases[uid] for uid in sorted({row.bdb_uid for row in leaving})]
+    # Before what is asked of the layout: a move under way has put newcomers into it already.
+    await moves.insist_on_idle(session, databases)
     _insist_on_pairs(around, leaving, target)
     _insist_on_room(around, leaving, target)
-    databases = [around.databases[uid] for uid in sorted({row.bdb_uid for row in leaving})]
-    await moves.insist_on_idle(session, databases)
     if dry_run:
         return None
     planned = [

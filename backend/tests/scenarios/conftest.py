@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 
 import pytest
+from backend.tests.scenarios import databases
 
 from shardboard.local import LocalCluster, private_cluster
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
-    """Started once for the tests of a file; each leaves it without databases."""
+    """Started once for the tests of a file."""
     made = private_cluster(tmp_path_factory.mktemp("cluster"), nodes=3)
     try:
         made.start_console()
@@ -18,3 +19,10 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
     finally:
         made.stop()
         made.kill_shards()
+
+
+@pytest.fixture(autouse=True)
+def without_leftovers(cluster: LocalCluster) -> Iterator[None]:
+    """A test that failed half-way leaves no database behind for the next one to stumble over."""
+    yield
+    databases.delete_all(cluster)

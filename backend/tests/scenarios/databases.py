@@ -51,6 +51,25 @@ def delete(cluster: LocalCluster, uid: int) -> None:
     cluster.until(lambda: cluster.api.get(f"/v1/bdbs/{uid}").status_code == 404, f"database {uid} is not deleted")
 
 
+def delete_all(cluster: LocalCluster) -> None:
+    """Delete whatever there is, with every agent up; what is busy is waited for."""
+    if "console" not in cluster.children:
+        cluster.start_console()
+    left: list[int] = [row["uid"] for row in ok(cluster.api.get("/v1/bdbs"))]
+    if not left:
+        return
+    cluster.start_agents()
+    for uid in left:
+        cluster.until(
+            lambda uid=uid: cluster.api.delete(f"/v1/bdbs/{uid}").status_code in (200, 404),  # type: ignore[misc]
+            f"database {uid} cannot be deleted",
+        )
+        cluster.until(
+            lambda uid=uid: cluster.api.get(f"/v1/bdbs/{uid}").status_code == 404,  # type: ignore[misc]
+            f"database {uid} is not deleted",
+        )
+
+
 def shard_directories(cluster: LocalCluster) -> list[Path]:
     return sorted(cluster.directory.glob("agents/*/shards/*"))
 
