@@ -1,4 +1,4 @@
-"""What watching hundreds of real shards costs, beside redis_exporter and Prometheus doing the same in the same minutes."""
+"""What watching hundreds of real shards costs, on the nodes, in the browser, and beside redis_exporter and Prometheus."""
 
 import json
 import os
@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 import psutil
 
+from bench.page import page_of_many
 from bench.report import Report
 from shardboard.local import LocalCluster, free_port, ok, private_cluster
 
@@ -41,6 +42,7 @@ def collection(report: Report, directory: Path, *, shards: int = SHARDS, nodes: 
         time.sleep(STORED)
         missed = _missed(cluster, uid, shards, first, last)
         report.limit(f"missed seconds of {shards} shards in {last - first} s", missed, 0, "shard-seconds")
+        page_of_many(report, cluster, uid, shards)
         rivals = _rivals(directory, cluster, uid)
         if rivals:
             _compare(report, cluster, rivals)

@@ -1,13 +1,16 @@
 """What only a browser can tell; measured by the e2e project `bench`, which writes its numbers to a file."""
 
 import json
+import os
 import subprocess
 from pathlib import Path
 
 from bench.report import Report
+from shardboard.local import LocalCluster
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "e2e" / "results.json"
+MANY = ROOT / "e2e" / "results-many.json"
 
 
 def page(report: Report) -> None:
@@ -21,3 +24,29 @@ def page(report: Report) -> None:
     report.limit("JavaScript of the first view, compressed", found["overview"]["script_bytes"] / 1000, 300, "kB")
     report.limit("login interactive, from localhost", found["login"]["interactive_ms"] / 1000, 1.0, "s")
     report.limit("overview interactive, from localhost", found["overview"]["interactive_ms"] / 1000, 1.0, "s")
+
+
+def page_of_many(report: Report, cluster: LocalCluster, uid: int, shards: int) -> None:
+    """Placement and charts of every shard of database `uid`, in a browser beside the cluster."""
+    MANY.unlink(missing_ok=True)
+    user, password = cluster.login
+    stack = {
+        "url": cluster.http_url,
+        "https_url": cluster.url,
+        "user": user,
+        "password": password,
+        "bdb": uid,
+        "addresses": cluster.addresses,
+        "control": "",
+    }
+    environment = {**os.environ, "SHARDBOARD_E2E_STACK": json.dumps(stack)}
+    command = ["npm", "run", "--silent", "--workspace", "e2e", "bench:many"]
+    subprocess.run(command, cwd=ROOT, env=environment, check=True)
+    for name, found in json.loads(MANY.read_text()).items():
+        what = f"page, {name} of {shards} shards"
+        busy, heap = found["main_thread_ms_per_second"], found["heap_mb"]
+        report.limit(f"{what}, first paint", found["first_paint_ms"] / 1000, 1.5, "s")
+        report.limit(f"{what}, main thread per update, p95", busy["p95"], 16, "ms", f" (median {busy['p50']:.1f})")
+        grown = heap["after"] / heap["before"]
+        note = f" ({heap['before']:.1f} MB, {heap['after']:.1f} MB)"
+        report.limit(f"{what}, memory after {found['seconds']} s beside that before", grown, 1.1, "x", note)

@@ -4,12 +4,13 @@ import { existsSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { publish, type StackInfo } from './stack.ts';
+import { isGiven, publish, type StackInfo } from './stack.ts';
 
 const START_WITHIN_MS = 180_000;
 const root = fileURLToPath(new URL('..', import.meta.url));
 
 export default async function start(): Promise<() => Promise<void>> {
+  if (isGiven()) return async () => undefined;
   const python = `${root}.venv/bin/python`;
   if (!existsSync(python)) throw new Error('There is no .venv: run `make setup-tests` first.');
   // Its standard input is the lifeline: it closes with this process, however that ends.

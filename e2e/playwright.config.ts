@@ -33,6 +33,7 @@ export default defineConfig({
   },
   projects: [
     { name: 'pages', testMatch: '*.spec.ts' },
-    { name: 'bench', testMatch: '*.bench.ts', timeout: 180_000 },
+    { name: 'bench', testMatch: 'speed.bench.ts', timeout: 180_000 },
+    { name: 'many', testMatch: 'many.bench.ts' },
   ],
 });

@@ -21,6 +21,9 @@ export function publish(info: StackInfo): void {
   process.env[VARIABLE] = JSON.stringify(info);
 }
 
+/** Whether the caller keeps a stack running and told of it. */
+export const isGiven = (): boolean => VARIABLE in process.env;
+
 /** Known once the global set-up has run. */
 export function stackInfo(): StackInfo {
   const text = process.env[VARIABLE];

@@ -1,0 +1,83 @@
+/** The page with hundreds of shards, against a stack that somebody else keeps running; written to results-many.json. */
+import { writeFileSync } from 'node:fs';
+import type { CDPSession, Page } from '@playwright/test';
+import { expect, test } from '../fixtures.ts';
+import { stackInfo } from '../stack.ts';
+
+const RESULTS = new URL('../results-many.json', import.meta.url).pathname;
+const SECONDS = Number(process.env.SHARDBOARD_BENCH_SECONDS ?? 600);
+const LOADS = 5;
+/** Until lazy parts, fonts and the first history are there. */
+const WARM_UP_MS = 20_000;
+
+const results: Record<string, unknown> = {};
+
+test.afterAll(() => writeFileSync(RESULTS, `${JSON.stringify(results, null, 2)}\n`));
+
+for (const [name, path, selector] of [
+  ['placement', 'shards', 'button[data-shard]'],
+  ['charts', 'metrics?by=shards', 'canvas'],
+] as const) {
+  test(`${name} of many shards`, async ({ page }) => {
+    test.setTimeout((SECONDS + 120) * 1000);
+    const address = `/databases/${stackInfo().bdb}/${path}`;
+    const paints: number[] = [];
+    for (let load = 0; load < LOADS; load += 1)
+      paints.push(await firstPaint(page, address, selector));
+    const devtools = await page.context().newCDPSession(page);
+    // Processor time: what else the machine is doing does not count.
+    await devtools.send('Performance.enable', { timeDomain: 'threadTicks' });
+    await page.waitForTimeout(WARM_UP_MS);
+    const before = await heap(devtools);
+    const updates = await tasks(devtools, page);
+    results[name] = {
+      first_paint_ms: sorted(paints)[Math.floor(LOADS / 2)],
+      seconds: updates.length,
+      main_thread_ms_per_second: { p50: part(updates, 0.5), p95: part(updates, 0.95) },
+      heap_mb: { before, after: await heap(devtools) },
+    };
+    expect(updates.length).toBeGreaterThan(0);
+  });
+}
+
+/** Milliseconds from the start of the navigation until the shards are painted. */
+async function firstPaint(page: Page, path: string, selector: string): Promise<number> {
+  await page.goto('about:blank');
+  await page.goto(path, { waitUntil: 'commit' });
+  return page.evaluate(async (wanted) => {
+    while (!document.querySelector(wanted)) await new Promise(requestAnimationFrame);
+    await new Promise((painted) => requestAnimationFrame(() => setTimeout(painted)));
+    return performance.now();
+  }, selector);
+}
+
+/** All work of the main thread in each second, ms: that is the update of that second and everything around it. */
+async function tasks(devtools: CDPSession, page: Page): Promise<number[]> {
+  const found: number[] = [];
+  let last = await metric(devtools, 'TaskDuration');
+  for (let second = 0; second < SECONDS; second += 1) {
+    await page.waitForTimeout(1000);
+    const now = await metric(devtools, 'TaskDuration');
+    found.push((now - last) * 1000);
+    last = now;
+  }
+  return found;
+}
+
+/** MB in use after a collection of garbage. */
+async function heap(devtools: CDPSession): Promise<number> {
+  await devtools.send('HeapProfiler.collectGarbage');
+  return Math.round((await metric(devtools, 'JSHeapUsedSize')) / 1e5) / 10;
+}
+
+async function metric(devtools: CDPSession, name: string): Promise<number> {
+  const { metrics } = await devtools.send('Performance.getMetrics');
+  return metrics.find((entry) => entry.name === name)?.value ?? Number.NaN;
+}
+
+const sorted = (values: readonly number[]): number[] => [...values].sort((a, b) => a - b);
+
+function part(values: readonly number[], share: number): number {
+  const found = sorted(values)[Math.max(0, Math.ceil(values.length * share) - 1)] ?? Number.NaN;
+  return Math.round(found * 10) / 10;
+}
