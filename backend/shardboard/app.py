@@ -25,6 +25,7 @@ from shardboard.api import (
     failovers,
     history,
     join,
+    latency,
     license,  # noqa: A004 - the noun of the REST reference
     logs,
     migrations,
@@ -114,6 +115,7 @@ def create_app(console: Console) -> FastAPI:
         failovers,
         history,
         join,
+        latency,
         license,
         logs,
         migrations,

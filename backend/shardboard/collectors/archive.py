@@ -17,10 +17,11 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from shardboard.bus import Bus
 from shardboard.collectors.live import RETENTION, SHARD_RETENTION, Live, members
 from shardboard.db import Store
-from shardboard.domain import histogram, intervals, rollup
+from shardboard.domain import cells, histogram, intervals, rollup
 from shardboard.domain.intervals import RESOLUTIONS, Resolution
 from shardboard.domain.rollup import TOPICS, Frame
 from shardboard.state import latency, metrics, shards
+from shardboard.state.latency import Measured
 
 log = logging.getLogger(__name__)
 
@@ -104,8 +105,9 @@ class Archive:
         ]
         async with self._store.begin() as session:
             await metrics.write(session, rows)
+            measured = self._live.endpoints.latencies
             await latency.write(
-                session, 1, [(t, found) for t in seconds if (found := self._live.endpoints.latencies.of(t))]
+                session, 1, [Measured(t, found, measured.of_endpoints(t)) for t in seconds if (found := measured.of(t))]
             )
         self._unwritten.difference_update(seconds)
         self._stale[RESOLUTIONS[1].step] |= intervals.starts(seconds, RESOLUTIONS[1].step)
@@ -140,7 +142,10 @@ class Archive:
         await metrics.write(session, rows)
         measured = await latency.read(session, below, begin, begin + resolution.step)
         if measured:
-            await latency.write(session, resolution.step, [(begin, histogram.merged(measured.values()))])
+            known = await latency.cells(session, below, begin, begin + resolution.step)
+            of_endpoints = cells.merged(cells.decode(data) for _, data in known)
+            made = Measured(begin, histogram.merged(measured.values()), of_endpoints)
+            await latency.write(session, resolution.step, [made])
 
     async def _forget(self) -> None:
         now = time.time()

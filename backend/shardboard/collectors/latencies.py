@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping
 from math import nan
 
 from shardboard.collectors.ring import Ring
-from shardboard.domain import endpoints, latency
+from shardboard.domain import cells, endpoints, latency
+from shardboard.domain.cells import Cells
 from shardboard.domain.histogram import Histogram, Key, merged
 from shardboard.domain.rates import Value
 
@@ -44,6 +45,14 @@ class Latencies:
     def of(self, t: int) -> Measured:
         """What all endpoints measured in one of the last seconds, by database; empty when nothing is known."""
         return self._stored.get(t) or merged(self._seconds.get(t, {}).values())
+
+    def of_endpoints(self, t: int) -> dict[Key, Cells]:
+        """What each endpoint measured in one of the last seconds; empty when nothing is known."""
+        return {
+            (endpoints.number(bdb_uid, node_uid), kind): cells.of(found)
+            for node_uid, measured in self._seconds.get(t, {}).items()
+            for (bdb_uid, kind), found in measured.items()
+        }
 
     def settle(self, t: int) -> None:
         """Compute the metrics of one second, again when more was told of it."""

@@ -6,7 +6,8 @@ the exact one and at most 0.1 % above it, however often histograms were merged.
 """
 
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import accumulate
 from math import ceil
 
 _EXACT = 2_048
@@ -106,31 +107,37 @@ def ends(index: int) -> tuple[int, int]:
 
 Key = tuple[int, str]
 """Whose latency (the uid of a database), and of which kind of commands: read, write or other."""
+Row = tuple[Key, dict[int, int]]
 
 
 def encode(histograms: Mapping[Key, Histogram]) -> bytes:
-    """For the store: per histogram its key and then bucket distances and counts, compressed."""
+    """For the store."""
+    return packed((key, histogram.pairs()) for key, histogram in sorted(histograms.items(), key=lambda item: item[0]))
+
+
+def decode(data: bytes) -> dict[Key, Histogram]:
+    """What `encode` made."""
+    return {key: Histogram(counts) for key, counts in unpacked(data)}
+
+
+def packed(rows: Iterable[tuple[Key, Iterable[tuple[int, int]]]]) -> bytes:
+    """Counts by bucket: per row its key and then bucket distances and counts, compressed. Buckets rise."""
     lines = []
-    for (uid, kind), histogram in sorted(histograms.items()):
+    for (uid, kind), pairs in rows:
         before, words = 0, [str(uid), kind]
-        for index, count in histogram.pairs():
+        for index, count in pairs:
             words += [str(index - before), str(count)]
             before = index
         lines.append(" ".join(words))
     return zlib.compress("\n".join(lines).encode(), 1)
 
 
-def decode(data: bytes) -> dict[Key, Histogram]:
-    """What `encode` made."""
-    found = {}
+def unpacked(data: bytes, wanted: Callable[[int, str], bool] = lambda _uid, _kind: True) -> Iterator[Row]:
+    """The rows of what `packed` made; the others are not even read."""
     for line in zlib.decompress(data).decode().splitlines():
         uid, kind, *words = line.split(" ")
-        counts, index = {}, 0
-        for distance, count in zip(words[::2], words[1::2], strict=True):
-            index += int(distance)
-            counts[index] = int(count)
-        found[int(uid), kind] = Histogram(counts)
-    return found
+        if wanted(int(uid), kind):
+            yield (int(uid), kind), dict(zip(accumulate(map(int, words[::2])), map(int, words[1::2]), strict=True))
 
 
 def merged(parts: Iterable[Mapping[Key, Histogram]]) -> dict[Key, Histogram]:

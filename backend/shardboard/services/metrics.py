@@ -7,8 +7,8 @@ from math import nan
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from shardboard.domain import endpoints, intervals, latency, rollup
-from shardboard.domain.histogram import Histogram, Key
+from shardboard.domain import cells, endpoints, intervals, latency, rollup
+from shardboard.domain.histogram import Histogram, Key, unpacked
 from shardboard.domain.intervals import RESOLUTIONS, Resolution
 from shardboard.domain.rollup import Frame
 from shardboard.state import latency as stored_latency
@@ -16,6 +16,8 @@ from shardboard.state import metrics as state
 
 MEASURED = frozenset({"cluster", "bdbs"})
 """Topics whose latency is stored as histograms."""
+CHARTED = MEASURED | {"endpoints"}
+"""Topics whose latency is stored at all; that of endpoints as cells."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +61,8 @@ async def history(
     names = await _names(session)
     stored = [metric for metric in metrics if metric not in latency.METRICS] or ["total_req"]
     frames = await state.columns(session, topic, step, begin, end, stored, names)
-    if topic in MEASURED and set(metrics).intersection(latency.METRICS):
-        frames = await _with_latency(session, topic, step, begin, end, frames)
+    if topic in CHARTED and set(metrics).intersection(latency.METRICS):
+        frames = await _with_latency(session, topic, step, begin, end, frames, uids)
     known = set(frames[0].uids).union(*(frame.uids for frame in frames[1:])) if frames else set()
     chosen = array("i", sorted(known if uids is None else known.intersection(uids)))
     by_time = {frame.t: frame for frame in frames}
@@ -115,15 +117,31 @@ async def recent(
 
 
 async def _with_latency(
-    session: AsyncSession, topic: str, step: int, first: int, last: int, frames: Sequence[Frame]
+    session: AsyncSession,
+    topic: str,
+    step: int,
+    first: int,
+    last: int,
+    frames: Sequence[Frame],
+    uids: Collection[int] | None = None,
 ) -> list[Frame]:
-    """Frames of databases, or of all together, with the latency metrics among their columns, where something was measured."""
-    measured = await stored_latency.read(session, step, first, last)
+    """Frames of databases, of all together or of endpoints (these `uids`), with the latency metrics among their columns, where
+    something was measured."""
+    if topic == "endpoints":
+        stored = await stored_latency.cells(session, step, first, last)
+        measured = {t: _histograms(data, uids) for t, data in stored}
+    else:
+        measured = await stored_latency.read(session, step, first, last)
     return [with_latency(topic, frame, measured.get(frame.t, {})) for frame in frames]
 
 
+def _histograms(data: bytes, uids: Collection[int] | None) -> dict[Key, Histogram]:
+    rows = unpacked(data, lambda uid, _: uids is None or uid in uids)
+    return {key: cells.histogram(counts) for key, counts in rows}
+
+
 def with_latency(topic: str, frame: Frame, measured: Mapping[Key, Histogram]) -> Frame:
-    """A frame of databases, or of all together, and what was measured in its interval."""
+    """A frame of databases, of endpoints, or of all together, and what was measured in its interval."""
     if not measured:
         return frame
     if topic == "cluster":
@@ -164,7 +182,7 @@ def _average(time: float, count: float) -> float:
 
 def metric_names(topic: str) -> frozenset[str]:
     """What may be asked for: the metrics and their highest seconds."""
-    measured = latency.METRICS if topic in MEASURED else ()
+    measured = latency.METRICS if topic in CHARTED else ()
     return frozenset(name for name in (*rollup.columns_of(topic, 10), *measured) if not name.startswith("#"))
 
 

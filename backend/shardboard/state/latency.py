@@ -1,14 +1,20 @@
-"""Stored latency: one row per interval with the histograms of all databases."""
+"""Stored latency: one row per interval with the histograms of all databases, and the cells of all endpoints."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVarTuple
 
-from sqlalchemy import BigInteger, Integer, LargeBinary, delete, func, select
+from sqlalchemy import BigInteger, Integer, LargeBinary, Select, delete, func, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
 from shardboard.db import Base
+from shardboard.domain import cells as endpoint_cells
+from shardboard.domain.cells import Cells
 from shardboard.domain.histogram import Histogram, Key, decode, encode
+
+Columns = TypeVarTuple("Columns")
 
 
 class LatencyFrame(Base):
@@ -19,25 +25,55 @@ class LatencyFrame(Base):
     step: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
     t: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     data: Mapped[bytes] = mapped_column(LargeBinary)
+    """Histograms by database."""
+    cells: Mapped[bytes | None] = mapped_column(LargeBinary)
+    """By endpoint; NULL when nobody knows."""
 
 
-async def write(session: AsyncSession, step: int, frames: Sequence[tuple[int, Mapping[Key, Histogram]]]) -> None:
-    """Store (t, histograms); an interval that exists is replaced."""
+@dataclass(frozen=True)
+class Measured:
+    """What was measured in the interval that begins at `t`."""
+
+    t: int
+    of_bdbs: Mapping[Key, Histogram]
+    of_endpoints: Mapping[Key, Cells] = field(default_factory=dict)
+
+
+async def write(session: AsyncSession, step: int, frames: Sequence[Measured]) -> None:
+    """Store what was measured; an interval that exists is replaced, but what is known of its endpoints is not forgotten."""
     if not frames:
         return
-    rows = [{"step": step, "t": t, "data": encode(histograms)} for t, histograms in frames]
+    rows = [
+        {
+            "step": step,
+            "t": frame.t,
+            "data": encode(frame.of_bdbs),
+            "cells": endpoint_cells.encode(frame.of_endpoints) if frame.of_endpoints else None,
+        }
+        for frame in frames
+    ]
     dialect = postgresql if session.get_bind().dialect.name == "postgresql" else sqlite
     query = dialect.insert(LatencyFrame)
-    replacing = query.on_conflict_do_update(index_elements=["step", "t"], set_={"data": query.excluded["data"]})
-    await session.execute(replacing, rows)
+    known = func.coalesce(query.excluded["cells"], LatencyFrame.cells)
+    replaced = {"data": query.excluded["data"], "cells": known}
+    await session.execute(query.on_conflict_do_update(index_elements=["step", "t"], set_=replaced), rows)
 
 
 async def read(session: AsyncSession, step: int, first: int, last: int) -> dict[int, dict[Key, Histogram]]:
     """Histograms of `first <= t < last`, by t and in its order."""
-    query = select(LatencyFrame.t, LatencyFrame.data).where(
-        LatencyFrame.step == step, LatencyFrame.t >= first, LatencyFrame.t < last
-    )
-    return {t: decode(data) for t, data in (await session.execute(query.order_by(LatencyFrame.t))).all()}
+    query = _span(select(LatencyFrame.t, LatencyFrame.data), step, first, last)
+    return {t: decode(data) for t, data in (await session.execute(query)).all()}
+
+
+async def cells(session: AsyncSession, step: int, first: int, last: int) -> list[tuple[int, bytes]]:
+    """(t, encoded cells of all endpoints) of `first <= t < last` where they are known, by time."""
+    query = _span(select(LatencyFrame.t, LatencyFrame.cells), step, first, last)
+    return [(t, data) for t, data in (await session.execute(query)).all() if data is not None]
+
+
+def _span(query: Select[*Columns], step: int, first: int, last: int) -> Select[*Columns]:
+    own = (LatencyFrame.step == step, LatencyFrame.t >= first, LatencyFrame.t < last)
+    return query.where(*own).order_by(LatencyFrame.t)
 
 
 async def forget(session: AsyncSession, step: int, before: int, limit: int) -> None:

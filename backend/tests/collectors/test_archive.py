@@ -15,12 +15,12 @@ from shardboard.collectors import archive as archiving
 from shardboard.collectors.archive import FORGET_EVERY, FORGET_ROWS, Archive
 from shardboard.collectors.live import Live
 from shardboard.db import Store
-from shardboard.domain import intervals, rollup
+from shardboard.domain import cells, endpoints, intervals, rollup
 from shardboard.domain.histogram import Histogram
 from shardboard.domain.intervals import RESOLUTIONS
 from shardboard.domain.rollup import TOPICS, Frame
 from shardboard.services import metrics as service
-from shardboard.state import metrics
+from shardboard.state import latency, metrics
 from shardboard.state.shards import Shard
 
 pytestmark = pytest.mark.store
@@ -203,6 +203,29 @@ async def test_latency_is_added_up_and_cut_into_percentiles_at_the_end(
     assert await column(store, "bdbs", "p50_latency", NOW, NOW + 10, 10) == [100]
     assert await column(store, "bdbs", "p999_latency", NOW, NOW + 10, 10) == [900]
     assert await column(store, "bdbs", "p999_write_latency", NOW, NOW + 10, 10) == [None]
+
+
+async def test_latency_of_endpoints_is_stored_and_survives_a_console_that_does_not_know_it(
+    store: Store, bus: Bus, live: Live, archive: Archive
+) -> None:
+    for t in range(NOW, NOW + 11):
+        deliver(live, t)
+        for node_uid in (1, 2):
+            live.endpoints.latencies.ingest(t, node_uid, {(1, "read"): Histogram.of([(1_000 * node_uid, 50)])})
+    await archive.step()
+    restarted = Live(bus)
+    successor = Archive(store, bus, restarted)
+    await successor.restore()
+    deliver(restarted, NOW + 10)  # the agent tells it again; what was measured then is in the store already
+    await successor.step()
+    for step, count, requests in ((1, 11, 50), (10, 2, 500)):
+        async with store.read() as session:
+            found = dict(await latency.cells(session, step, NOW, NOW + 11))
+        kept = cells.decode(found[NOW])
+        assert {key: sum(counts.values()) for key, counts in kept.items()} == {
+            (endpoints.number(1, node_uid), "read"): requests for node_uid in (1, 2)
+        }
+        assert len(found) == count
 
 
 async def test_what_is_too_old_goes_in_small_steps(

@@ -7,7 +7,8 @@ from shardboard.agent.contract import ENDPOINT_FIELDS, EndpointReading, ProxyRea
 from shardboard.bus import Bus
 from shardboard.collectors.latencies import HISTOGRAM_SECONDS, Latencies
 from shardboard.collectors.live import Live, Member
-from shardboard.domain import latency
+from shardboard.domain import endpoints, latency
+from shardboard.domain.cells import cell
 from shardboard.domain.histogram import Histogram, Key
 
 NOW = 1_700_000_000
@@ -37,6 +38,17 @@ def test_endpoints_are_added_up_before_a_percentile_is_read(known: Latencies) ->
     assert value(known, "cluster", "cluster", "p99_latency") == 500
     assert value(known, "endpoints", "1:1:2", "p50_latency") == 900
     assert value(known, "bdbs", "1", "p50_write_latency") is None
+
+
+def test_endpoints_are_told_one_by_one_for_the_store(known: Latencies) -> None:
+    known.ingest(NOW, 1, all_took(100, 99))
+    known.ingest(NOW, 2, all_took(900, 1) | all_took(900, 100, bdb_uid=2))
+    assert known.of_endpoints(NOW) == {
+        (endpoints.number(1, 1), "read"): {cell(100): 99},
+        (endpoints.number(1, 2), "read"): {cell(900): 1},
+        (endpoints.number(2, 2), "read"): {cell(900): 100},
+    }
+    assert known.of_endpoints(NOW + 1) == {}
 
 
 def test_what_a_node_tells_late_is_added(known: Latencies) -> None:

@@ -595,6 +595,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/history/latency": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Latency History
+         * @description How many requests took how long from `from` to `to`: columns of time, rows of a logarithmic scale.
+         *
+         *     Counts are those of stored histograms, added up, in the finest resolution that is kept that far back. Latency is measured
+         *     at endpoints; rows are exact to 1.5 %.
+         */
+        get: operations["get_latency_history_v1_history_latency_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/history/retention": {
         parameters: {
             query?: never;
@@ -2400,6 +2423,53 @@ export interface components {
             step: number;
             /** To */
             to: number;
+        };
+        /** LatencyHistory */
+        LatencyHistory: {
+            /**
+             * Bounds
+             * @description Microseconds: where each row begins, and where the last one ends.
+             */
+            bounds: number[];
+            /**
+             * Columns
+             * @description Of each column the first row that requests fell into, and how many fell into it and those after it; empty when there were none.
+             */
+            columns: number[][];
+            /** Count */
+            count: number;
+            /**
+             * From
+             * @description Epoch second of the first column's beginning.
+             */
+            from: number;
+            /** Kind */
+            kind: string;
+            /**
+             * Lowest
+             * @description Row i begins at 10 ** ((lowest + i) / per_decade) microseconds.
+             */
+            lowest: number;
+            /**
+             * Per Decade
+             * @description Rows in each power of ten of microseconds.
+             */
+            per_decade: number;
+            /**
+             * Resolution
+             * @description Of the stored intervals that columns are made of.
+             */
+            resolution: string;
+            /**
+             * Seconds
+             * @description In how many seconds of each column requests were counted; 0 = nobody knows what happened. Of a column that has not ended, those so far.
+             */
+            seconds: number[];
+            /**
+             * Step
+             * @description Seconds of one column.
+             */
+            step: number;
         };
         /** License */
         License: {
@@ -6350,6 +6420,106 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["History"];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    get_latency_history_v1_history_latency_get: {
+        parameters: {
+            query: {
+                /** @description epoch second */
+                from: number;
+                /** @description epoch second, excluded; now when left out */
+                to?: number | null;
+                /** @description a database; all when left out */
+                bdb?: number | null;
+                /** @description <database>:1:<node>, what one proxy measured */
+                endpoint?: string;
+                /** @description of which commands */
+                kind?: "all" | "read" | "write" | "other";
+                /** @description columns, at most */
+                points?: number;
+                /** @description seconds of one column, as told before: for what came since */
+                step?: number | null;
+                /** @description 20, 10 or 5 rows in each power of ten; the most that make 60 rows when left out */
+                per_decade?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LatencyHistory"];
                 };
             };
             /** @description Broken JSON or a value of the wrong type */

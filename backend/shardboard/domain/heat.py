@@ -1,0 +1,94 @@
+"""The grid of a heat map of latency: how wide its columns are in time, and how high its rows on a logarithmic scale."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from shardboard.domain import intervals
+from shardboard.domain.cells import CELLS
+from shardboard.domain.intervals import RESOLUTIONS, Resolution
+
+ROWS_PER_DECADE = (20, 10, 5)
+"""Finest first; each divides CELLS."""
+MAX_ROWS = 60
+MAX_READ = 2_200
+"""Stored intervals that one heat map may be made of: 6 h of 10 s."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """`count` columns of `step` seconds from `first` on, made of intervals of one resolution."""
+
+    resolution: Resolution
+    first: int
+    step: int
+    count: int
+
+    @property
+    def last(self) -> int:
+        """The end, excluded."""
+        return self.first + self.count * self.step
+
+
+@dataclass(frozen=True)
+class Rows:
+    """`count` rows of which each is `1 / per_decade` of a power of ten high; row `lowest` begins at 10 ** (lowest / per_decade)."""
+
+    per_decade: int
+    lowest: int
+    count: int
+
+    @property
+    def bounds(self) -> list[float]:
+        """Microseconds: where each row begins, and where the last one ends."""
+        if not self.count:
+            return []
+        return [10 ** ((self.lowest + place) / self.per_decade) for place in range(self.count + 1)]
+
+
+def columns(first: int, last: int, points: int, now: int) -> Columns:
+    """At most `points` columns, from the finest resolution that still has the beginning and is not too much to read."""
+    kept = [found for found in RESOLUTIONS if now - first <= found.retention] or [RESOLUTIONS[-1]]
+    readable = (found for found in kept if intervals.points(first, last, found.step) <= MAX_READ)
+    resolution = next(readable, kept[-1])
+    together = max(1, -(-intervals.points(first, last, resolution.step) // points))
+    while intervals.points(first, last, resolution.step * together) > points:  # one more, where both ends are cut
+        together += 1
+    return _columns(resolution, resolution.step * together, first, last)
+
+
+def columns_of(step: int, first: int, last: int, now: int) -> Columns | None:
+    """Columns of `step` seconds, as `columns` has made them before; None when no kept resolution divides them."""
+    kept = (found for found in RESOLUTIONS if now - first <= found.retention and step % found.step == 0)
+    readable = (found for found in kept if intervals.points(first, last, found.step) <= MAX_READ)
+    resolution = next(readable, None)
+    return _columns(resolution, step, first, last) if resolution is not None else None
+
+
+def rows(cells: Iterable[int], per_decade: int | None = None) -> Rows:
+    """Rows for these cells: as high as it takes for MAX_ROWS, if it is not said how high."""
+    found = set(cells)
+    if not found:
+        return Rows(per_decade or ROWS_PER_DECADE[0], 0, 0)
+    made = [_rows(min(found), max(found), each) for each in ([per_decade] if per_decade else ROWS_PER_DECADE)]
+    return next((each for each in made if each.count <= MAX_ROWS), made[-1])
+
+
+def column(cells: Mapping[int, int], grid: Rows) -> Sequence[int]:
+    """One column, compact: the place of the first row that anything fell into, and the counts from there to the last one."""
+    if not cells:
+        return []
+    size = CELLS // grid.per_decade
+    counts: dict[int, int] = {}
+    for place, count in cells.items():
+        row = place // size - grid.lowest
+        counts[row] = counts.get(row, 0) + count
+    return [min(counts), *(counts.get(row, 0) for row in range(min(counts), max(counts) + 1))]
+
+
+def _columns(resolution: Resolution, step: int, first: int, last: int) -> Columns:
+    return Columns(resolution, intervals.start(first, step), step, intervals.points(first, last, step))
+
+
+def _rows(lowest: int, highest: int, per_decade: int) -> Rows:
+    size = CELLS // per_decade
+    return Rows(per_decade, lowest // size, highest // size - lowest // size + 1)

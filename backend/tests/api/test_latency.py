@@ -1,0 +1,167 @@
+"""The heat map of latency over HTTP: whose requests, where they are counted, and what is told where nobody counted."""
+
+import time
+from array import array
+from datetime import UTC, datetime
+from math import nan
+from types import SimpleNamespace
+from typing import Any
+
+import httpx
+import pytest
+
+from shardboard.api import latency as api_latency
+from shardboard.collectors.archive import Archive
+from shardboard.console import Console
+from shardboard.domain import endpoints, intervals
+from shardboard.domain.cells import cell
+from shardboard.domain.rollup import TOPICS, Frame
+from shardboard.state import latency, metrics
+from shardboard.state.bdbs import Bdb
+from shardboard.state.latency import Measured
+
+pytestmark = pytest.mark.store
+
+NOW = intervals.start(int(time.time()), 300)
+FIRST, SECOND, OTHER = endpoints.number(1, 1), endpoints.number(1, 2), endpoints.number(2, 1)
+MEASURED = {
+    (FIRST, "read"): {cell(100): 10, cell(5_000): 1},
+    (SECOND, "read"): {cell(100): 20},
+    (SECOND, "write"): {cell(400): 3},
+    (OTHER, "other"): {cell(100): 500},
+}
+SILENT, UNKNOWN = NOW - 5, NOW - 3
+"""A second in which nobody asked anything, and one that no proxy told of; in all others requests were MEASURED."""
+SECONDS = range(NOW - 20, NOW)
+
+
+@pytest.fixture
+async def stored(console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(api_latency, "time", SimpleNamespace(time=lambda: NOW))
+    now = datetime.now(UTC)
+    common: dict[str, Any] = {
+        "status": "active",
+        "memory_size": 1,
+        "sharding": True,
+        "shards_count": 1,
+        "replication": False,
+        "config": {},
+        "admin_password": "",
+        "created_at": now,
+        "changed_at": now,
+    }
+    await Archive(console.store, console.bus, console.live).restore()
+    async with console.store.begin() as session:
+        session.add_all(Bdb(uid=uid, name=f"d{uid}", port=12000 + uid, **common) for uid in (1, 2))
+        heard = [t for t in SECONDS if t != UNKNOWN]
+        layout = (await metrics.layouts(session))[TOPICS["endpoints"]]
+        await metrics.write(session, [("endpoints", 1, layout, frame(t)) for t in heard])
+        await latency.write(session, 1, [Measured(t, {}, MEASURED) for t in heard if t != SILENT])
+
+
+def frame(t: int) -> Frame:
+    uids = array("i", [FIRST, SECOND, OTHER])
+    return Frame(t, uids, {name: array("f", [1.0, 1.0, nan]) for name in TOPICS["endpoints"]})
+
+
+async def ask(client: httpx.AsyncClient, **more: Any) -> dict[str, Any]:
+    reply = await client.get("/v1/history/latency", params={"from": SECONDS[0], "to": NOW, "bdb": 1, **more})
+    assert reply.status_code == 200, reply.text
+    found: dict[str, Any] = reply.json()
+    assert found["count"] == len(found["columns"]) == len(found["seconds"])
+    return found
+
+
+def requests(found: dict[str, Any]) -> int:
+    return sum(sum(counts) for _, *counts in filter(None, found["columns"]))
+
+
+async def test_requests_by_second_and_latency(stored: None, client: httpx.AsyncClient) -> None:
+    found = await ask(client)
+    assert (found["resolution"], found["from"], found["step"], found["count"]) == ("1sec", SECONDS[0], 1, 20)
+    assert (found["kind"], found["per_decade"]) == ("all", 20)
+    first, *counts = found["columns"][0]
+    assert first == 0
+    assert (counts[0], counts[-1], sum(counts)) == (30, 1, 34)
+    assert found["bounds"][0] <= 100 < found["bounds"][1]
+    assert found["bounds"][-2] <= 5_000 < found["bounds"][-1]
+    assert found["bounds"][0] == pytest.approx(10 ** (found["lowest"] / 20), rel=1e-3)
+
+
+async def test_no_requests_and_no_data_are_not_the_same(stored: None, client: httpx.AsyncClient) -> None:
+    found = await ask(client)
+    silent, unknown = SILENT - SECONDS[0], UNKNOWN - SECONDS[0]
+    assert (found["seconds"][silent], found["columns"][silent]) == (1, [])
+    assert (found["seconds"][unknown], found["columns"][unknown]) == (0, [])
+    assert sum(found["seconds"]) == 19
+
+
+@pytest.mark.parametrize(
+    ("who", "each"),
+    [
+        ({"kind": "read"}, 31),
+        ({"kind": "write"}, 3),
+        ({"kind": "other"}, 0),
+        ({"endpoint": "1:1:2"}, 23),
+        ({"endpoint": "1:1:2", "kind": "read"}, 20),
+        ({"endpoint": "1:1:9"}, 0),
+        ({"bdb": 2}, 500),
+        ({"bdb": ""}, 534),
+    ],
+)
+async def test_whose_requests(stored: None, client: httpx.AsyncClient, who: dict[str, Any], each: int) -> None:
+    query = {name: value for name, value in {"bdb": 1, **who}.items() if value != ""}
+    reply = await client.get("/v1/history/latency", params={"from": SECONDS[0], "to": NOW, **query})
+    assert requests(reply.json()) == each * 18
+
+
+async def test_columns_are_added_up_and_what_came_since_fits_in(stored: None, client: httpx.AsyncClient) -> None:
+    whole = await ask(client, points=5)
+    assert (whole["step"], whole["count"]) == (4, 5)
+    assert whole["seconds"] == [4, 4, 4, 4, 3]
+    assert requests(whole) == 34 * 18
+    newest = await ask(client, **{"from": NOW - 4}, step=4, per_decade=whole["per_decade"])
+    assert newest["from"] == whole["from"] + 16
+    assert newest["columns"] == whole["columns"][-1:]
+    assert (await ask(client, per_decade=5))["per_decade"] == 5
+
+
+async def test_the_future_and_nothing(stored: None, client: httpx.AsyncClient) -> None:
+    found = await ask(client, **{"from": NOW + 100, "to": NOW + 200})
+    assert (found["count"], found["bounds"], found["columns"]) == (0, [], [])
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"from": -1},
+        {"kind": "both"},
+        {"points": 0},
+        {"step": 7, "from": NOW - 7_200},
+        {"per_decade": 7},
+        {"endpoint": "1"},
+        {"bdb": 2, "endpoint": "1:1:2"},
+        {"step": 1, "from": NOW - 3_000},
+    ],
+)
+async def test_bad_questions(stored: None, client: httpx.AsyncClient, wrong: dict[str, Any]) -> None:
+    reply = await client.get("/v1/history/latency", params={"from": SECONDS[0], **wrong})
+    assert reply.status_code == 400
+    assert reply.json()["error_code"] == "bad_request"
+
+
+async def test_unknown_databases_and_strangers(stored: None, client: httpx.AsyncClient) -> None:
+    for query in ({"bdb": 9}, {"endpoint": "9:1:1"}):
+        reply = await client.get("/v1/history/latency", params={"from": NOW - 9, **query})
+        assert (reply.status_code, reply.json()["error_code"]) == (404, "db_not_found")
+    anonymous = await client.get("/v1/history/latency", params={"from": NOW - 9}, auth=httpx.BasicAuth("a", "b"))
+    assert anonymous.status_code == 401
+
+
+async def test_percentiles_of_one_endpoint(stored: None, client: httpx.AsyncClient) -> None:
+    query = {"topic": "endpoints", "metrics": "p50_latency,p999_read_latency,p99_write_latency", "from": NOW - 10}
+    series = (await client.get("/v1/history", params=query)).json()["series"]
+    median, tail, writes = (column[0] for column in series["1:1:1"])
+    assert (median, tail) == (pytest.approx(100, rel=0.02), pytest.approx(5_000, rel=0.02))
+    assert writes is None
+    assert series["1:1:2"][2][0] == pytest.approx(400, rel=0.02)

@@ -1,0 +1,75 @@
+"""The grid of a heat map: few enough columns and rows, and no count lost or split between them."""
+
+import pytest
+
+from shardboard.domain import heat, intervals
+from shardboard.domain.cells import CELLS, cell
+
+NOW = 1_700_000_005
+HOUR = 3_600
+
+
+@pytest.mark.parametrize(
+    ("span", "resolution", "step"),
+    [
+        (300, "1sec", 1),
+        (900, "1sec", 3),
+        (HOUR, "10sec", 20),
+        (6 * HOUR, "10sec", 80),
+        (24 * HOUR, "5min", 300),
+        (7 * 24 * HOUR, "5min", 2_100),
+        (365 * 24 * HOUR, "12hour", 3 * 43_200),
+    ],
+)
+def test_columns_are_as_fine_as_300_of_them_allow(span: int, resolution: str, step: int) -> None:
+    first = intervals.start(NOW - span, step)
+    found = heat.columns(first, first + span, 300, NOW)
+    assert (found.resolution.name, found.step) == (resolution, step)
+    assert found.count <= 300
+    assert found.first <= first < found.first + step
+    assert found.last - step < first + span <= found.last
+
+
+def test_columns_stay_where_they_are_when_they_are_asked_for_again() -> None:
+    whole = heat.columns(NOW - HOUR, NOW, 300, NOW)
+    newest = heat.columns_of(whole.step, NOW - 30, NOW, NOW)
+    assert newest is not None
+    assert newest.resolution.name == "1sec", "what came since is read from the finest there is"
+    assert (newest.first - whole.first) % whole.step == 0
+
+
+@pytest.mark.parametrize("step", [7, 25])
+def test_what_is_no_longer_kept_second_by_second_has_no_such_columns(step: int) -> None:
+    assert heat.columns_of(step, NOW - 2 * HOUR, NOW, NOW) is None
+
+
+def test_the_beginning_of_time_and_no_time_at_all() -> None:
+    assert heat.columns(0, NOW, 300, NOW).count <= 300
+    assert heat.columns(NOW, NOW, 300, NOW).count == 0
+
+
+@pytest.mark.parametrize(
+    ("lowest", "highest", "per_decade"),
+    [(100, 900, 20), (50, 40_000, 20), (50, 60_000, 10), (1, 900_000, 10), (1, 59_000_000, 5)],
+)
+def test_rows_are_as_high_as_it_takes(lowest: int, highest: int, per_decade: int) -> None:
+    found = heat.rows([cell(lowest), cell(highest)])
+    assert found.per_decade == per_decade
+    assert found.count <= heat.MAX_ROWS
+    assert found.bounds[0] <= lowest < found.bounds[1]
+    assert found.bounds[-2] <= highest < found.bounds[-1]
+
+
+def test_rows_can_be_told() -> None:
+    assert heat.rows([cell(1), cell(59_000_000)], 20).count > heat.MAX_ROWS
+    assert heat.rows([], 5).bounds == []
+
+
+def test_a_column_has_every_request_once() -> None:
+    known = {cell(micros): count for micros, count in ((90, 5), (100, 7), (5_000, 2))}
+    grid = heat.rows(known)
+    first, *counts = heat.column(known, grid)
+    assert (first, sum(counts), counts[0], counts[-1]) == (0, 14, 5, 2)
+    assert len(counts) == grid.count
+    assert heat.column({}, grid) == []
+    assert CELLS % grid.per_decade == 0
