@@ -8,6 +8,8 @@ from pathlib import Path
 import asyncpg
 import httpx
 import pytest
+from hypothesis import HealthCheck
+from hypothesis import settings as hypothesis
 
 from shardboard.app import create_app
 from shardboard.bus import Bus
@@ -21,6 +23,12 @@ from shardboard.state.nodes import Node
 from shardboard.tls import Authority
 
 USER, PASSWORD = "admin@example.org", "correct horse battery"
+
+# The same examples in every run, so that a run is red by what was changed and not by chance; and no clock: a busy machine
+# is no failure. `pytest --hypothesis-profile=search` looks for other examples, many more of them.
+hypothesis.register_profile("same", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+hypothesis.register_profile("search", deadline=None, max_examples=2000, suppress_health_check=[HealthCheck.too_slow])
+hypothesis.load_profile("same")
 
 
 @pytest.fixture

@@ -110,8 +110,7 @@ async def farm(root: Path, size: int = 1) -> AsyncIterator[Farm]:
     finally:
         for supervisor in opened.supervisors.values():
             await supervisor.remove(list(supervisor.shards))
-        for process in opened.engines():
-            process.kill()
+        end_engines_below(root)
 
 
 def engines_below(root: Path) -> list[psutil.Process]:
@@ -123,6 +122,25 @@ def engines_below(root: Path) -> list[psutil.Process]:
         except psutil.Error:
             continue
     return found
+
+
+def end_engines_below(root: Path) -> None:
+    """Kill them, and wait until their ports are free."""
+    processes = engines_below(root)
+    for process in processes:
+        process.kill()
+    psutil.wait_procs(processes, timeout=30)
+
+
+def ended(process: psutil.Process) -> bool:
+    """Whether nothing is left of a child of ours but how it ended, which stays for whoever started it to read.
+
+    A process that is ending has no directory any more, so `engines_below` misses it, long before its parent is told.
+    """
+    try:
+        return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
+    except ChildProcessError:  # that has been read already
+        return True
 
 
 def lone(uid: int = 1, **changes: Any) -> ShardSpec:
@@ -179,7 +197,7 @@ def layout(nodes: Sequence[NodeRef], pairs: int, *, replication: bool, first_uid
     ]
 
 
-async def bring_up(agents: Farm, engine: Engine, shards: Sequence[ShardRef], seconds: float = 20) -> None:
+async def bring_up(agents: Farm, engine: Engine, shards: Sequence[ShardRef], seconds: float = 60) -> None:
     """As the creation loop does it."""
     wanted = [Wanted(shard.uid, shard.node.uid, shard.role, shard.pair) for shard in shards]
     async with asyncio.timeout(seconds):
@@ -199,8 +217,11 @@ async def ask(shard: Shard, *argv: str) -> Any:
     return await (await shard.connect()).execute(*argv)
 
 
-async def until(condition: Callable[[], Any], seconds: float = 10) -> Any:
-    """Wait until `condition` (a plain or a coroutine function) gives something true, and return that."""
+async def until(condition: Callable[[], Any], seconds: float = 60) -> Any:
+    """Wait until `condition` (a plain or a coroutine function) gives something true, and return that.
+
+    A passing test never waits this long: the limit only ends one that hangs, on however slow a machine.
+    """
     async with asyncio.timeout(seconds):
         while True:
             found = condition()

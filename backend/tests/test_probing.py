@@ -13,19 +13,27 @@ from shardboard import probing
 from shardboard.probing import answers
 
 
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A shard that lives answers at last, on however busy a machine."""
+    monkeypatch.setattr(probing, "PROBE_SECONDS", 30)
+
+
 @pytest.fixture
 async def node(tmp_path: Path) -> AsyncIterator[Farm]:
     async with farm(tmp_path) as opened:
         yield opened
 
 
-async def test_real_shards(node: Farm) -> None:
+async def test_real_shards(node: Farm, monkeypatch: pytest.MonkeyPatch) -> None:
     address, port = node.settings[1].address, lone(1).port
     assert not await answers(address, port), "nothing listens there yet"
     assert (await node[1].start(request(lone(1), client_password="secret")))[0].ok
     assert await answers(address, port), "it wants a password first, but it lives"
     node[1].signal([1], signal.SIGSTOP)
-    assert not await answers(address, port), "the kernel still accepts for it"
+    with monkeypatch.context() as hurry:
+        hurry.setattr(probing, "PROBE_SECONDS", 0.4)
+        assert not await answers(address, port), "the kernel still accepts for it"
     node[1].signal([1], signal.SIGCONT)
     assert await answers(address, port)
 

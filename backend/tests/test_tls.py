@@ -82,7 +82,7 @@ def agent_server(authority: Authority, directory: Path, addr: str = "127.0.0.1")
 def greeting(context: ssl.SSLContext, port: int) -> bytes:
     """With TLS 1.3 a server refuses the client's certificate only after the handshake: reading shows it."""
     with (
-        socket.create_connection(("127.0.0.1", port), timeout=5) as plain,
+        socket.create_connection(("127.0.0.1", port), timeout=60) as plain,
         context.wrap_socket(plain, server_hostname="127.0.0.1") as secure,
     ):
         return secure.recv(100)

@@ -116,7 +116,7 @@ async def ends(directory: Path, source: Engine, target: Engine) -> AsyncIterator
     shard = SimpleNamespace(state="running", directory=directory, record=record, own=OwnTraffic())
     supervisor = SimpleNamespace(shards={1: shard})
     order = MoveSlots(
-        uid=1, target_engine_id=TARGET, address=address, port=20001, slots=[(0, 99), (200, 1299)], seconds=5
+        uid=1, target_engine_id=TARGET, address=address, port=20001, slots=[(0, 99), (200, 1299)], seconds=20
     )
     try:
         yield Movers(cast(Supervisor, supervisor)), order

@@ -3,15 +3,17 @@
 import asyncio
 import signal
 import time
-from collections.abc import AsyncIterator
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
-from backend.tests.shards import Farm, farm, lone, request, until
+from backend.tests.shards import Farm, ended, farm, lone, request, until
 
-from shardboard.agent.contract import ProxyDatabase, ProxyShard, ProxyState
+from shardboard.agent.contract import ProxyDatabase, ProxyReading, ProxyShard, ProxyState
 from shardboard.agent.proxy import Proxy
 
 PORT = 12000
@@ -70,21 +72,32 @@ class Proxied:
         writer.close()
         return reply
 
-    async def measured(self) -> dict[str, float]:
-        """The next second in which the database had requests."""
+    async def seconds(self) -> list[ProxyReading | None]:
+        """What the proxy did in each second from now on: it grows. The first of them has come."""
+        found: list[ProxyReading | None] = []
+        counts = self.proxy._counts
+        add = counts.add
 
-        async def there() -> dict[str, float] | None:
-            reading = await self.proxy.reading(int(time.time()), 1.5)
-            if reading is None or 1 not in reading.databases or sum(reading.databases[1].values[:3]) == 0:
-                return None
-            counts = reading.databases[1].values
-            return {"requests": sum(counts[:3]), "replies": sum(counts[3:6]), "seconds": reading.seconds} | {
-                kind: float(sum(count for _, count in buckets))
-                for kind, buckets in reading.databases[1].latency.items()
-            }
+        def noted(report: Mapping[str, Any]) -> None:
+            add(report)
+            found.append(counts._reading)
 
-        found: dict[str, float] = await until(there)
+        counts.add = noted  # type: ignore[method-assign]
+        await until(lambda: found)
         return found
+
+
+def together(seconds: list[ProxyReading | None]) -> Counter[str]:
+    """Requests, replies and measured ones by kind, of database 1."""
+    total: Counter[str] = Counter()
+    for reading in seconds:
+        if reading is None or 1 not in reading.databases:
+            continue
+        counts = reading.databases[1].values
+        total.update({"requests": int(sum(counts[:3])), "replies": int(sum(counts[3:6]))})
+        latency = reading.databases[1].latency
+        total.update({kind: sum(count for _, count in buckets) for kind, buckets in latency.items()})
+    return total
 
 
 @pytest.fixture
@@ -106,11 +119,23 @@ async def test_clients_reach_the_shard_through_it(node: Proxied) -> None:
 
 async def test_a_second_is_counted_by_kind(node: Proxied) -> None:
     await node.proxy.apply(node.state())
+    seconds = await node.seconds()
     await node.say(b"SET a 1")
-    found = await node.measured()
+    await until(lambda: together(seconds)["replies"])  # the second may end between the request and its reply
+    found = together(seconds)
     assert (found["requests"], found["replies"]) == (1, 1)
     assert (found["write"], found["read"]) == (1, 0)
-    assert 0 < found["seconds"] < 10
+    assert all(reading is None or 0 < reading.seconds < 60 for reading in seconds)
+
+
+async def test_the_reading_of_a_second_is_waited_for(node: Proxied) -> None:
+    await node.proxy.apply(node.state())
+
+    async def told() -> ProxyReading | None:
+        return await node.proxy.reading(int(time.time()), 1.5)
+
+    reading = await until(told)
+    assert list(reading.databases) == [1]
 
 
 async def test_a_proxy_that_died_is_started_again_without_the_console(node: Proxied) -> None:
@@ -185,9 +210,11 @@ async def test_a_missing_binary_is_told(node: Proxied) -> None:
 
 async def test_a_node_that_seems_gone_starts_none(node: Proxied) -> None:
     first = await node.proxy.apply(node.state())
+    process = psutil.Process(first.pid)
     node.proxy.leave()
     node.proxy.signal(signal.SIGKILL)
     await until(lambda: node.proxy.report().state == "died")
+    await until(lambda: ended(process))  # it may take a while to close all that it had open
     with pytest.raises(OSError, match="Connect call failed"):
         await node.say(b"PING")
     node.proxy.come_back()

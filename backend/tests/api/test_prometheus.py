@@ -11,6 +11,7 @@ from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from shardboard.api.prometheus import create_app
+from shardboard.collectors import live
 from shardboard.collectors.live import Member
 from shardboard.console import Console
 from shardboard.domain.histogram import Histogram
@@ -22,8 +23,9 @@ from shardboard.state.shards import Shard
 
 
 @pytest.fixture
-async def telling(console: Console, nodes: list[Node]) -> Console:
+async def telling(console: Console, nodes: list[Node], monkeypatch: pytest.MonkeyPatch) -> Console:
     """Node 1 told of a primary and a replica; node 2 said nothing of shard 13."""
+    monkeypatch.setattr(live, "STALE", 3600)  # however long it takes until somebody asks
     common: dict[str, Any] = {"bdb_uid": 1, "pair": 0, "slots": "0-1"}
     members = {}
     async with console.store.begin() as session:
@@ -33,7 +35,7 @@ async def telling(console: Console, nodes: list[Node]) -> Console:
             members[uid] = Member(1, 0, node_uid)
     console.live.set_members(members)
     primary = shard(read_cmds=7.0, connections=5.0, clients=2.0, used_memory=3e6, ping_ms=2.0, cpu=None)
-    now = int(time.time())  # what is too old is not told
+    now = int(time.time())
     found = sample(now, {11: primary, 12: shard(is_primary=0.0, link_up=0.0)})
     console.live.ingest(1, found)
     console.live._tell(now, console.live._seconds[now])
@@ -110,7 +112,7 @@ async def test_latency_is_a_histogram_once_an_endpoint_measured_it(telling: Cons
 
 
 async def test_old_seconds_are_no_news(telling: Console, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shardboard.collectors.live.STALE", -60)
+    monkeypatch.setattr(live, "STALE", -60)
     families = parsed((await scraped(telling)).text)
     assert values(families, "node_metrics_up") == [0, 0, 0]
     assert "redis_server_used_memory" not in families

@@ -7,6 +7,7 @@ import httpx
 import pytest
 
 from shardboard.agent.contract import ENDPOINT_FIELDS, NODE_FIELDS, EndpointReading, ProxyReading, Sample
+from shardboard.collectors import endpoint_samples
 from shardboard.console import Console
 from shardboard.schemas import bdb_fields
 from shardboard.state import events
@@ -22,8 +23,9 @@ def served(conns: float) -> EndpointReading:
 
 
 @pytest.fixture
-async def telling(console: Console, nodes: list[Node]) -> Console:
+async def telling(console: Console, nodes: list[Node], monkeypatch: pytest.MonkeyPatch) -> Console:
     """Database 1 has endpoints on nodes 1 and 2; only the proxy of node 1 tells of it."""
+    monkeypatch.setattr(endpoint_samples, "STALE", 3600)  # however long it takes until somebody asks
     now = datetime.now(UTC)
     async with console.store.begin() as session:
         session.add(

@@ -10,6 +10,7 @@ from backend.tests.collectors.samples import BOOT, shard
 from prometheus_client.parser import text_string_to_metric_families
 
 from shardboard.agent.contract import ENDPOINT_FIELDS, NODE_FIELDS, SHARD_FIELDS, EndpointReading, ProxyReading, Sample
+from shardboard.collectors import endpoint_samples, live
 from shardboard.collectors.live import Member
 from shardboard.console import Console
 from shardboard.state.bdbs import Bdb
@@ -88,8 +89,10 @@ OURS = {
 
 
 @pytest.fixture
-async def busy(console: Console, nodes: list[Node]) -> Console:
+async def busy(console: Console, nodes: list[Node], monkeypatch: pytest.MonkeyPatch) -> Console:
     """Two seconds of one machine with one primary and its endpoint, in which everything is known and something happened."""
+    for module in (live, endpoint_samples):
+        monkeypatch.setattr(module, "STALE", 3600)  # however long it takes until somebody asks
     now, stamp = int(time.time()), datetime.now(UTC)
     async with console.store.begin() as session:
         session.add(

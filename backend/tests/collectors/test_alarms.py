@@ -8,6 +8,7 @@ from backend.tests import pairs
 from backend.tests.collectors.samples import sample, shard
 
 from shardboard.agent.contract import NODE_FIELDS
+from shardboard.collectors import live
 from shardboard.collectors.alarms import AlarmCollector
 from shardboard.collectors.live import members
 from shardboard.collectors.pulse import Pulses
@@ -24,7 +25,8 @@ LONG = 100.0
 
 
 @pytest.fixture
-async def pulses(console: Console, agents: FakeAgents, nodes: list[Node]) -> Pulses:
+async def pulses(console: Console, agents: FakeAgents, nodes: list[Node], monkeypatch: pytest.MonkeyPatch) -> Pulses:
+    monkeypatch.setattr(live, "STALE", 3600)  # however long it takes until somebody looks
     await pairs.active(console, agents)
     async with console.store.read() as session:
         console.live.set_members(members(await shards.every(session)))
@@ -48,13 +50,13 @@ async def raised(console: Console) -> list[Event]:
 def second(console: Console, *, say: Mapping[int, Mapping[str, float]], free: float = 50e9) -> None:
     """All six shards in the newest second, told."""
     now = int(time.time())
-    live = console.live
+    hub = console.live
     for node in (1, 2, 3):
-        held = {uid: shard(**say.get(uid, {})) for uid in live._members if live._members[uid].node_uid == node}
+        held = {uid: shard(**say.get(uid, {})) for uid in hub._members if hub._members[uid].node_uid == node}
         made = sample(now, held, seq=now)
         made.node[NODE_FIELDS.index("storage_free")] = free
-        live.ingest(node, made)
-    live._tell(now, live._seconds[now])
+        hub.ingest(node, made)
+    hub._tell(now, hub._seconds[now])
 
 
 async def test_lost_slots_are_an_alarm_until_somebody_serves_them(

@@ -416,7 +416,7 @@ async def test_a_node_that_joins_is_followed_at_once_and_one_that_leaves_no_more
             )
         )
         await session.delete(third)
-    async with asyncio.timeout(2):
+    async with asyncio.timeout(4.5):  # without a change it looks every 5 s
         await until(lambda: set(running._followers) == {1, 2, 4})
 
 

@@ -79,6 +79,6 @@ def test_a_changed_rule_is_never_taken_for_the_standard_one(insertion: str) -> N
 
 
 def test_hostile_patterns_cost_nothing() -> None:
-    began = time.monotonic()
+    began = time.process_time()
     assert hashing.judge(["(a+)+" * 200 + "$", "(?<tag>.*)"]).refusal
-    assert time.monotonic() - began < 0.1
+    assert time.process_time() - began < 5, "who tries all ways to read it needs longer than the universe"

@@ -119,7 +119,7 @@ async def created(console: Console, name: str = "shop", **fields: Any) -> int:
 
 async def reach(console: Console, uid: int, status: str) -> Bdb:
     """Wait until the database has this status."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while True:
             found = await bdb(console, uid)
             if found is not None and found.status == status:

@@ -1,7 +1,7 @@
 """The engine elects, and the console takes note."""
 
 import asyncio
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 from backend.tests import pairs
@@ -30,8 +30,8 @@ async def elect(console: Console, agents: FakeAgents) -> None:
     agents.promoted.add(4)
     await pairs.observe(console, 4, role="master")
     async with console.store.begin() as session:
-        events.record(session, "shard_down", "", source="shard", shard_uid=1, node_uid=1)
-        (await session.get_one(Shard, 4)).observed_at = datetime.now(UTC) + timedelta(seconds=9)
+        down = events.record(session, "shard_down", "", source="shard", shard_uid=1, node_uid=1)
+        (await session.get_one(Shard, 4)).observed_at = down.time + timedelta(seconds=9)
 
 
 async def test_it_becomes_what_is_wanted_and_is_told_once(console: Console, agents: FakeAgents) -> None:

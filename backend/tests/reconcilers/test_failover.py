@@ -356,7 +356,7 @@ async def test_killed_at_every_step_it_ends_well(console: Console, agents: FakeA
                 asyncio.create_task(until(lambda: over(console))),
                 asyncio.create_task(gate.reached.wait()),
             )
-            await asyncio.wait((finished, killed), timeout=10, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((finished, killed), return_when=asyncio.FIRST_COMPLETED)
             came_through = finished.done()
             finished.cancel()
             killed.cancel()

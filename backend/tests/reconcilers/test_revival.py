@@ -17,7 +17,7 @@ from shardboard.reconcilers import loop as loops
 from shardboard.reconcilers import revival
 from shardboard.reconcilers.loop import ActionLoop
 from shardboard.reconcilers.revival import RevivalLoop, Revive
-from shardboard.state import actions, events
+from shardboard.state import actions, events, shards
 from shardboard.state.actions import Action
 from shardboard.state.events import Event
 
@@ -26,7 +26,6 @@ pytestmark = [pytest.mark.store, pytest.mark.usefixtures("nodes")]
 
 @pytest.fixture(autouse=True)
 def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loops, "PATIENCE", timedelta(seconds=0.1))
     monkeypatch.setattr(loops, "IDLE_SECONDS", 0.05)
 
 
@@ -126,8 +125,9 @@ async def test_what_nobody_leads_stays_down(console: Console, agents: FakeAgents
 
 
 async def test_a_primary_that_dies_before_the_start_is_not_replaced_by_an_empty_one(
-    console: Console, agents: FakeAgents
+    console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(loops, "PATIENCE", timedelta(seconds=0.1))
     await pairs.die(console, agents, 4)
     assert await sweep(console) == [[4]]
     await pairs.die(console, agents, 1)
@@ -176,6 +176,26 @@ async def test_a_shard_that_lives_after_all_is_not_removed(console: Console, age
     outcome = await Revive(console.store, late).step(order)
     assert outcome.unreachable == "shard redis:4 was not removed: it is running"
     assert 4 in agents.running[2]
+
+
+async def test_one_whose_database_is_deleted_while_it_starts_is_ended(console: Console, agents: FakeAgents) -> None:
+    """The removal loop came by while the start was on its way, and found nothing yet."""
+
+    class Slow(FakeAgents):
+        async def start(self, node: Any, request: Any) -> Any:
+            async with console.store.begin() as session:
+                for row in await shards.of_bdb(session, pairs.BDB):
+                    row.desired = "absent"
+            return await super().start(node, request)
+
+    await pairs.die(console, agents, 4)
+    await sweep(console)
+    [order] = await orders(console)
+    slow = Slow()
+    slow.__dict__.update(agents.__dict__)
+    await Revive(console.store, slow).step(order)
+    assert ("start", 2) in agents.calls
+    assert 4 not in agents.running[2]
 
 
 @pytest.mark.parametrize("columns", [{"health": "down"}, {"agent_status": "lost"}])
@@ -229,7 +249,7 @@ async def test_killed_at_every_step_it_ends_well(console: Console, agents: FakeA
                 asyncio.create_task(until(lambda: over(console))),
                 asyncio.create_task(gate.reached.wait()),
             )
-            await asyncio.wait((finished, killed), timeout=10, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((finished, killed), return_when=asyncio.FIRST_COMPLETED)
             came_through = finished.done()
             finished.cancel()
             killed.cancel()
