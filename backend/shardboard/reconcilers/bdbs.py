@@ -11,9 +11,10 @@ from shardboard.driver import cluster
 from shardboard.driver.ports import Agents
 from shardboard.reconcilers import endpoints, load
 from shardboard.reconcilers.endpoints import Endpoints
-from shardboard.reconcilers.loop import Outcome, Stepper
+from shardboard.reconcilers.loop import PATIENCE, Outcome, Stepper
+from shardboard.reconcilers.removal import withdraw
 from shardboard.reconcilers.updates import Update, back_to_active, refusal, refused, tell
-from shardboard.state import bdbs, nodes, shards
+from shardboard.state import actions, bdbs, nodes, shards
 from shardboard.state.actions import Action
 
 START, SERVE, SYNC = "Start the shards", "Serve all slots", "Bring the replicas in sync"
@@ -52,21 +53,13 @@ class Create:
         steps = _creation_steps(step, replicas=any(shard.role == "slave" for shard in database.shards))
         if step.start:
             refused = await cluster.start(self._agents, database.engine, database.shards, step.start)
-            await self._withdraw_unwanted(database)
+            await withdraw(self._store, self._agents, action.object_uid, database.shards)
             if refused:
                 return Outcome(failed=refusal(refused))
         if step.promote:
             # One that refuses is not ready yet; the next look tells.
             await cluster.take_over(self._agents, [shard for shard in database.shards if shard.uid in step.promote])
         return Outcome(progress=step.progress, steps=steps, again_in=max(0.02, len(database.shards) / 1000))
-
-    async def _withdraw_unwanted(self, database: load.Database) -> None:
-        """When the database was deleted meanwhile, the removal loop may have come by before its shards were started."""
-        async with self._store.read() as session:
-            wanted = {shard.uid for shard in await shards.of_bdb(session, database.engine.uid)}
-        for shard in database.shards:
-            if shard.uid not in wanted:
-                await self._agents.remove(shard.node, [shard.uid])
 
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
         bdb = await bdbs.by_uid(session, action.object_uid)
@@ -89,7 +82,7 @@ class Create:
 
 
 class Delete:
-    """Waits until the removal loop has ended all shards it can reach."""
+    """Waits until what else is under way has ended, a revival for example, and the removal loop all shards it can reach."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -98,6 +91,10 @@ class Delete:
         async with self._store.read() as session:
             left = [shard for shard in await shards.absent(session) if shard.bdb_uid == action.object_uid]
             reachable = {node.uid for node in await nodes.every(session) if node.agent_status == "connected"}
+            others = [each for each in await actions.open_of_bdb(session, action.object_uid) if each.uid != action.uid]
+        if others and datetime.now(UTC) - action.created_at < PATIENCE:
+            step = {"name": f"Wait for the end of another action: {others[0].description}", "status": "running"}
+            return Outcome(steps=[step], again_in=0.05)
         waiting = [shard for shard in left if shard.node_uid in reachable]
         if waiting:
             step = {"name": f"Remove {len(waiting)} shards", "status": "running"}

@@ -81,6 +81,16 @@ class RemovalLoop:
         return [outcome.uid for outcome in outcomes if outcome.ok]
 
 
+async def withdraw(store: Store, agents: Agents, bdb_uid: int, started: Sequence[ShardRef]) -> None:
+    """End those of the shards just started that nobody wants any more: their database was deleted meanwhile, and the loop may
+    have come by before they were there."""
+    async with store.read() as session:
+        wanted = {row.uid for row in await shards.of_bdb(session, bdb_uid)}
+    for each in started:
+        if each.uid not in wanted:
+            await agents.remove(each.node, [each.uid])
+
+
 async def remembered(store: Store, agents: Agents, removed: Sequence[Shard]) -> set[int]:
     """Have the living shards of their clusters forget removed ones. Uids of those that somebody still remembers.
 

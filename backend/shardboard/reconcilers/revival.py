@@ -17,6 +17,7 @@ from shardboard.driver import cluster
 from shardboard.driver.ports import Agents
 from shardboard.reconcilers import load, reshard, syncs
 from shardboard.reconcilers.loop import Outcome
+from shardboard.reconcilers.removal import withdraw
 from shardboard.state import actions, bdbs, nodes, shards
 from shardboard.state import cluster as clusters
 from shardboard.state.actions import Action
@@ -104,6 +105,7 @@ class Revive:
             refused = await cluster.start_late(
                 self._agents, database.engine, database.shards, database.primaries, dead, view
             )
+            await withdraw(self._store, self._agents, action.object_uid, dead)
             if refused:
                 uid, reason = min(refused.items())
                 return Outcome(failed=f"Shard redis:{uid} could not be started: {reason}.")
