@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,10 @@ import httpx
 import psutil
 
 LAST_ADDRESS = 250
+KEPT_ALIVE = 2.0
+"""Seconds after which an idle connection to the console is not used again: the console itself closes it after 5."""
+ENGINE, PROXY = "valkey-server", "shardboard-proxy"[:15]
+"""Names of processes, as much of them as the kernel keeps."""
 _addresses = [0]
 """The last number that `private_cluster` has given to a node."""
 
@@ -68,7 +73,14 @@ class LocalCluster:
         """Logged in as the administrator."""
         if self._api is None:
             context = ssl.create_default_context(cafile=str(self.directory / "tls" / "ca.pem"))
-            self._api = httpx.Client(base_url=self.url, auth=self.login, verify=context, trust_env=False, timeout=30)
+            self._api = httpx.Client(
+                base_url=self.url,
+                auth=self.login,
+                verify=context,
+                trust_env=False,
+                timeout=30,
+                limits=httpx.Limits(keepalive_expiry=KEPT_ALIVE),
+            )
         return self._api
 
     def start_console(self) -> None:
@@ -157,19 +169,20 @@ class LocalCluster:
                 raise LocalError(f"{name} ended: {lines[-1]} (log: {self.log_of(name)})")
 
     def engines(self, address: str = "") -> list[psutil.Process]:
-        """The living shards of this cluster, or of one of its nodes."""
-        return self._below(address, "valkey-server")
+        """The living shards of this cluster, or of one of its nodes. A fork that saves or copies a shard's data is none: agents
+        start each shard in a session of its own."""
+        return [process for process in self._below(address, ENGINE) if _leads_session(process)]
 
     def proxies(self, address: str = "") -> list[psutil.Process]:
         """The living proxies of this cluster, or of one of its nodes."""
-        return self._below(address, "shardboard-proxy"[:15])  # as much of a name as the kernel keeps
+        return self._below(address, PROXY)
 
-    def _below(self, address: str, name: str) -> list[psutil.Process]:
+    def _below(self, address: str, *names: str) -> list[psutil.Process]:
         home = (self.directory / "agents" / address).resolve()
         found = []
         for process in psutil.process_iter():
             try:
-                if process.name()[:15] == name and Path(process.cwd()).is_relative_to(home):
+                if process.name()[:15] in names and Path(process.cwd()).is_relative_to(home):
                     found.append(process)
             except psutil.Error:
                 continue  # it ended, or is not ours to look at
@@ -182,17 +195,16 @@ class LocalCluster:
         child.wait()
 
     def kill_node(self, address: str) -> None:
-        """kill -9 of every process of a node, its agent first; returns at once."""
-        doomed = self.engines(address) + self.proxies(address)
+        """kill -9 of every process of a node, its agent first; does not wait for their ends."""
+        doomed = self._below(address, ENGINE, PROXY)
         self.kill(address)
-        for process in doomed:
-            process.kill()
+        _kill(doomed)
+        _kill(self._below(address, ENGINE, PROXY))  # should its agent have started one more just before it was killed
 
     def kill_shards(self) -> None:
         """End every shard and every proxy that lives under this directory; the data are lost."""
-        doomed = self.engines() + self.proxies()
-        for process in doomed:
-            process.kill()
+        doomed = self._below("", ENGINE, PROXY)
+        _kill(doomed)
         psutil.wait_procs(doomed, timeout=10)
 
     @property
@@ -247,6 +259,19 @@ class LocalCluster:
         except subprocess.TimeoutExpired:
             child.kill()
             child.wait()
+
+
+def _kill(processes: Sequence[psutil.Process]) -> None:
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):  # it ended by itself
+            process.kill()
+
+
+def _leads_session(process: psutil.Process) -> bool:
+    try:
+        return os.getsid(process.pid) == process.pid
+    except OSError:  # it ended
+        return False
 
 
 def ok(reply: httpx.Response) -> Any:

@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import valkey
+
 from shardboard.local import LocalCluster, ok
 
 STANDARD = [{"regex": ".*\\{(?<tag>.*)\\}.*"}, {"regex": "(?<tag>.*)"}]
@@ -74,8 +76,27 @@ def shard_directories(cluster: LocalCluster) -> list[Path]:
     return sorted(cluster.directory.glob("agents/*/shards/*"))
 
 
-def history(cluster: LocalCluster, uid: int, metric: str, seconds: int = 60) -> list[float | None]:
-    """One metric of a database, a value a second from its first known one on, as the stream sends it at first."""
+def copied(cluster: LocalCluster, uid: int) -> None:
+    """Wait until every replica has confirmed what its primary holds by now: only that survives a kill of the primary."""
+    for row in ok(cluster.api.get(f"/v1/bdbs/{uid}/shards")):
+        if row["role"] == "master":
+            with valkey.Valkey(row["address"], row["port"], socket_timeout=5) as client:
+                goal = client.info("replication")["master_repl_offset"]
+                cluster.until(
+                    lambda client=client, goal=goal: _confirmed(client) >= goal,  # type: ignore[misc]
+                    f"the replica of shard {row['uid']} stays behind",
+                )
+
+
+def _confirmed(client: "valkey.Valkey") -> int:
+    """The replication offset that every replica has; -1 without one."""
+    told = client.info("replication")
+    replicas = [told[f"slave{number}"] for number in range(told["connected_slaves"])]
+    return min((each["offset"] for each in replicas if each["state"] == "online"), default=-1)
+
+
+def history(cluster: LocalCluster, uid: int, metric: str, seconds: int = 120) -> dict[int, float | None]:
+    """One metric of a database by second, from its first known one on, as the stream sends it at first."""
     with cluster.api.stream("GET", "/v1/stream", params={"topics": "bdbs", "history": seconds}) as reply:
         event = ""
         for line in reply.iter_lines():
@@ -85,5 +106,5 @@ def history(cluster: LocalCluster, uid: int, metric: str, seconds: int = 60) -> 
                 frame = json.loads(line[6:])
                 column = frame["series"].get(str(uid), [[]] * len(frame["metrics"]))[frame["metrics"].index(metric)]
                 known = next((index for index, value in enumerate(column) if value is not None), len(column))
-                return list(column[known:])
+                return {frame["from"] + index: value for index, value in enumerate(column) if index >= known}
     raise AssertionError("the stream ended without history")

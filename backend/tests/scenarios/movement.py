@@ -11,9 +11,12 @@ from valkey.cluster import ValkeyCluster
 from valkey.exceptions import ValkeyClusterException
 from valkey.retry import Retry
 
-from shardboard.local import LocalCluster, ok
+from shardboard.agent.render import ADMIN
+from shardboard.local import LocalCluster, LocalError, ok
 
 KEYS = 500
+CONFIRMED_MS = 20
+"""How long a write waits for a replica; while a node is down some have none."""
 
 
 def ended(cluster: LocalCluster, action_uid: str, seconds: float = 120) -> dict[str, Any]:
@@ -28,6 +31,30 @@ def ended(cluster: LocalCluster, action_uid: str, seconds: float = 120) -> dict[
     return found
 
 
+def status(cluster: LocalCluster, action_uid: str) -> str:
+    """Of an action, as it is now."""
+    found: str = ok(cluster.api.get(f"/v2/actions/{action_uid}"))["status"]
+    return found
+
+
+def refused_or_over(cluster: LocalCluster, reply: httpx.Response, action_uid: str, code: str) -> None:
+    """A reply that refuses with 409 and `code`, because the action is under way; or it is over by now, and was completed."""
+    if reply.status_code == 409:
+        assert reply.json()["error_code"] == code
+    else:
+        assert status(cluster, action_uid) == "completed", reply.text
+
+
+def cancel(cluster: LocalCluster, action_uid: str) -> str:
+    """Ask an action to end early, and wait until it has: `cancelled`, or `completed` when it was over sooner."""
+    reply = cluster.api.delete(f"/v1/actions/{action_uid}")
+    assert reply.status_code == 200 or reply.json()["error_code"] == "not_running", reply.text
+    action = ended(cluster, action_uid)
+    assert action["status"] in ("cancelled", "completed"), action
+    found: str = action["status"]
+    return found
+
+
 def rows(cluster: LocalCluster, uid: int) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))
     return found
@@ -39,11 +66,22 @@ def by_role(cluster: LocalCluster, uid: int, role: str) -> dict[int, str]:
 
 
 def fill(cluster: LocalCluster, uid: int, megabytes: int) -> None:
-    """Enough data that a copy takes a while."""
+    """Some data to copy."""
     client = _client(cluster, uid)
     for number in range(megabytes):
         client.set(f"bulk:{number}", "x" * 2**20)
     client.close()
+
+
+def slow_down(cluster: LocalCluster, shards: list[dict[str, Any]], seconds: float) -> None:
+    """From now on a full copy of the data of these shards takes so long, however fast the machine."""
+    for row in shards:
+        directory = cluster.directory / "agents" / row["address"] / "shards" / row["uid"]
+        lines = (directory / "valkey.conf").read_text().splitlines()
+        password = next(line.split()[1].strip('"') for line in lines if line.startswith("masterauth "))
+        with valkey.Valkey(row["address"], row["port"], username=ADMIN, password=password, socket_timeout=5) as client:
+            assert client.dbsize() > 0
+            client.config_set("rdb-key-save-delay", round(1e6 * seconds / client.dbsize()))
 
 
 def until_only_known(cluster: LocalCluster, uid: int) -> None:
@@ -53,40 +91,55 @@ def until_only_known(cluster: LocalCluster, uid: int) -> None:
         return
 
     def agreed() -> bool:
-        addresses = {f"{row['address']}:{row['port']}" for row in rows(cluster, uid)}
-        return all(_listed(row) == addresses for row in rows(cluster, uid))
+        present = rows(cluster, uid)
+        addresses = {f"{row['address']}:{row['port']}" for row in present}
+        return all(_listed(row) == addresses for row in present)
 
     cluster.until(agreed, "the engines remember shards that are no more, or do not know all")
 
 
 def _listed(row: dict[str, Any]) -> set[str]:
+    """Nobody when the shard does not answer: it may be about to go, or to come back."""
     client = valkey.Valkey(host=row["address"], port=row["port"], socket_timeout=5, decode_responses=True)
     try:
         return set(client.cluster("nodes"))
+    except valkey.ValkeyError:
+        return set()
     finally:
         client.close()
 
 
 class Writer:
-    """Writes counters one after the other until told to stop, remembers what was acknowledged."""
+    """Writes counters one after the other until told to stop, remembers what was acknowledged.
 
-    def __init__(self, cluster: LocalCluster, uid: int) -> None:
+    A handover loses nothing of that. A primary that is killed may take with it what no replica has: where one is, only what
+    was `confirmed` by a replica counts.
+    """
+
+    def __init__(self, cluster: LocalCluster, uid: int, *, confirmed: bool = False) -> None:
         self._cluster = cluster
         self._uid = uid
+        self._confirmed = confirmed
         self._acknowledged: dict[str, int] = {}
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def __enter__(self) -> "Writer":
         self._thread.start()
-        self._cluster.until(lambda: len(self._acknowledged) > 10, "nothing is written")
+        try:
+            self._cluster.until(lambda: len(self._acknowledged) > 10, "nothing is written")
+        except BaseException:
+            self._stop.set()
+            raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        gave_up = not self._thread.is_alive()
         self._stop.set()
         self._thread.join()
+        assert kind is not None or not gave_up, "the writer failed"
 
     def lost(self) -> list[str]:
         """Keys whose value is older than what was acknowledged."""
@@ -105,11 +158,19 @@ class Writer:
             try:
                 client = client or _client(self._cluster, self._uid)
                 client.set(key, number)
-                self._acknowledged[key] = number
-            except (valkey.ValkeyError, ValkeyClusterException, httpx.HTTPError, OSError, StopIteration):
+                if not self._confirmed or _holder(client, key).wait(1, CONFIRMED_MS):
+                    self._acknowledged[key] = number
+            except (valkey.ValkeyError, ValkeyClusterException, LocalError, httpx.HTTPError, OSError, StopIteration):
                 if client is not None:
                     client.close()
                 client = None
+
+
+def _holder(client: Any, key: str) -> Any:
+    """The client of the shard that `key` was just written to; with one thread that is the same connection."""
+    if not isinstance(client, ValkeyCluster):
+        return client
+    return client.get_valkey_connection(client.get_node_from_key(key))
 
 
 def _client(cluster: LocalCluster, uid: int) -> Any:

@@ -41,7 +41,8 @@ def test_maintenance_and_back(cluster: LocalCluster) -> None:
 def test_maintenance_that_is_cancelled_while_the_console_is_killed(cluster: LocalCluster) -> None:
     uid = databases.create(cluster, databases.body(3, replication=True))
     assert databases.settled(cluster, uid)["status"] == "active"
-    movement.fill(cluster, uid, megabytes=40)
+    movement.fill(cluster, uid, megabytes=20)
+    movement.slow_down(cluster, movement.rows(cluster, uid), seconds=3)
     reply = ok(cluster.api.post("/v1/nodes/1/actions/maintenance_on"))
     cluster.until(lambda: len(cluster.engines()) > 6, "nothing begins to move")
     cluster.kill("console")

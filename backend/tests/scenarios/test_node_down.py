@@ -21,13 +21,13 @@ def test_a_dead_node_is_failed_over_without_loss(cluster: LocalCluster) -> None:
     writer = valkey.cluster.ValkeyCluster(host=survivor["address"], port=survivor["port"], decode_responses=True)
     for number in range(2000):
         writer.set(f"key:{number}", number)
+    databases.copied(cluster, uid)
 
     cluster.kill_node(victim)
     cluster.until(lambda: _all_written(cluster, uid, victim), "the lost slots are not written to again")
 
-    log = ok(cluster.api.get("/v1/logs"))
-    down = [event for event in log if event["type"] == "node_failed"]
-    assert [event["node_uid"] for event in down] == [2]
+    cluster.until(lambda: bool(_events(cluster, "node_failed")), "the loss of the node is not told")
+    assert [event["node_uid"] for event in _events(cluster, "node_failed")] == [2]
     cluster.until(lambda: len(_events(cluster, "shard_failover")) == 2, "the failover is not told")
     assert {event["lost"] for event in _events(cluster, "shard_failover")} == {int(row["uid"]) for row in lost}
     reader = valkey.cluster.ValkeyCluster(host=survivor["address"], port=survivor["port"], decode_responses=True)
@@ -51,12 +51,11 @@ def test_a_reboot_drill_tells_its_story(cluster: LocalCluster) -> None:
     refused = cluster.api.post("/v1/nodes/3/actions/drill", json={"kind": "reboot", "confirm": "node 3"})
     assert (refused.status_code, refused.json()["error_code"]) == (403, "drills_disabled")
     ok(cluster.api.put("/v1/cluster/policy", json={"drills_enabled": True}))
-    ok(cluster.api.post("/v1/nodes/3/actions/drill", json={"kind": "reboot", "seconds": 3, "confirm": "node 3"}))
-    cluster.until(lambda: "drill_ended" in _story(cluster, uid), "the drill does not end")
+    ok(cluster.api.post("/v1/nodes/3/actions/drill", json={"kind": "reboot", "seconds": 5, "confirm": "node 3"}))
+    # The end of the drill is a matter of time only: what it has caused may be told before and after it.
+    for type_ in ("drill_started", "node_failed", "shard_failover", "drill_ended", "node_up", "replica_revived"):
+        cluster.until(lambda type_=type_: type_ in _story(cluster, uid), f"it is not told of {type_}")  # type: ignore[misc]
     cluster.until(lambda: _in_sync(cluster, uid) == 6, "the replicas do not come back")
-    story = _story(cluster, uid)
-    for type_ in ("drill_started", "node_failed", "shard_failover", "node_up", "replica_revived"):
-        assert type_ in story, story
     [outage] = [event for event in _timeline(cluster, node_uid=3) if event["type"] == "node_failed"]
     assert outage["ended_ms"] > outage["time_ms"]
     databases.delete(cluster, uid)
@@ -69,10 +68,12 @@ def test_a_frozen_node_is_failed_over_and_follows_when_it_thaws(cluster: LocalCl
     ok(cluster.api.post("/v1/nodes/1/actions/drill", json={"kind": "freeze", "seconds": 8, "confirm": "node 1"}))
     cluster.until(lambda: "shard_failover" in _story(cluster, uid), "the frozen primary is not replaced")
     cluster.until(lambda: "node_up" in _story(cluster, uid), "the thawed node is not seen")
-    cluster.until(lambda: _in_sync(cluster, uid) == 6, "the thawed shards do not follow")
+    # A primary that has just thawed takes itself for one still, and counts as in sync.
+    cluster.until(
+        lambda: _roles(cluster, uid) == ["master"] * 3 + ["slave"] * 3 and _in_sync(cluster, uid) == 6,
+        "the thawed shards do not follow",
+    )
     assert {process.pid for process in cluster.engines()} == before, "a frozen shard was restarted"
-    roles = [row["role"] for row in ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))]
-    assert sorted(roles) == ["master"] * 3 + ["slave"] * 3
     databases.delete(cluster, uid)
 
 
@@ -101,6 +102,12 @@ def _three_pairs(cluster: LocalCluster) -> int:
     uid = databases.create(cluster, databases.body(3, replication=True))
     assert databases.settled(cluster, uid)["status"] == "active"
     return uid
+
+
+def _roles(cluster: LocalCluster, uid: int) -> list[str]:
+    """As the shards were last seen, where that is as the console wants it."""
+    found = ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))
+    return sorted(row["role"] for row in found if row["role"] == row["actual_role"])
 
 
 def _status(cluster: LocalCluster, action_uid: str) -> str:
@@ -136,7 +143,7 @@ def _all_written(cluster: LocalCluster, uid: int, victim: str) -> bool:
         client = valkey.Valkey(host=row["address"], port=row["port"], socket_timeout=1)
         first = int(row["assigned_slots"].partition("-")[0])
         try:
-            client.set(slots.key_of(first), "x")
+            client.set(slots.key_of(first, "other"), "x")
             good.add(row["pair"])
         except valkey.ValkeyError:
             continue

@@ -18,8 +18,7 @@ def test_a_new_node_gets_its_share_and_dense_gathers(cluster: LocalCluster) -> N
     blueprint = ok(cluster.api.put(f"{path}?dry_run"))
     with movement.Writer(cluster, uid) as writer:
         reply = ok(cluster.api.put(path))
-        busy = cluster.api.put(path)
-        assert (busy.status_code, busy.json()["error_code"]) == (409, "db_busy")
+        movement.refused_or_over(cluster, cluster.api.put(path), reply["action_uid"], "db_busy")
         _completed(cluster, reply["action_uid"])
         assert _counts(cluster, uid) == {"1": 2, "2": 2, "3": 2}
         assert _counts(cluster, uid, "master") == {"1": 1, "2": 1, "3": 1}
@@ -38,7 +37,7 @@ def test_a_new_node_gets_its_share_and_dense_gathers(cluster: LocalCluster) -> N
 def test_replicas_go_and_come(cluster: LocalCluster) -> None:
     uid = databases.create(cluster, databases.body(2, replication=True))
     assert databases.settled(cluster, uid)["status"] == "active"
-    movement.fill(cluster, uid, megabytes=30)
+    movement.fill(cluster, uid, megabytes=20)
     with movement.Writer(cluster, uid) as writer:
         without = ok(cluster.api.put(f"/v1/bdbs/{uid}", json={"replication": False}))
         assert (without["replication"], without["status"]) == (False, "active-change-pending")
@@ -47,8 +46,7 @@ def test_replicas_go_and_come(cluster: LocalCluster) -> None:
         cluster.until(lambda: len(cluster.engines()) == 2, "the replicas are not ended")
 
         again = ok(cluster.api.put(f"/v1/bdbs/{uid}", json={"replication": True}))
-        ok(cluster.api.delete(f"/v1/actions/{again['action_uid']}"))
-        status = movement.ended(cluster, again["action_uid"])["status"]
+        status = movement.cancel(cluster, again["action_uid"])
         expected = {"cancelled": (False, 2), "completed": (True, 4)}[status]
         cluster.until(lambda: len(cluster.engines()) == expected[1], "what was begun is not undone")
         assert ok(cluster.api.get(f"/v1/bdbs/{uid}"))["replication"] is expected[0]

@@ -8,7 +8,7 @@ from shardboard.local import LocalCluster, ok
 def test_a_living_node_then_a_dead_one(cluster: LocalCluster) -> None:
     uid = databases.create(cluster, databases.body(2, replication=True))
     assert databases.settled(cluster, uid)["status"] == "active"
-    with movement.Writer(cluster, uid) as writer:
+    with movement.Writer(cluster, uid, confirmed=True) as writer:
         reply = ok(cluster.api.post("/v1/nodes/3/actions/remove"))
         assert movement.ended(cluster, reply["task_id"])["status"] == "completed"
         assert cluster.api.get("/v1/nodes/3").status_code == 404

@@ -1,5 +1,7 @@
 """A node stays away: its replicas are rebuilt elsewhere. Another one comes back: its primaries return to it."""
 
+from pathlib import Path
+
 from backend.tests.scenarios import databases, movement
 
 from shardboard.local import LocalCluster, ok
@@ -10,7 +12,7 @@ def test_lost_replicas_are_rebuilt_and_leftovers_go(cluster: LocalCluster) -> No
     assert databases.settled(cluster, uid)["status"] == "active"
     ok(cluster.api.put(f"/v1/bdbs/{uid}", json={"slave_ha": True}))
     databases.settled(cluster, uid)
-    with movement.Writer(cluster, uid) as writer:
+    with movement.Writer(cluster, uid, confirmed=True) as writer:
         cluster.kill_node(cluster.addresses[1])
         cluster.until(
             lambda: "2" not in movement.by_role(cluster, uid, "master").values(), "the lost primaries are not replaced"
@@ -20,8 +22,10 @@ def test_lost_replicas_are_rebuilt_and_leftovers_go(cluster: LocalCluster) -> No
         cluster.until(lambda: _whole(cluster, uid, {"1", "3"}), "the lost replicas are not rebuilt")
         assert "replica_ha_started" in _types(cluster)
         cluster.start_agents()
-        cluster.until(lambda: len(cluster.engines()) == 6, "what was left behind is not removed")
+        cluster.until(lambda: not _left_behind(cluster, cluster.addresses[1]), "what was left behind is not removed")
     assert cluster.engines(cluster.addresses[1]) == []
+    cluster.until(lambda: ok(cluster.api.get(f"/v1/bdbs/{uid}"))["status"] == "active", "the rebuilding does not end")
+    assert len(cluster.engines()) == 6
     assert writer.lost() == []
     movement.until_only_known(cluster, uid)
     ok(cluster.api.put("/v1/cluster/policy", json={"slave_ha_grace_period": 600}))
@@ -35,7 +39,7 @@ def test_primaries_return(cluster: LocalCluster) -> None:
         ok(cluster.api.put("/v1/cluster/policy", json={"primaries_return": True}))
         before = movement.by_role(cluster, uid, "master")
         lost = next(iter(before.values()))
-        with movement.Writer(cluster, uid) as writer:
+        with movement.Writer(cluster, uid, confirmed=True) as writer:
             cluster.kill_node(cluster.addresses[int(lost) - 1])
             cluster.until(
                 lambda uid=uid, lost=lost: lost not in movement.by_role(cluster, uid, "master").values(),  # type: ignore[misc]
@@ -52,6 +56,10 @@ def test_primaries_return(cluster: LocalCluster) -> None:
             "the return does not end",
         )
         databases.delete(cluster, uid)
+
+
+def _left_behind(cluster: LocalCluster, address: str) -> list[Path]:
+    return [path for path in databases.shard_directories(cluster) if address in path.parts]
 
 
 def _types(cluster: LocalCluster) -> set[str]:
