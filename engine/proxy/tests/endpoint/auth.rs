@@ -1,6 +1,6 @@
 //! Commands are executed as the user who sent them.
 
-use crate::lab::{Lab, SHARDS};
+use crate::lab::{Lab, SHARDS, wait};
 
 fn on_all(lab: &Lab, command: &str) {
     for port in SHARDS {
@@ -51,9 +51,9 @@ fn nothing_without_the_password_of_the_database() {
         })
         .collect();
     let _proxy = lab.proxy(&lab.database(&shards));
-    std::thread::sleep(std::time::Duration::from_millis(200));
     let (mut one, mut two) = (lab.client(), lab.client());
     let noauth = "-NOAUTH Authentication required.\r\n";
+    wait("a shard to say that it wants a password", || one.ask("PING") == noauth);
     for line in ["GET a", "PING", "MGET a b c", "MULTI", "SUBSCRIBE a", "DBSIZE", "CLIENT ID"] {
         assert_eq!(one.ask(line), noauth, "{line}");
     }

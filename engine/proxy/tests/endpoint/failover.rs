@@ -164,7 +164,7 @@ fn a_frozen_shard_holds_nobody_for_ever() {
     let mut lab = Lab::new();
     let shards = lab.cluster(false);
     let mut database = lab.database(&shards);
-    database["request_timeout_ms"] = json!(500);
+    database["request_timeout_ms"] = json!(2_000);
     let _proxy = lab.proxy(&database);
     let (mut writer, mut reader, mut blocked) = (lab.client(), lab.client(), lab.client());
     assert_eq!(writer.ask("SET a 1"), "+OK\r\n");

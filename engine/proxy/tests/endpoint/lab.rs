@@ -144,6 +144,11 @@ impl Lab {
         format!("{}:{port}", self.ip).parse().unwrap()
     }
 
+    /// How often the primaries of the cluster say this in reply to a command.
+    pub fn mentions(&self, command: &str, word: &str) -> usize {
+        SHARDS.iter().map(|port| self.direct(*port).ask(command).matches(word).count()).sum()
+    }
+
     fn try_direct(&self, port: u16) -> Option<Client> {
         Client::connect(self.address(port)).ok()
     }

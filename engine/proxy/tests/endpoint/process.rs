@@ -1,7 +1,10 @@
 //! The process: metrics, threads, databases that come and go, draining.
 
-use crate::lab::{ENDPOINT, Lab};
+use crate::lab::{Client, ENDPOINT, Lab, Proxy, wait};
 use serde_json::json;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 
 #[test]
 fn metrics_count_what_was_asked_and_answered() {
@@ -109,9 +112,7 @@ fn a_database_that_is_not_wanted_stops_listening() {
     proxy.order(&json!({"type": "apply", "databases": []}));
     proxy.expect("applied");
     assert_eq!(client.try_reply(), None);
-    crate::lab::wait("the endpoint to close", || {
-        std::net::TcpStream::connect(lab.address(ENDPOINT)).is_err()
-    });
+    wait("the endpoint to close", || std::net::TcpStream::connect(lab.address(ENDPOINT)).is_err());
 }
 
 #[test]
@@ -133,7 +134,7 @@ fn draining_finishes_what_is_under_way() {
 #[test]
 fn nonsense_on_the_control_socket_is_answered() {
     let lab = Lab::new();
-    let mut proxy = crate::lab::Proxy::start(&lab.directory.join("control"));
+    let mut proxy = Proxy::start(&lab.directory.join("control"));
     proxy.order(&json!({"type": "dance"}));
     assert!(proxy.expect("error")["message"].as_str().unwrap().contains("dance"));
     proxy.order(&json!({"type": "apply", "databases": [
@@ -148,25 +149,28 @@ fn a_successor_takes_over_without_losing_a_connection() {
     let mut old = lab.hidden();
     let mut before = lab.client();
     assert_eq!(before.ask("SET a 1"), "+OK\r\n");
-    let stop = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let stop = Arc::new(AtomicBool::new(false));
+    let knocks = Arc::new(AtomicUsize::new(0));
     let knocking = {
-        let (stop, address) = (stop.clone(), lab.address(ENDPOINT));
+        let (stop, knocks, address) = (stop.clone(), knocks.clone(), lab.address(ENDPOINT));
         std::thread::spawn(move || {
-            let mut knocks = 0;
-            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
-                let mut client = crate::lab::Client::connect(address).expect("the endpoint always listens");
+            while !stop.load(Relaxed) {
+                let mut client = Client::connect(address).expect("the endpoint always listens");
                 assert_eq!(client.ask("GET a"), "$1\r\n1\r\n");
-                knocks += 1;
+                knocks.fetch_add(1, Relaxed);
             }
-            knocks
         })
     };
-    std::thread::sleep(std::time::Duration::from_millis(300));
-    let mut new = crate::lab::Proxy::start_beside(&lab.directory.join("control"), old.process.id());
+    let more = |count: usize| {
+        let enough = knocks.load(Relaxed) + count;
+        wait("clients to be let in", || knocking.is_finished() || knocks.load(Relaxed) >= enough);
+    };
+    more(10);
+    let mut new = Proxy::start_beside(&lab.directory.join("control"), old.process.id());
     old.expect("draining");
-    std::thread::sleep(std::time::Duration::from_millis(300));
-    stop.store(true, std::sync::atomic::Ordering::Relaxed);
-    assert!(knocking.join().unwrap() > 10);
+    more(10);
+    stop.store(true, Relaxed);
+    knocking.join().unwrap();
     assert_eq!(before.ask("GET a"), "$1\r\n1\r\n");
     drop(before);
     assert!(old.process.wait().unwrap().success());

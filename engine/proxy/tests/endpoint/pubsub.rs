@@ -1,6 +1,6 @@
 //! Subscriptions and MONITOR.
 
-use crate::lab::Lab;
+use crate::lab::{Lab, wait};
 
 fn message(parts: &[&str]) -> String {
     let mut out = format!("*{}\r\n", parts.len());
@@ -75,7 +75,7 @@ fn monitor_shows_all_shards() {
     let _proxy = lab.hidden();
     let (mut one, mut two) = (lab.client(), lab.client());
     assert_eq!(one.ask("MONITOR"), "+OK\r\n");
-    std::thread::sleep(std::time::Duration::from_millis(100));
+    wait("all shards to show themselves", || lab.mentions("CLIENT LIST", " flags=O ") == 3);
     for key in ["a", "b", "c"] {
         two.ask(&format!("SET {key} 1"));
     }

@@ -1,7 +1,6 @@
 //! MULTI, WATCH and blocking commands: on a connection of the client's own, so nobody else ever notices.
 
-use crate::lab::Lab;
-use std::time::Duration;
+use crate::lab::{Lab, wait};
 
 #[test]
 fn a_transaction_never_leaks_into_other_clients() {
@@ -21,8 +20,9 @@ fn a_transaction_never_leaks_into_other_clients() {
     let mut three = lab.client();
     three.ask("MULTI");
     assert_eq!(three.ask("SET a 3"), "+QUEUED\r\n");
+    assert_eq!(lab.mentions("CLIENT LIST", " multi=1 "), 1);
     drop(three);
-    std::thread::sleep(Duration::from_millis(50));
+    wait("the shard to forget it", || lab.mentions("CLIENT LIST", " multi=1 ") == 0);
     assert_eq!(two.ask("SET {a}2 1"), "+OK\r\n");
     assert_eq!(one.ask("EXEC"), "*2\r\n+OK\r\n:1\r\n");
     assert_eq!(two.ask("GET a"), "$1\r\n1\r\n");
@@ -91,7 +91,7 @@ fn who_blocks_blocks_nobody_else() {
     let mut lab = Lab::new();
     let _proxy = lab.hidden();
     let (mut one, mut two) = (lab.client(), lab.client());
-    one.send("BLPOP list 10");
+    one.send("BLPOP list 0");
     one.send("SET after 1");
     assert!(one.is_quiet());
     for n in 0..20 {
@@ -103,9 +103,9 @@ fn who_blocks_blocks_nobody_else() {
     assert_eq!(one.reply(), "+OK\r\n");
     // A client that leaves takes nothing.
     one.send("BLPOP list 0");
-    assert!(one.is_quiet());
+    wait("the shard to let it wait", || lab.mentions("INFO clients", "blocked_clients:1") == 1);
     drop(one);
-    std::thread::sleep(Duration::from_millis(100));
+    wait("the shard to forget it", || lab.mentions("INFO clients", "blocked_clients:0") == 3);
     two.ask("RPUSH list w");
     assert_eq!(two.ask("LLEN list"), ":1\r\n");
     two.ask("XADD stream 1-0 f v");
