@@ -4,6 +4,7 @@ import { request } from './http';
 import type { components } from './schema';
 
 export type History = components['schemas']['History'];
+export type LatencyHistory = components['schemas']['LatencyHistory'];
 
 export interface HistoryWanted {
   /** cluster, nodes, bdbs or shards:<bdb uid> */
@@ -31,6 +32,31 @@ export function historyPath({ topic, uids, metrics, from, to, points }: HistoryW
   ];
   return `/v1/history?${query.join('&')}`;
 }
+
+export type LatencyKind = 'all' | 'read' | 'write' | 'other';
+
+export interface LatencyHistoryWanted {
+  /** "bdb=1" or "endpoint=1:1:2" */
+  of: string;
+  kind: LatencyKind;
+  /** Epoch seconds; `to` is excluded. */
+  from: number;
+  to: number;
+  points: number;
+  /** Columns and rows as they were told before, for what came since. */
+  step?: number;
+  perDecade?: number;
+}
+
+export function latencyHistoryPath(wanted: LatencyHistoryWanted): string {
+  const { of, kind, from, to, points, step, perDecade } = wanted;
+  const grid = [step && `step=${step}`, perDecade && `per_decade=${perDecade}`].filter(Boolean);
+  const query = [of, `kind=${kind}`, `from=${from}`, `to=${to}`, `points=${points}`, ...grid];
+  return `/v1/history/latency?${query.join('&')}`;
+}
+
+export const latencyHistory = (wanted: LatencyHistoryWanted) =>
+  request<LatencyHistory>('GET', latencyHistoryPath(wanted));
 
 export const historyQuery = (wanted: HistoryWanted) => {
   const path = historyPath(wanted);

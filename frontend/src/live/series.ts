@@ -32,10 +32,6 @@ interface Window {
   to: number;
 }
 
-/** Percentiles of single proxies are not stored; those of the database are. */
-const LIVE_ONLY = /^endpoints (avg|p\d+)_/;
-const NOT_KEPT =
-  'Latency of single proxies is kept for 15 minutes; that of the whole database for longer.';
 const POINTS = 1_000;
 /** Values of one metric worth fetching at once when hundreds of series are compared. */
 const VALUES = 200_000;
@@ -64,8 +60,7 @@ export function seriesSource(live: Live, axis: TimeAxis, wanted: SeriesWanted): 
   const { topic, series } = wanted;
   const uids =
     wanted.all !== undefined ? undefined : [...new Set(series.flatMap((one) => one.uids))];
-  const kept = series.filter(({ metric }) => !LIVE_ONLY.test(`${topic} ${metric}`));
-  const metrics = new Set(kept.flatMap(({ metric }) => stored(metric)));
+  const metrics = new Set(series.flatMap(({ metric }) => stored(metric)));
   const folders = series.map(ringFolder);
   const weighers = series.map((one) => behind(one).map(ringFolder));
   let past: PastSeries | null = null;
@@ -82,7 +77,7 @@ export function seriesSource(live: Live, axis: TimeAxis, wanted: SeriesWanted): 
   };
   const ask = (window: Window) => {
     const part = missing(window);
-    if (!part || !past || !kept.length) return;
+    if (!part || !past) return;
     const width = Math.max(1, uids?.length ?? wanted.all ?? 1);
     const points = Math.max(60, Math.floor(VALUES / width));
     const recent = isRecent(window);
@@ -145,7 +140,6 @@ export function seriesSource(live: Live, axis: TimeAxis, wanted: SeriesWanted): 
     },
     reason: () => {
       if (isRecent(axis.window())) return undefined;
-      if (!kept.length) return NOT_KEPT;
       return past?.reason ?? (past?.columns ? undefined : 'Reading the stored history …');
     },
   };

@@ -1,7 +1,7 @@
 /** Declared charts of one object: two large ones, and the rest in a grid from which any can be sent up. */
 import { ActionIcon, Tooltip } from '@mantine/core';
 import { IconArrowUpLeft, IconArrowUpRight } from '@tabler/icons-react';
-import { useRef } from 'react';
+import { type ReactNode, useRef } from 'react';
 import type { ChartMark } from '@/ui/chart/types';
 import type { ChartDeclaration } from './charts';
 import { MetricChart, type Reasons } from './MetricChart';
@@ -25,10 +25,12 @@ interface Props {
   limits?: Readonly<Record<string, number | undefined>>;
   reasons?: Reasons | undefined;
   marks: readonly ChartMark[];
+  /** Below the large ones. */
+  between?: ReactNode;
 }
 
 export function Dashboard(props: Props) {
-  const { charts, subject, machines, large, onPin, limits, reasons, marks } = props;
+  const { charts, subject, machines, large, onPin, limits, reasons, marks, between } = props;
   const find = (id: string | undefined) => charts.find((candidate) => candidate.id === id);
   const top = large.flatMap((id, index) => find(id) ?? charts[index] ?? []);
   const pair = useRef<HTMLDivElement>(null);
@@ -55,6 +57,7 @@ export function Dashboard(props: Props) {
       <div ref={pair} className={classes.pair}>
         {top.map((one) => chart(one, 230, true))}
       </div>
+      {between}
       <div className={classes.grid}>
         {charts.filter((one) => !top.includes(one)).map((one) => chart(one, 120, false))}
       </div>

@@ -2,6 +2,7 @@
 import type { Bdb } from '@/api/types';
 import { Dashboard, type OnPin } from './Dashboard';
 import { DATABASE_CHARTS, DATABASE_LARGE } from './dashboards';
+import { LatencyHeat } from './LatencyHeat';
 import type { Reasons } from './MetricChart';
 import { useMarks } from './marks';
 
@@ -24,6 +25,7 @@ export function DatabaseCharts({ bdb, left, right, onPin, reasons }: Props) {
       limits={{ memory_size: bdb.memory_size }}
       reasons={reasons}
       marks={marks}
+      between={<LatencyHeat of={`bdb=${bdb.uid}`} marks={marks} reason={reasons?.latency} />}
     />
   );
 }

@@ -2,6 +2,7 @@
 import { SegmentedControl } from '@mantine/core';
 import { useState } from 'react';
 import { CONNECTIONS, ERRORS, THROUGHPUT } from './charts';
+import { LatencyHeat } from './LatencyHeat';
 import { LATENCIES, PERCENTILES } from './latency';
 import { MetricChart, type Reasons } from './MetricChart';
 import { useMarks } from './marks';
@@ -53,6 +54,11 @@ export function EndpointCharts({ bdb, endpoint, nodes, reasons }: Props) {
           />
         ))}
       </div>
+      <LatencyHeat
+        of={chosen === ALL ? `bdb=${bdb}` : `endpoint=${endpoint}:${chosen}`}
+        marks={marks}
+        reason={reasons?.latency}
+      />
       <div className={classes.grid}>
         {SMALL.map((declaration) => (
           <MetricChart

@@ -139,7 +139,13 @@ export function Chart(props: Props) {
         <h2 className={classes.title}>{spec.title}</h2>
         <span ref={resolution} className={classes.resolution} />
         {actions}
-        <ChartMenu spec={spec} plot={() => plot.current} log={log} onLog={setLog} extra={menu} />
+        <ChartMenu
+          of={spec}
+          drawn={() => plot.current}
+          log={log}
+          onLog={spec.unit === 'latency' || spec.unit === 'ms' ? setLog : undefined}
+          extra={menu}
+        />
       </header>
       <div className={classes.body} style={{ height }}>
         <div ref={host} className={classes.plot} />

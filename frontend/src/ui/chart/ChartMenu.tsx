@@ -12,21 +12,27 @@ import {
 } from '@tabler/icons-react';
 import { type ReactNode, useState } from 'react';
 import { copyImage, copyText } from '@/lib/clipboard';
-import type { ChartPlot } from './plot';
-import { toCsv } from './prepare';
 import { useTimeAxis } from './TimeAxisContext';
 import type { ChartSpec } from './types';
 
+/** What is drawn at the moment. */
+export interface Drawn {
+  csv: () => string;
+  canvas: () => HTMLCanvasElement;
+  /** Seconds of one interval. */
+  step: () => number;
+}
+
 interface Props {
-  spec: ChartSpec;
-  plot: () => ChartPlot | null;
-  /** Powers of ten on the y axis, which suits what spans several of them. */
-  log: boolean;
-  onLog: (log: boolean) => void;
+  of: Pick<ChartSpec, 'title' | 'id' | 'apiCall' | 'promql'>;
+  drawn: () => Drawn | null;
+  /** Powers of ten on the y axis, where that may be chosen. */
+  log?: boolean;
+  onLog?: ((log: boolean) => void) | undefined;
   extra?: ReactNode;
 }
 
-export function ChartMenu({ spec, plot, log, onLog, extra }: Props) {
+export function ChartMenu({ of, drawn, log, onLog, extra }: Props) {
   const [done, setDone] = useState<string | null>(null);
   const axis = useTimeAxis();
   const report = (what: string) => {
@@ -34,28 +40,27 @@ export function ChartMenu({ spec, plot, log, onLog, extra }: Props) {
     setTimeout(() => setDone(null), 1500);
   };
   const csv = async () => {
-    const data = plot()?.data;
-    if (!data) return;
-    const labels = spec.series.map((series) => `${series.label} (${spec.unit})`);
-    await copyText(toCsv(data, labels));
+    const text = drawn()?.csv();
+    if (text === undefined) return;
+    await copyText(text);
     report('CSV copied');
   };
   const png = async () => {
-    const canvas = plot()?.canvas();
-    if (canvas) report(await copyImage(canvas, spec.title));
+    const canvas = drawn()?.canvas();
+    if (canvas) report(await copyImage(canvas, of.title));
   };
   const copy = async (text: string, what: string) => {
     await copyText(text);
     report(`${what} copied`);
   };
-  const { apiCall, promql } = spec;
+  const { apiCall, promql } = of;
   const call = () => {
     const { from, to } = axis.window();
     return copy(apiCall?.(from, to) ?? '', 'Call');
   };
   const link = () => {
-    const anchor = spec.id ? `#${spec.id}` : '';
-    return copy((axis.link?.(plot()?.data.step ?? 1) ?? '') + anchor, 'Link');
+    const anchor = of.id ? `#${of.id}` : '';
+    return copy((axis.link?.(drawn()?.step() ?? 1) ?? '') + anchor, 'Link');
   };
   return (
     <Menu position="bottom-end" withinPortal closeOnItemClick>
@@ -64,7 +69,7 @@ export function ChartMenu({ spec, plot, log, onLog, extra }: Props) {
           variant="subtle"
           color="gray"
           size="sm"
-          aria-label={done ?? `Options of ${spec.title}`}
+          aria-label={done ?? `Options of ${of.title}`}
           title={done ?? undefined}
         >
           {done ? <IconCheck size={15} /> : <IconDotsVertical size={15} />}
@@ -72,7 +77,7 @@ export function ChartMenu({ spec, plot, log, onLog, extra }: Props) {
       </Menu.Target>
       <Menu.Dropdown>
         {extra}
-        {(spec.unit === 'latency' || spec.unit === 'ms') && (
+        {onLog && (
           <Menu.Item leftSection={<IconMathFunction size={15} />} onClick={() => onLog(!log)}>
             {log ? 'Linear scale' : 'Logarithmic scale'}
           </Menu.Item>

@@ -2,15 +2,22 @@
 import uPlot from 'uplot';
 import { axisLabels, brief } from '@/lib/format';
 import type { Zone } from '@/lib/time';
-import { bandOf, drawBands, drawEdgeValues, drawMarks, EDGE_WIDTH } from './decorate';
+import { drawBands, drawEdgeValues, drawMarks, EDGE_WIDTH } from './decorate';
 import { decades, positive } from './logScale';
 import { resolveColor } from './palette';
-import { lateness, NOTHING, niceCeiling, type Prepared, prepare } from './prepare';
-import { TIME_STEPS, timeLabel } from './timeTicks';
+import { lateness, NOTHING, niceCeiling, type Prepared, prepare, toCsv } from './prepare';
+import {
+  axisStyle,
+  crosshair,
+  markAt,
+  timeAxis,
+  timeScale,
+  timeZone,
+  yAxisSize,
+  zoomTo,
+} from './timePlot';
 import type { ChartMark, ChartSpec, TimeAxis } from './types';
 
-const SYNC_KEY = 'page';
-const FONT = '11px system-ui, sans-serif';
 const BINARY_STEPS = Array.from({ length: 50 }, (_, power) => 2 ** power);
 
 export interface PlotOptions {
@@ -68,6 +75,18 @@ export class ChartPlot {
     return this.plot.ctx.canvas;
   }
 
+  csv(): string {
+    const { series, unit } = this.options.spec;
+    return toCsv(
+      this.data,
+      series.map(({ label }) => `${label} (${unit})`),
+    );
+  }
+
+  step(): number {
+    return this.data.step;
+  }
+
   destroy(): void {
     this.observer.disconnect();
     this.plot.destroy();
@@ -83,52 +102,23 @@ export class ChartPlot {
 
   private settings(width: number, height: number): uPlot.Options {
     const { spec, axis, zone, log } = this.options;
-    const text = resolveColor('var(--text-dim)');
-    const grid = { stroke: resolveColor('var(--grid)'), width: 1 };
     const binary = spec.unit === 'bytes' || spec.unit === 'bytesPerSecond';
     return {
       width,
       height,
       padding: [8, EDGE_WIDTH, 0, 0],
       legend: { show: false },
-      ...(zone === 'utc'
-        ? { tzDate: (ts: number) => uPlot.tzDate(new Date(ts * 1e3), 'Etc/UTC') }
-        : {}),
-      cursor: {
-        y: false,
-        points: { size: 5 },
-        drag: { x: true, y: false, setScale: false },
-        sync: { key: SYNC_KEY, setSeries: false },
-        bind: {
-          dblclick: () => () => {
-            axis.reset();
-            return null;
-          },
-        },
-      },
+      ...timeZone(zone),
+      cursor: crosshair(axis),
       scales: {
-        x: { time: true, range: () => this.range() },
+        x: timeScale(axis),
         y: { range: () => this.y, ...(log ? { distr: 3 } : {}) },
       },
       axes: [
+        timeAxis(zone),
         {
-          stroke: text,
-          grid,
-          ticks: { show: false },
-          font: FONT,
-          size: 24,
-          gap: 2,
-          space: 70,
-          incrs: TIME_STEPS,
-          values: (plot, splits) => splits.map((second) => this.timeLabel(plot, second, splits)),
-        },
-        {
-          stroke: text,
-          grid,
-          ticks: { show: false },
-          font: FONT,
-          size: 58,
-          gap: 4,
+          ...axisStyle(),
+          ...yAxisSize,
           space: 34,
           ...(binary ? { incrs: BINARY_STEPS } : {}),
           values: (_, splits) => (log ? sparse(spec.unit, splits) : axisLabels(spec.unit, splits)),
@@ -137,24 +127,12 @@ export class ChartPlot {
       series: [{}, ...spec.series.map((series, index) => this.line(series, index))],
       bands: spec.kind === 'stacked' ? this.bands() : this.shades(),
       hooks: {
-        setSelect: [(plot) => this.selected(plot)],
+        setSelect: [(plot) => zoomTo(plot, axis)],
         setCursor: [(plot) => this.moved(plot)],
         drawClear: [(plot) => drawBands(plot, this.options.marks())],
         draw: [(plot) => this.decorate(plot)],
       },
     };
-  }
-
-  private range(): [number, number] {
-    const { from, to } = this.options.axis.window();
-    return [from, to];
-  }
-
-  private timeLabel(plot: uPlot, second: number, splits: number[]): string {
-    // At the left end it would run into the zero of the other axis.
-    if (plot.valToPos(second, 'x') < 16) return '';
-    const step = (splits[1] ?? 60) - (splits[0] ?? 0);
-    return timeLabel(second, step, this.options.zone);
   }
 
   private line(series: ChartSpec['series'][number], index: number): uPlot.Series {
@@ -191,15 +169,6 @@ export class ChartPlot {
     return () => (this.options.visible()[index] === false ? 'transparent' : `${color}38`);
   }
 
-  private selected(plot: uPlot): void {
-    const { left, width } = plot.select;
-    if (width < 6) return;
-    const from = Math.round(plot.posToVal(left, 'x'));
-    const to = Math.round(plot.posToVal(left + width, 'x'));
-    plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
-    if (to - from >= 4) this.options.axis.zoom(from, to);
-  }
-
   private cursor(): void {
     const { idx, left = -1 } = this.plot.cursor;
     const own = left >= 0 && this.plot.over.matches(':hover');
@@ -210,27 +179,10 @@ export class ChartPlot {
     this.cursor();
     const left = plot.cursor.left ?? -1;
     // Only the chart under the pointer speaks; the synced ones would repeat it.
-    this.near = left >= 0 && plot.over.matches(':hover') ? this.markAt(left) : null;
+    const own = left >= 0 && plot.over.matches(':hover');
+    this.near = own ? markAt(plot, this.options.marks(), left) : null;
     plot.over.style.cursor = this.near?.open ? 'pointer' : '';
     this.options.onMark(this.near, left + plot.bbox.left / uPlot.pxRatio);
-  }
-
-  /** The closest instant, else the shortest span. */
-  private markAt(left: number): ChartMark | null {
-    const marks = this.options.marks();
-    const distance = (mark: ChartMark) => Math.abs(this.plot.valToPos(mark.at / 1000, 'x') - left);
-    const [instant] = marks
-      .filter((mark) => mark.until === undefined && distance(mark) < 6)
-      .sort((a, b) => distance(a) - distance(b));
-    if (instant) return instant;
-    const [span] = marks
-      .flatMap((mark) => {
-        const band = bandOf(this.plot, mark, false);
-        const inside = band && left >= band[0] - 3 && left <= band[1] + 3;
-        return inside ? [{ mark, width: band[1] - band[0] }] : [];
-      })
-      .sort((a, b) => a.width - b.width);
-    return span?.mark ?? null;
   }
 
   private decorate(plot: uPlot): void {

@@ -1,0 +1,94 @@
+/** How long requests took, all of them: the heat map of a database, or of one endpoint of it. */
+import { SegmentedControl } from '@mantine/core';
+import { useMemo, useState } from 'react';
+import { type LatencyKind, latencyHistory, latencyHistoryPath } from '@/api/history';
+import { HeatPast } from '@/live/heat';
+import { useLive } from '@/live/LiveProvider';
+import type { Live } from '@/live/live';
+import { HeatChart } from '@/ui/chart/heat/HeatChart';
+import type { HeatSource } from '@/ui/chart/heat/types';
+import { useTimeAxis } from '@/ui/chart/TimeAxisContext';
+import type { ChartMark, TimeAxis } from '@/ui/chart/types';
+
+interface Props {
+  /** "bdb=1" or "endpoint=1:1:2" */
+  of: string;
+  marks: readonly ChartMark[];
+  /** Why there may be nothing, where that is known. */
+  reason: string | undefined;
+  height?: number;
+}
+
+/** As many as there are pixels for; a few more, or 5 min that begin within a second would not be told by the second. */
+const POINTS = 305;
+const NO_REQUESTS = 'No requests in this time range, so there is nothing to measure.';
+const KINDS: readonly { value: LatencyKind; label: string }[] = [
+  { value: 'all', label: 'All' },
+  { value: 'read', label: 'Reads' },
+  { value: 'write', label: 'Writes' },
+  { value: 'other', label: 'Other' },
+];
+
+export function LatencyHeat({ of, marks, reason = NO_REQUESTS, height = 240 }: Props) {
+  const live = useLive();
+  const axis = useTimeAxis();
+  const [kind, choose] = useState<LatencyKind>('all');
+  const source = useMemo(() => heatSource(live, axis, of, kind), [live, axis, of, kind]);
+  return (
+    <HeatChart
+      id="latency-heat"
+      title="Latency heat map"
+      source={source}
+      marks={marks}
+      height={height}
+      emptyReason={reason}
+      actions={
+        <SegmentedControl
+          size="xs"
+          aria-label="Commands"
+          value={kind}
+          onChange={(value) => choose(value as LatencyKind)}
+          data={[...KINDS]}
+        />
+      }
+    />
+  );
+}
+
+function heatSource(live: Live, axis: TimeAxis, of: string, kind: LatencyKind): HeatSource {
+  const listeners = new Set<() => void>();
+  const past = new HeatPast(
+    (wanted) => latencyHistory({ of, kind, points: POINTS, ...wanted }),
+    () => live.now(),
+    () => {
+      for (const listener of listeners) listener();
+    },
+  );
+  return {
+    read: (from, to) => {
+      past.want({ from, to });
+      return past.read(from, to);
+    },
+    subscribe: (listener) => {
+      listeners.add(listener);
+      let seen = '';
+      const stop = live.onTick(() => {
+        const { from, to } = axis.window();
+        const now = `${from}-${to}`;
+        // A window that stands still is drawn again when something new was read.
+        if (now === seen) past.want({ from, to });
+        else listener();
+        seen = now;
+      });
+      return () => {
+        listeners.delete(listener);
+        stop();
+      };
+    },
+    reason: () => past.reason,
+    apiCall: (from, to) => {
+      const path = latencyHistoryPath({ of, kind, from, to, points: POINTS });
+      return `curl -k -u "<user>:<password>" "${location.origin}${path}"`;
+    },
+  };
+}

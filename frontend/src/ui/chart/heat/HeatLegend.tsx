@@ -1,0 +1,59 @@
+/** What the colours of a heat map mean, and all of it in a few figures. Written, not rendered. */
+import { type Ref, useImperativeHandle, useRef } from 'react';
+import { format } from '@/lib/format';
+import { type ColourScale, marksOf, STOPS } from './colours';
+import { summaryOf } from './grid';
+import { rangeWord } from './HeatTooltip';
+import classes from './heat.module.css';
+import type { Heat } from './types';
+
+export interface HeatLegendHandle {
+  show: (heat: Heat, scale: ColourScale | null) => void;
+}
+
+export function HeatLegend({ ref }: { ref: Ref<HeatLegendHandle> }) {
+  const marks = useRef<HTMLDivElement>(null);
+  const figures = useRef<HTMLDivElement>(null);
+  useImperativeHandle(ref, () => ({
+    show: (heat, scale) => {
+      marks.current?.replaceChildren(...(scale ? labels(scale) : []));
+      const found = summaryOf(heat.columns);
+      figures.current?.replaceChildren(
+        figure('Requests', found ? format('count', found.requests) : '–'),
+        figure('Most at', found ? rangeWord(found.most, heat.perDecade) : '–'),
+        figure('Slowest', found ? rangeWord(found.slowest, heat.perDecade) : '–'),
+      );
+    },
+  }));
+  return (
+    <div className={classes.legend}>
+      <span>Requests per second</span>
+      <div className={classes.scale}>
+        <div style={{ background: `linear-gradient(to right, ${STOPS.join()})` }} />
+        <div ref={marks} />
+      </div>
+      <span className={classes.swatch} data-gap="">
+        No data
+      </span>
+      <div ref={figures} className={classes.figures} />
+    </div>
+  );
+}
+
+function labels(scale: ColourScale): HTMLElement[] {
+  return marksOf(scale).map(({ rate, place }) => {
+    const label = document.createElement('span');
+    label.style.left = `${place * 100}%`;
+    label.textContent = format('count', rate);
+    return label;
+  });
+}
+
+function figure(name: string, value: string): HTMLElement {
+  const element = document.createElement('span');
+  const number = document.createElement('b');
+  number.textContent = value;
+  element.dataset.figure = name;
+  element.append(`${name} `, number);
+  return element;
+}

@@ -1,0 +1,87 @@
+/** What the crosshair says over a heat map: when, how long, how many, and which share of all. Written, not rendered. */
+import { type Ref, useImperativeHandle, useRef } from 'react';
+import { exact, format } from '@/lib/format';
+import classes from '../Chart.module.css';
+import { countAt, requestsOf, rowStart } from './grid';
+import type { HeatColumn } from './types';
+
+/** Distance from the crosshair, and what the box may need at most. */
+const OFFSET = 12;
+const WIDTH = 240;
+
+export interface HeatTooltipHandle {
+  show: (at: {
+    left: number;
+    width: number;
+    time: string;
+    column: HeatColumn | undefined;
+    row: number;
+    perDecade: number;
+  }) => void;
+  hide: () => void;
+}
+
+export function HeatTooltip({ ref }: { ref: Ref<HeatTooltipHandle> }) {
+  const box = useRef<HTMLDivElement>(null);
+  useImperativeHandle(ref, () => ({
+    show: ({ left, width, time, column, row, perDecade }) => {
+      const root = box.current;
+      if (!root) return;
+      root.replaceChildren(line(time), ...body(column, row, perDecade));
+      const flip = left + OFFSET + WIDTH > width;
+      root.style.left = flip ? '' : `${left + OFFSET}px`;
+      root.style.right = flip ? `${width - left + OFFSET}px` : '';
+      root.hidden = false;
+    },
+    hide: () => {
+      if (box.current) box.current.hidden = true;
+    },
+  }));
+  return <div ref={box} className={classes.tooltip} data-wide="" hidden />;
+}
+
+function body(column: HeatColumn | undefined, row: number, perDecade: number): HTMLElement[] {
+  if (!column) return [line('Not told yet')];
+  if (!column.seconds) return [line('No data: nobody counted requests')];
+  const all = requestsOf(column);
+  if (!all) return [line('No requests')];
+  const count = countAt(column, row);
+  const slower = column.counts
+    .slice(Math.max(0, row + 1 - column.row))
+    .reduce((sum, each) => sum + each, 0);
+  return [
+    pair('Latency', rangeWord(row, perDecade)),
+    pair('Requests', countWord(count, column.seconds)),
+    pair(`Share of ${exact('count', all)}`, shareWord(count / all)),
+    pair('Slower', shareWord(slower / all)),
+  ];
+}
+
+/** 200 µs–224 µs */
+export const rangeWord = (row: number, perDecade: number): string =>
+  [row, row + 1].map((each) => format('latency', rowStart(each, perDecade))).join('–');
+
+/** Of one second the count is the rate. */
+const countWord = (count: number, seconds: number): string =>
+  seconds === 1
+    ? exact('count', count)
+    : `${exact('count', count)}, ${format('perSecond', count / seconds)}`;
+
+const shareWord = (share: number): string => format('ratio', share);
+
+function line(text: string): HTMLElement {
+  const element = document.createElement('div');
+  element.dataset.kind = 'time';
+  element.textContent = text;
+  return element;
+}
+
+function pair(name: string, value: string): HTMLElement {
+  const element = document.createElement('div');
+  const label = document.createElement('span');
+  label.textContent = name;
+  const number = document.createElement('b');
+  number.textContent = value;
+  element.append(label, number);
+  return element;
+}

@@ -1,0 +1,47 @@
+import { describe, expect, it } from 'vitest';
+import { colourScale, marksOf, placeOf, shades } from './colours';
+
+describe('colourScale', () => {
+  it('goes from a power of ten to a power of ten', () => {
+    expect(colourScale([1, 4_300])).toEqual({ low: 1, high: 10_000 });
+    expect(colourScale([0.3, 99])).toEqual({ low: 0.1, high: 100 });
+    expect(colourScale([1, 1])).toEqual({ low: 1, high: 10 });
+    expect(colourScale([7, 7])).toEqual({ low: 1, high: 10 });
+  });
+
+  it('does not spend its colours on what is a millionth', () => {
+    expect(colourScale([0.0001, 90_000])).toEqual({ low: 0.1, high: 100_000 });
+  });
+});
+
+describe('placeOf', () => {
+  const scale = { low: 1, high: 10_000 };
+
+  it('is logarithmic and stays on the scale', () => {
+    expect([0.01, 1, 100, 10_000, 1e6].map((rate) => placeOf(rate, scale))).toEqual([
+      0, 0, 0.5, 1, 1,
+    ]);
+  });
+
+  it('is told by the marks of the legend', () => {
+    expect(marksOf(scale)).toEqual([
+      { rate: 1, place: 0 },
+      { rate: 10, place: 0.25 },
+      { rate: 100, place: 0.5 },
+      { rate: 1_000, place: 0.75 },
+      { rate: 10_000, place: 1 },
+    ]);
+  });
+});
+
+describe('shades', () => {
+  it('begins with the first stop, ends with the last and passes those between', () => {
+    expect(shades(['#000000', '#102030', '#ffffff'], 5)).toEqual([
+      'rgb(0 0 0)',
+      'rgb(8 16 24)',
+      'rgb(16 32 48)',
+      'rgb(136 144 152)',
+      'rgb(255 255 255)',
+    ]);
+  });
+});

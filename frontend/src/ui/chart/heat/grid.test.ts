@@ -1,0 +1,106 @@
+import { describe, expect, it } from 'vitest';
+import {
+  around,
+  countAt,
+  extentOf,
+  gapsOf,
+  ratesOf,
+  requestsOf,
+  roundNumbers,
+  rowOf,
+  rowStart,
+  summaryOf,
+  ticks,
+  toCsv,
+} from './grid';
+import type { HeatColumn } from './types';
+
+const PER_DECADE = 20;
+const column = (row: number, counts: number[], seconds = 1): HeatColumn => ({
+  seconds,
+  row,
+  counts,
+});
+const GAP = column(0, [], 0);
+const SILENT = column(0, []);
+
+describe('rows', () => {
+  it('begin at equal steps of a logarithmic scale', () => {
+    expect(rowStart(40, PER_DECADE)).toBe(100);
+    expect(rowStart(60, PER_DECADE)).toBe(1000);
+    expect(rowStart(41, PER_DECADE)).toBeCloseTo(112.2, 1);
+  });
+
+  it('hold what begins in them, their own beginning included', () => {
+    for (const row of [0, 7, 40, 41, 59, 155]) {
+      expect(rowOf(rowStart(row, PER_DECADE), PER_DECADE)).toBe(row);
+      expect(rowOf(rowStart(row + 0.99, PER_DECADE), PER_DECADE)).toBe(row);
+    }
+  });
+});
+
+describe('cells', () => {
+  it('are requests per second, whatever the width of a column', () => {
+    expect([...ratesOf(column(40, [30, 0, 3], 3))]).toEqual([
+      [40, 10],
+      [42, 1],
+    ]);
+  });
+
+  it('are counted, and nothing beside them', () => {
+    const some = column(40, [30, 0, 3]);
+    expect(requestsOf(some)).toBe(33);
+    expect([39, 40, 41, 42, 43].map((row) => countAt(some, row))).toEqual([0, 30, 0, 3, 0]);
+    expect(requestsOf(undefined)).toBe(0);
+  });
+
+  it('have an extent, unless there was no request', () => {
+    const columns = [column(40, [30, 0, 3]), GAP, column(38, [9], 3), undefined];
+    expect(extentOf(columns)).toEqual({ rows: [38, 42], rates: [3, 30] });
+    expect(extentOf([GAP, SILENT, undefined])).toBeNull();
+  });
+
+  it('make a summary', () => {
+    const columns = [column(40, [30, 0, 3]), GAP, column(38, [29, 0, 2])];
+    expect(summaryOf(columns)).toEqual({ requests: 64, most: 40, slowest: 42 });
+    expect(summaryOf([GAP, SILENT])).toBeNull();
+  });
+});
+
+describe('gaps', () => {
+  it('are where nobody counted, not where nobody asked', () => {
+    const columns = [column(40, [1]), GAP, GAP, SILENT, GAP, undefined];
+    expect(gapsOf({ from: 100, step: 3, perDecade: 20, columns })).toEqual([
+      [103, 109],
+      [112, 115],
+    ]);
+  });
+});
+
+describe('axis', () => {
+  it('ends at round numbers', () => {
+    expect(around(112, 1_258)).toEqual([100, 2_000]);
+    expect(around(100, 1_000)).toEqual([100, 1_000]);
+    expect(around(89, 91)).toEqual([50, 100]);
+    expect(around(100, 100)).toEqual([100, 200]);
+    expect(around(0.5, 3)).toEqual([0.5, 5]);
+  });
+
+  it('has labels as close as there is room', () => {
+    expect(roundNumbers(50, 1_000)).toEqual([50, 100, 200, 500, 1_000]);
+    expect(ticks(50, 1_000, 6)).toEqual([50, 100, 200, 500, 1_000]);
+    expect(ticks(10, 10_000, 6)).toEqual([10, 100, 1_000, 10_000]);
+    expect(ticks(1, 1e7, 4)).toEqual([1, 100, 1e4, 1e6]);
+  });
+});
+
+describe('toCsv', () => {
+  it('has a line for every cell that anything fell into', () => {
+    const columns = [column(40, [3, 0, 1], 2), GAP];
+    expect(toCsv({ from: 0, step: 2, perDecade: PER_DECADE, columns }).split('\n')).toEqual([
+      'time,from (µs),to (µs),requests,seconds',
+      '1970-01-01T00:00:00.000Z,100.0,112.2,3,2',
+      '1970-01-01T00:00:00.000Z,125.9,141.3,1,2',
+    ]);
+  });
+});

@@ -1,0 +1,202 @@
+/** One uPlot that is a heat map: the axes, crosshair, zoom and marks of any chart, with cells instead of lines. */
+import uPlot from 'uplot';
+import { format } from '@/lib/format';
+import type { Zone } from '@/lib/time';
+import { drawBands, drawMarks } from '../decorate';
+import { resolveColor } from '../palette';
+import {
+  axisStyle,
+  crosshair,
+  markAt,
+  timeAxis,
+  timeScale,
+  timeZone,
+  yAxisSize,
+  zoomTo,
+} from '../timePlot';
+import type { ChartMark, TimeAxis } from '../types';
+import { type ColourScale, colourScale, STOPS, shades } from './colours';
+import { around, type Extent, extentOf, rowOf, rowStart, ticks, toCsv } from './grid';
+import { paintCells, paintGaps } from './paint';
+import type { Heat, HeatColumn, HeatSource } from './types';
+
+const SHADES = 32;
+/** Pixels between two labels of the latency axis. */
+const LABEL_ROOM = 26;
+const NOTHING: Heat = { from: 0, step: 1, perDecade: 20, columns: [] };
+
+export interface Pointed {
+  /** Epoch second at which the column begins. */
+  from: number;
+  column: HeatColumn | undefined;
+  /** Null where the crosshair came from another chart. */
+  row: number | null;
+  /** Of the pointer, in pixels. */
+  left: number;
+}
+
+export interface HeatPlotOptions {
+  host: HTMLElement;
+  source: HeatSource;
+  axis: TimeAxis;
+  height: number;
+  zone: Zone;
+  marks: () => readonly ChartMark[];
+  onData: (heat: Heat, extent: Extent | null, scale: ColourScale) => void;
+  onCursor: (at: Pointed | null) => void;
+  onMark: (mark: ChartMark | null, left: number) => void;
+}
+
+export class HeatPlot {
+  heat: Heat = NOTHING;
+  private readonly plot: uPlot;
+  private readonly observer: ResizeObserver;
+  private readonly cell = document.createElement('div');
+  private readonly colours = shades(STOPS.map(resolveColor), SHADES);
+  private y: [number, number] = [100, 1_000];
+  private scale: ColourScale = { low: 1, high: 1_000 };
+  private near: ChartMark | null = null;
+  private isEmpty = true;
+
+  constructor(private readonly options: HeatPlotOptions) {
+    const { host, height } = options;
+    this.plot = new uPlot(this.settings(host.clientWidth || 300, height), [[]], host);
+    this.observer = new ResizeObserver(() => {
+      if (host.clientWidth) this.plot.setSize({ width: host.clientWidth, height });
+    });
+    this.observer.observe(host);
+    this.cell.dataset.cell = '';
+    this.cell.hidden = true;
+    this.plot.over.append(this.cell);
+    this.plot.over.addEventListener('click', () => this.near?.open?.());
+  }
+
+  update(): void {
+    const { source, axis, onData } = this.options;
+    const { from, to } = axis.window();
+    this.heat = source.read(from, to);
+    const { step, columns, perDecade } = this.heat;
+    const extent = extentOf(columns);
+    this.isEmpty = !extent;
+    if (extent) {
+      const [lowest, highest] = extent.rows;
+      this.y = around(rowStart(lowest, perDecade), rowStart(highest + 1, perDecade));
+      this.scale = colourScale(extent.rates);
+    }
+    const middles = columns.map((_, index) => this.heat.from + (index + 0.5) * step);
+    this.plot.setData([middles, middles.map(() => null)], true);
+    onData(this.heat, extent, this.scale);
+    this.point();
+  }
+
+  canvas(): HTMLCanvasElement {
+    return this.plot.ctx.canvas;
+  }
+
+  csv(): string {
+    return toCsv(this.heat);
+  }
+
+  step(): number {
+    return this.heat.step;
+  }
+
+  destroy(): void {
+    this.observer.disconnect();
+    this.plot.destroy();
+  }
+
+  private settings(width: number, height: number): uPlot.Options {
+    const { axis, zone, marks } = this.options;
+    return {
+      width,
+      height,
+      // The last label of the time axis reaches beyond its end.
+      padding: [8, 28, 0, 0],
+      legend: { show: false },
+      ...timeZone(zone),
+      cursor: { ...crosshair(axis), points: { show: false } },
+      scales: { x: timeScale(axis), y: { range: () => this.y, distr: 3 } },
+      axes: [
+        timeAxis(zone),
+        {
+          ...axisStyle(),
+          ...yAxisSize,
+          splits: (plot) => {
+            const room = Math.floor(plot.bbox.height / uPlot.pxRatio / LABEL_ROOM);
+            return ticks(...this.y, room);
+          },
+          filter: (_, splits) => splits,
+          values: (_, splits) => splits.map((split) => format('latency', split)),
+        },
+      ],
+      series: [{}, { points: { show: false }, paths: () => null }],
+      hooks: {
+        setSelect: [(plot) => zoomTo(plot, axis)],
+        setCursor: [() => this.moved()],
+        drawClear: [(plot) => drawBands(plot, marks())],
+        draw: [(plot) => this.paint(plot)],
+      },
+    };
+  }
+
+  private paint(plot: uPlot): void {
+    const { axis, marks } = this.options;
+    paintGaps(plot, this.heat, {
+      line: resolveColor('var(--border)'),
+      surface: resolveColor('var(--surface)'),
+      text: this.isEmpty ? null : resolveColor('var(--text-dim)'),
+    });
+    paintCells(plot, this.heat, { scale: this.scale, shades: this.colours });
+    plot.ctx.save();
+    drawMarks(plot, marks(), axis.window());
+    plot.ctx.restore();
+  }
+
+  private moved(): void {
+    const left = this.plot.cursor.left ?? -1;
+    const own = this.point();
+    this.near = own ? markAt(this.plot, this.options.marks(), left) : null;
+    this.plot.over.style.cursor = this.near?.open ? 'pointer' : '';
+    this.options.onMark(this.near, left + this.plot.bbox.left / uPlot.pxRatio);
+  }
+
+  /** Tells what is under the crosshair; whether the pointer is here. */
+  private point(): boolean {
+    const { left = -1, top = -1 } = this.plot.cursor;
+    const { from, step, columns, perDecade } = this.heat;
+    const index = left < 0 ? -1 : Math.floor((this.plot.posToVal(left, 'x') - from) / step);
+    const own = left >= 0 && this.plot.over.matches(':hover');
+    if (index < 0 || index >= columns.length) {
+      this.cell.hidden = true;
+      this.options.onCursor(null);
+      return own;
+    }
+    const row = own ? rowOf(this.plot.posToVal(top, 'y'), perDecade) : null;
+    const at = from + index * step;
+    this.outline(at, row);
+    this.options.onCursor({
+      from: at,
+      column: columns[index],
+      row,
+      left: left + this.plot.bbox.left / uPlot.pxRatio,
+    });
+    return own;
+  }
+
+  private outline(at: number, row: number | null): void {
+    this.cell.hidden = row === null;
+    if (row === null) return;
+    const { step, perDecade } = this.heat;
+    const x = [at, at + step].map((second) => this.plot.valToPos(second, 'x'));
+    const y = [row + 1, row].map((each) => this.plot.valToPos(rowStart(each, perDecade), 'y'));
+    const [left = 0, right = 0] = x;
+    const [top = 0, bottom = 0] = y;
+    Object.assign(this.cell.style, {
+      left: `${left - 1}px`,
+      width: `${right - left + 2}px`,
+      top: `${top - 1}px`,
+      height: `${bottom - top + 2}px`,
+    });
+  }
+}

@@ -1,0 +1,107 @@
+/** Paints a heat map into a plot: cells, and hatching where nobody knows what happened. */
+import uPlot from 'uplot';
+import { type ColourScale, placeOf } from './colours';
+import { gapsOf, ratesOf, rowStart } from './grid';
+import type { Heat } from './types';
+
+/** Width from which a gap says what it is. */
+const WORDS_WIDTH = 64;
+
+interface Look {
+  scale: ColourScale;
+  /** From few to many. */
+  shades: readonly string[];
+}
+
+export function paintCells(plot: uPlot, heat: Heat, { scale, shades }: Look): void {
+  const { ctx } = plot;
+  const x = (second: number) => Math.round(plot.valToPos(second, 'x', true));
+  const y = memoized((row: number) =>
+    Math.round(plot.valToPos(rowStart(row, heat.perDecade), 'y', true)),
+  );
+  const last = shades.length - 1;
+  inside(plot, () => {
+    for (const [index, column] of heat.columns.entries()) {
+      if (!column) continue;
+      const left = x(heat.from + index * heat.step);
+      const width = Math.max(1, x(heat.from + (index + 1) * heat.step) - left);
+      for (const [row, rate] of ratesOf(column)) {
+        const top = y(row + 1);
+        ctx.fillStyle = shades[Math.round(placeOf(rate, scale) * last)] ?? '';
+        ctx.fillRect(left, top, width, Math.max(1, y(row) - top));
+      }
+    }
+  });
+}
+
+interface GapColours {
+  line: string;
+  surface: string;
+  /** Null where words are not needed. */
+  text: string | null;
+}
+
+export function paintGaps(plot: uPlot, heat: Heat, { line, surface, text }: GapColours): void {
+  const { ctx, bbox } = plot;
+  const ratio = uPlot.pxRatio;
+  for (const [from, to] of gapsOf(heat)) {
+    const left = Math.max(bbox.left, Math.round(plot.valToPos(from, 'x', true)));
+    const right = Math.min(bbox.left + bbox.width, Math.round(plot.valToPos(to, 'x', true)));
+    if (right <= left) continue;
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(left, bbox.top, right - left, bbox.height);
+    ctx.clip();
+    ctx.strokeStyle = line;
+    ctx.lineWidth = ratio;
+    ctx.beginPath();
+    // All gaps share one pattern, wherever they begin.
+    const step = 7 * ratio;
+    const first = Math.floor((left - bbox.height) / step) * step;
+    for (let at = first; at < right; at += step) {
+      ctx.moveTo(at, bbox.top + bbox.height);
+      ctx.lineTo(at + bbox.height, bbox.top);
+    }
+    ctx.stroke();
+    ctx.restore();
+    if (text && (right - left) / ratio >= WORDS_WIDTH) {
+      say(plot, (left + right) / 2, text, surface);
+    }
+  }
+}
+
+function say(plot: uPlot, middle: number, text: string, surface: string): void {
+  const { ctx, bbox } = plot;
+  const ratio = uPlot.pxRatio;
+  const words = 'No data';
+  ctx.save();
+  ctx.font = `${11 * ratio}px system-ui, sans-serif`;
+  ctx.textAlign = 'center';
+  ctx.textBaseline = 'middle';
+  const [width, height] = [ctx.measureText(words).width + 10 * ratio, 18 * ratio];
+  const y = bbox.top + bbox.height / 2;
+  ctx.fillStyle = surface;
+  ctx.fillRect(middle - width / 2, y - height / 2, width, height);
+  ctx.fillStyle = text;
+  ctx.fillText(words, middle, y);
+  ctx.restore();
+}
+
+function inside(plot: uPlot, draw: () => void): void {
+  const { ctx, bbox } = plot;
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+  ctx.clip();
+  draw();
+  ctx.restore();
+}
+
+function memoized(of: (row: number) => number): (row: number) => number {
+  const known = new Map<number, number>();
+  return (row) => {
+    const found = known.get(row) ?? of(row);
+    known.set(row, found);
+    return found;
+  };
+}
