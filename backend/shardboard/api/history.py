@@ -20,7 +20,7 @@ from shardboard.state import metrics as state
 router = APIRouter(tags=["statistics"])
 
 MAX_POINTS = 4_000
-MAX_METRICS = 32
+MAX_METRICS = 64
 MAX_UIDS = 2_000
 UID = re.compile(r"[0-9]{1,9}|[0-9]{1,5}:1:[0-9]{1,4}", re.ASCII)
 Topic = Annotated[

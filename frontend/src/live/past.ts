@@ -46,7 +46,8 @@ export class PastSeries {
         if (left) this.metrics.set(name, left);
         else this.metrics.delete(name);
       }
-      if (!this.listeners.size) clearTimeout(this.timer);
+      if (this.idle) clearTimeout(this.timer);
+      else if (this.reason) this.again();
     };
   }
 
@@ -70,6 +71,12 @@ export class PastSeries {
   /** A metric that came later is not in what is known. */
   add(): void {
     if (!this.wanted || this.asked === this.names().join()) return;
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => void this.load(), 0);
+  }
+
+  /** What was refused may be answered without the metrics that nobody wants any more. */
+  private again(): void {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => void this.load(), 0);
   }
@@ -114,6 +121,7 @@ export class PastSeries {
     } catch (error) {
       if (wanted !== this.wanted) return;
       this.reason = `The stored history could not be read: ${messageOf(error)}`;
+      if (this.names().join() !== metrics.join()) this.again();
     }
     for (const listener of this.listeners) listener();
   }

@@ -1,0 +1,64 @@
+import type { QueryClient } from '@tanstack/react-query';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { PastSeries } from './past';
+
+const NOW = 1_700_000_000;
+const REFUSED = 'unknown';
+
+/** A console that refuses one metric. */
+function refusing(asked: string[]): QueryClient {
+  const fetchQuery = async ({ queryKey }: { queryKey: readonly [string, string] }) => {
+    const metrics = /metrics=([^&]*)/.exec(queryKey[1])?.[1]?.split(',') ?? [];
+    asked.push(metrics.join());
+    if (metrics.includes(REFUSED)) throw new Error('no such metric');
+    const series = { '1': metrics.map(() => [1, 2]) };
+    return { resolution: '10sec', from: NOW, step: 10, count: 2, metrics, series };
+  };
+  return { fetchQuery } as unknown as QueryClient;
+}
+
+describe('PastSeries', () => {
+  let asked: string[];
+  let past: PastSeries;
+
+  beforeEach(() => {
+    vi.useFakeTimers();
+    asked = [];
+    past = new PastSeries(refusing(asked), 'bdbs', ['1'], () => NOW + 3_600);
+    past.want(NOW, NOW + 20, 10);
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  it('asks once for all that is wanted', async () => {
+    past.subscribe(['a'], () => undefined);
+    past.subscribe(['b', 'a'], () => undefined);
+    past.add();
+    await vi.runAllTimersAsync();
+    expect(asked).toEqual(['a,b']);
+    expect(past.columns?.count).toBe(2);
+  });
+
+  it('asks again when what was refused is no longer wanted', async () => {
+    past.subscribe(['a'], () => undefined);
+    const stop = past.subscribe([REFUSED], () => undefined);
+    past.add();
+    await vi.runAllTimersAsync();
+    expect(past.reason).toContain('no such metric');
+    stop();
+    await vi.runAllTimersAsync();
+    expect(asked).toEqual([`a,${REFUSED}`, 'a']);
+    expect(past.reason).toBeUndefined();
+  });
+
+  it('asks again when that changed before the refusal came', async () => {
+    past.subscribe(['a'], () => undefined);
+    const stop = past.subscribe([REFUSED], () => undefined);
+    past.add();
+    vi.advanceTimersByTime(0);
+    stop();
+    await vi.runAllTimersAsync();
+    expect(asked).toEqual([`a,${REFUSED}`, 'a']);
+  });
+});
