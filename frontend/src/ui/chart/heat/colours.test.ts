@@ -2,8 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { colourScale, marksOf, placeOf, shades } from './colours';
 
 describe('colourScale', () => {
-  it('goes from a power of ten to a power of ten', () => {
-    expect(colourScale([1, 4_300])).toEqual({ low: 1, high: 10_000 });
+  it('goes from a power of ten to a round number', () => {
+    expect(colourScale([1, 4_300])).toEqual({ low: 1, high: 5_000 });
+    expect(colourScale([3, 1_100])).toEqual({ low: 1, high: 2_000 });
     expect(colourScale([0.3, 99])).toEqual({ low: 0.1, high: 100 });
     expect(colourScale([1, 1])).toEqual({ low: 1, high: 10 });
     expect(colourScale([7, 7])).toEqual({ low: 1, high: 10 });
@@ -31,6 +32,13 @@ describe('placeOf', () => {
       { rate: 1_000, place: 0.75 },
       { rate: 10_000, place: 1 },
     ]);
+  });
+
+  it('tells its end where there is room for it', () => {
+    const rates = (high: number) => marksOf({ low: 1, high }).map(({ rate }) => rate);
+    expect(rates(500)).toEqual([1, 10, 100, 500]);
+    expect(rates(200)).toEqual([1, 10, 100, 200]);
+    expect(rates(2_000)).toEqual([1, 10, 100, 1_000]);
   });
 });
 

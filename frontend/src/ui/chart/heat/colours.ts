@@ -1,4 +1,5 @@
 /** The colours of a heat map: a logarithmic scale, so that a single slow request is seen beside thousands of fast ones. Pure. */
+import { isPowerOfTen, roundNumbers } from './grid';
 
 /** From few to many; defined for both themes in CSS. */
 export const STOPS = [0, 1, 2, 3, 4].map((stop) => `var(--heat-map-${stop})`);
@@ -6,16 +7,20 @@ export const STOPS = [0, 1, 2, 3, 4].map((stop) => `var(--heat-map-${stop})`);
 /** More than this many powers of ten below the most are one colour. */
 const DECADES = 6;
 
+/** Part of a legend that a label needs. */
+const ROOM = 0.12;
+
 export interface ColourScale {
   low: number;
   high: number;
 }
 
-/** From a power of ten at or below the lowest rate to one at or above the highest. */
+/** From a power of ten at or below the lowest rate to a round number at or above the highest. */
 export function colourScale([lowest, highest]: readonly [number, number]): ColourScale {
-  const top = Math.max(Math.ceil(Math.log10(highest)), Math.floor(Math.log10(lowest)) + 1);
-  const bottom = Math.max(Math.floor(Math.log10(lowest)), top - DECADES);
-  return { low: Number(`1e${bottom}`), high: Number(`1e${top}`) };
+  const power = Math.floor(Math.log10(lowest));
+  const high = roundNumbers(Math.max(highest, 10 ** (power + 1)), highest * 100)[0] ?? highest;
+  const bottom = Math.max(power, Math.ceil(Math.log10(high)) - DECADES);
+  return { low: Number(`1e${bottom}`), high };
 }
 
 /** Place of a rate on the scale, 0 to 1. */
@@ -24,13 +29,12 @@ export function placeOf(rate: number, { low, high }: ColourScale): number {
   return Math.min(1, Math.max(0, place));
 }
 
-/** Powers of ten with their places, for the legend. */
+/** Powers of ten and the end with their places, as far as there is room for them in a legend. */
 export function marksOf(scale: ColourScale): { rate: number; place: number }[] {
-  const count = Math.round(Math.log10(scale.high / scale.low));
-  return Array.from({ length: count + 1 }, (_, index) => ({
-    rate: Number((scale.low * 10 ** index).toPrecision(1)),
-    place: index / count,
-  }));
+  const tens = roundNumbers(scale.low, scale.high).filter(isPowerOfTen);
+  const marks = tens.map((rate) => ({ rate, place: placeOf(rate, scale) }));
+  const free = 1 - (marks.at(-1)?.place ?? 0);
+  return free > ROOM ? [...marks, { rate: scale.high, place: 1 }] : marks;
 }
 
 type Rgb = readonly [number, number, number];

@@ -54,6 +54,9 @@ export function roundNumbers(low: number, high: number): number[] {
   return found.filter((value) => value >= low && value <= high);
 }
 
+export const isPowerOfTen = (value: number): boolean =>
+  Number.isInteger(Number(Math.log10(value).toFixed(6)));
+
 /** The round numbers around a range, so that an axis does not tremble with every sample. */
 export function around(low: number, high: number): [number, number] {
   const near = roundNumbers(low / 10, high * 10);
@@ -68,7 +71,7 @@ export function around(low: number, high: number): [number, number] {
 export function ticks(low: number, high: number, room: number): number[] {
   const all = roundNumbers(low, high);
   if (all.length <= room) return all;
-  const tens = all.filter((value) => Number.isInteger(Number(Math.log10(value).toFixed(6))));
+  const tens = all.filter(isPowerOfTen);
   const every = Math.max(1, Math.ceil(tens.length / Math.max(1, room)));
   return tens.filter((_, index) => index % every === 0);
 }
