@@ -72,7 +72,7 @@ class Running:
 
     def finish(self) -> list[str]:
         """Asks it to end, and gives what it printed; `TimeoutExpired` when a connection is stuck."""
-        _, complaint = self.process.communicate(timeout=30)
+        _, complaint = self.process.communicate(timeout=60)
         self.output.close()
         if self.process.returncode != 0:
             raise RuntimeError(f"{self.name} failed: {complaint.decode()[-500:]}")

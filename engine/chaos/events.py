@@ -13,7 +13,7 @@ def failover(world: World, dice: random.Random) -> None:
     """A replica is promoted in order: its primary waits for it, nothing may be lost."""
     primary = dice.choice(world.primaries())
     heir = world.heir(primary)
-    world.promote(heir)
+    world.hand_over(heir)
     world.swap(primary)
     # The clients and MOVED are faster than the console, sometimes.
     time.sleep(dice.uniform(0, 0.5))
@@ -27,7 +27,7 @@ def kill(world: World, dice: random.Random) -> None:
     heir = world.heir(primary)
     world.kill(primary)
     time.sleep(dice.uniform(0.2, 0.8))
-    world.promote(heir, "FORCE")
+    world.promote(heir)
     world.swap(primary)
     world.push()
     world.revive(primary)

@@ -114,16 +114,28 @@ class World:
         for primary in self.primaries():
             primary["slots"] = ranges([slot for slot in range(SLOTS) if owner[slot] == primary["port"]])
 
-    def promote(self, shard: dict[str, Any], *how: str) -> None:
-        """Until it says it is a primary; an attempt that got no votes in time is repeated."""
+    def hand_over(self, shard: dict[str, Any]) -> None:
+        """In order, until it says it is a primary; the engine gives an attempt up that got no votes in 5 s, and the next is made."""
         for _ in range(5):
-            ask(self.at(shard), "CLUSTER", "FAILOVER", *how)
-            try:
-                wait_for(lambda: "role:master" in ask(self.at(shard), "INFO", "replication"), "the promotion", 8)
+            ask(self.at(shard), "CLUSTER", "FAILOVER")
+            if self.leads(shard, 8):
                 return
-            except TimeoutError:
-                print(f"  no promotion yet of {shard['port']}", flush=True)
         raise TimeoutError("no promotion")
+
+    def promote(self, shard: dict[str, Any]) -> None:
+        """In place of a dead primary, as the console does it: who got no votes at once is told to take over."""
+        ask(self.at(shard), "CLUSTER", "FAILOVER", "FORCE")
+        if not self.leads(shard, 0.5):
+            ask(self.at(shard), "CLUSTER", "FAILOVER", "TAKEOVER")
+            wait_for(lambda: self.leads(shard, 1), "the promotion")
+
+    def leads(self, shard: dict[str, Any], seconds: float) -> bool:
+        """Whether it says within that time that it is a primary."""
+        try:
+            wait_for(lambda: "role:master" in ask(self.at(shard), "INFO", "replication"), "the promotion", seconds)
+        except TimeoutError:
+            return False
+        return True
 
     def in_sync(self, shard: dict[str, Any]) -> None:
         """Waits until it has what its primary has."""

@@ -23,7 +23,7 @@ def command(*args: Any) -> bytes:
 
 def say(address: tuple[str, int], *args: Any) -> bytes:
     """One command and what comes back at once; for replies of one line or one packet."""
-    with socket.create_connection(address, timeout=5) as connection:
+    with socket.create_connection(address, timeout=30) as connection:
         connection.sendall(command(*args))
         return connection.recv(1 << 20)
 
@@ -169,7 +169,7 @@ def listen(lines: BinaryIO, messages: "queue.Queue[dict[str, Any] | None]") -> N
     messages.put(None)
 
 
-def wait_for(condition: Any, what: str, seconds: float = 20) -> None:
+def wait_for(condition: Any, what: str, seconds: float = 60) -> None:
     """Until the condition holds; errors of connecting count as not yet."""
     until = time.monotonic() + seconds
     while True:
