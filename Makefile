@@ -7,6 +7,7 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 # Where rustup puts cargo when no profile has set PATH.
 export PATH := $(PATH):$(HOME)/.cargo/bin
+export CARGO_NET_RETRY ?= 10
 
 bin := .venv/bin
 cargo := cd engine && cargo

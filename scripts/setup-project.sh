@@ -1,6 +1,22 @@
 # What lives in the checkout: the Python environment, the npm packages, the built page and the built proxy. Sourced by
 # scripts/setup.
 
+# Registries hiccup: each request is repeated some times, unless the environment says how often.
+export PIP_RETRIES=${PIP_RETRIES:-10} CARGO_NET_RETRY=${CARGO_NET_RETRY:-10}
+export npm_config_fetch_retries=${npm_config_fetch_retries:-5}
+
+# again COMMAND... : and once more, twice at most, when it fails: a download that breaks off in the middle is not repeated by
+# all of these tools.
+again() {
+  local pause
+  for pause in 5 20; do
+    if "$@"; then return 0; fi
+    echo "It failed; once more in $pause s: $*" >&2
+    sleep "$pause"
+  done
+  "$@"
+}
+
 # hash_of FILE... : one hash of the named files that exist.
 hash_of() {
   { cat -- "$@" 2>/dev/null || true; } | sha256sum | cut -d ' ' -f 1
@@ -35,7 +51,7 @@ set_up_python() {
 
 install_python() {
   local pip=(.venv/bin/python -m pip install --quiet --no-input --disable-pip-version-check)
-  "${pip[@]}" --require-hashes --requirement "$1" &&
+  again "${pip[@]}" --require-hashes --requirement "$1" &&
     "${pip[@]}" --no-deps --no-build-isolation --editable .
 }
 
@@ -45,7 +61,7 @@ set_up_node() {
   if is_current node_modules/stamp-npm "$hash"; then return 0; fi
   require_node
   # Nothing here needs a package's install script, so none may run.
-  step "Installing npm packages" npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+  step "Installing npm packages" again npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
   printf '%s' "$hash" >node_modules/stamp-npm
 }
 
