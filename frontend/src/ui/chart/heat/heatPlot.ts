@@ -174,7 +174,7 @@ export class HeatPlot {
     }
     const row = own ? rowOf(this.plot.posToVal(top, 'y'), perDecade) : null;
     const at = from + index * step;
-    this.outline(at, row);
+    this.outline(at, columns[index]?.seconds ? row : null);
     this.options.onCursor({
       from: at,
       column: columns[index],
