@@ -14,6 +14,8 @@ from shardboard.agent.resp import EngineError, packed
 from shardboard.agent.shard import Shard
 
 INFO = packed("INFO", *SECTIONS)
+LOADING = "LOADING"
+"""How an engine begins to refuse PING while it loads; INFO it answers."""
 
 
 class Reading(NamedTuple):
@@ -99,10 +101,11 @@ class _Look:
     def _ponged(self, reply: Any) -> None:
         if self.outcome.done():
             return
-        if isinstance(reply, EngineError):
+        if not isinstance(reply, EngineError):
+            self._pings.add(self.shard.record.spec.uid, self._connection.last_seconds)
+        elif not str(reply).startswith(LOADING):
             self.outcome.set_result(str(reply))
             return
-        self._pings.add(self.shard.record.spec.uid, self._connection.last_seconds)
         self._ask()
 
     def _ask(self) -> None:

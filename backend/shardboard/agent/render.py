@@ -40,6 +40,8 @@ def valkey_conf(bdb: BdbSpec, shard: ShardSpec, address: str) -> str:
         "repl-diskless-sync yes",
         "repl-diskless-sync-delay 0",
         "dual-channel-replication-enabled yes",
+        "repl-diskless-load on-empty-db",
+        "loading-process-events-interval-bytes 262144",
         f"appendonly {'yes' if bdb.appendonly else 'no'}",
         f"appendfsync {bdb.appendfsync}",
         *([f"save {seconds} {changes}" for seconds, changes in bdb.save] or ['save ""']),

@@ -1,19 +1,23 @@
 """One resync as an event: a span with phases, percent, bytes and the time left, told once a second."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from shardboard.db import Store
 from shardboard.domain import resync
-from shardboard.domain.resync import Progress
+from shardboard.domain.resync import Course, Progress
 from shardboard.state import events
 from shardboard.state.shards import Shard
 
-WORTH_LEARNING = 1.0
-"""Seconds of transfer: of a shorter one nothing is learned."""
+WORTH_LEARNING = 0.5
+"""Seconds of loading: of a shorter one nothing is learned."""
+SOON_SECONDS, TELL_SECONDS = 0.5, 1.0
+"""How often it is told: each second, and sooner when it got on by so many"""
+POINTS = 2.0
+"""percent."""
 
 
 @dataclass
@@ -26,12 +30,13 @@ class Span:
     event_uid: int = 0
     """0 until the first of it is told."""
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
-    progress: Progress | None = None
+    course: Course = field(default_factory=Course)
     phases: list[dict[str, Any]] = field(default_factory=list)
-    told_at: float = 0.0
-    load_at: float = resync.START["load"]
-    """The percent at which the load begins, by what the database's last resync took."""
-    _first_lag: int | None = None
+    load_rate: float | None = None
+    """Bytes a second that the database's last resync loaded from disk."""
+    _told_at: float = 0.0
+    _told: float = 0.0
+    """Percent."""
 
     async def resume(self) -> None:
         """Take up the span that an earlier run of this console left open, and what was learned from the last one."""
@@ -39,30 +44,35 @@ class Span:
             event = await events.open_span(session, "resync", shard_uid=self.replica.uid)
             earlier = await events.newest_ended(session, "resync", bdb_uid=self.replica.bdb_uid)
         if earlier is not None:
-            self.load_at = _learned(earlier.details.get("phases", []))
+            self.load_rate = _learned(earlier.details)
         if event is not None:
             details = event.details
             self.event_uid, self.started = event.uid, event.time
             self.phases = [dict(phase) for phase in details.get("phases", [])]
             if self.phases:
-                total = details.get("bytes_total")
-                self.progress = Progress(details["phase"], details["percent"], details["bytes"], total=total)
+                progress = Progress(details["phase"], details["bytes"], total=details.get("bytes_total"))
+                copied = [_moment(phase["started"]) for phase in self.phases if phase["name"] != "waiting"]
+                self.course = Course(progress, details["percent"], copying_since=min(copied, default=None))
 
     def advance(self, seen: Progress) -> Progress:
         """Take in one more look."""
-        self.progress = resync.follow(self.progress, seen, self.load_at)
-        if not self.phases or self.phases[-1]["name"] != self.progress.phase:
+        self.course = resync.advance(self.course, seen, datetime.now(UTC).timestamp(), self.load_rate)
+        phase = self.course.progress.phase
+        if not self.phases or self.phases[-1]["name"] != phase:
             now = _now()
             if self.phases:
                 self.phases[-1]["ended"] = now
-            self.phases.append({"name": self.progress.phase, "started": now, "ended": None})
-            self._first_lag = self.progress.lag
-        return self.progress
+            self.phases.append({"name": phase, "started": now, "ended": None})
+        return self.course.progress
+
+    def due(self) -> bool:
+        """Whether it is time to tell."""
+        waited = asyncio.get_running_loop().time() - self._told_at
+        return waited >= (SOON_SECONDS if self.course.percent - self._told >= POINTS else TELL_SECONDS)
 
     async def tell(self, *, ended: str = "") -> None:
         """Write how far it is; `ended` is the outcome."""
         now = datetime.now(UTC)
-        progress = self.progress or Progress("waiting", 0.0, 0)
         if ended and self.phases:
             self.phases[-1]["ended"] = _now()
         async with self.store.begin() as session:
@@ -71,12 +81,12 @@ class Span:
                 return  # forgotten meanwhile
             if event is None:
                 event = self._record(session)
-            event.details = {**event.details, **self._shown(progress, now, ended)}
+            event.details = {**event.details, **self._shown(now, ended)}
             if ended:
                 event.ended_at = now
             await session.flush()
             self.event_uid = event.uid
-        self.told_at = asyncio.get_running_loop().time()
+        self._told_at, self._told = asyncio.get_running_loop().time(), self.course.percent
 
     def _record(self, session: Any) -> events.Event:
         replica = self.replica
@@ -93,15 +103,13 @@ class Span:
         event.time = self.started
         return event
 
-    def _shown(self, progress: Progress, now: datetime, ended: str) -> dict[str, Any]:
+    def _shown(self, now: datetime, ended: str) -> dict[str, Any]:
         seconds = max((now - self.started).total_seconds(), 0.001)
-        begun = datetime.fromisoformat(self.phases[-1]["started"]) if self.phases else now
-        waited = (now - begun).total_seconds()
-        eta = None if ended else resync.remaining(progress, waited, self._first_lag, self.load_at)
+        progress, eta = self.course.progress, None if ended else self.course.seconds_left
         return {
             "open": not ended,
             "phase": progress.phase,
-            "percent": round(progress.percent, 1),
+            "percent": round(self.course.percent, 1),
             "bytes": progress.transferred,
             "bytes_total": progress.total,
             "rate": round(progress.transferred / seconds),
@@ -111,17 +119,15 @@ class Span:
         }
 
 
-def _learned(phases: Sequence[Mapping[str, Any]]) -> float:
-    took = {
-        phase["name"]: (
-            datetime.fromisoformat(phase["ended"]) - datetime.fromisoformat(phase["started"])
-        ).total_seconds()
-        for phase in phases
-        if phase["ended"]
-    }
-    if took.get("transfer", 0.0) < WORTH_LEARNING or "load" not in took:
-        return resync.START["load"]
-    return resync.load_start(took["transfer"], took["load"])
+def _learned(details: Mapping[str, Any]) -> float | None:
+    total = details.get("bytes_total")
+    loads = [phase for phase in details.get("phases", []) if phase["name"] == "load" and phase["ended"]]
+    seconds = sum(_moment(phase["ended"]) - _moment(phase["started"]) for phase in loads)
+    return total / seconds if total and seconds >= WORTH_LEARNING else None
+
+
+def _moment(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()
 
 
 def _now() -> str:

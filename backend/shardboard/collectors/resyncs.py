@@ -16,8 +16,10 @@ from shardboard.state.shards import Shard
 
 log = logging.getLogger(__name__)
 
-LOOK_SECONDS = 0.25
-TELL_SECONDS = 1.0
+LOOK_SECONDS, LOOK_SECONDS_AT_MOST = 0.25, 1.0
+LOOKS_A_SECOND = 8
+"""At all replicas together: what looks at them takes processors from what they do, on a small machine."""
+REPLICAS, PRIMARYS = ("INFO", "replication", "persistence"), ("INFO", "replication", "persistence", "memory")
 SWEEP_SECONDS = 1.0
 BLINK_SECONDS = 1.0
 """A replica that is out of sync for less than this, and copies nothing, had a link that blinked."""
@@ -103,9 +105,9 @@ class ResyncCollector:
                 if phase == "in_sync":
                     self._synced[replica.uid] = datetime.now(UTC)
                     break
-                if worth_telling and clock() - span.told_at >= TELL_SECONDS:
+                if worth_telling and span.due():
                     await span.tell()
-                await asyncio.sleep(LOOK_SECONDS)
+                await asyncio.sleep(min(max(LOOK_SECONDS, len(self._tasks) / LOOKS_A_SECOND), LOOK_SECONDS_AT_MOST))
             else:
                 outcome = "lost"
         except AgentError:
@@ -124,16 +126,14 @@ class ResyncCollector:
         replica, primary = span.replica, span.primary
         both = await asyncio.gather(
             *(
-                self._agents.command(
-                    node, [ShardCommand(uid=shard.uid, argv=["INFO", name]) for name in ("replication", "persistence")]
-                )
-                for shard, node in ((replica, here), (primary, there))
+                self._agents.command(node, [ShardCommand(uid=shard.uid, argv=list(argv))])
+                for shard, node, argv in ((replica, here, REPLICAS), (primary, there, PRIMARYS))
             )
         )
         if not all(result.ok for results in both for result in results):
             return None
-        mine, its = (_fields("\n".join(result.reply for result in results)) for results in both)
-        return resync.look(mine, its, span.load_at)
+        mine, its = (_fields(results[0].reply) for results in both)
+        return resync.look(mine, its)
 
 
 def _just_born(replica: Shard) -> datetime | None:

@@ -1,21 +1,31 @@
-"""How far a replica's resync is, joined from what both sides say.
+"""How far a replica's resync is, and how long it still takes, joined from what both sides say.
 
 Neither side alone will do: the replica of a diskless sync knows no total (its percent is 0 and its bytes left negative),
-and the primary calls it online before it has loaded anything. So: while the primary saves and sends, its count of keys
-is the measure; while the replica loads, its own; after that the offsets of both tell what it still has to catch up with.
+and the primary calls it online before it has loaded anything. Two ways lead to a copy:
+
+* An empty replica loads what arrives, as it arrives. Its keys of those that the primary saves are the measure.
+* Any other writes what arrives to disk and loads it afterwards. While the primary saves and sends, its count of keys is
+  the measure; while the replica loads, its own.
+
+After that the offsets of both tell what it still has to catch up with. Percent is the share of time: what the copy took so
+far of what it takes in all, so that it says the same as the time left.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 PHASES = ("waiting", "transfer", "load", "catching_up", "in_sync")
-START = {"waiting": 0.0, "transfer": 2.0, "load": 50.0, "catching_up": 98.0, "in_sync": 100.0}
-"""Percent at which each phase begins. Transfer and load take about as long as each other, as far as nothing else is known: 1:2
-with compressible values, up to 5:1 with others."""
 SYNCED_LAG = 1 << 20
 """Bytes that a replica may be behind and still be called in sync: what is on its way under load."""
-FIRST_GUESS = 0.05
-"""Share of a transfer from which on its pace says something."""
+ALMOST = 99.0
+"""Percent that nothing gets beyond before it is in sync."""
+FIRST_GUESS, FIRST_SECONDS = 0.02, 0.5
+"""How much of a phase must have been seen before its pace says anything: its share, and seconds."""
+SENT_A_SECOND, UNPACKED_A_SECOND, KEYS_A_SECOND = 340e6, 110e6, 1e6
+"""What a replica loads from disk, as measured: bytes as sent, bytes of memory that were compressed, keys. For a database of which
+no load was seen."""
+OVERHEAD = 1.5
+"""Bytes of memory for one byte as sent that is not compressed, at most."""
 
 
 @dataclass(frozen=True)
@@ -23,108 +33,174 @@ class Progress:
     """One look at a resync."""
 
     phase: str
-    percent: float
     transferred: int
     """Bytes that the replica has read so far."""
-    eta_seconds: float | None = None
-    """The engine's own estimate while it loads; None when it gives none."""
     total: int | None = None
     """Bytes of the whole data set as sent; None while the engine does not tell: a diskless sync does only when it loads."""
     share: float | None = None
-    """How much of a transfer is done, 0 to 1."""
+    """How much of the phase is done, 0 to 1."""
     told: float | None = None
     """The same as the primary last told it, which it does only every second or two."""
-    estimate: float | None = None
-    """Bytes of the whole transfer, judged by what had arrived when the primary told a new share."""
+    whole: float | None = None
+    """Bytes of the whole phase: in a transfer judged by what had arrived when the primary told a new share, in catching up the
+    most that was behind."""
+    keys: int | None = None
+    """What the primary saves."""
+    loaded: int | None = None
+    """Keys that the replica has, when it loads what arrives as it arrives."""
+    memory: int | None = None
+    """Of the primary's data, when the replica loads them from disk."""
     lag: int | None = None
     """Bytes behind the primary, while catching up."""
 
 
-def load_start(transfer: float, load: float) -> float:
-    """The percent at which the load begins, when the last time transfer and load took so many seconds."""
-    room = START["catching_up"] - START["transfer"]
-    return START["transfer"] + room * min(max(transfer / (transfer + load), 0.1), 0.9) if transfer + load > 0 else 50.0
+@dataclass(frozen=True)
+class Pace:
+    """How fast a phase goes, judged by the later part of it: by the last half to the last three quarters of its time."""
+
+    begun: float
+    old: tuple[float, float]
+    """When, and the share that was done then."""
+    new: tuple[float, float]
+    """What will be `old` when the phase took twice as long."""
+
+    def on(self, when: float, share: float) -> "Pace":
+        """With one more look. One that went back begins again."""
+        if share < self.new[1] or when < self.new[0]:
+            return start(when, share)
+        if when - self.new[0] >= max(FIRST_SECONDS, self.new[0] - self.begun):
+            return replace(self, old=self.new, new=(when, share))
+        return self
+
+    def left(self, when: float, share: float) -> float | None:
+        """Seconds until the whole is done; None before anything can be said."""
+        seconds, done = when - self.old[0], share - self.old[1]
+        if share >= 1:
+            return 0.0
+        return seconds / done * (1 - share) if seconds >= FIRST_SECONDS and done >= FIRST_GUESS else None
 
 
-def look(replica: Mapping[str, str], primary: Mapping[str, str], load_at: float = START["load"]) -> Progress:
-    """From INFO (replication, persistence) of both sides. `load_at` is the percent at which the load begins."""
+def start(when: float, share: float) -> Pace:
+    """The pace of a phase that begins."""
+    return Pace(when, (when, share), (when, share))
+
+
+@dataclass(frozen=True)
+class Course:
+    """A resync up to the last look."""
+
+    progress: Progress = Progress("waiting", 0)
+    percent: float = 0.0
+    seconds_left: float | None = None
+    copying_since: float | None = None
+    """When something was first seen to be copied."""
+    pace: Pace | None = None
+    """Of the phase that runs."""
+
+
+def look(replica: Mapping[str, str], primary: Mapping[str, str]) -> Progress:
+    """From INFO of both sides: replication, persistence, and the primary's memory."""
     transferred = max(0, _number(replica, "master_sync_read_bytes"))
     if replica.get("master_link_status") == "up":
         lag = _number(primary, "master_repl_offset") - _number(replica, "slave_repl_offset")
         if lag > SYNCED_LAG and "slave_repl_offset" in replica:
-            return Progress("catching_up", START["catching_up"], transferred, lag=lag)
-        return Progress("in_sync", 100.0, transferred)
+            return Progress("catching_up", transferred, lag=lag)
+        return Progress("in_sync", transferred)
+    memory = max(0, _number(primary, "used_memory_dataset"))
+    saving = primary.get("rdb_bgsave_in_progress") == "1"
+    keys = max(0, _number(primary, "current_save_keys_total")) if saving else 0
     if replica.get("loading") == "1" or replica.get("async_loading") == "1":
-        loaded = float(replica.get("loading_loaded_perc", 0) or 0)
-        eta = max(0.0, float(replica.get("loading_eta_seconds", 0) or 0))
-        size = max(0, _number(replica, "loading_total_bytes")) or None
-        return Progress("load", _within(load_at, START["catching_up"], loaded / 100), transferred, eta, total=size)
-    if replica.get("master_sync_in_progress") == "1":
-        return _transfer(replica, primary, transferred, load_at)
-    return Progress("waiting", START["waiting"], transferred)
-
-
-def _transfer(replica: Mapping[str, str], primary: Mapping[str, str], transferred: int, load_at: float) -> Progress:
+        size = max(0, _number(replica, "loading_total_bytes"))
+        if size:
+            share = _part(float(replica.get("loading_loaded_perc") or 0), 100)
+            return Progress("load", transferred, total=size, share=share, memory=memory)
+        arrived = max(transferred, _number(replica, "loading_loaded_bytes"))
+        loaded = max(0, _number(replica, "rdb_last_load_keys_loaded"))
+        return Progress("transfer", arrived, keys=keys or None, loaded=loaded)
+    if replica.get("master_sync_in_progress") != "1":
+        return Progress("waiting", transferred)
     left, size = _number(replica, "master_sync_left_bytes", -1), _number(replica, "master_sync_total_bytes")
     if size > 0 and left >= 0:  # a sync from disk knows its size
-        share = min(1.0, max(0, size - left) / size)
-        percent = _within(START["transfer"], load_at, share)
-        return Progress("transfer", percent, max(0, size - left), total=size, share=share)
-    total, done = _number(primary, "current_save_keys_total"), _number(primary, "current_save_keys_processed")
-    saving = primary.get("rdb_bgsave_in_progress") == "1" and total > 0
-    share = min(1.0, max(0.0, done / total)) if saving else 0.0
-    # Bytes flow: it has begun, though the primary's count lags behind.
-    shown = share or (0.01 if transferred else 0.0)
-    percent = _within(START["transfer"], load_at, shown)
-    return Progress("transfer", percent, transferred, share=share or None, told=share or None)
+        sent = max(0, size - left)
+        return Progress("transfer", sent, total=size, share=_part(sent, size), memory=memory)
+    told = _part(_number(primary, "current_save_keys_processed"), keys) or None
+    return Progress("transfer", transferred, share=told, told=told, keys=keys or None, memory=memory)
 
 
-def follow(before: Progress | None, now: Progress, load_at: float = START["load"]) -> Progress:
+def follow(before: Progress | None, now: Progress) -> Progress:
     """`now`, but in nothing behind `before`: counters are updated once a second and sometimes start again."""
-    now = _between_tellings(before, now, load_at)
     if before is None:
-        return now
+        return _measured(None, now)
     phase = max((before.phase, now.phase), key=PHASES.index)
     transferred = max(before.transferred, now.transferred)
     total = now.total if now.total is not None else before.total
     if total is not None:
         total = max(total, transferred)  # what is read includes the marks around the data
     if phase != now.phase:  # a new attempt: nothing of it is told before it is where the last one was
-        return Progress(phase, max(before.percent, now.percent), transferred, total=total)
-    return replace(now, percent=max(before.percent, now.percent), transferred=transferred, total=total)
+        return Progress(phase, transferred, total=total)
+    same = before if before.phase == now.phase else None
+    return replace(_measured(same, now), transferred=transferred, total=total)
 
 
-def _between_tellings(before: Progress | None, now: Progress, load_at: float) -> Progress:
-    """While the primary's count stands still, bytes go on arriving: as many as there were for the share that it told."""
+def _measured(before: Progress | None, now: Progress) -> Progress:
+    """With the share that only a second look gives, or better than the first."""
+    keys = now.keys or (before.keys if before is not None else None)  # not told any more when all is sent
+    if now.loaded is not None:
+        return replace(now, keys=keys, share=_part(now.loaded, keys) if keys else None)
+    if now.lag is not None:
+        whole = max(now.lag, (before.whole if before is not None else None) or 0.0)
+        return replace(now, whole=whole, share=1 - now.lag / whole if whole else None)
     if now.told is None:
-        return now
-    known = before.estimate if before is not None and before.told == now.told else None
-    estimate = known or now.transferred / now.told
-    share = max(now.told, min(0.99, now.transferred / estimate) if estimate else 0.0)
-    return replace(now, share=share, estimate=estimate, percent=_within(START["transfer"], load_at, share))
+        return replace(now, keys=keys)
+    # While the primary's count stands still, bytes go on arriving: as many as there were for the share that it told.
+    known = before.whole if before is not None and before.told == now.told else None
+    whole = known or now.transferred / now.told
+    share = max(now.told, min(0.99, now.transferred / whole)) if whole else now.told
+    return replace(now, keys=keys, whole=whole, share=share)
 
 
-def remaining(
-    now: Progress, seconds: float, first_lag: int | None = None, load_at: float = START["load"]
-) -> float | None:
-    """Seconds left, from the engine's own figures; None before anything can be said.
+def advance(course: Course, seen: Progress, when: float, load_rate: float | None = None) -> Course:
+    """One more look, at the moment `when`. `load_rate` is what the database's last load took, in bytes as sent a second."""
+    before, now = course.progress, follow(course.progress, seen)
+    pace = course.pace if now.phase == before.phase else None
+    if now.share is not None:
+        pace = pace.on(when, now.share) if pace is not None else start(when, now.share)
+    since = when if course.copying_since is None and now.phase != "waiting" else course.copying_since
+    left = _left(now, pace, when, load_rate)
+    percent = _percent(now, max(0.0, when - since) if since is not None else 0.0, left)
+    return Course(now, max(course.percent, percent), left, since, pace)
 
-    `seconds` since the phase began, `first_lag` the bytes that were behind then. A load is taken to last as long as it did the
-    last time, beside its transfer, until the engine tells better.
-    """
+
+def _left(now: Progress, pace: Pace | None, when: float, load_rate: float | None) -> float | None:
+    """Seconds until in sync: what is left of the phase, and of the load that follows it."""
+    if pace is None or now.share is None:
+        return None
+    left, size = pace.left(when, now.share), now.total or now.whole
+    if now.memory is None:
+        return left
+    load = load_seconds(size, now.memory, now.keys or 0, load_rate) if size else None
     if now.phase == "load":
-        return now.eta_seconds
-    if now.phase == "transfer" and now.share is not None and now.share >= FIRST_GUESS and seconds > 0:
-        whole = seconds / now.share
-        return whole * (1 - now.share) + whole * (START["catching_up"] - load_at) / (load_at - START["transfer"])
-    if now.phase == "catching_up" and now.lag is not None and first_lag is not None and first_lag > now.lag:
-        return seconds * now.lag / (first_lag - now.lag)
-    return None
+        return load * (1 - now.share) if left is None and load is not None else left
+    return left + load if left is not None and load is not None else None
+
+
+def _percent(now: Progress, elapsed: float, left: float | None) -> float:
+    """The share of time: percent and time left say the same."""
+    if now.phase == "in_sync":
+        return 100.0
+    return min(ALMOST, 100 * elapsed / (elapsed + left)) if left is not None and elapsed + left > 0 else 0.0
+
+
+def load_seconds(size: float, memory: int, keys: int, rate: float | None = None) -> float:
+    """How long a replica will load `size` bytes from disk: at the rate of the last time, or as was measured elsewhere."""
+    if rate:
+        return size / rate
+    return size / SENT_A_SECOND + max(0.0, memory - OVERHEAD * size) / UNPACKED_A_SECOND + keys / KEYS_A_SECOND
+
+
+def _part(done: float, whole: float) -> float:
+    return min(max(done / whole, 0.0), 1.0) if whole > 0 else 0.0
 
 
 def _number(fields: Mapping[str, str], name: str, default: int = 0) -> int:
     return int(fields.get(name) or default)
-
-
-def _within(start: float, end: float, share: float) -> float:
-    return start + (end - start) * min(max(share, 0.0), 1.0)

@@ -157,8 +157,8 @@ class FakeAgents:
             self.promoted.add(uid)
 
     def _reply(self, spec: ShardSpec, argv: tuple[str, ...]) -> str:
-        if argv[0] == "INFO" and (spec.uid, argv[1]) in self.info:
-            return self.info[spec.uid, argv[1]]
+        if argv[0] == "INFO" and (told := [self.info.get((spec.uid, name)) for name in argv[1:]]) != [None] * len(told):
+            return "\r\n".join(filter(None, told))
         if argv == ("CLUSTER", "INFO"):
             return "cluster_state:ok\r\n"
         if argv == ("CLUSTER", "NODES"):

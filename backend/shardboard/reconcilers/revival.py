@@ -28,6 +28,8 @@ NAME = "SMReviveReplicas"
 LOOK_AGAIN = 5.0
 DEADLINE = timedelta(minutes=30)
 RETRY_AFTER = timedelta(seconds=30)
+BUSY, IDLE = 0.2, 0.5
+"""Seconds between two steps: while a replica is started or waits for its turn, and while all that is left is to copy."""
 
 
 class RevivalLoop:
@@ -82,7 +84,7 @@ class Revive:
         # Whatever they were before: what comes back is a replica, and is looked at as one.
         chosen = set(action.params["shards"]) - {shard.uid for shard in database.primaries}
         wanted = [replace(shard, role="slave") for shard in database.shards if shard.uid in chosen]
-        seen = await cluster.look(self._agents, wanted, cluster=database.engine.cluster)
+        seen = await cluster.look(self._agents, wanted, cluster=False)  # whether they serve is not what they came for
         dead = [shard for shard in wanted if shard.uid not in seen or seen[shard.uid].died]
         behind = [shard for shard in wanted if shard.uid not in seen or not seen[shard.uid].in_sync]
         heads = {shard.pair: shard for shard in database.primaries}
@@ -114,7 +116,9 @@ class Revive:
         steps = [{"name": f"Bring {len(wanted)} replicas in sync", "status": "running"}]
         if waiting := len([shard for shard in behind if shard.uid not in turn]):
             steps[0]["detail"] = f"{waiting} wait for their turn (max_slave_full_syncs)"
-        return Outcome(progress=100 * (1 - len(behind) / len(wanted)), steps=steps, again_in=0.2)
+        return Outcome(
+            progress=100 * (1 - len(behind) / len(wanted)), steps=steps, again_in=BUSY if dead or waiting else IDLE
+        )
 
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
         now = datetime.now(UTC)

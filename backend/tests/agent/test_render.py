@@ -80,6 +80,7 @@ def test_passwords_are_hashed_where_the_engine_allows() -> None:
         ({"appendfsync": "always"}, "appendfsync always"),
         ({"maxmemory": 5_000_000_000}, "maxmemory 5000000000"),
         ({"hz": 1}, "hz 1"),
+        ({}, "repl-diskless-load on-empty-db"),
     ],
 )
 def test_settings(changes: dict[str, Any], line: str) -> None:

@@ -9,11 +9,14 @@ import pytest
 from backend.tests import pairs
 from backend.tests.shards import until
 
-from shardboard.collectors import resyncs
+from shardboard.collectors import resync_span, resyncs
+from shardboard.collectors.resync_span import Span
 from shardboard.collectors.resyncs import ResyncCollector
 from shardboard.console import Console
+from shardboard.domain import resync
+from shardboard.domain.resync import Progress
 from shardboard.driver.fake import FakeAgents
-from shardboard.state import events
+from shardboard.state import events, shards
 from shardboard.state.events import Event
 from shardboard.state.nodes import Node
 from shardboard.state.shards import Shard
@@ -27,8 +30,11 @@ UP = "role:slave\r\nmaster_link_status:up\r\n"
 
 @pytest.fixture(autouse=True)
 async def shop(console: Console, agents: FakeAgents, nodes: list[Node], monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("LOOK_SECONDS", "TELL_SECONDS", "SWEEP_SECONDS", "BLINK_SECONDS"):
+    for name in ("LOOK_SECONDS", "LOOK_SECONDS_AT_MOST", "SWEEP_SECONDS", "BLINK_SECONDS"):
         monkeypatch.setattr(resyncs, name, 0.01)
+    monkeypatch.setattr(resync, "FIRST_SECONDS", 0.0)
+    for name in ("SOON_SECONDS", "TELL_SECONDS"):
+        monkeypatch.setattr(resync_span, name, 0.01)
     await pairs.active(console, agents)
 
 
@@ -58,18 +64,19 @@ async def followed(console: Console, agents: FakeAgents, looks: int = 5) -> None
     """Until replica 4 was looked at so many times more."""
 
     def count() -> int:
-        return agents.commands.count((4, ("INFO", "replication")))
+        return agents.commands.count((4, resyncs.REPLICAS))
 
     before = count()
     await until(lambda: count() >= before + looks)
 
 
-async def shows(console: Console, phase: str, percent: float) -> Event:
+async def shows(console: Console, phase: str, percent: float = 0.0) -> Event:
+    """The span, when it tells of `phase` and at least so many percent."""
+
     async def there() -> Event | None:
         found = await spans(console)
         last = found[-1] if found else None
-        told = last and (last.details["phase"], last.details["percent"])
-        return last if told == (phase, percent) else None
+        return last if last and last.details["phase"] == phase and last.details["percent"] >= percent else None
 
     event: Event = await until(there)
     return event
@@ -79,25 +86,28 @@ async def test_from_waiting_to_in_sync(console: Console, agents: FakeAgents) -> 
     say(agents, WAITING)
     await pairs.observe(console, 4, link="link_down")
     async with running(console):
-        first = await shows(console, "waiting", 0.0)
+        first = await shows(console, "waiting")
+        assert first.details["percent"] == 0
         assert (first.shard_uid, first.node_uid, first.bdb_uid, first.ended_at) == (4, 2, 1, None)
-        saving = "rdb_bgsave_in_progress:1\r\ncurrent_save_keys_total:1000\r\ncurrent_save_keys_processed:500\r\n"
-        say(agents, SYNC + "master_sync_read_bytes:5000\r\n", primary=saving)
-        sending = await shows(console, "transfer", 26.0)
+        saving = "rdb_bgsave_in_progress:1\r\ncurrent_save_keys_total:1000\r\nused_memory_dataset:9000\r\n"
+        say(agents, SYNC + "master_sync_read_bytes:100\r\n", primary=saving + "current_save_keys_processed:10\r\n")
+        await shows(console, "transfer")
+        say(agents, SYNC + "master_sync_read_bytes:5000\r\n", primary=saving + "current_save_keys_processed:500\r\n")
+        sending = await shows(console, "transfer", 20.0)
         assert (sending.details["bytes"], sending.details["pair"], sending.details["primary"]) == (5000, 0, 1)
         assert sending.details["rate"] > 0
-        assert sending.details["eta_seconds"] >= 0
         assert sending.details["bytes_total"] is None, "a diskless sync tells no size"
         engine = "loading:1\r\nloading_total_bytes:9000\r\nloading_loaded_perc:50.00\r\nloading_eta_seconds:3\r\n"
         say(agents, SYNC, persistence=engine)
-        loading = await shows(console, "load", 74.0)
-        assert (loading.details["bytes_total"], loading.details["eta_seconds"]) == (9000, 3)
+        loading = await shows(console, "load", sending.details["percent"])
+        assert loading.details["bytes_total"] == 9000
+        assert loading.details["eta_seconds"] >= 0
         agents.info[1, "replication"] = "role:master\r\nmaster_repl_offset:90000000\r\n"
         say(agents, UP + "slave_repl_offset:50000000\r\n")
-        await shows(console, "catching_up", 98.0)
+        await shows(console, "catching_up", loading.details["percent"])
         say(agents, UP + "slave_repl_offset:89999999\r\n")
         await pairs.observe(console, 4, link="idle")
-        done = await shows(console, "in_sync", 100.0)
+        done = await shows(console, "in_sync", 100)
         assert done.uid == first.uid
         await until(lambda: ended(console))
     [span] = await spans(console)
@@ -117,7 +127,7 @@ async def test_one_that_dies_in_the_middle_is_lost(console: Console, agents: Fak
     say(agents, WAITING)
     await pairs.observe(console, 4, link="link_down")
     async with running(console):
-        await shows(console, "waiting", 0.0)
+        await shows(console, "waiting")
         await pairs.die(console, agents, 4)
         await until(lambda: ended(console))
     [span] = await spans(console)
@@ -125,17 +135,19 @@ async def test_one_that_dies_in_the_middle_is_lost(console: Console, agents: Fak
 
 
 async def test_the_next_console_goes_on_with_the_same_span_and_percent(console: Console, agents: FakeAgents) -> None:
-    say(agents, SYNC, persistence="loading:1\r\nloading_loaded_perc:50.00\r\n")
+    say(agents, SYNC, persistence="loading:1\r\nloading_total_bytes:9000\r\nloading_loaded_perc:50.00\r\n")
     await pairs.observe(console, 4, link="in_progress")
     async with running(console):
-        await shows(console, "load", 74.0)
+        await shows(console, "load", 1.0)
+    [first] = await spans(console)
     say(agents, WAITING)
     async with running(console) as second:
         await until(lambda: 4 in second._tasks)
         before = len(agents.commands)
         await until(lambda: len(agents.commands) > before + 20)
     [span] = await spans(console)
-    assert (span.details["phase"], span.details["percent"]) == ("load", 74.0)
+    assert (span.uid, span.details["phase"]) == (first.uid, "load")
+    assert span.details["percent"] >= first.details["percent"]
     assert [phase["name"] for phase in span.details["phases"]] == ["load"]
 
 
@@ -145,7 +157,7 @@ async def test_a_span_that_ended_while_no_console_looked_is_ended_by_the_next(
     say(agents, WAITING)
     await pairs.observe(console, 4, link="link_down")
     async with running(console):
-        await shows(console, "waiting", 0.0)
+        await shows(console, "waiting")
     await pairs.observe(console, 4, link="idle")
     async with running(console):
         await until(lambda: ended(console))
@@ -208,7 +220,23 @@ async def test_a_new_process_that_was_quicker_than_any_look_is_told_from_its_sta
     assert span.ended_at is not None
 
 
-async def test_where_the_load_begins_is_learned_from_the_last_resync(console: Console, agents: FakeAgents) -> None:
+async def test_an_empty_replica_is_measured_by_its_keys(console: Console, agents: FakeAgents) -> None:
+    saving = "rdb_bgsave_in_progress:1\r\ncurrent_save_keys_total:1000\r\ncurrent_save_keys_processed:0\r\n"
+    streaming = "loading:1\r\nloading_total_bytes:0\r\nloading_loaded_bytes:{0}0\r\nrdb_last_load_keys_loaded:{0}\r\n"
+    say(agents, SYNC, persistence=streaming.format(0), primary=saving)
+    await pairs.observe(console, 4, link="in_progress")
+    async with running(console):
+        await shows(console, "transfer")
+        say(agents, SYNC, persistence=streaming.format(800), primary=saving)
+        half = await shows(console, "transfer", 1.0)
+        assert (half.details["bytes"], half.details["bytes_total"]) == (8000, None)
+        say(agents, UP)
+        await shows(console, "in_sync", 100)
+    [span] = await spans(console)
+    assert [phase["name"] for phase in span.details["phases"]] == ["transfer", "in_sync"]
+
+
+async def test_how_fast_a_load_is_is_learned_from_the_last_resync(console: Console, agents: FakeAgents) -> None:
     moments = [f"2025-01-01T00:00:{second:02}.000Z" for second in (0, 9, 12)]
     phases = [
         {"name": "transfer", "started": moments[0], "ended": moments[1]},
@@ -222,10 +250,12 @@ async def test_where_the_load_begins_is_learned_from_the_last_resync(console: Co
             source="shard",
             bdb_uid=pairs.BDB,
             shard_uid=5,
-            details={"phases": phases, "phase": "in_sync", "percent": 100.0},
+            details={"phases": phases, "phase": "in_sync", "percent": 100.0, "bytes_total": 9000},
         )
         past.ended_at = datetime.now(UTC)
-    say(agents, SYNC, persistence="loading:1\r\nloading_loaded_perc:50.00\r\n")
-    await pairs.observe(console, 4, link="in_progress")
-    async with running(console):
-        await shows(console, "load", 86.0)
+        rows = {row.uid: row for row in await shards.every(session)}
+    span = Span(console.store, rows[4], rows[1])
+    await span.resume()
+    assert span.load_rate == 3000
+    span.advance(Progress("load", 0, total=9000, share=0.0, memory=9000))
+    assert span.course.seconds_left == 3.0

@@ -1,9 +1,10 @@
 """Progress of a resync, from what INFO says on both sides: made-up mixes, and sequences as Valkey 8.0.1 gives them."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardboard.domain.resync import PHASES, START, Progress, follow, load_start, look, remaining
+from shardboard.domain.resync import PHASES, Course, Progress, advance, follow, load_seconds, look, start
 
 numbers = st.integers(-(10**12), 10**12).map(str)
 flags = st.sampled_from(("0", "1"))
@@ -18,8 +19,9 @@ replicas = st.fixed_dictionaries(
         "loading": flags,
         "async_loading": flags,
         "loading_loaded_perc": st.floats(0, 200).map("{:.2f}".format),
-        "loading_eta_seconds": numbers,
+        "loading_loaded_bytes": numbers,
         "loading_total_bytes": numbers,
+        "rdb_last_load_keys_loaded": numbers,
         "slave_repl_offset": numbers,
     },
 )
@@ -30,133 +32,181 @@ primaries = st.fixed_dictionaries(
         "current_save_keys_processed": numbers,
         "current_save_keys_total": numbers,
         "master_repl_offset": numbers,
+        "used_memory_dataset": numbers,
     },
 )
 
 
 @given(replicas, primaries)
-def test_a_look_stays_within_its_phase(replica: dict[str, str], primary: dict[str, str]) -> None:
+def test_a_look_is_within_bounds(replica: dict[str, str], primary: dict[str, str]) -> None:
     seen = look(replica, primary)
-    following = PHASES[min(PHASES.index(seen.phase) + 1, len(PHASES) - 1)]
-    assert START[seen.phase] <= seen.percent <= START[following]
+    assert seen.share is None or 0 <= seen.share <= 1
     assert seen.transferred >= 0
     assert (seen.phase in ("catching_up", "in_sync")) == (replica.get("master_link_status") == "up")
 
 
-@given(st.lists(st.tuples(replicas, primaries), min_size=1, max_size=12))
-def test_whatever_comes_nothing_goes_back(looks: list[tuple[dict[str, str], dict[str, str]]]) -> None:
-    before = None
-    for replica, primary in looks:
-        now = follow(before, look(replica, primary))
-        assert 0 <= now.percent <= 100
-        if before is not None:
-            assert now.percent >= before.percent
-            assert now.transferred >= before.transferred
-            assert PHASES.index(now.phase) >= PHASES.index(before.phase)
+@given(
+    st.lists(st.tuples(replicas, primaries, st.floats(-5, 100)), min_size=1, max_size=12),
+    st.none() | st.floats(1, 10**9),
+)
+def test_whatever_comes_nothing_goes_back(
+    looks: list[tuple[dict[str, str], dict[str, str], float]], load_rate: float | None
+) -> None:
+    """Also when the clock does."""
+    before, when = Course(), 1000.0
+    for replica, primary, seconds in looks:
+        when += seconds
+        now = advance(before, look(replica, primary), when, load_rate)
+        assert before.percent <= now.percent <= 100
+        assert (now.percent == 100) >= (now.progress.phase == "in_sync")
+        assert now.progress.share is None or 0 <= now.progress.share <= 1
+        assert now.seconds_left is None or now.seconds_left >= 0
+        assert now.progress.transferred >= before.progress.transferred
+        assert PHASES.index(now.progress.phase) >= PHASES.index(before.progress.phase)
         before = now
 
 
+@given(st.lists(st.floats(0.1, 3), min_size=8, max_size=40), st.floats(0.001, 0.1))
+def test_at_a_steady_pace_percent_and_time_left_are_true(rests: list[float], speed: float) -> None:
+    course, when = Course(), 0.0
+    for rest in rests:
+        share = when * speed
+        if share >= 1:
+            break
+        course = advance(course, Progress("transfer", 1, share=share), when)
+        if course.seconds_left is not None:
+            assert course.seconds_left == pytest.approx(1 / speed - when, rel=1e-6)
+            assert course.percent == pytest.approx(min(99, 100 * share), rel=1e-6, abs=1e-6)
+        when += rest
+
+
 def test_a_new_attempt_does_not_take_back_what_was_shown() -> None:
-    loading = Progress("load", 50.0, 900)
-    assert follow(loading, Progress("transfer", 50.0, 10)) == loading, "the same percent, an earlier phase"
-    assert follow(loading, Progress("waiting", 0.0, 0)) == loading
+    loading = Progress("load", 900)
+    assert follow(loading, Progress("transfer", 10)) == loading, "the same share, an earlier phase"
+    assert follow(loading, Progress("waiting", 0)) == loading
     assert follow(None, loading) == loading
 
 
-phases = st.builds(
-    Progress,
-    phase=st.sampled_from(PHASES),
-    percent=st.floats(0, 100),
-    transferred=st.integers(0, 10**12),
-    eta_seconds=st.none() | st.floats(0, 10**6),
-    share=st.none() | st.floats(0, 1),
-    lag=st.none() | st.integers(0, 10**12),
-)
-
-
-@given(phases, st.floats(-10, 10**6), st.none() | st.integers(0, 10**12))
-def test_what_remains_is_never_negative(now: Progress, seconds: float, first_lag: int | None) -> None:
-    left = remaining(now, max(seconds, 0), first_lag)
-    assert left is None or left >= 0
-
-
-def test_what_remains_is_what_the_engine_tells() -> None:
-    assert remaining(Progress("load", 60.0, 9, eta_seconds=7.0), 100.0) == 7.0
-    half = Progress("transfer", 26.0, 9, share=0.5)
-    assert remaining(half, 4.0) == 4.0 + 8.0, "the other half, and a load as long as the whole transfer"
-    assert remaining(Progress("transfer", 2.0, 9, share=0.01), 4.0) is None, "too early to say"
-    behind = Progress("catching_up", 98.0, 9, lag=25)
-    assert remaining(behind, 3.0, first_lag=100) == 1.0
-    assert remaining(behind, 3.0, first_lag=25) is None, "it falls no further behind, and no less"
+def test_a_pace_is_that_of_the_later_part() -> None:
+    pace = start(0, 0.0)
+    assert pace.left(0.1, 0.05) is None, "too early to say"
+    for when in range(1, 9):
+        pace = pace.on(when, when / 80)  # 80 s for all of it
+    assert pace.left(8, 0.1) == pytest.approx(72)
+    for when in range(9, 25):
+        pace = pace.on(when, 0.1 + (when - 8) / 20)  # four times as fast
+    assert pace.left(24, 0.9) == pytest.approx(2)
+    assert pace.left(25, 1.0) == 0
+    again = pace.on(26, 0.1)
+    assert again == start(26, 0.1), "another attempt"
 
 
 DOWN = {"master_link_status": "down"}
 SYNC = DOWN | {"master_sync_in_progress": "1", "loading": "0"}
-SAVING = {"rdb_bgsave_in_progress": "1", "current_save_keys_total": "500000"}
+SAVING = {"rdb_bgsave_in_progress": "1", "current_save_keys_total": "500000", "used_memory_dataset": "800000000"}
 LOADING = SYNC | {"loading": "1"}
+SENT = LOADING | {"loading_total_bytes": "480000000"}
 
 
-def test_a_diskless_sync() -> None:
-    """The replica knows no total, its left bytes are negative, and the primary's count lags behind at first."""
-    read = SYNC | {"master_sync_total_bytes": "0", "master_sync_perc": "0.00"}
+def processed(count: int) -> dict[str, str]:
+    return SAVING | {"current_save_keys_processed": str(count)}
+
+
+def loaded(keys: int, count: int) -> dict[str, str]:
+    """By an empty replica: from the line into memory."""
+    return LOADING | {
+        "loading_total_bytes": "0",
+        "loading_loaded_perc": "1.25",
+        "loading_eta_seconds": "78",
+        "rdb_last_load_keys_loaded": str(keys),
+        "loading_loaded_bytes": str(count),
+    }
+
+
+def test_an_empty_replica_loads_what_arrives() -> None:
+    """What it tells of percent and time is guessed from the primary's memory; its keys tell."""
+    course = Course()
     steps = [
-        (DOWN | {"master_sync_in_progress": "0"}, {"rdb_bgsave_in_progress": "0"}, "waiting", 0.0),
-        (read | {"master_sync_read_bytes": "0"}, SAVING | {"current_save_keys_processed": "0"}, "transfer", 2.0),
-        (
-            read | {"master_sync_read_bytes": "80000000", "master_sync_left_bytes": "-80000000"},
-            SAVING | {"current_save_keys_processed": "0"},
-            "transfer",
-            2.48,
-        ),
-        (
-            read | {"master_sync_read_bytes": "240000000", "master_sync_left_bytes": "-240000000"},
-            SAVING | {"current_save_keys_processed": "250000"},
-            "transfer",
-            26.0,
-        ),
-        (LOADING | {"loading_loaded_perc": "0.00", "loading_eta_seconds": "1"}, {}, "load", 50.0),
-        (LOADING | {"loading_loaded_perc": "50.00", "loading_eta_seconds": "3"}, {}, "load", 74.0),
-        (DOWN | {"master_sync_in_progress": "0", "loading": "0"}, {}, "load", 74.0),
-        ({"master_link_status": "up"}, {}, "in_sync", 100.0),
+        (0.0, DOWN | {"master_sync_in_progress": "0"}, {"rdb_bgsave_in_progress": "0"}, "waiting", 0, None),
+        (4.0, loaded(0, 0), processed(0), "transfer", 0, None),
+        (6.0, loaded(100000, 90), processed(50000), "transfer", 20, 8),
+        (9.0, loaded(250000, 230), processed(200000), "transfer", 50, 5),
+        (13.0, loaded(450000, 410), {"rdb_bgsave_in_progress": "0"}, "transfer", 90, 1),
+        (14.5, DOWN | {"master_sync_in_progress": "0", "loading": "0"}, {}, "transfer", 90, None),
+        (15.0, {"master_link_status": "up"}, {}, "in_sync", 100, None),
     ]
-    progress = None
-    for replica, primary, phase, percent in steps:
-        progress = follow(progress, look(replica, primary))
-        assert (progress.phase, round(progress.percent, 2)) == (phase, percent)
-    assert progress is not None
-    assert progress.transferred == 240_000_000
+    for when, replica, primary, phase, percent, left in steps:
+        course = advance(course, look(replica, primary), when)
+        assert (course.progress.phase, round(course.percent, 3)) == (phase, percent), when
+        assert course.seconds_left == (left if left is None else pytest.approx(left)), when
+    assert course.progress.transferred == 410
+
+
+def test_a_replica_that_was_not_empty_loads_from_disk() -> None:
+    """It knows no total, its left bytes are negative, and the primary's count lags behind at first."""
+    read = SYNC | {"master_sync_total_bytes": "0", "master_sync_perc": "0.00"}
+
+    def arrived(count: int) -> dict[str, str]:
+        return read | {"master_sync_read_bytes": str(count), "master_sync_left_bytes": str(-count)}
+
+    course = Course()
+    steps = [
+        (0.0, read | {"master_sync_read_bytes": "0"}, processed(0), "transfer", 0, None),
+        (1.0, arrived(48_000_000), processed(0), "transfer", 0, None),
+        (2.0, arrived(120_000_000), processed(125_000), "transfer", 0, None),
+        (4.0, arrived(240_000_000), processed(125_000), "transfer", 40, 4 + 2),
+        (8.0, arrived(480_000_000), processed(500_000), "transfer", 80, 0 + 2),
+        (8.2, SENT | {"loading_loaded_perc": "0.00"}, SAVING, "load", 80.392, 2),
+        (9.0, SENT | {"loading_loaded_perc": "50.00"}, {}, "load", 91.837, 0.8),
+        (10.0, DOWN | {"master_sync_in_progress": "0", "loading": "0"}, {}, "load", 91.837, None),
+        (10.0, {"master_link_status": "up"}, {}, "in_sync", 100, None),
+    ]
+    for when, replica, primary, phase, percent, left in steps:
+        course = advance(course, look(replica, primary), when, load_rate=240e6)
+        assert (course.progress.phase, round(course.percent, 3)) == (phase, percent), when
+        assert course.seconds_left == (left if left is None else pytest.approx(left)), when
+    assert course.progress.transferred == 480_000_000
+    assert course.progress.total == 480_000_000
 
 
 def test_a_sync_from_disk_knows_its_size_once_it_is_sent() -> None:
     saving = SYNC | {"master_sync_total_bytes": "-1", "master_sync_left_bytes": "-1", "master_sync_perc": "-0.00"}
-    seen = look(saving, SAVING | {"current_save_keys_processed": "400000"})
-    assert (seen.phase, round(seen.percent, 2), seen.transferred) == ("transfer", 40.4, 0)
+    seen = look(saving, processed(400000))
+    assert (seen.phase, seen.share, seen.transferred) == ("transfer", 0.8, 0)
+    assert follow(None, seen).share == 0.8
     sending = SYNC | {"master_sync_total_bytes": "82000000", "master_sync_left_bytes": "20500000"}
     seen = look(sending, {"rdb_bgsave_in_progress": "0"})
-    assert (seen.phase, round(seen.percent, 2), seen.transferred) == ("transfer", 38.0, 61_500_000)
+    assert (seen.phase, seen.share, seen.transferred) == ("transfer", 0.75, 61_500_000)
 
 
 def test_online_on_the_primarys_side_means_nothing() -> None:
     """It says so before the replica has loaded a byte."""
     primary = {"slave0": "ip=127.0.0.1,port=20001,state=online,offset=1,lag=0,type=replica"}
-    assert look(LOADING | {"loading_loaded_perc": "1.00"}, primary).phase == "load"
-
-
-def test_the_engines_own_estimate_while_it_loads() -> None:
-    assert look(LOADING | {"loading_loaded_perc": "10.00", "loading_eta_seconds": "7"}, {}).eta_seconds == 7
+    assert look(SENT | {"loading_loaded_perc": "1.00"}, primary).phase == "load"
 
 
 def test_a_link_that_is_up_has_to_catch_up_with_what_was_written_meanwhile() -> None:
     replica = {"master_link_status": "up", "slave_repl_offset": "1000000"}
-    assert look(replica, {"master_repl_offset": "90000000"}) == Progress("catching_up", 98.0, 0, lag=89_000_000)
+    assert look(replica, {"master_repl_offset": "90000000"}) == Progress("catching_up", 0, lag=89_000_000)
     assert look(replica, {"master_repl_offset": "1500000"}).phase == "in_sync", "what is on its way under load"
     assert look({"master_link_status": "up"}, {"master_repl_offset": "90000000"}).phase == "in_sync"
 
 
+def test_what_is_behind_tells_how_long_catching_up_takes() -> None:
+    course = advance(Course(), Progress("catching_up", 0, lag=100), 0.0)
+    assert course.seconds_left is None
+    course = advance(course, Progress("catching_up", 0, lag=25), 3.0)
+    assert course.seconds_left == pytest.approx(1.0)
+    assert course.percent == pytest.approx(75)
+    course = advance(course, Progress("catching_up", 0, lag=200), 4.0)
+    assert course.seconds_left is None, "it falls further behind"
+    assert course.percent == pytest.approx(75)
+
+
 def test_the_size_once_told_is_kept_and_holds_what_was_read() -> None:
-    loading = follow(Progress("transfer", 40.0, 1040), Progress("load", 60.0, 0, 3.0, total=1000))
+    loading = follow(Progress("transfer", 1040), Progress("load", 0, total=1000))
     assert (loading.total, loading.transferred) == (1040, 1040)
-    assert follow(loading, Progress("catching_up", 98.0, 0)).total == 1040
+    assert follow(loading, Progress("catching_up", 0)).total == 1040
 
 
 def test_between_two_tellings_the_bytes_tell() -> None:
@@ -167,24 +217,22 @@ def test_between_two_tellings_the_bytes_tell() -> None:
         return look(SYNC | {"master_sync_read_bytes": str(count)}, saving | changes)
 
     first = follow(None, arrived(1000))
-    assert (first.share, first.percent) == (0.25, 14.0)
+    assert first.share == 0.25
     later = follow(first, arrived(2000))
-    assert (later.share, later.percent) == (0.5, 26.0)
+    assert later.share == 0.5
     assert follow(later, arrived(9000)).share == 0.99, "never done before the primary says so"
     told = follow(later, arrived(2200, current_save_keys_processed="50"))
-    assert told.share == 0.5
-    assert told.estimate == 4400
+    assert (told.share, told.whole) == (0.5, 4400)
 
 
-@given(st.floats(0, 10**5), st.floats(0, 10**5))
-def test_what_was_learned_leaves_room_for_both_phases(transfer: float, load: float) -> None:
-    assert START["transfer"] < load_start(transfer, load) < START["catching_up"]
+@given(st.floats(0, 10**12), st.integers(0, 10**12), st.integers(0, 10**9), st.none() | st.floats(1, 10**9))
+def test_a_load_takes_longer_when_there_is_more(size: float, memory: int, keys: int, rate: float | None) -> None:
+    assert load_seconds(size, memory, keys, rate) >= 0
+    assert load_seconds(size, memory, keys + 1, rate) >= load_seconds(size, memory, keys, rate)
+    assert load_seconds(size, memory + 1, keys, rate) >= load_seconds(size, memory, keys, rate)
 
 
-def test_the_load_begins_where_it_began_the_last_time() -> None:
-    assert load_start(1, 1) == 50.0
-    assert load_start(3, 1) == 74.0
-    assert load_start(0, 0) == 50.0
-    assert look(LOADING | {"loading_loaded_perc": "50.00"}, {}, load_at=74.0).percent == 86.0
-    quarter = Progress("transfer", 20.0, 9, share=0.25)
-    assert remaining(quarter, 3.0, load_at=74.0) == 9.0 + 4.0, "a load takes a third of its transfer"
+def test_a_load_takes_as_long_as_the_last_one() -> None:
+    assert load_seconds(340e6, 400_000_000, 0) == 1.0, "values that are not compressed"
+    assert load_seconds(34e6, 51_000_000 + 110_000_000, 1_000_000) == pytest.approx(0.1 + 1 + 1)
+    assert load_seconds(340e6, 400_000_000, 10**9, rate=170e6) == 2.0

@@ -1,0 +1,59 @@
+"""One look at a shard, as its connection answers it."""
+
+import asyncio
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from shardboard.agent.contract import SHARD_FIELDS
+from shardboard.agent.info import InfoReader
+from shardboard.agent.pings import Pings
+from shardboard.agent.reading import Reading, _Look
+from shardboard.agent.resp import EngineError, OwnTraffic
+
+INFO = "# Persistence\r\nloading:1\r\n\r\n# Replication\r\nrole:slave\r\nmaster_link_status:down\r\n\r\n"
+
+
+class Connection:
+    """Answers at once."""
+
+    idle = False
+    last_seconds = 0.001
+
+    def __init__(self, pong: object) -> None:
+        self.pong = pong
+
+    def ask(self, _: bytes, name: str, then: Callable[[Any], None]) -> None:
+        asyncio.get_running_loop().call_soon(then, self.pong if name == "ping" else INFO)
+
+
+def shard() -> Any:
+    record = SimpleNamespace(spec=SimpleNamespace(uid=1), pid=7, started_at=1.0)
+    return SimpleNamespace(record=record, own=OwnTraffic())
+
+
+async def look(pong: object) -> Reading | str:
+    made = _Look(shard(), InfoReader(), Pings())
+    made.begin(Connection(pong), {})
+    return await made.outcome
+
+
+async def test_a_shard_that_loads_refuses_ping_and_is_read_all_the_same() -> None:
+    reading = await look(EngineError("LOADING Valkey is loading the dataset in memory"))
+    assert isinstance(reading, Reading)
+    assert reading.values[SHARD_FIELDS.index("loading")] == 1
+    assert reading.values[SHARD_FIELDS.index("link_up")] == 0
+    assert reading.pings == [], "a refusal says nothing of responsiveness"
+
+
+@pytest.mark.parametrize("said", ["NOAUTH Authentication required.", "the shard closed the connection"])
+async def test_any_other_refusal_is_the_reason_why_there_is_no_reading(said: str) -> None:
+    assert await look(EngineError(said)) == said
+
+
+async def test_what_a_ping_took_is_part_of_the_reading() -> None:
+    reading = await look("PONG")
+    assert isinstance(reading, Reading)
+    assert reading.pings == [1000]
