@@ -2,7 +2,6 @@
 
 import random
 import threading
-import time
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -86,15 +85,18 @@ def test_growing_and_shrinking_under_load_while_the_console_and_an_agent_are_kil
     load = Load(bdb)
     load.fill()
     with load:
+        moved = Moved(cluster, uid)
         grown = _order(cluster, uid, 6)
-        _moved(cluster, grown, 1500)
+        moved.until(grown, 1500)
         cluster.kill("console")
         cluster.start_console()
-        assert cluster.api.put(f"/v1/bdbs/{uid}", json={"shards_count": 4}).json()["error_code"] == "busy"
+        another = cluster.api.put(f"/v1/bdbs/{uid}", json={"shards_count": 4}, params={"dry_run": "true"})
+        movement.refused_or_over(cluster, another, grown, "busy")
         _completed(cluster, grown)
         _check(cluster, uid, 6)
+        moved = Moved(cluster, uid)
         shrunk = _order(cluster, uid, 3)
-        _moved(cluster, shrunk, 1500)
+        moved.until(shrunk, 1500)
         cluster.kill(cluster.addresses[1])
         cluster.start_agents()
         _completed(cluster, shrunk)
@@ -112,23 +114,24 @@ def test_a_primary_dies_while_slots_move_and_cancelling_leaves_all_slots_served(
     bdb = databases.settled(cluster, uid)
     load = Load(bdb)
     load.fill()
-    rows = movement.rows(cluster, uid)
-    action = _order(cluster, uid, 4)
-    _moved(cluster, action, 300)
-    time.sleep(random.Random(SEED).random())
     # Only what a primary has sent to its replica survives it: nothing is written meanwhile.
-    victim = next(row for row in rows if row["role"] == "master" and row["pair"] == 1)
-    next(process for process in cluster.engines() if Path(process.cwd()).name == str(victim["uid"])).kill()
+    databases.copied(cluster, uid)
+    victim = next(row for row in movement.rows(cluster, uid) if row["role"] == "master" and row["pair"] == 1)
+    [process] = [each for each in cluster.engines() if Path(each.cwd()).name == victim["uid"]]
+    moved = Moved(cluster, uid)
+    action = _order(cluster, uid, 4)
+    moved.until(action, random.Random(SEED).randrange(100, 600))
+    process.kill()
     cluster.until(lambda: _replaced(cluster, victim), "the dead primary is not replaced")
-    _moved(cluster, action, 1500)
-    ok(cluster.api.delete(f"/v1/actions/{action}"))
-    assert movement.ended(cluster, action)["status"] == "cancelled"
+    moved.until(action, 1500)
+    movement.cancel(cluster, action)
     bdb = ok(cluster.api.get(f"/v1/bdbs/{uid}"))
     assert (bdb["status"], bdb["shards_count"]) == ("active", 4)
     cluster.until(lambda: _in_sync(cluster, uid) == 8, "the replicas do not come back")
     assert _slots(cluster, uid) == list(range(slots.SLOTS))
     reply = ok(cluster.api.put(f"/v1/bdbs/{uid}/actions/revamp", json={"shards_count": 4}))
-    _completed(cluster, reply["action_uid"])
+    if reply["action_uid"] is not None:  # null when all had moved by then
+        _completed(cluster, reply["action_uid"])
     _check(cluster, uid, 4)
     assert load.missing() == []
     databases.delete(cluster, uid)
@@ -139,16 +142,47 @@ def _order(cluster: LocalCluster, uid: int, count: int) -> str:
     return action
 
 
-def _moved(cluster: LocalCluster, action: str, count: int) -> None:
-    """Wait until so many slots have moved."""
+class Moved:
+    """How many slots have another pair than in the beginning, by the engines' own word: the console tells every 2 s only, and
+    on a fast machine much is over by then."""
 
-    def some() -> bool:
-        found = ok(cluster.api.get(f"/v2/actions/{action}"))
-        assert found["status"] in ("queued", "running"), found["additional_info"].get("error", "it is over already")
-        details = [step.get("detail", "") for step in found["additional_info"]["steps"]]
-        return any(detail.partition(" moved")[0].isdigit() and int(detail.split()[0]) >= count for detail in details)
+    def __init__(self, cluster: LocalCluster, uid: int) -> None:
+        self._cluster = cluster
+        self._uid = uid
+        self._before = self._pairs()
 
-    cluster.until(some, "no slots move", 120)
+    def until(self, action: str, count: int) -> None:
+        """Wait until so many slots have moved."""
+
+        def some() -> bool:
+            over = movement.status(self._cluster, action) not in ("queued", "running")
+            pairs = self._pairs()
+            moved = sum(pairs.get(slot) not in (None, pair) for slot, pair in self._before.items())
+            assert moved >= count or not over, f"it ended after {moved} slots"
+            return moved >= count
+
+        self._cluster.until(some, "no slots move", 120)
+
+    def _pairs(self) -> dict[int, int]:
+        """Pair by slot, as the first primary that answers sees it."""
+        rows = movement.rows(self._cluster, self._uid)
+        pairs = {(row["address"], row["port"]): row["pair"] for row in rows}
+        for row in rows:
+            client = valkey.Valkey(row["address"], row["port"], socket_timeout=5, decode_responses=True)
+            try:
+                told = client.execute_command("CLUSTER SLOTS") if row["role"] == "master" else []
+            except valkey.ValkeyError:
+                continue
+            finally:
+                client.close()
+            if told:
+                return {
+                    slot: pairs[host, port]
+                    for first, last, (host, port, *_), *_ in told
+                    for slot in range(first, last + 1)
+                    if (host, port) in pairs
+                }
+        return {}
 
 
 def _completed(cluster: LocalCluster, action: str) -> None:
