@@ -77,8 +77,10 @@ def slow_down(cluster: LocalCluster, shards: list[dict[str, Any]], seconds: floa
     """From now on a full copy of the data of these shards takes so long, however fast the machine."""
     for row in shards:
         directory = cluster.directory / "agents" / row["address"] / "shards" / row["uid"]
-        lines = (directory / "valkey.conf").read_text().splitlines()
-        password = next(line.split()[1].strip('"') for line in lines if line.startswith("masterauth "))
+        settings = dict(
+            line.split(" ", 1) for line in (directory / "valkey.conf").read_text().splitlines() if " " in line
+        )
+        password = (settings.get("masterauth") or settings["primaryauth"]).strip('"')  # an engine writes the newer name
         with valkey.Valkey(row["address"], row["port"], username=ADMIN, password=password, socket_timeout=5) as client:
             assert client.dbsize() > 0
             client.config_set("rdb-key-save-delay", round(1e6 * seconds / client.dbsize()))

@@ -45,6 +45,7 @@ def test_replicas_go_and_come(cluster: LocalCluster) -> None:
         assert _counts(cluster, uid, "slave") == {}
         cluster.until(lambda: len(cluster.engines()) == 2, "the replicas are not ended")
 
+        movement.slow_down(cluster, movement.rows(cluster, uid), seconds=2)
         again = ok(cluster.api.put(f"/v1/bdbs/{uid}", json={"replication": True}))
         status = movement.cancel(cluster, again["action_uid"])
         expected = {"cancelled": (False, 2), "completed": (True, 4)}[status]
