@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,10 @@ KEPT_ALIVE = 2.0
 """Seconds after which an idle connection to the console is not used again: the console itself closes it after 5."""
 ENGINE, PROXY = "valkey-server", "shardboard-proxy"[:15]
 """Names of processes, as much of them as the kernel keeps."""
+PORTS = range(30000, 32768)
+"""Below those that the kernel gives to outgoing connections: one of theirs may be taken while the console is away, even by who
+tries again and again to reach it. Above those of shards."""
+_ports = count(secrets.randbelow(len(PORTS)))
 _addresses = [0]
 """The last number that `private_cluster` has given to a node."""
 
@@ -301,8 +306,10 @@ def private_cluster(directory: Path, *, nodes: int, environment: Mapping[str, st
 
 
 def free_port() -> int:
-    """A TCP port on 127.0.0.1 that nobody listens on right now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A TCP port on 127.0.0.1 that nobody has right now, and another one at every call."""
+    for _ in PORTS:
+        port = PORTS[next(_ports) % len(PORTS)]
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise LocalError(f"no port of {PORTS.start} to {PORTS.stop - 1} is free on 127.0.0.1")
