@@ -11,6 +11,9 @@ interface Told {
   columns: number[][];
 }
 
+// As in appearance.spec.ts: recording every change of this live page would cost as much as all the rest.
+test.use({ trace: 'off' });
+
 const QUERY = `/v1/history/latency?bdb=`;
 const requests = ({ columns }: Told) =>
   columns.reduce((sum, [, ...counts]) => counts.reduce((all, count) => all + count, sum), 0);

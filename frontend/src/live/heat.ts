@@ -85,21 +85,24 @@ export class HeatPast {
 
   /** Sees to it that [from, to] becomes known and stays up to date; cheap when it already is. */
   want(window: Window): void {
-    if (this.busy) return;
-    const { from, to } = window;
+    const wanted = this.due(window);
+    if (wanted) void this.load(wanted, window);
+  }
+
+  /** What has to be asked now to know [from, to]; null when that is nothing. */
+  due({ from, to }: Window): HeatWanted | null {
     const { known } = this;
     const now = this.now();
+    if (this.busy) return null;
     if (!known || to - from !== this.length || from < known.from || from > known.to) {
-      if (known || now >= this.quietUntil) void this.load({ from, to }, window);
-      return;
+      return known || now >= this.quietUntil ? { from, to } : null;
     }
     const { step, perDecade } = known;
     const isOpen = Math.max(known.to, to) > now / 1_000 - step - LATE.coarse;
-    if ((to > known.to || isOpen) && now >= this.quietUntil) {
-      const late = step < FINE ? LATE.fine + step : LATE.coarse + 2 * step;
-      const begin = intervalStart(Math.max(known.from, known.to - late), step);
-      void this.load({ from: begin, to: Math.max(to, begin + 1), step, perDecade }, window);
-    }
+    if (now < this.quietUntil || (to <= known.to && !isOpen)) return null;
+    const late = step < FINE ? LATE.fine + step : LATE.coarse + 2 * step;
+    const begin = intervalStart(Math.max(known.from, known.to - late), step);
+    return { from: begin, to: Math.max(to, begin + 1), step, perDecade };
   }
 
   private async load(wanted: HeatWanted, window: Window): Promise<void> {

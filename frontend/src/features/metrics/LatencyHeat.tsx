@@ -55,6 +55,9 @@ export function LatencyHeat({ of, marks, reason = NO_REQUESTS, height = 240 }: P
   );
 }
 
+/** Charts draw the second at their right edge, too. */
+const whole = ({ from, to }: { from: number; to: number }) => ({ from, to: to + 1 });
+
 function heatSource(live: Live, axis: TimeAxis, of: string, kind: LatencyKind): HeatSource {
   const listeners = new Set<() => void>();
   const past = new HeatPast(
@@ -66,8 +69,8 @@ function heatSource(live: Live, axis: TimeAxis, of: string, kind: LatencyKind): 
   );
   return {
     read: (from, to) => {
-      past.want({ from, to });
-      return past.read(from, to);
+      past.want(whole({ from, to }));
+      return past.read(from, to + 1);
     },
     subscribe: (listener) => {
       listeners.add(listener);
@@ -75,9 +78,8 @@ function heatSource(live: Live, axis: TimeAxis, of: string, kind: LatencyKind): 
       const stop = live.onTick(() => {
         const { from, to } = axis.window();
         const now = `${from}-${to}`;
-        // A window that stands still is drawn again when something new was read.
-        if (now === seen) past.want({ from, to });
-        else listener();
+        // A window that stands still is drawn again when there may be something new in it.
+        if (now !== seen || past.due(whole({ from, to }))) listener();
         seen = now;
       });
       return () => {

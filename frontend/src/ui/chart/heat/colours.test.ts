@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { colourScale, marksOf, placeOf, shades } from './colours';
+import { colourScale, marksOf, shades, shareOf } from './colours';
 
 describe('colourScale', () => {
   it('goes from a power of ten to a round number', () => {
@@ -15,11 +15,11 @@ describe('colourScale', () => {
   });
 });
 
-describe('placeOf', () => {
+describe('shareOf', () => {
   const scale = { low: 1, high: 10_000 };
 
   it('is logarithmic and stays on the scale', () => {
-    expect([0.01, 1, 100, 10_000, 1e6].map((rate) => placeOf(rate, scale))).toEqual([
+    expect([0.01, 1, 100, 10_000, 1e6].map((rate) => shareOf(rate, scale))).toEqual([
       0, 0, 0.5, 1, 1,
     ]);
   });

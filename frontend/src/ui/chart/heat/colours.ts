@@ -24,7 +24,7 @@ export function colourScale([lowest, highest]: readonly [number, number]): Colou
 }
 
 /** Place of a rate on the scale, 0 to 1. */
-export function placeOf(rate: number, { low, high }: ColourScale): number {
+export function shareOf(rate: number, { low, high }: ColourScale): number {
   const place = Math.log10(rate / low) / Math.log10(high / low);
   return Math.min(1, Math.max(0, place));
 }
@@ -32,7 +32,7 @@ export function placeOf(rate: number, { low, high }: ColourScale): number {
 /** Powers of ten and the end with their places, as far as there is room for them in a legend. */
 export function marksOf(scale: ColourScale): { rate: number; place: number }[] {
   const tens = roundNumbers(scale.low, scale.high).filter(isPowerOfTen);
-  const marks = tens.map((rate) => ({ rate, place: placeOf(rate, scale) }));
+  const marks = tens.map((rate) => ({ rate, place: shareOf(rate, scale) }));
   const free = 1 - (marks.at(-1)?.place ?? 0);
   return free > ROOM ? [...marks, { rate: scale.high, place: 1 }] : marks;
 }

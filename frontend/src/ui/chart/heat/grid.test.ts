@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import {
   around,
+  columnAt,
   countAt,
   extentOf,
   gapsOf,
+  placeOf,
   ratesOf,
   requestsOf,
   roundNumbers,
@@ -23,6 +25,16 @@ const column = (row: number, counts: number[], seconds = 1): HeatColumn => ({
 });
 const GAP = column(0, [], 0);
 const SILENT = column(0, []);
+
+describe('columns', () => {
+  it('have their seconds where other charts have them', () => {
+    const grid = { from: 100, step: 3 };
+    expect([99.6, 100, 102, 102.4, 102.6].map((place) => columnAt(grid, place))).toEqual([
+      0, 0, 0, 0, 1,
+    ]);
+    expect(columnAt(grid, placeOf(106))).toBe(2);
+  });
+});
 
 describe('rows', () => {
   it('begin at equal steps of a logarithmic scale', () => {

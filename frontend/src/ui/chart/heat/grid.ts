@@ -1,6 +1,13 @@
 /** Rows, columns and figures of a heat map. Pure. */
 import type { Heat, HeatColumn } from './types';
 
+/** Where something that begins with a second begins on the axis: charts draw a second at its own place, so it reaches to both sides. */
+export const placeOf = (second: number): number => second - 0.5;
+
+/** The column at a place on the axis. */
+export const columnAt = ({ from, step }: Pick<Heat, 'from' | 'step'>, place: number): number =>
+  Math.floor((place - placeOf(from)) / step);
+
 /** Where a row begins, in microseconds. */
 export const rowStart = (row: number, perDecade: number): number => 10 ** (row / perDecade);
 

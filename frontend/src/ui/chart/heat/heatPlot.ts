@@ -16,7 +16,17 @@ import {
 } from '../timePlot';
 import type { ChartMark, TimeAxis } from '../types';
 import { type ColourScale, colourScale, STOPS, shades } from './colours';
-import { around, type Extent, extentOf, rowOf, rowStart, ticks, toCsv } from './grid';
+import {
+  around,
+  columnAt,
+  type Extent,
+  extentOf,
+  placeOf,
+  rowOf,
+  rowStart,
+  ticks,
+  toCsv,
+} from './grid';
 import { paintCells, paintGaps } from './paint';
 import type { Heat, HeatColumn, HeatSource } from './types';
 
@@ -83,7 +93,7 @@ export class HeatPlot {
       this.y = around(rowStart(lowest, perDecade), rowStart(highest + 1, perDecade));
       this.scale = colourScale(extent.rates);
     }
-    const middles = columns.map((_, index) => this.heat.from + (index + 0.5) * step);
+    const middles = columns.map((_, index) => placeOf(this.heat.from + (index + 0.5) * step));
     this.plot.setData([middles, middles.map(() => null)], true);
     onData(this.heat, extent, this.scale);
     this.point();
@@ -165,7 +175,7 @@ export class HeatPlot {
   private point(): boolean {
     const { left = -1, top = -1 } = this.plot.cursor;
     const { from, step, columns, perDecade } = this.heat;
-    const index = left < 0 ? -1 : Math.floor((this.plot.posToVal(left, 'x') - from) / step);
+    const index = left < 0 ? -1 : columnAt(this.heat, this.plot.posToVal(left, 'x'));
     const own = left >= 0 && this.plot.over.matches(':hover');
     if (index < 0 || index >= columns.length) {
       this.cell.hidden = true;
@@ -188,7 +198,7 @@ export class HeatPlot {
     this.cell.hidden = row === null;
     if (row === null) return;
     const { step, perDecade } = this.heat;
-    const x = [at, at + step].map((second) => this.plot.valToPos(second, 'x'));
+    const x = [at, at + step].map((second) => this.plot.valToPos(placeOf(second), 'x'));
     const y = [row + 1, row].map((each) => this.plot.valToPos(rowStart(each, perDecade), 'y'));
     const [left = 0, right = 0] = x;
     const [top = 0, bottom = 0] = y;

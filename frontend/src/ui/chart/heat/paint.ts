@@ -1,7 +1,7 @@
 /** Paints a heat map into a plot: cells, and hatching where nobody knows what happened. */
 import uPlot from 'uplot';
-import { type ColourScale, placeOf } from './colours';
-import { gapsOf, ratesOf, rowStart } from './grid';
+import { type ColourScale, shareOf } from './colours';
+import { gapsOf, placeOf, ratesOf, rowStart } from './grid';
 import type { Heat } from './types';
 
 /** Width from which a gap says what it is. */
@@ -15,7 +15,7 @@ interface Look {
 
 export function paintCells(plot: uPlot, heat: Heat, { scale, shades }: Look): void {
   const { ctx } = plot;
-  const x = (second: number) => Math.round(plot.valToPos(second, 'x', true));
+  const x = (second: number) => Math.round(plot.valToPos(placeOf(second), 'x', true));
   const y = memoized((row: number) =>
     Math.round(plot.valToPos(rowStart(row, heat.perDecade), 'y', true)),
   );
@@ -27,7 +27,7 @@ export function paintCells(plot: uPlot, heat: Heat, { scale, shades }: Look): vo
       const width = Math.max(1, x(heat.from + (index + 1) * heat.step) - left);
       for (const [row, rate] of ratesOf(column)) {
         const top = y(row + 1);
-        ctx.fillStyle = shades[Math.round(placeOf(rate, scale) * last)] ?? '';
+        ctx.fillStyle = shades[Math.round(shareOf(rate, scale) * last)] ?? '';
         ctx.fillRect(left, top, width, Math.max(1, y(row) - top));
       }
     }
@@ -45,8 +45,11 @@ export function paintGaps(plot: uPlot, heat: Heat, { line, surface, text }: GapC
   const { ctx, bbox } = plot;
   const ratio = uPlot.pxRatio;
   for (const [from, to] of gapsOf(heat)) {
-    const left = Math.max(bbox.left, Math.round(plot.valToPos(from, 'x', true)));
-    const right = Math.min(bbox.left + bbox.width, Math.round(plot.valToPos(to, 'x', true)));
+    const left = Math.max(bbox.left, Math.round(plot.valToPos(placeOf(from), 'x', true)));
+    const right = Math.min(
+      bbox.left + bbox.width,
+      Math.round(plot.valToPos(placeOf(to), 'x', true)),
+    );
     if (right <= left) continue;
     ctx.save();
     ctx.beginPath();
