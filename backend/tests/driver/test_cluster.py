@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from backend.tests.shards import ENGINE, Farm, ask, bring_up, farm, layout, until
+from backend.tests.shards import ENGINE, Farm, ask, bring_up, ended, farm, layout, until
 
 from shardboard.domain import slots
 from shardboard.domain.creation import Seen
@@ -106,8 +106,9 @@ async def test_engine_settings_reach_the_engine(nodes: Farm) -> None:
 async def test_a_dead_shard_is_seen_with_its_reason(nodes: Farm) -> None:
     shards = layout(nodes.nodes, 1, replication=False)
     await bring_up(nodes, ENGINE, shards)
-    nodes.engines()[0].kill()
-    await until(lambda: not nodes.engines())
+    [victim] = nodes.engines()
+    victim.kill()
+    await until(lambda: ended(victim))
     seen = await cluster.look(nodes, shards, cluster=True)
     assert not seen[1].running
     assert seen[1].died == "its process was killed by SIGKILL"
