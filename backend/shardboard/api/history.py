@@ -14,7 +14,7 @@ from shardboard.domain.intervals import BY_STEP
 from shardboard.errors import BadRequest, NotFound
 from shardboard.schemas import stats as schema
 from shardboard.services import metrics as service
-from shardboard.state import actions, bdbs, events, shards
+from shardboard.state import actions, bdbs, events, latency, shards
 from shardboard.state import metrics as state
 
 router = APIRouter(tags=["statistics"])
@@ -78,7 +78,7 @@ async def get_retention(_viewer: Viewer, session: Reader, topic: Topic = "cluste
         for kept in await service.kept(session, topic.partition(":")[0])
     ]
     taken = {
-        "storage_bytes": await state.size(session),
+        "storage_bytes": await state.size(session) + await latency.size(session),
         "store_bytes": await state.store_size(session),
         "events": await events.count(session),
         "actions": await actions.count(session),

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVarTuple
 
-from sqlalchemy import BigInteger, Integer, LargeBinary, Select, delete, func, select
+from sqlalchemy import BigInteger, Integer, LargeBinary, Select, delete, func, select, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
@@ -69,6 +69,18 @@ async def cells(session: AsyncSession, step: int, first: int, last: int) -> list
     """(t, encoded cells of all endpoints) of `first <= t < last` where they are known, by time."""
     query = _span(select(LatencyFrame.t, LatencyFrame.cells), step, first, last)
     return [(t, data) for t, data in (await session.execute(query)).all() if data is not None]
+
+
+async def size(session: AsyncSession) -> int:
+    """Bytes that latency takes in the database."""
+    if session.get_bind().dialect.name == "postgresql":
+        return int((await session.execute(text("SELECT pg_total_relation_size('latency_frames')"))).scalar_one())
+    row = func.length(LatencyFrame.data) + func.coalesce(func.length(LatencyFrame.cells), 0) + _ROW_OVERHEAD
+    return int((await session.execute(select(func.coalesce(func.sum(row), 0)))).scalar_one())
+
+
+_ROW_OVERHEAD = 60
+"""Of SQLite, about: key, index entry, and what overflow pages leave unused."""
 
 
 def _span(query: Select[*Columns], step: int, first: int, last: int) -> Select[*Columns]:

@@ -13,7 +13,7 @@ import pytest
 from shardboard.api import latency as api_latency
 from shardboard.collectors.archive import Archive
 from shardboard.console import Console
-from shardboard.domain import endpoints, intervals
+from shardboard.domain import cells, endpoints, intervals
 from shardboard.domain.cells import cell
 from shardboard.domain.rollup import TOPICS, Frame
 from shardboard.state import latency, metrics
@@ -156,6 +156,13 @@ async def test_unknown_databases_and_strangers(stored: None, client: httpx.Async
         assert (reply.status_code, reply.json()["error_code"]) == (404, "db_not_found")
     anonymous = await client.get("/v1/history/latency", params={"from": NOW - 9}, auth=httpx.BasicAuth("a", "b"))
     assert anonymous.status_code == 401
+
+
+async def test_what_latency_takes_is_told(stored: None, console: Console, client: httpx.AsyncClient) -> None:
+    async with console.store.read() as session:
+        alone = await metrics.size(session)
+        assert await latency.size(session) > 18 * len(cells.encode(MEASURED))
+    assert (await client.get("/v1/history/retention")).json()["storage_bytes"] > alone
 
 
 async def test_percentiles_of_one_endpoint(stored: None, client: httpx.AsyncClient) -> None:
