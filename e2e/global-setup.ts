@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { isGiven, publish, type StackInfo } from './stack.ts';
 
-const START_WITHIN_MS = 180_000;
+const START_WITHIN_MS = 300_000;
 const root = fileURLToPath(new URL('..', import.meta.url));
 
 export default async function start(): Promise<() => Promise<void>> {

@@ -17,9 +17,9 @@ export default defineConfig({
   retries: 0,
   forbidOnly: true,
   reporter: 'list',
-  timeout: 60_000,
+  timeout: 180_000,
   // Generous, because the real stack may share its processors with much else; a passing test never waits this long.
-  expect: { timeout: 15_000 },
+  expect: { timeout: 45_000 },
   use: {
     viewport: { width: 1440, height: 900 },
     trace: 'retain-on-failure',

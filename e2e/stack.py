@@ -34,7 +34,6 @@ class Stack:
     """The cluster under test, and beside it, once asked for, an empty console that no node has joined."""
 
     def __init__(self, directory: Path) -> None:
-        self._directory = directory
         self._cluster = private_cluster(directory / "cluster", nodes=NODES)
         self._empty = private_cluster(directory / "empty", nodes=0)
 
@@ -43,7 +42,7 @@ class Stack:
         self._cluster.start_console()
         self._cluster.start_agents()
         uid = ok(self._cluster.api.post("/v1/bdbs", json=DATABASE))["uid"]
-        self._cluster.until(lambda: self._is_well(uid), "the database does not become active")
+        self._cluster.until(lambda: self._is_well(uid), "the database does not become active", 120)
         self._traffic(uid, OPS_PER_SECOND)
         return {**self._about(self._cluster), "bdb": uid, "addresses": list(self._cluster.addresses)}
 
@@ -93,15 +92,8 @@ class Stack:
         child.wait()
 
     def _engines(self) -> list[psutil.Process]:
-        """The shards of this stack: processes that work in a directory of its."""
-        found = []
-        for process in psutil.process_iter(["name"]):
-            try:
-                if process.info["name"] == "valkey-server" and Path(process.cwd()).is_relative_to(self._directory):
-                    found.append(process)
-            except psutil.Error:
-                continue  # it ended, or is not ours to look at
-        return found
+        """The shards of this stack."""
+        return [*self._cluster.engines(), *self._empty.engines()]
 
     def _kill_shard(self, uid: str) -> None:
         def pid() -> int:

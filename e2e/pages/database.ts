@@ -1,5 +1,6 @@
 /** One database: header, charts, placement, deletion. */
 import { expect, type Locator, type Page } from '@playwright/test';
+import { copiedBy } from '../clipboard.ts';
 
 type DatabaseTab = 'metrics' | 'shards' | 'endpoint' | 'configuration' | 'events';
 
@@ -44,15 +45,11 @@ export class DatabasePage {
 
   /** The samples behind a chart, by the page's own export: seconds, and per series a number or null. */
   async csv(title: string): Promise<{ second: number; values: (number | null)[] }[]> {
-    await this.chart(title)
-      .getByRole('button', { name: `Options of ${title}` })
-      .click();
-    await this.page.getByRole('menuitem', { name: 'Copy as CSV' }).click();
-    await expect(this.chart(title).getByRole('button', { name: 'CSV copied' })).toBeVisible();
-    const text = await this.page.evaluate(() => navigator.clipboard.readText());
-    await expect(
-      this.chart(title).getByRole('button', { name: `Options of ${title}` }),
-    ).toBeVisible();
+    const options = this.chart(title).getByRole('button', { name: `Options of ${title}` });
+    await options.click();
+    const item = this.page.getByRole('menuitem', { name: 'Copy as CSV' });
+    const text = await copiedBy(this.page, () => item.click());
+    await expect(options).toBeVisible();
     return text
       .split('\n')
       .slice(1)

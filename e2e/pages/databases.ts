@@ -21,6 +21,7 @@ export class DatabasesPage {
 
   /** The cell of a row under a header. */
   async cell(name: string, header: string): Promise<Locator> {
+    await this.row(name).waitFor();
     const headers = await this.table.getByRole('columnheader').allInnerTexts();
     const index = headers.findIndex((text) => text.trim() === header);
     if (index === -1) throw new Error(`no column ${header} among ${headers.join(', ')}`);

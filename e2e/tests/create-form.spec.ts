@@ -1,5 +1,6 @@
 /** Mistakes in the create form are shown where they were made, and its curl line works as printed. */
 import { execFileSync } from 'node:child_process';
+import { copiedBy } from '../clipboard.ts';
 import { expect, test } from '../fixtures.ts';
 import { CreatePage } from '../pages/create.ts';
 import { bdbNamed } from '../rest.ts';
@@ -63,8 +64,8 @@ test('the curl line does what the form would do', async ({ page }) => {
   await form.shards.fill('12');
   await form.replication.click();
   await form.password.fill('sesame');
-  await page.getByRole('button', { name: 'Copy curl command' }).click();
-  const line = await page.evaluate(() => navigator.clipboard.readText());
+  const copy = page.getByRole('button', { name: 'Copy curl command' });
+  const line = await copiedBy(page, () => copy.click());
   expect(line).toBe(await form.curl.textContent());
   expect(line).not.toContain('sesame');
 

@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import type { Page } from '@playwright/test';
+import { copiedBy } from '../clipboard.ts';
 import { expect, test } from '../fixtures.ts';
 import { DatabasePage } from '../pages/database.ts';
 import { createSmall, remove } from '../rest.ts';
@@ -11,8 +12,8 @@ import { stackInfo } from '../stack.ts';
 async function copied(page: Page, client: string): Promise<string> {
   const connect = page.getByRole('region', { name: 'Connect' });
   await connect.getByText(client, { exact: true }).click();
-  await connect.getByRole('button', { name: `Copy lines for ${client}` }).click();
-  return page.evaluate(() => navigator.clipboard.readText());
+  const copy = connect.getByRole('button', { name: `Copy lines for ${client}` });
+  return copiedBy(page, () => copy.click());
 }
 
 function run(line: string, ...words: string[]): string {

@@ -21,7 +21,7 @@ test.afterEach(async ({ api }) => {
 });
 
 test('from the login to a live database and back to none', async ({ page, api }) => {
-  test.setTimeout(120_000);
+  test.setTimeout(300_000);
   const before = await stack.shardsAlive();
   const frame = new Frame(page);
   const databases = new DatabasesPage(page);
@@ -54,8 +54,9 @@ test('from the login to a live database and back to none', async ({ page, api })
     await form.submit.click();
     await expect(database.state).toHaveText('Active');
     const states = await page.evaluate(() => window.shownStates);
-    expect(states[0], 'first pending').toMatch(/^Creating/);
+    // On a quick machine it may be active before it is drawn for the first time.
     expect(states.at(-1)).toBe('Active');
+    for (const state of states.slice(0, -1)) expect(state, 'before').toMatch(/^Creating/);
   });
   const { uid, endpoints } = await bdbNamed(api, NAME);
   const { addr, port } = endpoints[0] ?? { addr: [], port: 0 };
