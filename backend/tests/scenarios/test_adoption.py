@@ -56,11 +56,19 @@ def test_a_shard_that_died_is_reported_and_not_restarted(cluster: LocalCluster) 
     [down] = [event for event in log if event["type"] == "shard_down"]
     assert down["severity"] == "ERROR"
     # A new agent finds it dead, too, and leaves it so: an empty primary would be worse than none.
-    address = ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))[0]["address"]
-    cluster.kill(address)
+    [row] = ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))
+    cluster.kill(row["address"])
+    cluster.until(lambda: not _tells(cluster, row["node_uid"]), "the agent was killed, and somebody samples its node")
     cluster.start_agents()
+    cluster.until(lambda: _tells(cluster, row["node_uid"]), "the new agent tells nothing")
     assert cluster.engines() == []
+    assert ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))[0]["detailed_status"] == "down"
     databases.delete(cluster, uid)
+
+
+def _tells(cluster: LocalCluster, node_uid: str) -> bool:
+    """Whether a node is in the newest second: only then its free memory is known."""
+    return "free_ram" in ok(cluster.api.get(f"/v1/nodes/{node_uid}"))
 
 
 def _sampled(cluster: LocalCluster, uid: int) -> set[int]:
