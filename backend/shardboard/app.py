@@ -133,7 +133,7 @@ def create_app(console: Console) -> FastAPI:
     ):
         app.include_router(module.router, prefix="/v1")
     app.include_router(actions.router_v2, prefix="/v2")
-    options.install(app)
+    app.include_router(options.router)
     app.include_router(prometheus.router)
     mount_page(app, console.settings.page_dir)
     errors.install(app)

@@ -1,13 +1,14 @@
 """What tests share: a migrated store on either database, a console without machines, three nodes, a logged-in client."""
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 import asyncpg
 import httpx
 import pytest
+from argon2 import PasswordHasher
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis
 
@@ -17,6 +18,7 @@ from shardboard.collectors.live import Live
 from shardboard.console import Console
 from shardboard.db import Store
 from shardboard.driver.fake import FACTS, FakeAgents
+from shardboard.services import passwords
 from shardboard.services.users import first_start
 from shardboard.settings import Settings
 from shardboard.state.nodes import Node
@@ -29,6 +31,14 @@ USER, PASSWORD = "admin@example.org", "correct horse battery"
 hypothesis.register_profile("same", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 hypothesis.register_profile("search", deadline=None, max_examples=2000, suppress_health_check=[HealthCheck.too_slow])
 hypothesis.load_profile("same")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def quick_passwords() -> Iterator[None]:
+    """Hashing is slow on purpose, 0.2 s of a processor; almost every test logs in."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(passwords, "_hasher", PasswordHasher(time_cost=1, memory_cost=8, parallelism=1))
+        yield
 
 
 @pytest.fixture

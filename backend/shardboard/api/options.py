@@ -1,6 +1,6 @@
 """OPTIONS on a registered path: 200 with `Allow`. Clients discover by it what a server can do."""
 
-from fastapi import FastAPI, Response
+from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.routing import iter_route_contexts
 from starlette.routing import compile_path
 
@@ -9,6 +9,8 @@ from shardboard.errors import ApiError, NotFound
 from shardboard.schemas.cluster import settings_of
 from shardboard.state import cluster
 
+router = APIRouter(include_in_schema=False)
+
 
 class OptionsForbidden(ApiError):
     """The cluster's setting `options_method_forbidden` is on."""
@@ -16,19 +18,16 @@ class OptionsForbidden(ApiError):
     status = 405
 
 
-def install(app: FastAPI) -> None:
-    """Answer OPTIONS for every route of the API that `app` has by then or gets later."""
-
-    async def options(console: TheConsole, path: str) -> Response:
-        methods = allowed_methods(app, f"/{path}")
-        if not methods:
-            raise NotFound("not_found", f"There is nothing at /{path}.")
-        async with console.store.read() as session:
-            if settings_of(await cluster.load(session))["options_method_forbidden"]:
-                raise OptionsForbidden("method_not_allowed", "The cluster's settings forbid OPTIONS.")
-        return Response(headers={"Allow": ", ".join(sorted({*methods, "OPTIONS"}))})
-
-    app.add_api_route("/{path:path}", options, methods=["OPTIONS"], include_in_schema=False)
+@router.api_route("/{path:path}", methods=["OPTIONS"])
+async def options(request: Request, console: TheConsole, path: str) -> Response:
+    """For every route of the API, whenever it was added."""
+    methods = allowed_methods(request.app, f"/{path}")
+    if not methods:
+        raise NotFound("not_found", f"There is nothing at /{path}.")
+    async with console.store.read() as session:
+        if settings_of(await cluster.load(session))["options_method_forbidden"]:
+            raise OptionsForbidden("method_not_allowed", "The cluster's settings forbid OPTIONS.")
+    return Response(headers={"Allow": ", ".join(sorted({*methods, "OPTIONS"}))})
 
 
 def allowed_methods(app: FastAPI, path: str) -> set[str]:

@@ -3,15 +3,18 @@
 from pathlib import Path
 from typing import Any
 
-from fastapi import FastAPI, Request
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.openapi.docs import get_swagger_ui_html
 from fastapi.responses import FileResponse, HTMLResponse, PlainTextResponse, Response
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.staticfiles import StaticFiles
 
+from shardboard.api.deps import TheConsole
 from shardboard.errors import NotFound
 
 API_PREFIXES = ("/v1/", "/v2/", "/v4/")
+
+router = APIRouter(include_in_schema=False)
 
 
 class Assets(StaticFiles):
@@ -27,30 +30,35 @@ def mount_page(app: FastAPI, directory: Path) -> None:
     """Routes for everything that is not the API; a sentence on how to build the page when it is missing."""
     assets = Assets(directory=directory / "assets", check_dir=False)
     app.mount("/assets", GZipMiddleware(assets, compresslevel=6), name="assets")
+    app.include_router(router)
 
-    @app.get("/docs", include_in_schema=False)
-    def documentation() -> HTMLResponse:
-        return get_swagger_ui_html(
-            openapi_url=app.openapi_url or "",
-            title=f"{app.title}: REST API",
-            swagger_js_url="/docs-assets/swagger-ui-bundle.js",
-            swagger_css_url="/docs-assets/swagger-ui.css",
-            swagger_favicon_url="/favicon.svg",
+
+@router.get("/docs")
+def documentation(request: Request) -> HTMLResponse:
+    app: FastAPI = request.app
+    return get_swagger_ui_html(
+        openapi_url=app.openapi_url or "",
+        title=f"{app.title}: REST API",
+        swagger_js_url="/docs-assets/swagger-ui-bundle.js",
+        swagger_css_url="/docs-assets/swagger-ui.css",
+        swagger_favicon_url="/favicon.svg",
+    )
+
+
+@router.api_route("/{path:path}", methods=["GET", "HEAD"])
+def page(path: str, request: Request, console: TheConsole) -> Response:
+    if request.url.path.startswith(API_PREFIXES):
+        raise NotFound("not_found", f"There is nothing at {request.url.path}.")
+    directory = console.settings.page_dir
+    file = _inside(directory, path)
+    if file is not None:
+        return FileResponse(file)
+    index = directory / "index.html"
+    if not index.is_file():
+        return PlainTextResponse(
+            "The web page is not built. Run `make setup`, or use the API under /v1.", status_code=503
         )
-
-    @app.api_route("/{path:path}", methods=["GET", "HEAD"], include_in_schema=False)
-    def page(path: str, request: Request) -> Response:
-        if request.url.path.startswith(API_PREFIXES):
-            raise NotFound("not_found", f"There is nothing at {request.url.path}.")
-        file = _inside(directory, path)
-        if file is not None:
-            return FileResponse(file)
-        index = directory / "index.html"
-        if not index.is_file():
-            return PlainTextResponse(
-                "The web page is not built. Run `make setup`, or use the API under /v1.", status_code=503
-            )
-        return FileResponse(index, headers={"Cache-Control": "no-cache"})
+    return FileResponse(index, headers={"Cache-Control": "no-cache"})
 
 
 def _inside(directory: Path, path: str) -> Path | None:
