@@ -11,7 +11,7 @@ from backend.tests.scenarios import databases
 
 from shardboard.local import LocalCluster, ok
 
-AWAY = 20
+AWAY = 60
 """Seconds without a console; agents remember 120."""
 
 
