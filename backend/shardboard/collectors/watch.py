@@ -51,7 +51,14 @@ class NodeWatch:
     def _inquire(self, node: NodeRef, sensitivity: str) -> None:
         task = asyncio.create_task(self._inquiry(node, sensitivity))
         self._inquiries[node.uid] = task
-        task.add_done_callback(lambda _: self._inquiries.pop(node.uid, None))
+
+        def ended(_: asyncio.Task[None]) -> None:
+            self._inquiries.pop(node.uid, None)
+            if not task.cancelled() and (error := task.exception()):
+                # The store is away, most likely; while the node stays silent the next inquiry begins at once.
+                log.warning("node %s is silent, and asking about it failed: %s", node.uid, error)
+
+        task.add_done_callback(ended)
 
     async def _inquiry(self, suspect: NodeRef, sensitivity: str) -> None:
         async with self._store.read() as session:
