@@ -1,7 +1,7 @@
 """When a node is found to be down, and when not: witnesses and pulses are the test's own."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 import pytest
 from backend.tests import pairs
@@ -13,6 +13,7 @@ from shardboard.collectors.watch import NodeWatch
 from shardboard.console import Console
 from shardboard.domain import health
 from shardboard.driver.fake import FakeAgents
+from shardboard.driver.ports import NodeRef, ProbeTarget
 from shardboard.state import cluster, events, nodes, shards
 from shardboard.state.events import Event
 from shardboard.state.nodes import Node
@@ -88,6 +89,30 @@ async def rounds(agents: FakeAgents, count: int, witness: int = 1) -> None:
     """Until a witness was asked that many times more."""
     before = agents.calls.count(("probe", witness))
     await until(lambda: agents.calls.count(("probe", witness)) >= before + count)
+
+
+async def test_of_many_silent_nodes_a_few_shards_are_asked_first(
+    console: Console, agents: FakeAgents, pulses: Silence, watching: NodeWatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As long as one of them answers; when none does, all are asked as ever."""
+    monkeypatch.setattr(watch, "CROWD", 0)
+    monkeypatch.setattr(watch, "FEW", 1)
+    asked: list[int] = []
+
+    async def counted(node: NodeRef, targets: Sequence[ProbeTarget]) -> list[bool]:
+        asked.append(len(targets))
+        return await FakeAgents.probe(agents, node, targets)
+
+    monkeypatch.setattr(agents, "probe", counted)
+    pulses.of = {2: 5.0}
+    await rounds(agents, 10, witness=3)
+    assert set(asked) == {1}
+    assert await health_of(console, 2) == "up"
+    agents.silent = set(NODE_2)
+    await until(lambda: is_down(console))
+    assert set(asked) == {1, 2}
+    [outage] = await outages(console)
+    assert outage.node_uid == 2
 
 
 async def test_a_node_that_is_heard_is_not_asked_about(
