@@ -18,6 +18,8 @@ from shardboard.local import LocalCluster, ok, private_cluster
 PAIRS = 4
 BYTES = int(os.environ.get("SHARDBOARD_BENCH_RESYNC_MB", "1000")) << 20
 VALUE = 64 << 10
+CALM = 5.0
+"""Seconds of writing before anything happens, to compare with."""
 POLL = 0.15
 """Seconds between two looks at what is shown."""
 
@@ -33,18 +35,25 @@ def resync(report: Report, directory: Path) -> None:
         _gather(cluster, uid, home)
         _fill(rows(cluster, uid))
         before = rows(cluster, uid)
-        with Writers(before):
+        with Writers(before) as writers:
+            calm = time.monotonic()
+            cluster.until(lambda: time.monotonic() > calm + CALM and writers.all_write(), "nothing is written")
+            killed = time.monotonic()
             cluster.kill_node(away)
             cluster.until(lambda: _down(cluster, uid) == PAIRS, "the loss is not noticed")
+            returned = time.monotonic()
             cluster.start_agents()
             looks = _watch(cluster, uid)
             whole(cluster, uid)
+            back = time.monotonic()
             spans = _spans(cluster)
             born = min(process.create_time() for process in cluster.engines(away))
             ours = max(span["ended_ms"] for span in spans) / 1000 - born
             for name in ("console", *cluster.addresses):
                 cluster.kill(name)
+            begun = time.monotonic()
             theirs = _by_hand(cluster, away, before)
+            done = time.monotonic()
             from_disk = _by_hand(cluster, away, before, "--repl-diskless-load", "disabled")
     finally:
         cluster.stop()
@@ -57,6 +66,11 @@ def resync(report: Report, directory: Path) -> None:
     )
     report.limit("ratio to the first", ours / theirs, 1.2, "x")
     report.limit("ratio to the second", ours / from_disk, 1.2, "x")
+    quiet, ours_p99, theirs_p99 = (
+        1000 * writers.p99(first, last) for first, last in ((calm, killed), (returned, back), (begun, done))
+    )
+    note = f" ({quiet:.2f} ms, {ours_p99:.2f} ms; by hand {theirs_p99:.2f} ms)"
+    report.limit("P99 of writes while replicas copy, beside that before", ours_p99 / quiet, 3, "x", note)
     _truth(report, looks, {span["uid"]: span for span in spans})
 
 
