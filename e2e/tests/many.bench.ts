@@ -15,6 +15,9 @@ const PAGES = {
   charts: ['metrics?by=shards', 'canvas'],
 } as const;
 
+// Recording what happened is work of the page, too.
+test.use({ trace: 'off' });
+
 test('placement and charts of many shards', async ({ context }) => {
   test.setTimeout((SECONDS + 240) * 1000);
   const results: Record<string, unknown> = {};
