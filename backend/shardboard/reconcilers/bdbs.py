@@ -48,6 +48,7 @@ class Create:
         if step.failed:
             return Outcome(failed=step.failed)
         if step.done:
+            await self._note_roles(action.object_uid)
             failed = await self._serving.serve(database.engine.uid)
             return Outcome(failed=endpoints.sentence(database.port, failed)) if failed else Outcome(finished=True)
         steps = _creation_steps(step, replicas=any(shard.role == "slave" for shard in database.shards))
@@ -61,12 +62,16 @@ class Create:
             await cluster.take_over(self._agents, [shard for shard in database.shards if shard.uid in step.promote])
         return Outcome(progress=step.progress, steps=steps, again_in=max(0.02, len(database.shards) / 1000))
 
+    async def _note_roles(self, bdb_uid: int) -> None:
+        """Endpoints serve the slots of primaries, and a sample may have called one the replica that it was born as."""
+        async with self._store.begin() as session:
+            for shard in await shards.of_bdb(session, bdb_uid):
+                shard.became(shard.role, datetime.now(UTC))
+
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
         bdb = await bdbs.by_uid(session, action.object_uid)
         if bdb is not None:
             bdb.status, bdb.action_uid = "active", None
-            for shard in await shards.of_bdb(session, bdb.uid):
-                shard.became(shard.role, datetime.now(UTC))
             took = (datetime.now(UTC) - action.created_at).total_seconds()
             tell(session, action, "bdb_activated", f"Database {bdb.name} became active after {took:.1f} s.")
 

@@ -25,6 +25,7 @@ from backend.tests.shards import until
 
 from shardboard.agent.contract import CommandResult, ShardCommand
 from shardboard.console import Console
+from shardboard.domain import slots
 from shardboard.driver.fake import FakeAgents
 from shardboard.driver.ports import NodeRef
 from shardboard.reconcilers import loop as loops
@@ -96,6 +97,21 @@ class TestCreate:
             "Bring the replicas in sync",
         ]
         assert "Database shop became active after" in await last_sentence(console, uid)
+
+    async def test_endpoints_list_all_slots_whatever_the_last_sample_said(
+        self, console: Console, agents: FakeAgents
+    ) -> None:
+        """Primaries are born as replicas, and may have been sampled then."""
+        uid = await create(console)
+        async with console.store.begin() as session:
+            for row in await shards.of_bdb(session, uid):
+                row.observed_role, row.observed_status = "slave", "ok"
+        async with running(console):
+            await reach(console, uid, "active")
+        served = [database for state in agents.proxies.values() for database in state.databases if database.uid == uid]
+        assert served
+        for database in served:
+            assert sum(last - first + 1 for shard in database.shards for first, last in shard.slots) == slots.SLOTS
 
     async def test_without_replicas_and_without_cluster(self, console: Console, agents: FakeAgents) -> None:
         uid = await create(console, sharding=False, shards_count=1, replication=False)
