@@ -6,7 +6,6 @@ from typing import Any
 
 import valkey
 
-from shardboard.domain import slots
 from shardboard.local import LocalCluster, ok
 
 STANDARD = [{"regex": ".*\\{(?<tag>.*)\\}.*"}, {"regex": "(?<tag>.*)"}]
@@ -46,19 +45,6 @@ def settled(cluster: LocalCluster, uid: int, seconds: float = 60) -> dict[str, A
 
     cluster.until(ended, f"database {uid} is still {found.get('status')}", seconds)
     return found
-
-
-def covered(cluster: LocalCluster, bdb: dict[str, Any]) -> None:
-    """Wait until the endpoint lists all slots: a primary is born as a replica, and a sample of that may come in late."""
-    endpoint = bdb["endpoints"][0]
-
-    def complete() -> bool:
-        with valkey.Valkey(host=endpoint["addr"][0], port=endpoint["port"], socket_timeout=5) as client:
-            client.set_response_callback("CLUSTER SLOTS", list)
-            ranges = client.execute_command("CLUSTER SLOTS")
-        return sum(last - first + 1 for first, last, *_ in ranges) == slots.SLOTS
-
-    cluster.until(complete, "the endpoint does not list all slots")
 
 
 def delete(cluster: LocalCluster, uid: int) -> None:

@@ -22,8 +22,6 @@ def test_a_database_serves_and_goes_without_a_trace(cluster: LocalCluster, shard
     assert bdb["status"] == "active", bdb["status_detail"]
     assert len(cluster.engines()) == shards * (2 if replication else 1)
 
-    if shards > 1:
-        databases.covered(cluster, bdb)
     endpoint = bdb["endpoints"][0]
     written = {f"key:{number}": str(number) for number in range(200)}
     with _client(endpoint["addr"][0], endpoint["port"], cluster=shards > 1) as client:

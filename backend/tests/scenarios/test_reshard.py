@@ -82,7 +82,6 @@ def test_growing_and_shrinking_under_load_while_the_console_and_an_agent_are_kil
     bdb = databases.settled(cluster, uid)
     assert bdb["status"] == "active", bdb["status_detail"]
     before = {row["uid"] for row in movement.rows(cluster, uid)}
-    databases.covered(cluster, bdb)
     load = Load(bdb)
     load.fill()
     with load:
@@ -113,7 +112,6 @@ def test_growing_and_shrinking_under_load_while_the_console_and_an_agent_are_kil
 def test_a_primary_dies_while_slots_move_and_cancelling_leaves_all_slots_served(cluster: LocalCluster) -> None:
     uid = databases.create(cluster, databases.body(3, replication=True))
     bdb = databases.settled(cluster, uid)
-    databases.covered(cluster, bdb)
     load = Load(bdb)
     load.fill()
     # Only what a primary has sent to its replica survives it: nothing is written meanwhile.
