@@ -9,6 +9,7 @@ import { ChartMenu } from './ChartMenu';
 import { isolate } from './isolate';
 import { Legend, type LegendHandle } from './Legend';
 import { onScreen } from './onScreen';
+import { sayMark } from './overlay';
 import { ChartPlot } from './plot';
 import { useTimeAxis } from './TimeAxisContext';
 import { Tooltip, type TooltipHandle } from './Tooltip';
@@ -94,17 +95,8 @@ export function Chart(props: Props) {
           tooltip.current?.show({ left, width, time: interval(begin, step, zone), values });
         }
       },
-      onMark: (mark, left) => {
-        const label = bubble.current;
-        if (!label) return;
-        label.hidden = mark === null;
-        if (mark) {
-          label.textContent = `${clock(mark.at, zone)} ${mark.label}`;
-          // Half of its width is kept free on both sides.
-          const right = (host.current?.clientWidth ?? 0) - 130;
-          label.style.left = `${Math.min(Math.max(left, 130), Math.max(130, right))}px`;
-        }
-      },
+      onMark: (mark, left) =>
+        sayMark(bubble.current, mark, { left, width: host.current?.clientWidth ?? 0 }, zone),
     });
     plot.current = chart;
     const seen = onScreen(host.current, () => chart.update());

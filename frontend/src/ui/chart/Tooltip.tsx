@@ -2,12 +2,12 @@
 import { type Ref, useImperativeHandle, useRef } from 'react';
 import { brief, type Unit } from '@/lib/format';
 import classes from './Chart.module.css';
+import { besideCrosshair } from './overlay';
 import { rankAt } from './rank';
 import type { ChartSeries } from './types';
 
 const TOP = 8;
-/** Distance from the crosshair, and what the box may need at most. */
-const OFFSET = 12;
+/** Pixels that the box may need at most. */
 const WIDTH = 220;
 
 export interface TooltipHandle {
@@ -34,10 +34,7 @@ export function Tooltip({ ref, series, unit }: Props) {
         ...top.map((index) => row(series[index], brief(unit, values[index]))),
         ...(more || silent ? [line('rest', rest.filter(Boolean).join(', '))] : []),
       );
-      const flip = left + OFFSET + WIDTH > width;
-      root.style.left = flip ? '' : `${left + OFFSET}px`;
-      root.style.right = flip ? `${width - left + OFFSET}px` : '';
-      root.hidden = false;
+      besideCrosshair(root, { left, width }, WIDTH);
     },
     hide: () => {
       if (box.current) box.current.hidden = true;

@@ -2,11 +2,12 @@
 import { useComputedColorScheme } from '@mantine/core';
 import { type ReactNode, useEffect, useMemo, useRef } from 'react';
 import { interval } from '@/lib/dates';
-import { clock, duration } from '@/lib/time';
+import { duration } from '@/lib/time';
 import { useZone } from '../../zone';
 import classes from '../Chart.module.css';
 import { ChartMenu } from '../ChartMenu';
 import { onScreen } from '../onScreen';
+import { sayMark } from '../overlay';
 import { useTimeAxis } from '../TimeAxisContext';
 import type { ChartMark } from '../types';
 import { HeatLegend, type HeatLegendHandle } from './HeatLegend';
@@ -77,16 +78,8 @@ export function HeatChart({ id, title, source, marks, height, emptyReason, actio
         const time = interval(from, step, zone);
         tooltip.current?.show({ left, width, time, column, row, perDecade });
       },
-      onMark: (mark, left) => {
-        const label = bubble.current;
-        if (!label) return;
-        label.hidden = mark === null;
-        if (mark) {
-          label.textContent = `${clock(mark.at, zone)} ${mark.label}`;
-          const right = (host.current?.clientWidth ?? 0) - 130;
-          label.style.left = `${Math.min(Math.max(left, 130), Math.max(130, right))}px`;
-        }
-      },
+      onMark: (mark, left) =>
+        sayMark(bubble.current, mark, { left, width: host.current?.clientWidth ?? 0 }, zone),
     });
     plot.current = chart;
     const seen = onScreen(host.current, () => chart.update());

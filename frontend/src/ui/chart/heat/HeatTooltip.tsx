@@ -2,11 +2,11 @@
 import { type Ref, useImperativeHandle, useRef } from 'react';
 import { exact, format } from '@/lib/format';
 import classes from '../Chart.module.css';
+import { besideCrosshair } from '../overlay';
 import { countAt, requestsOf, rowStart } from './grid';
 import type { HeatColumn } from './types';
 
-/** Distance from the crosshair, and what the box may need at most. */
-const OFFSET = 12;
+/** Pixels that the box may need at most. */
 const WIDTH = 240;
 
 export interface HeatTooltipHandle {
@@ -28,10 +28,7 @@ export function HeatTooltip({ ref }: { ref: Ref<HeatTooltipHandle> }) {
       const root = box.current;
       if (!root) return;
       root.replaceChildren(line(time), ...body(column, row, perDecade));
-      const flip = left + OFFSET + WIDTH > width;
-      root.style.left = flip ? '' : `${left + OFFSET}px`;
-      root.style.right = flip ? `${width - left + OFFSET}px` : '';
-      root.hidden = false;
+      besideCrosshair(root, { left, width }, WIDTH);
     },
     hide: () => {
       if (box.current) box.current.hidden = true;
