@@ -56,7 +56,7 @@ test('from the login to a live database and back to none', async ({ page, api })
     const states = await page.evaluate(() => window.shownStates);
     // On a quick machine it may be active before it is drawn for the first time.
     expect(states.at(-1)).toBe('Active');
-    for (const state of states.slice(0, -1)) expect(state, 'before').toMatch(/^Creating/);
+    expect(states.slice(0, -1).filter((state) => !state.startsWith('Creating'))).toEqual([]);
   });
   const { uid, endpoints } = await bdbNamed(api, NAME);
   const { addr, port } = endpoints[0] ?? { addr: [], port: 0 };

@@ -22,6 +22,9 @@ log = logging.getLogger(__name__)
 GATHER_SECONDS = 0.05
 """Changes that come together, as of hundreds of shards being born, are told together, each object once."""
 
+ORDER = ("shard", "node", "action", "bdb", "cluster", "event")
+"""Parts before the whole: a reader may look between two frames, and must not see an active database of shards not yet born."""
+
 
 class Feed:
     """Listens on the bus topic "change", publishes rendered objects on "object"."""
@@ -53,8 +56,8 @@ class Feed:
             open_actions = [await actions.by_uid(session, uid) for uid in wanted["action"]]
             wanted["bdb"] |= {row.object_uid for row in open_actions if row is not None and row.object_type == "bdb"}
             found = await self._load(session, wanted)
-        for kind, uids in wanted.items():
-            for uid in sorted(uids, key=str):
+        for kind in sorted(wanted, key=ORDER.index):
+            for uid in sorted(wanted[kind], key=str):
                 self._console.bus.publish("object", {"kind": kind, "uid": uid, "object": found.get((kind, uid))})
 
     async def _load(self, session: AsyncSession, wanted: Mapping[str, set[Any]]) -> dict[tuple[str, Any], Any]:

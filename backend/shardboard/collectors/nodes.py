@@ -159,5 +159,6 @@ class NodeCollector:
             return
         async with self._recording:
             async with self._store.begin() as session:
-                await observations.shards_changed(session, changed, at)
-            self._known.update(changed)
+                written = await observations.shards_changed(session, changed, at)
+            # What came too late to be written differs from the store still, and the next second has to tell.
+            self._known.update((uid, changed[uid]) for uid in written)

@@ -105,8 +105,10 @@ async def _end_outage(session: AsyncSession, node_uid: int, restarted: bool | No
     record(session, "node_up", f"Node {node_uid} came back{lasted}.", source="node", node_uid=node_uid)
 
 
-async def shards_changed(session: AsyncSession, changed: Mapping[int, Observed], at: datetime) -> None:
-    """Write new conditions of shards, with an event for those a person wants to know of."""
+async def shards_changed(session: AsyncSession, changed: Mapping[int, Observed], at: datetime) -> set[int]:
+    """Write new conditions of shards, with an event for those a person wants to know of. Returns the uids that were written;
+    a shard that a loop has seen since `at` is left as it is."""
+    written = set()
     rows = {row.uid: row for row in await shards.some(session, changed)}
     for uid, observed in changed.items():
         shard = rows.get(uid)
@@ -123,6 +125,8 @@ async def shards_changed(session: AsyncSession, changed: Mapping[int, Observed],
         shard.observed_pid = observed.pid
         if observed.started_at is not None:
             shard.observed_started_at = datetime.fromtimestamp(observed.started_at, UTC)
+        written.add(uid)
+    return written
 
 
 def recorded(shard: Condition) -> Observed:

@@ -18,6 +18,8 @@ READ_ONLY = frozenset(
         "progress",
         "shards_in_sync",
         "shards_total",
+        "shards_down",
+        "primaries_down",
         "action_uid",
         "dns_address_master",
         "endpoints",

@@ -55,6 +55,8 @@ class Bdb(BaseModel):
     shard_list: list[int]
     shards_in_sync: int = Field(description="Shards that run and, being replicas, have caught up.")
     shards_total: int
+    shards_down: int = Field(description="Shards whose process does not run or does not answer.")
+    primaries_down: int = Field(description="How many of these are primaries: their slots are not served.")
     shard_key_regex: list[RegexRule]
     oss_cluster: bool
     proxy_policy: ProxyPolicy
@@ -100,6 +102,8 @@ def render(
         "shard_list": [shard.uid for shard in shards],
         "shards_in_sync": sum(in_sync(shard) for shard in shards),
         "shards_total": len(shards),
+        "shards_down": sum(is_down(shard) for shard in shards),
+        "primaries_down": sum(is_down(shard) and shard.current_role == "master" for shard in shards),
         "replication": bdb.replication,
         **bdb_fields.STATIC,
         **config,
@@ -117,6 +121,11 @@ def project(shown: Mapping[str, Any], fields: Collection[str]) -> dict[str, Any]
 def in_sync(shard: ShardRow) -> bool:
     """A primary that answers, or a replica that has caught up with it."""
     return shard.observed_status == "ok" and (shard.current_role == "master" or shard.observed_link == "idle")
+
+
+def is_down(shard: ShardRow) -> bool:
+    """Its process does not run, or does not answer."""
+    return shard.observed_status not in ("ok", "loading")
 
 
 def _endpoint(bdb: BdbRow, config: Mapping[str, Any], nodes: Iterable[NodeRow], cluster: ClusterRow) -> dict[str, Any]:

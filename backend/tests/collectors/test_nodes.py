@@ -232,6 +232,26 @@ async def test_what_is_observed_is_written(console: Console, agents: FakeAgents,
 
 
 @pytest.mark.usefixtures("database")
+async def test_what_a_loop_has_seen_since_is_left_until_the_next_second_tells(
+    console: Console, agents: FakeAgents, running: NodeCollector
+) -> None:
+    async with console.store.begin() as session:
+        seen = await shards.by_uid(session, 1)
+        assert seen is not None
+        seen.became("master", datetime.fromtimestamp(NOW + 0.5, UTC))
+    await all_well(agents)
+    await observed(console, 2, "ok")
+    await until(lambda: console.live.resume_point(1)[1] == NOW)
+    assert (await row(console, 1)).observed_pid is None
+    await all_well(agents, NOW + 1)
+
+    async def complete() -> bool:  # the same values as a second ago
+        return (await row(console, 1)).observed_pid == 4711
+
+    await until(complete)
+
+
+@pytest.mark.usefixtures("database")
 async def test_a_clock_that_is_wrong_is_not_believed(
     console: Console, agents: FakeAgents, running: NodeCollector, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -168,6 +168,7 @@ def test_shards_in_sync() -> None:
     ]
     shown = bdbs.render(row(), shards, NODES, CLUSTER)
     assert (shown["shards_in_sync"], shown["shards_total"]) == (2, 4)
+    assert (shown["shards_down"], shown["primaries_down"]) == (1, 1)
     assert shown["shard_list"] == [1, 2, 3, 4]
 
 

@@ -1662,6 +1662,11 @@ export interface components {
              */
             port: number;
             /**
+             * Primaries Down
+             * @description How many of these are primaries: their slots are not served.
+             */
+            primaries_down: number;
+            /**
              * Progress
              * @description 0-100 while an action runs on the database, else 100.
              */
@@ -1687,6 +1692,11 @@ export interface components {
              * @description Primaries.
              */
             shards_count: number;
+            /**
+             * Shards Down
+             * @description Shards whose process does not run or does not answer.
+             */
+            shards_down: number;
             /**
              * Shards In Sync
              * @description Shards that run and, being replicas, have caught up.

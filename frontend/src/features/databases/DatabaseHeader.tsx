@@ -5,7 +5,6 @@ import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { deleteBdb, flushBdb } from '@/api/bdbs';
 import { ROLE_FORBIDS, useMay } from '@/api/session';
-import { useBdbShards } from '@/api/shards';
 import type { Bdb } from '@/api/types';
 import { ConfirmByTyping } from '@/ui/ConfirmByTyping';
 import { CopyInline } from '@/ui/Copy';
@@ -20,7 +19,7 @@ interface Props {
 }
 
 export function DatabaseHeader({ bdb, onDeleted }: Props) {
-  const { tone, text, title } = bdbState(bdb, useBdbShards(bdb.uid).data);
+  const { tone, text, title } = bdbState(bdb);
   const [asking, setAsking] = useState<'flush' | 'delete' | 'rebalance' | null>(null);
   const may = useMay('edit');
   const close = () => setAsking(null);

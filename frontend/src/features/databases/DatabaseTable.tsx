@@ -2,10 +2,9 @@
 import { Badge } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
-import { type ReactNode, useMemo } from 'react';
+import type { ReactNode } from 'react';
 import { bdbsQuery } from '@/api/bdbs';
-import { shardsQuery } from '@/api/shards';
-import type { Bdb, Shard } from '@/api/types';
+import type { Bdb } from '@/api/types';
 import { LiveText } from '@/live/LiveText';
 import { CopyInline } from '@/ui/Copy';
 import { type Column, DataTable } from '@/ui/DataTable';
@@ -14,26 +13,19 @@ import { LiveSpark } from './LiveSpark';
 import { MemoryMeter } from './MemoryMeter';
 import { bdbState, endpointOf, shardsText } from './status';
 
-function statusColumn(shards: readonly Shard[] = []): Column<Bdb> {
-  const state = (bdb: Bdb) =>
-    bdbState(
-      bdb,
-      shards.filter(({ bdb_uid }) => bdb_uid === bdb.uid),
+const STATUS: Column<Bdb> = {
+  id: 'status',
+  header: 'Status',
+  sort: (bdb) => bdbState(bdb).text,
+  cell: (bdb) => {
+    const { tone, text, title } = bdbState(bdb);
+    return (
+      <Status tone={tone} title={title}>
+        {text}
+      </Status>
     );
-  return {
-    id: 'status',
-    header: 'Status',
-    sort: (bdb) => state(bdb).text,
-    cell: (bdb) => {
-      const { tone, text, title } = state(bdb);
-      return (
-        <Status tone={tone} title={title}>
-          {text}
-        </Status>
-      );
-    },
-  };
-}
+  },
+};
 
 const NAME: Column<Bdb> = {
   id: 'name',
@@ -136,8 +128,8 @@ function features(bdb: Bdb): string[] {
   ].filter((name): name is string => typeof name === 'string');
 }
 
-const FULL = [NAME, ENDPOINT, MEMORY, SHARDS, OPS, P99, SPARK, FEATURES, TAGS];
-const COMPACT = [NAME, MEMORY, SHARDS, OPS, P99, SPARK];
+const FULL = [STATUS, NAME, ENDPOINT, MEMORY, SHARDS, OPS, P99, SPARK, FEATURES, TAGS];
+const COMPACT = [STATUS, NAME, MEMORY, SHARDS, OPS, P99, SPARK];
 
 interface Props {
   compact?: boolean;
@@ -146,16 +138,11 @@ interface Props {
 
 export function DatabaseTable({ compact, empty }: Props) {
   const { data } = useQuery(bdbsQuery);
-  const { data: shards } = useQuery(shardsQuery);
   const navigate = useNavigate();
-  const columns = useMemo(
-    () => [statusColumn(shards), ...(compact ? COMPACT : FULL)],
-    [shards, compact],
-  );
   return (
     <DataTable
       label="Databases"
-      columns={columns}
+      columns={compact ? COMPACT : FULL}
       rows={data}
       rowKey={(bdb) => bdb.uid}
       initialSort={{ id: 'name' }}

@@ -1,6 +1,5 @@
 /** The life of a database in words. */
-import { isShardDown } from '@/api/shards';
-import type { Bdb, Shard } from '@/api/types';
+import type { Bdb } from '@/api/types';
 import { plural } from '@/lib/format';
 import type { Tone } from '@/ui/Status';
 
@@ -20,8 +19,8 @@ export interface BdbState {
   title: string;
 }
 
-/** `shards` are those of the database, as far as known. */
-export function bdbState(bdb: Bdb, shards: readonly Shard[] = []): BdbState {
+/** All from the one object: lists of databases and of shards are not of the same moment. */
+export function bdbState(bdb: Bdb): BdbState {
   const { tone, text } = WORDS[bdb.status] ?? { tone: 'unknown', text: bdb.status };
   const title = bdb.status_detail ?? '';
   const { shards_in_sync: synced, shards_total: total } = bdb;
@@ -29,7 +28,7 @@ export function bdbState(bdb: Bdb, shards: readonly Shard[] = []): BdbState {
   if (running && bdb.progress < 100) {
     return { tone, title, text: `${text} ${Math.round(bdb.progress)} %` };
   }
-  if (bdb.status === 'active' && shards.some(isShardDown)) return { title, ...partly(shards) };
+  if (bdb.status === 'active' && bdb.shards_down) return { title, ...partly(bdb) };
   if (bdb.status === 'active' && synced !== undefined && total !== undefined && synced < total) {
     return { tone: 'attention', title, text: `Active, ${synced} of ${total} shards in sync` };
   }
@@ -37,14 +36,13 @@ export function bdbState(bdb: Bdb, shards: readonly Shard[] = []): BdbState {
 }
 
 /** A primary that is down takes its slots with it; without a replica there is only less safety. */
-function partly(shards: readonly Shard[]): Pick<BdbState, 'tone' | 'text'> {
-  const primaries = shards.filter(({ role }) => role === 'master');
-  const lost = primaries.filter(isShardDown).length;
-  if (!lost) {
-    const replicas = plural(shards.filter(isShardDown).length, 'replica');
-    return { tone: 'attention', text: `Active, ${replicas} down` };
-  }
-  const text = lost === primaries.length ? 'Down' : `${lost} of ${primaries.length} primaries down`;
+function partly({
+  shards_down: down,
+  primaries_down: lost,
+  shards_count: primaries,
+}: Bdb): Pick<BdbState, 'tone' | 'text'> {
+  if (!lost) return { tone: 'attention', text: `Active, ${plural(down, 'replica')} down` };
+  const text = lost >= primaries ? 'Down' : `${lost} of ${primaries} primaries down`;
   return { tone: 'broken', text };
 }
 
