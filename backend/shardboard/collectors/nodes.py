@@ -17,6 +17,7 @@ from shardboard.domain.observe import Observed, observe
 from shardboard.driver.ports import SHARD_FIELDS, Agents, NodeRef, Sample
 from shardboard.errors import AgentError
 from shardboard.state import nodes, shards
+from shardboard.tasks import Tasks
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +48,7 @@ class NodeCollector:
         self._bus = bus
         self._agents = agents
         self._live = live
-        self._followers: dict[int, asyncio.Task[None]] = {}
+        self._followers: Tasks[int] = Tasks()
         self._known: dict[int, Observed] = {}
         self._recording = asyncio.Lock()
         """Held while `_known` and the store are brought together, so that an older reading never replaces a newer write."""
@@ -57,15 +58,12 @@ class NodeCollector:
 
     async def run(self) -> None:
         """Follow all nodes until cancelled."""
-        with self._bus.listen("change") as changes:
-            try:
+        async with self._followers.ending():
+            with self._bus.listen("change") as changes:
                 while True:
                     await self._refresh()
                     # Shards and nodes change rarely; a look every few seconds also covers another console on one store.
                     await changes.until(lambda change: change[0] in ("node", "shard"), 5)
-            finally:
-                for task in self._followers.values():
-                    task.cancel()
 
     async def _refresh(self) -> None:
         async with self._recording:
@@ -80,9 +78,9 @@ class NodeCollector:
         for node in known_nodes:
             if node.uid not in self._followers:
                 reference = NodeRef(node.uid, node.addr, node.agent_port)
-                self._followers[node.uid] = asyncio.create_task(self._follow(reference))
+                self._followers.start(node.uid, self._follow(reference))
         for uid in self._followers.keys() - {node.uid for node in known_nodes}:
-            self._followers.pop(uid).cancel()
+            self._followers.cancel(uid)
             self._live.disconnect(uid)
 
     async def _follow(self, node: NodeRef) -> None:

@@ -13,6 +13,7 @@ from shardboard.driver.ports import Agents, NodeRef, ShardCommand
 from shardboard.errors import AgentError
 from shardboard.state import bdbs, events, nodes, shards
 from shardboard.state.shards import Shard
+from shardboard.tasks import Tasks
 
 log = logging.getLogger(__name__)
 
@@ -35,21 +36,18 @@ class ResyncCollector:
         self._store = store
         self._bus = bus
         self._agents = agents
-        self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._tasks: Tasks[int] = Tasks()
         self._synced: dict[int, datetime] = {}
         """When a replica was last seen in sync here, which the samples may not have told yet."""
 
     async def run(self) -> None:
         """Until cancelled."""
         await self._end_forgotten()
-        with self._bus.listen("change") as changes:
-            try:
+        async with self._tasks.ending():
+            with self._bus.listen("change") as changes:
                 while True:
                     await self._sweep()
                     await changes.until(lambda change: change[0] == "shard", SWEEP_SECONDS)
-            finally:
-                for task in self._tasks.values():
-                    task.cancel()
 
     async def _end_forgotten(self) -> None:
         """End the spans of replicas that came in sync, or went away, while no console was looking."""
@@ -82,9 +80,7 @@ class ResyncCollector:
                 and row.uid not in self._tasks
                 and not self._already_synced(row)
             ):
-                task = asyncio.create_task(self._follow(row, primary, places[row.node_uid], places[primary.node_uid]))
-                self._tasks[row.uid] = task
-                task.add_done_callback(lambda _, uid=row.uid: self._tasks.pop(uid, None))  # type: ignore[misc]
+                self._tasks.start(row.uid, self._follow(row, primary, places[row.node_uid], places[primary.node_uid]))
 
     def _already_synced(self, row: Shard) -> bool:
         synced = self._synced.get(row.uid)

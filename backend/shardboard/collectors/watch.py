@@ -12,6 +12,7 @@ from shardboard.domain import health
 from shardboard.driver.ports import Agents, NodeRef, ProbeTarget
 from shardboard.errors import AgentError
 from shardboard.state import cluster, nodes, shards
+from shardboard.tasks import Tasks
 
 log = logging.getLogger(__name__)
 
@@ -33,11 +34,11 @@ class NodeWatch:
         self._store = store
         self._agents = agents
         self._pulses = pulses
-        self._inquiries: dict[int, asyncio.Task[None]] = {}
+        self._inquiries: Tasks[int] = Tasks()
 
     async def run(self) -> None:
         """Until cancelled."""
-        try:
+        async with self._inquiries.ending():
             while True:
                 async with self._store.read() as session:
                     known = [node for node in await nodes.every(session) if node.health == "up"]
@@ -48,21 +49,14 @@ class NodeWatch:
                         if self._pulses.silence(node.uid) > suspect_after and node.uid not in self._inquiries:
                             self._inquire(NodeRef(node.uid, node.addr, node.agent_port), sensitivity)
                     await asyncio.sleep(TICK)
-        finally:
-            for task in self._inquiries.values():
-                task.cancel()
 
     def _inquire(self, node: NodeRef, sensitivity: str) -> None:
-        task = asyncio.create_task(self._inquiry(node, sensitivity))
-        self._inquiries[node.uid] = task
-
-        def ended(_: asyncio.Task[None]) -> None:
-            self._inquiries.pop(node.uid, None)
+        def ended(task: asyncio.Task[None]) -> None:
             if not task.cancelled() and (error := task.exception()):
                 # The store is away, most likely; while the node stays silent the next inquiry begins at once.
                 log.warning("node %s is silent, and asking about it failed: %s", node.uid, error)
 
-        task.add_done_callback(ended)
+        self._inquiries.start(node.uid, self._inquiry(node, sensitivity)).add_done_callback(ended)
 
     async def _inquiry(self, suspect: NodeRef, sensitivity: str) -> None:
         async with self._store.read() as session:

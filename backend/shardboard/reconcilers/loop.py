@@ -20,6 +20,7 @@ from shardboard.db import Store
 from shardboard.errors import AgentRefused, AgentUnreachable
 from shardboard.state import actions
 from shardboard.state.actions import Action
+from shardboard.tasks import Tasks
 
 log = logging.getLogger(__name__)
 
@@ -70,20 +71,17 @@ class ActionLoop:
         self._store = store
         self._bus = bus
         self._steppers = steppers
-        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._tasks: Tasks[str] = Tasks()
 
     async def run(self) -> None:
         """Until cancelled; tasks end with it and their leases run out."""
         await self._release_own()
-        with self._bus.listen("change") as changes:
-            try:
+        async with self._tasks.ending():
+            with self._bus.listen("change") as changes:
                 while True:
                     await self._claim()
                     # A wake-up is a hint; due rows are the truth, so look again after a while even without one.
                     await changes.until(lambda change: change[0] == "action", IDLE_SECONDS)
-            finally:
-                for task in self._tasks.values():
-                    task.cancel()
 
     async def _claim(self) -> None:
         async with self._store.read() as session:
@@ -99,9 +97,7 @@ class ActionLoop:
                 action.status = "running"
                 claimed.append(action)
         for action in claimed:
-            task = asyncio.create_task(self._work(action.uid, action.lease_token or ""))
-            self._tasks[action.uid] = task
-            task.add_done_callback(lambda _, uid=action.uid: self._tasks.pop(uid, None))  # type: ignore[misc]
+            self._tasks.start(action.uid, self._work(action.uid, action.lease_token or ""))
 
     async def _release_own(self) -> None:
         """What an earlier process of this console was working on when it was killed need not wait for its lease to run out."""

@@ -1,7 +1,6 @@
 """Removes shards that nobody wants any more: process and files by the agent, then its name from the memory of the others in
 its cluster, then the row. Until then the row stays."""
 
-import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ from shardboard.errors import AgentError
 from shardboard.reconcilers.load import reference, shard
 from shardboard.state import bdbs, nodes, shards
 from shardboard.state.shards import Shard
+from shardboard.tasks import Tasks
 
 log = logging.getLogger(__name__)
 
@@ -28,19 +28,16 @@ class RemovalLoop:
         self._store = store
         self._bus = bus
         self._agents = agents
-        self._working: dict[int, asyncio.Task[None]] = {}
+        self._working: Tasks[int] = Tasks()
         """One per node, so that an agent that does not answer holds up nobody else's."""
 
     async def run(self) -> None:
         """Until cancelled."""
-        with self._bus.listen("change") as changes:
-            try:
+        async with self._working.ending():
+            with self._bus.listen("change") as changes:
                 while True:
                     await self._sweep()
                     await changes.until(lambda change: change[0] == "shard", RETRY_SECONDS)
-            finally:
-                for task in self._working.values():
-                    task.cancel()
 
     async def _sweep(self) -> None:
         async with self._store.read() as session:
@@ -53,9 +50,7 @@ class RemovalLoop:
         rows = {row.uid: row for row in doomed}
         for node, uids in by_node.items():
             if node.uid not in self._working:
-                task = asyncio.create_task(self._clear(node, [rows[uid] for uid in uids]))
-                self._working[node.uid] = task
-                task.add_done_callback(lambda _, uid=node.uid: self._working.pop(uid, None))  # type: ignore[misc]
+                self._working.start(node.uid, self._clear(node, [rows[uid] for uid in uids]))
 
     async def _clear(self, node: NodeRef, doomed: Sequence[Shard]) -> None:
         try:

@@ -220,6 +220,30 @@ async def test_facts_and_the_time_are_written_when_a_stream_starts(
 
 
 @pytest.mark.usefixtures("database")
+async def test_nodes_are_followed_again_after_the_store_was_away(
+    console: Console, nodes: list[Node], agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = NodeCollector(console.store, console.bus, agents, console.live, Pulses())
+    first = asyncio.create_task(made.run())
+    await all_well(agents)
+    await observed(console, 1, "ok")
+
+    async def away(_: object) -> None:
+        raise ConnectionRefusedError("no store")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(shards, "conditions", away)
+        console.bus.publish("change", ("shard", 1))
+        with pytest.raises(ConnectionRefusedError):
+            await first
+    again = asyncio.create_task(made.run())
+    agents.sample(1, sample(NOW + 1, died={1: "killed"}))
+    await observed(console, 1, "down")
+    again.cancel()
+    await asyncio.gather(again, *made._followers.values(), return_exceptions=True)
+
+
+@pytest.mark.usefixtures("database")
 async def test_what_is_observed_is_written(console: Console, agents: FakeAgents, running: NodeCollector) -> None:
     await all_well(agents)
     primary, replica = await observed(console, 1, "ok"), await observed(console, 2, "ok")
