@@ -73,6 +73,7 @@ require_system_packages() {
   if [[ $1 == yes ]]; then
     command -v chromium >/dev/null || missing+=(chromium)
     has_postgres || missing+=(postgresql)
+    command -v nft >/dev/null || [[ -x /usr/sbin/nft ]] || missing+=(nftables)
   fi
   if [[ ! -x .venv/bin/python ]]; then
     find_python

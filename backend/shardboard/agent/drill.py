@@ -10,7 +10,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from shardboard.agent.contract import Drill
-from shardboard.agent.partition import Partition
+from shardboard.agent.network import Fault, Partition, Slowness
 from shardboard.agent.processes import Supervisor
 from shardboard.agent.proxy import Proxy
 from shardboard.agent.sampler import Sampler
@@ -53,15 +53,22 @@ class Drills:
     def _refusal(self, drill: Drill) -> str:
         if drill.kind == "kill" and not _is_supervised():
             return "nobody would start this agent again: it does not run under systemd; take reboot instead"
-        return Partition(self._address, drill.peers).refusal() if drill.kind == "cut_off" else ""
+        fault = self._fault(drill)
+        return fault.refusal() if fault else ""
+
+    def _fault(self, drill: Drill) -> Fault | None:
+        """What is done to the network, if that is what it is about."""
+        if drill.kind == "cut_off":
+            return Partition(self._address, drill.peers)
+        return Slowness(self._address) if drill.kind == "slow_network" else None
 
     async def _run(self, drill: Drill) -> None:
         async with self._running:
-            if drill.kind in ("kill", "cut_off"):
-                await asyncio.sleep(REPLY_SECONDS)
-            if drill.kind == "cut_off":
-                await self._cut_off(drill)
+            if network := self._fault(drill):
+                await self._disturb(network, drill)
                 return
+            if drill.kind == "kill":
+                await asyncio.sleep(REPLY_SECONDS)
             chosen = list(self._supervisor.shards) if drill.uid is None else [drill.uid]
             log.warning("drill: %s of shards %s for %s s", drill.kind, chosen, drill.seconds)
             killing = drill.kind in ("reboot", "kill", "kill_shard")
@@ -89,15 +96,15 @@ class Drills:
                 self._proxy.come_back()
             log.warning("drill: %s is over", drill.kind)
 
-    async def _cut_off(self, drill: Drill) -> None:
-        partition = Partition(self._address, drill.peers)
-        log.warning("drill: cut off for %s s", drill.seconds)
-        partition.begin(drill.seconds)
+    async def _disturb(self, fault: Fault, drill: Drill) -> None:
+        await asyncio.sleep(REPLY_SECONDS)
+        log.warning("drill: %s for %s s", drill.kind, drill.seconds)
+        fault.begin(drill.seconds)
         try:
             await asyncio.sleep(drill.seconds)
         finally:
-            partition.end()
-        log.warning("drill: the network is back")
+            fault.end()
+        log.warning("drill: the network is as it was")
 
 
 def _is_supervised() -> bool:

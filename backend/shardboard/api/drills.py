@@ -18,8 +18,9 @@ class DrillOrder(BaseModel):
 
     model_config = ConfigDict(strict=True)
 
-    kind: Literal["reboot", "kill", "freeze", "cut_off", "kill_shard", "freeze_shard"] = Field(
-        description="`kill` needs systemd, `cut_off` the right to change routes; where that is missing the action says so."
+    kind: Literal["reboot", "kill", "freeze", "cut_off", "slow_network", "kill_shard", "freeze_shard"] = Field(
+        description="`kill` needs systemd, `cut_off` the right to change routes, `slow_network` that to filter packets; "
+        "where that is missing the action says so."
     )
     seconds: float = Field(default=20, ge=1, le=120, strict=False, description="How long the node or shard stays away.")
     shard_uid: str | None = Field(default=None, pattern=r"^\d{1,9}$", description="For the drills of one shard.")

@@ -16,6 +16,7 @@ KINDS = {
     "kill": "Kill node {node}, its agent included",
     "freeze": "Freeze node {node} for {seconds:.0f} s",
     "cut_off": "Cut node {node} off the network for {seconds:.0f} s",
+    "slow_network": "Slow down the network of node {node} for {seconds:.0f} s",
     "kill_shard": "Kill shard redis:{shard} on node {node}",
     "freeze_shard": "Freeze shard redis:{shard} on node {node} for {seconds:.0f} s",
 }

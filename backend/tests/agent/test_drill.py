@@ -191,4 +191,8 @@ async def test_what_the_machine_does_not_allow_is_refused_with_its_reason(
     (tmp_path / "ip").write_text("#!/bin/sh\necho RTNETLINK answers: Operation not permitted >&2\nexit 2\n")
     (tmp_path / "ip").chmod(0o755)
     assert agent.begin("cut_off") == "the agent may not change routes: RTNETLINK answers: Operation not permitted"
+    assert agent.begin("slow_network") == "the program nft (Debian package nftables) is not installed on this node"
+    (tmp_path / "nft").write_text("#!/bin/sh\necho Error: Operation not permitted >&2\nexit 1\n")
+    (tmp_path / "nft").chmod(0o755)
+    assert agent.begin("slow_network") == "the agent may not filter packets: Error: Operation not permitted"
     assert agent.drills._tasks == set()

@@ -2125,10 +2125,10 @@ export interface components {
             confirm: string;
             /**
              * Kind
-             * @description `kill` needs systemd, `cut_off` the right to change routes; where that is missing the action says so.
+             * @description `kill` needs systemd, `cut_off` the right to change routes, `slow_network` that to filter packets; where that is missing the action says so.
              * @enum {string}
              */
-            kind: "reboot" | "kill" | "freeze" | "cut_off" | "kill_shard" | "freeze_shard";
+            kind: "reboot" | "kill" | "freeze" | "cut_off" | "slow_network" | "kill_shard" | "freeze_shard";
             /**
              * Seconds
              * @description How long the node or shard stays away.

@@ -31,12 +31,12 @@ class NodeFacts(Message):
 
 class Drill(Message):
     """A fault to rehearse. `reboot` kills all shards, `freeze` stops them for a while, and in both the agent is silent; `kill`
-    kills all shards and the agent itself, whose supervisor starts it again; `cut_off` takes the network away; `kill_shard` and
-    `freeze_shard` concern one shard and leave the agent alone."""
+    kills all shards and the agent itself, whose supervisor starts it again; `cut_off` takes the network away, `slow_network`
+    loses some of what arrives; `kill_shard` and `freeze_shard` concern one shard and leave the agent alone."""
 
     id: str
     """An order that was heard before is not carried out again."""
-    kind: Literal["reboot", "kill", "freeze", "cut_off", "kill_shard", "freeze_shard"]
+    kind: Literal["reboot", "kill", "freeze", "cut_off", "slow_network", "kill_shard", "freeze_shard"]
     seconds: float = Field(ge=1, le=120)
     uid: int | None = None
     peers: list[str] = Field(default=[])

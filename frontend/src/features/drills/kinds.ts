@@ -50,6 +50,15 @@ export const DRILLS: readonly Drill[] = [
       `What node ${node} sends goes nowhere for ${seconds} s, as when a cable is pulled. Clients that still reach it may go on writing to its primaries until the engine notices that it is alone; these writes are lost. The agent needs the right to change routes; elsewhere the drill fails and says so.`,
   },
   {
+    kind: 'slow_network',
+    label: 'Slow down the network of the node',
+    action: 'Slow network down',
+    ofShard: false,
+    timed: true,
+    what: (node, seconds) =>
+      `One in twenty packets that arrive at node ${node} is lost for ${seconds} s and sent again a fifth of a second later or more, as on a crowded link. Requests get slow; nothing should fail over. The agent needs the program nft and the right to filter packets; elsewhere the drill fails and says so.`,
+  },
+  {
     kind: 'kill_shard',
     label: 'Kill one shard',
     action: 'Kill shard',

@@ -1,0 +1,142 @@
+"""A node that is cut off or slow, in a network of its own; and which routes and rules are made where."""
+
+import shutil
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from shardboard.agent.network import NOBODY, Partition, Slowness
+
+UNSHARE = ("unshare", "--map-root-user", "--net")
+
+
+@pytest.fixture
+def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where a stand-in for `ip` and `nft` writes down what it was asked."""
+    log = tmp_path / "calls"
+    for program in ("ip", "nft"):
+        (tmp_path / program).write_text(f'#!/bin/sh\necho "$@" >> {log}\n')
+        (tmp_path / program).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    return log
+
+
+def test_on_a_machine_of_its_own_the_others_are_out_of_sight(calls: Path) -> None:
+    cut = Partition("10.0.0.2", ["10.0.0.3", "10.0.0.1", "10.0.0.2", "10.0.0.1"])
+    assert cut.refusal() == ""
+    cut.begin(60)
+    cut.end()
+    routes = [f"route {what} blackhole 10.0.0.{peer}/32" for what in ("add", "del") for peer in (1, 3)]
+    assert calls.read_text().splitlines()[2:] == routes
+    assert NOBODY in calls.read_text().splitlines()[0]
+
+
+def test_on_loopback_nobody_reaches_the_node(calls: Path) -> None:
+    cut = Partition("127.0.0.2", ["127.0.0.1"])
+    cut.begin(60)
+    cut.end()
+    assert calls.read_text().splitlines() == [
+        f"route {what} blackhole 127.0.0.2/32 table local" for what in ("add", "del")
+    ]
+
+
+def test_what_it_cannot_do(calls: Path) -> None:
+    assert Partition("fd00::2", ["fd00::1"]).refusal() == "only nodes with IPv4 addresses can be cut off"
+    assert Partition("10.0.0.2", ["10.0.0.2"]).refusal() == "there is nobody to cut this node off from"
+
+
+@pytest.mark.parametrize(
+    ("own", "arriving", "name"),
+    [
+        ("10.0.0.2", 'iifname != "lo"', "a000002"),
+        ("fd00::2", 'iifname != "lo"', "fd000000000000000000000000000002"),
+        ("127.0.0.2", "ip daddr 127.0.0.2", "7f000002"),
+        ("::1", "ip6 daddr ::1", "1"),
+    ],
+)
+def test_a_slow_node_loses_what_comes_from_outside(calls: Path, own: str, arriving: str, name: str) -> None:
+    slow = Slowness(own)
+    table = f"inet shardboard_slow_{name}"
+    rules = (
+        f"add table {table}; add chain {table} arriving {{ type filter hook input priority -300; }}; "
+        f"add rule {table} arriving {arriving} numgen random mod 100 < 5 drop"
+    )
+    assert slow.refusal() == ""
+    slow.begin(60)
+    slow.end()
+    assert calls.read_text().splitlines() == [f"{rules}; delete table {table}", rules, f"delete table {table}"]
+
+
+CUT_OFF = """
+import socket
+from shardboard.agent.network import Partition
+
+listener = socket.create_server(("127.9.9.1", 7000))
+client = socket.create_connection(("127.9.9.1", 7000), source_address=("127.9.9.2", 0))
+server, _ = listener.accept()
+client.settimeout(0.5)
+cut = Partition("127.9.9.1", ["127.9.9.2"])
+assert cut.refusal() == "", cut.refusal()
+cut.begin(60)
+server.send(b"x")
+client.send(b"x")
+server.settimeout(0.5)
+try:
+    server.recv(1)
+    raise AssertionError("what was sent has arrived")
+except TimeoutError:
+    pass
+cut.end()
+server.settimeout(30)
+assert server.recv(1) == b"x", "it arrives once the network is back"
+"""
+
+
+SLOW = """
+import socket
+from shardboard.agent.network import Slowness
+
+def arrived():
+    for number in range(1000):
+        sender.sendto(b"x", ("127.9.9.1", 7000))
+    count = 0
+    try:
+        while True:
+            receiver.recv(1)
+            count += 1
+    except TimeoutError:
+        return count
+
+receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8_000_000)
+receiver.bind(("127.9.9.1", 7000))
+receiver.settimeout(0.5)
+sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+assert Slowness("127.9.9.1").refusal() == "", Slowness("127.9.9.1").refusal()
+sent = arrived()
+for disturbed, others in (("127.9.9.1", False), ("127.9.9.2", True)):
+    slow = Slowness(disturbed)
+    slow.begin(60)
+    some = arrived()
+    slow.end()
+    assert some == sent if others else 0.8 * sent < some < sent, (disturbed, some, sent)
+assert arrived() == sent
+"""
+
+
+@pytest.mark.skipif(
+    subprocess.run([*UNSHARE, "ip", "link", "set", "lo", "up"], capture_output=True, check=False).returncode != 0,
+    reason="this machine does not let us make a network of our own",
+)
+@pytest.mark.parametrize("what", [CUT_OFF, SLOW], ids=["cut off", "slow"])
+def test_what_is_sent_is_lost_and_only_meanwhile(what: str) -> None:
+    if what is SLOW and shutil.which("nft") is None:
+        pytest.skip("needs nft")
+    script = (
+        f"import subprocess; subprocess.run(['ip', 'link', 'set', 'lo', 'up'], check=True)\n{textwrap.dedent(what)}"
+    )
+    done = subprocess.run([*UNSHARE, sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
