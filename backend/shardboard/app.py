@@ -10,9 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-import asyncpg
 from fastapi import FastAPI
-from sqlalchemy.exc import SQLAlchemyError
 
 from shardboard import __version__, serving
 from shardboard.api import (
@@ -58,7 +56,7 @@ from shardboard.collectors.pulse import Pulses
 from shardboard.collectors.resyncs import ResyncCollector
 from shardboard.collectors.watch import NodeWatch
 from shardboard.console import Console
-from shardboard.db import Store
+from shardboard.db import AWAY, Store
 from shardboard.driver.agents import HttpAgents
 from shardboard.reconcilers import drills as drill_steps
 from shardboard.reconcilers import (
@@ -90,9 +88,6 @@ from shardboard.state import events
 from shardboard.tls import Authority
 
 log = logging.getLogger(__name__)
-
-AWAY = (asyncpg.PostgresError, asyncpg.InterfaceError)
-"""What a server that is shutting down or starting says to a new connection; SQLAlchemy does not make it one of its own errors."""
 
 
 def create_app(console: Console) -> FastAPI:
@@ -243,7 +238,7 @@ async def _kept_running(run: Callable[[], Awaitable[None]]) -> None:
     while True:
         try:
             await run()
-        except (SQLAlchemyError, OSError, *AWAY):
+        except AWAY:
             log.exception("a loop lost the store; it starts again")
             await asyncio.sleep(1.0)
         else:

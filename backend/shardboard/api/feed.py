@@ -13,6 +13,7 @@ from shardboard.api import cluster as cluster_api
 from shardboard.api import nodes as nodes_api
 from shardboard.api import shards as shards_api
 from shardboard.console import Console
+from shardboard.db import AWAY
 from shardboard.schemas import actions as action_schema
 from shardboard.schemas import logs as event_schema
 from shardboard.state import actions, bdbs, cluster, events, nodes, shards
@@ -21,6 +22,9 @@ log = logging.getLogger(__name__)
 
 GATHER_SECONDS = 0.05
 """Changes that come together, as of hundreds of shards being born, are told together, each object once."""
+
+AGAIN_SECONDS = 1.0
+"""Until what could not be read is tried again."""
 
 ORDER = ("shard", "node", "action", "bdb", "cluster", "event")
 """Parts before the whole: a reader may look between two frames, and must not see an active database of shards not yet born."""
@@ -34,16 +38,24 @@ class Feed:
 
     async def run(self) -> None:
         """Until cancelled."""
+        untold: set[tuple[str, Any]] = set()
         with self._console.bus.listen("change") as changes:
             while True:
-                first = await changes.get()
+                first = await changes.get(timeout=AGAIN_SECONDS if untold else None)
                 await asyncio.sleep(GATHER_SECONDS)
-                messages = [first, *changes.drain()]
-                keys = {message[1] for message in messages if message is not None}
+                untold |= {message[1] for message in (first, *changes.drain()) if message is not None}
                 try:
-                    await self._tell(keys)
-                except Exception:  # the page asks again by itself; the feed must live on
-                    log.exception("changes could not be told: %s", keys)
+                    await self._tell(untold)
+                except AWAY as error:
+                    log.warning("%s changes wait for the store to be told: %s", len(untold), error)
+                    continue
+                except Exception:  # the feed must live on
+                    log.exception("changes could not be told: %s", untold)
+                    changes.overflowed = True
+                untold = set()
+                if changes.overflowed:  # readers that are sent away come back, and ask for everything
+                    changes.overflowed = False
+                    self._console.bus.publish("closing")
 
     async def _tell(self, keys: Iterable[tuple[str, Any]]) -> None:
         wanted: dict[str, set[Any]] = defaultdict(set)

@@ -71,7 +71,8 @@ class AlarmCollector:
                 await asyncio.sleep(LOOK_SECONDS)
 
     async def resume(self) -> None:
-        """Take up what an earlier run of this console, or another one, raised."""
+        """Take up what an earlier run of this console, or another one, raised. What could not be written was not raised."""
+        self._board.raised.clear()
         async with self._store.read() as session:
             for event in await events.open_alarms(session):
                 alarm = _alarm(event)

@@ -54,7 +54,10 @@ class NodeCollector:
         """Held while `_known` and the store are brought together, so that an older reading never replaces a newer write."""
         self._members: Mapping[int, object] = {}
         self._down: set[int] = set()
-        """Nodes of which the store says that they are down."""
+        """Nodes of which the store says that they are down,"""
+        self._connected: set[int] = set()
+        """and that their agents answer."""
+        self._places: dict[int, NodeRef] = {}
 
     async def run(self) -> None:
         """Follow all nodes until cancelled."""
@@ -74,10 +77,14 @@ class NodeCollector:
         self._members = members(known_shards)
         self._live.set_members(self._members)
         self._down = {node.uid for node in known_nodes if node.health == "down"}
+        self._connected = {node.uid for node in known_nodes if node.agent_status == "connected"}
         self._live.set_down(self._down)
         for node in known_nodes:
+            reference = NodeRef(node.uid, node.addr, node.agent_port)
+            if self._places.get(node.uid) != reference:  # it has joined again, elsewhere
+                self._followers.cancel(node.uid)
             if node.uid not in self._followers:
-                reference = NodeRef(node.uid, node.addr, node.agent_port)
+                self._places[node.uid] = reference
                 self._followers.start(node.uid, self._follow(reference))
         for uid in self._followers.keys() - {node.uid for node in known_nodes}:
             self._followers.cancel(uid)
@@ -119,7 +126,8 @@ class NodeCollector:
                 log.exception("following node %s", node.uid)
                 reason = "the console failed to read its samples"
             self._pulses.broke(node.uid)
-            if connected is not False and loop.time() - last_sample > LOST_AFTER:
+            untold = connected is not False or node.uid in self._connected
+            if untold and loop.time() - last_sample > LOST_AFTER:
                 connected = False
                 self._live.disconnect(node.uid)
                 await self._note_lost(node, reason)

@@ -4,14 +4,17 @@ import asyncio
 import logging
 from datetime import UTC, datetime, timedelta
 
+from sqlalchemy.ext.asyncio import AsyncSession
+
 from shardboard.bus import Bus
 from shardboard.collectors.resync_span import Span
-from shardboard.db import Store
+from shardboard.db import AWAY, Store
 from shardboard.domain import resync
 from shardboard.domain.resync import Progress
 from shardboard.driver.ports import Agents, NodeRef, ShardCommand
 from shardboard.errors import AgentError
 from shardboard.state import bdbs, events, nodes, shards
+from shardboard.state.events import Event
 from shardboard.state.shards import Shard
 from shardboard.tasks import Tasks
 
@@ -25,6 +28,8 @@ SWEEP_SECONDS = 1.0
 BLINK_SECONDS = 1.0
 """A replica that is out of sync for less than this, and copies nothing, had a link that blinked."""
 JUST_BORN = timedelta(seconds=10)
+FORGOTTEN_SECONDS = 3.0
+"""In which whoever followed a resync has written its end."""
 SAMPLED = timedelta(seconds=3)
 """After this the samples have told what was seen here."""
 
@@ -39,26 +44,42 @@ class ResyncCollector:
         self._tasks: Tasks[int] = Tasks()
         self._synced: dict[int, datetime] = {}
         """When a replica was last seen in sync here, which the samples may not have told yet."""
+        self._left: dict[int, float] = {}
+        """Since when an open span was seen with nobody to end it."""
 
     async def run(self) -> None:
         """Until cancelled."""
-        await self._end_forgotten()
         async with self._tasks.ending():
             with self._bus.listen("change") as changes:
                 while True:
+                    await self._end_forgotten()
                     await self._sweep()
                     await changes.until(lambda change: change[0] == "shard", SWEEP_SECONDS)
 
     async def _end_forgotten(self) -> None:
-        """End the spans of replicas that came in sync, or went away, while no console was looking."""
+        """End the spans of replicas that came in sync, or went away, while no console was looking, or none could write it."""
+        async with self._store.read() as session:
+            left = {event.uid for event in await self._left_open(session)}
+        now = asyncio.get_running_loop().time()
+        self._left = {uid: self._left.get(uid, now) for uid in left}
+        # Another console on this store may be about to end it, and knows how it ended.
+        ripe = {uid for uid, since in self._left.items() if now - since >= FORGOTTEN_SECONDS}
+        if not ripe:
+            return
         async with self._store.begin() as session:
-            behind = {
-                row.uid for row in await shards.every(session) if row.observed_link in ("link_down", "in_progress")
-            }
-            for event in await events.open_spans(session, "resync"):
-                if event.shard_uid not in behind:
+            for event in await self._left_open(session):
+                if event.uid in ripe:
                     event.ended_at = datetime.now(UTC)
                     event.details = {**event.details, "open": False, "outcome": "unknown"}
+
+    async def _left_open(self, session: AsyncSession) -> list[Event]:
+        """Open spans that nobody here follows, of replicas that are not behind."""
+        spans = [event for event in await events.open_spans(session, "resync") if event.shard_uid not in self._tasks]
+        if not spans:
+            return []
+        rows = await shards.some(session, {event.shard_uid for event in spans if event.shard_uid is not None})
+        behind = {row.uid for row in rows if row.observed_link in ("link_down", "in_progress")}
+        return [event for event in spans if event.shard_uid not in behind]
 
     async def _sweep(self) -> None:
         async with self._store.read() as session:
@@ -113,9 +134,12 @@ class ResyncCollector:
             outcome = "lost"
         if not span.event_uid and outcome == "in_sync" and (born := _just_born(replica)) is not None:
             span.started = born  # it copied everything, sooner than anybody could look
+        elif not span.event_uid:
+            return
+        try:
             await span.tell(ended=outcome)
-        elif span.event_uid:
-            await span.tell(ended=outcome)
+        except AWAY as error:
+            log.warning("the end of the resync of shard %s could not be written: %s", replica.uid, error)
 
     async def _look(self, span: Span, here: NodeRef, there: NodeRef) -> Progress | None:
         """None when one of the two does not run any more."""

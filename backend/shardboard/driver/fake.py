@@ -113,7 +113,7 @@ class FakeAgents:
         self._note("restart", node)
         outcomes = []
         for uid in uids:
-            saved_at = None if discard_data else self.saved.get(uid)
+            saved_at = self.saved.get(uid) if uid in self.died and not discard_data else None
             if uid in self.died and not discard_data and saved_at is None:
                 outcomes.append(ShardOutcome(uid=uid, ok=False, code="no_data", reason="it has nothing on disk"))
                 continue

@@ -15,17 +15,18 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.bus import Bus
-from shardboard.db import Store
+from shardboard.db import AWAY, Store
 from shardboard.domain import binding, slots
 from shardboard.domain.binding import Held
 from shardboard.driver.ports import Agents, NodeRef, ProxyDatabase, ProxyEndpoint, ProxyReport, ProxyShard, ProxyState
-from shardboard.errors import AgentError
+from shardboard.errors import AgentError, AgentUnreachable
 from shardboard.reconcilers.load import reference
 from shardboard.state import bdbs, nodes, shards
 from shardboard.state.bdbs import Bdb
 from shardboard.state.events import record
 from shardboard.state.nodes import Node
 from shardboard.state.shards import Shard
+from shardboard.tasks import Tasks
 
 log = logging.getLogger(__name__)
 
@@ -45,43 +46,65 @@ class Endpoints:
         self._pushing: dict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._applied: dict[int, tuple[ProxyState, ProxyReport]] = {}
         """By node: what its proxy was told last, and what came of it."""
+        self._pushers: Tasks[int] = Tasks()
+        self._latest: dict[NodeRef, ProxyState] = {}
+        """What a proxy is to be told next."""
         self._versions: dict[int, tuple[list[ProxyShard], int]] = {}
 
     async def run(self) -> None:
         """Until cancelled."""
-        with self._bus.listen("change") as changes:
-            while True:
-                await self.reconcile()
-                await changes.until(lambda change: change[0] in ("bdb", "shard", "node"), LOOK_AGAIN)
+        async with self._pushers.ending():
+            with self._bus.listen("change") as changes:
+                while True:
+                    await self.look()
+                    await changes.until(lambda change: change[0] in ("bdb", "shard", "node"), LOOK_AGAIN)
+
+    async def look(self) -> None:
+        """Begin to bring every reachable node's proxy to what the store wants. A node that hangs holds up no other."""
+        await self._bind()
+        for node, state in (await self._wanted()).items():
+            self._latest[node] = state
+            if node.uid not in self._pushers:
+                self._pushers.start(node.uid, self._bring_up_to_date(node))
 
     async def reconcile(self) -> None:
-        """Bring every reachable node's proxy to what the store wants."""
-        await self._bind()
-        wanted = await self._wanted()
-        await asyncio.gather(*(self._push(node, state) for node, state in wanted.items()))
+        """The same, to the end."""
+        await self.look()
+        await asyncio.gather(*self._pushers.values())
+
+    async def _bring_up_to_date(self, node: NodeRef) -> None:
+        while (state := self._latest.pop(node, None)) is not None:
+            try:
+                await self._push(node, state)
+            except AWAY as error:  # the next look begins once more
+                log.warning("what the proxy of node %s said could not be kept: %s", node.uid, error)
 
     async def serve(self, bdb_uid: int) -> dict[int, str]:
-        """Let one database be served now. Reasons by node where that failed; empty when clients can connect everywhere."""
+        """Let one database be served now. Reasons by node where that failed; empty when clients can connect everywhere.
+
+        Raises AgentUnreachable when a node that should serve it could not be asked: that may be over in a moment.
+        """
         await self._bind()
         async with self._store.read() as session:
             bdb = await bdbs.by_uid(session, bdb_uid)
             wanted = set(bdb.endpoint_nodes) if bdb is not None else set()
-            reachable = {node.uid for node in await nodes.every(session) if node.agent_status == "connected"}
-        await self._push_all(wanted)
+        reachable = await self._push_all(wanted)
         failed = {}
-        for node_uid in wanted & reachable:
-            state, report = self._applied.get(
-                node_uid, (None, ProxyReport(state="absent", detail="it was not reached"))
-            )
-            if state is None or report.state != "running":
+        for node_uid in sorted(reachable):
+            if node_uid not in self._applied:
+                raise AgentUnreachable(f"the proxy of node {node_uid} could not be told")
+            _, report = self._applied[node_uid]
+            if report.state != "running":
                 failed[node_uid] = report.detail
             elif bdb_uid in report.failures:
                 failed[node_uid] = report.failures[bdb_uid]
         return failed
 
-    async def _push_all(self, chosen: set[int]) -> None:
-        wanted = await self._wanted()
-        await asyncio.gather(*(self._push(node, state) for node, state in wanted.items() if node.uid in chosen))
+    async def _push_all(self, chosen: set[int]) -> set[int]:
+        """Those of the chosen nodes that should be reachable."""
+        wanted = {node: state for node, state in (await self._wanted()).items() if node.uid in chosen}
+        await asyncio.gather(*(self._push(node, state) for node, state in wanted.items()))
+        return {node.uid for node in wanted}
 
     async def _bind(self) -> None:
         """Choose the nodes of every endpoint anew; write those that differ."""
@@ -125,7 +148,7 @@ class Endpoints:
         return {
             reference(node): ProxyState(threads=node.proxy_threads, databases=by_node[uid])
             for uid, node in machines.items()
-            if node.agent_status == "connected"
+            if node.agent_status == "connected" and node.health != "down"
         }
 
     def _told(self, bdb: Bdb, rows: Sequence[Shard], machines: Mapping[int, Node]) -> ProxyDatabase:
@@ -185,8 +208,8 @@ class Endpoints:
                 log.info("the proxy of node %s could not be told: %s", node.uid, error.reason)
                 self._applied.pop(node.uid, None)
                 return
+            await self._note(node, report, {database.uid: database.port for database in state.databases})
             self._applied[node.uid] = (state, report)
-        await self._note(node, report, {database.uid: database.port for database in state.databases})
 
     async def _note(self, node: NodeRef, report: ProxyReport, ports: Mapping[int, int]) -> None:
         """Keep the report with the node, and tell what began to fail and what works again."""

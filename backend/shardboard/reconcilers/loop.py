@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.bus import Bus
-from shardboard.db import Store
+from shardboard.db import AWAY, Store
 from shardboard.errors import AgentRefused, AgentUnreachable
 from shardboard.state import actions
 from shardboard.state.actions import Action
@@ -26,6 +26,7 @@ log = logging.getLogger(__name__)
 
 LEASE = timedelta(seconds=10)
 IDLE_SECONDS = 2.0
+AWAY_SECONDS = 1.0
 STEP_SECONDS = 120
 PATIENCE = timedelta(seconds=10)
 """How long a machine may be out of reach before the action that needs it fails."""
@@ -106,15 +107,19 @@ class ActionLoop:
                 action.lease_until = None
 
     async def _work(self, uid: str, token: str) -> None:
-        while True:
-            async with self._store.read() as session:
-                action = await actions.by_uid(session, uid)
-            if action is None or action.lease_token != token or action.status not in actions.OPEN:
-                return
-            outcome = await self._step(action)
-            if not await self._apply(uid, token, outcome):
-                return
-            await asyncio.sleep(outcome.again_in)
+        goes_on = True
+        while goes_on:
+            pause = AWAY_SECONDS
+            try:
+                async with self._store.read() as session:
+                    action = await actions.by_uid(session, uid)
+                if action is None or action.lease_token != token or action.status not in actions.OPEN:
+                    return
+                outcome = await self._step(action)
+                goes_on, pause = await self._apply(uid, token, outcome), outcome.again_in
+            except AWAY as error:
+                log.warning("action %s waits for the store: %s", uid, error)
+            await asyncio.sleep(pause)
 
     async def _step(self, action: Action) -> Outcome:
         stepper = self._steppers.get(action.name)
@@ -127,6 +132,9 @@ class ActionLoop:
             return Outcome(unreachable=str(error) or "a machine did not answer in time", again_in=0.5)
         except AgentRefused as error:
             return Outcome(failed=_sentence(error.reason))
+        except AWAY as error:
+            log.exception("%s %s: the store failed", action.name, action.uid)
+            return Outcome(unreachable=f"the store failed ({type(error).__name__})", again_in=AWAY_SECONDS)
         except Exception as error:
             log.exception("%s %s", action.name, action.uid)
             return Outcome(failed=f"The console failed ({type(error).__name__}); its log tells more.")

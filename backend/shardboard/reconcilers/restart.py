@@ -97,12 +97,13 @@ class Restart:
         return [shard for shard in asked if shard.uid in seen and seen[shard.uid].running]
 
     async def _start(self, fresh: Sequence[ShardRef], begun: dict[str, float | None], *, discard_data: bool) -> Outcome:
-        for node in dict.fromkeys(shard.node for shard in fresh):
-            uids = [shard.uid for shard in fresh if shard.node == node]
-            for outcome in await self._agents.restart(node, uids, discard_data=discard_data):
-                if not outcome.ok:
-                    return Outcome(failed=f"Shard redis:{outcome.uid} was not started: {outcome.reason}.")
-                begun = {**begun, str(outcome.uid): outcome.saved_at}
+        """One node at a time: only the first answer tells of when its data are, and it is not to be lost with another's silence."""
+        node = fresh[0].node
+        uids = [shard.uid for shard in fresh if shard.node == node]
+        for outcome in await self._agents.restart(node, uids, discard_data=discard_data):
+            if not outcome.ok:
+                return Outcome(failed=f"Shard redis:{outcome.uid} was not started: {outcome.reason}.")
+            begun = {**begun, str(outcome.uid): outcome.saved_at}
         return Outcome(remember={"begun": begun}, steps=_steps("running", "pending"), again_in=0.05)
 
     async def _lead(self, chosen: Sequence[ShardRef], *, cluster_mode: bool) -> Outcome:
@@ -166,9 +167,11 @@ def _steps(start: str, lead: str) -> list[dict[str, Any]]:
 
 
 def _from_what(bdb: Bdb, saved: datetime | None, lost: datetime | None, action: Action) -> str:
-    if saved is None:
+    if action.params["discard_data"]:
         return f"empty, as {action.originator} agreed: all its data are gone."
     file = "append-only file" if bdb.config["data_persistence"] == "aof" else "snapshot"
+    if saved is None:  # a console that was killed had started it, and nobody heard the answer
+        return f"from its {file}; when that was last written is not known, and what was written after that is gone."
     moment = saved.isoformat(sep=" ", timespec="seconds").replace("+00:00", " UTC")
     before = (lost - saved).total_seconds() if lost is not None else 0.0
     gap = f", {before:.0f} s before it went down" if before >= 1 else ""

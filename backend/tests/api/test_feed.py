@@ -26,3 +26,31 @@ async def test_parts_are_told_before_what_they_are_parts_of(
         assert heard == ["shard", "node", "bdb"]
     finally:
         task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+@pytest.mark.parametrize("error", [OSError("no store"), RuntimeError("a bug")])
+async def test_a_change_that_could_not_be_told_is_not_forgotten(
+    console: Console, nodes: list[Node], error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is told later; what never can be is asked for by readers that are sent away and come back."""
+    for name in ("GATHER_SECONDS", "AGAIN_SECONDS"):
+        monkeypatch.setattr(feed, name, 0.01)
+    failures, tell = [error], feed.Feed._tell
+
+    async def failing(self: feed.Feed, keys: set[tuple[str, int]]) -> None:
+        if failures:
+            raise failures.pop()
+        await tell(self, keys)
+
+    monkeypatch.setattr(feed.Feed, "_tell", failing)
+    task = asyncio.create_task(feed.Feed(console).run())
+    try:
+        with console.bus.listen("object", "closing") as told:
+            await asyncio.sleep(0)
+            console.bus.publish("change", ("node", 1))
+            source, _ = await told.get() or ("", None)
+        assert source == ("object" if isinstance(error, OSError) else "closing")
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)

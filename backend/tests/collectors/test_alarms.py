@@ -103,6 +103,24 @@ async def test_the_next_console_takes_up_what_is_open_and_two_raise_it_once(
     assert span.ended_at is not None
 
 
+async def test_an_alarm_that_could_not_be_written_is_raised_when_the_store_is_back(
+    console: Console, agents: FakeAgents, pulses: Pulses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watching = collector(console, pulses)
+    await pairs.die(console, agents, 1)
+
+    async def away(*_: object) -> None:
+        raise ConnectionRefusedError("no store")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(watching, "_write", away)
+        with pytest.raises(ConnectionRefusedError):
+            await look(watching, 0)
+    await watching.resume()  # as the loop does that is run again
+    await look(watching, 1)
+    assert [span.type for span in await raised(console)] == ["alarm_slots_uncovered"]
+
+
 async def test_a_primary_that_came_back_without_its_keys(console: Console, pulses: Pulses) -> None:
     watching = collector(console, pulses)
     second(console, say={1: {"keys": 5000.0, "started_at": 1000.0}})

@@ -231,7 +231,7 @@ async def test_latency_of_endpoints_is_stored_and_survives_a_console_that_does_n
 async def test_what_is_too_old_goes_in_small_steps(
     store: Store, archive: Archive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    old = int(time.time()) - RESOLUTIONS[0].retention - 1000
+    old = NOW - RESOLUTIONS[0].retention - 1000
     values = {name: array("f", [nan]) for name in TOPICS["cluster"]}
     async with store.begin() as session:
         layout = (await metrics.layouts(session))[TOPICS["cluster"]]

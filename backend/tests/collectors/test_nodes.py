@@ -153,6 +153,40 @@ async def test_an_agent_that_was_never_there_is_lost_too(
         await until(three)
     finally:
         task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_a_loss_that_could_not_be_written_is_told_when_the_store_is_back(
+    console: Console, agents: FakeAgents, running: NodeCollector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agents.sample(1, sample(NOW))
+    await until(lambda: status_is(console, "connected"))
+    failures, lost = [OSError("no store")], observations.agent_lost
+
+    async def failing(session: Any, uid: int, reason: str) -> None:
+        if failures:
+            raise failures.pop()
+        await lost(session, uid, reason)
+
+    monkeypatch.setattr(observations, "agent_lost", failing)
+    agents.sample(1, None)
+    agents.unreachable = {1}
+    await until(lambda: status_is(console, "lost"))
+    assert failures == []
+
+
+async def test_a_node_that_joins_again_elsewhere_is_followed_there(
+    console: Console, agents: FakeAgents, running: NodeCollector
+) -> None:
+    await until(lambda: 1 in running._followers)
+    before = running._followers[1]
+    async with console.store.begin() as session:
+        node = await nodes.by_uid(session, 1)
+        assert node is not None
+        node.agent_port += 1
+    await until(lambda: running._followers.get(1, before) is not before)
+    await until(before.cancelled)
+    assert running._places[1].port == node.agent_port
 
 
 async def test_a_short_break_is_no_loss(
@@ -358,6 +392,7 @@ async def test_a_new_console_does_not_tell_it_again(
         await until(lambda: agents._samples[1].empty())
     finally:
         task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
     assert len(await told(console, "shard_down")) == 1
 
 

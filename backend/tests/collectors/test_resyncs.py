@@ -30,7 +30,7 @@ UP = "role:slave\r\nmaster_link_status:up\r\n"
 
 @pytest.fixture(autouse=True)
 async def shop(console: Console, agents: FakeAgents, nodes: list[Node], monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("LOOK_SECONDS", "LOOK_SECONDS_AT_MOST", "SWEEP_SECONDS", "BLINK_SECONDS"):
+    for name in ("LOOK_SECONDS", "LOOK_SECONDS_AT_MOST", "SWEEP_SECONDS", "BLINK_SECONDS", "FORGOTTEN_SECONDS"):
         monkeypatch.setattr(resyncs, name, 0.01)
     monkeypatch.setattr(resync, "FIRST_SECONDS", 0.0)
     for name in ("SOON_SECONDS", "TELL_SECONDS"):
@@ -163,6 +163,28 @@ async def test_a_span_that_ended_while_no_console_looked_is_ended_by_the_next(
         await until(lambda: ended(console))
     [span] = await spans(console)
     assert (span.details["outcome"], span.details["open"]) == ("unknown", False)
+
+
+async def test_a_span_whose_end_could_not_be_written_is_ended_later(
+    console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tell = resync_span.Span.tell
+
+    async def away(span: resync_span.Span, *, ended: str = "") -> None:
+        if ended:
+            raise ConnectionRefusedError("no store")
+        await tell(span)
+
+    monkeypatch.setattr(resync_span.Span, "tell", away)
+    say(agents, WAITING)
+    await pairs.observe(console, 4, link="link_down")
+    async with running(console):
+        await shows(console, "waiting")
+        say(agents, UP)
+        await pairs.observe(console, 4, link="idle")
+        await until(lambda: ended(console))
+    [span] = await spans(console)
+    assert span.details["open"] is False
 
 
 async def test_what_is_in_sync_or_has_nobody_to_follow_is_no_resync(console: Console, agents: FakeAgents) -> None:

@@ -11,7 +11,8 @@ from backend.tests.shards import until
 from shardboard.console import Console
 from shardboard.domain import slots
 from shardboard.driver.fake import FakeAgents
-from shardboard.driver.ports import ProxyDatabase
+from shardboard.driver.ports import NodeRef, ProxyDatabase, ProxyReport, ProxyState
+from shardboard.errors import AgentUnreachable
 from shardboard.reconcilers import endpoints
 from shardboard.reconcilers.endpoints import Endpoints
 from shardboard.schemas import bdb_fields
@@ -87,6 +88,42 @@ async def test_a_promotion_is_told_at_once_with_a_newer_version(
     assert told(agents, 2).version > before
     assert told(agents, 2).shards[0].slots == []
     assert told(agents, 2).shards[2].slots == [(0, 8191)]
+
+
+async def test_a_node_that_hangs_holds_up_no_other(
+    console: Console, running: Endpoints, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await until(lambda: sorted(agents.proxies) == [1, 2, 3])
+    apply = agents.apply_proxy
+
+    async def hanging(node: NodeRef, state: ProxyState) -> ProxyReport:
+        if node.uid == 1:
+            await asyncio.Event().wait()
+        return await apply(node, state)
+
+    monkeypatch.setattr(agents, "apply_proxy", hanging)
+    for uid in (3, 4):
+        async with console.store.begin() as session:
+            (await session.get_one(Shard, uid)).observed_role = "master"
+        await until(lambda uid=uid: told(agents, 2).shards[uid - 1].role == "master")
+
+
+async def test_who_cannot_be_asked_is_no_endpoint_that_fails(serving: Endpoints, agents: FakeAgents) -> None:
+    agents.unreachable = {2}
+    with pytest.raises(AgentUnreachable, match="the proxy of node 2 could not be told"):
+        await serving.serve(1)
+    agents.unreachable = set()
+    assert await serving.serve(1) == {}
+
+
+async def test_a_node_that_is_down_is_not_waited_for(console: Console, serving: Endpoints, agents: FakeAgents) -> None:
+    """Its agent may count as connected for some seconds more."""
+    async with console.store.begin() as session:
+        node = await nodes.by_uid(session, 2)
+        assert node is not None
+        node.health = "down"
+    assert await serving.serve(1) == {}
+    assert 2 not in agents.proxies
 
 
 async def test_what_did_not_change_is_not_said_again(serving: Endpoints, agents: FakeAgents) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from backend.tests.shards import until
+from sqlalchemy.exc import OperationalError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.console import Console
@@ -112,6 +113,33 @@ async def test_an_action_goes_on_until_it_is_finished(console: Console) -> None:
     assert [step["status"] for step in action.steps] == ["completed", "completed"]
     assert action.finished_at is not None
     assert (steps.taken, len(steps.finished), steps.failed) == (3, 1, [])
+
+
+async def test_a_store_that_fails_for_a_moment_ends_nothing(console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loops, "AWAY_SECONDS", 0.01)
+    away = OperationalError("SELECT 1", {}, Exception("connection was closed"))
+    action = await ends_as(console, Steps(away, ConnectionRefusedError("no store"), Outcome(finished=True)))
+    assert (action.status, action.error) == ("completed", "")
+    monkeypatch.setattr(loops, "PATIENCE", timedelta(seconds=0.1))
+    action = await ends_as(console, Steps(away))
+    assert (action.status, action.error) == ("failed", "The store failed (OperationalError).")
+
+
+async def test_what_a_step_achieved_is_written_when_the_store_is_back(
+    console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loops, "AWAY_SECONDS", 0.01)
+    apply, failures = ActionLoop._apply, [OSError("no store")]
+
+    async def failing(loop: ActionLoop, uid: str, token: str, outcome: Outcome) -> bool:
+        if failures:
+            raise failures.pop()
+        return await apply(loop, uid, token, outcome)
+
+    monkeypatch.setattr(ActionLoop, "_apply", failing)
+    steps = Steps(Outcome(finished=True))
+    action = await ends_as(console, steps)
+    assert (action.status, steps.taken, len(steps.finished)) == ("completed", 2, 1)
 
 
 async def test_progress_is_kept_and_never_goes_back(console: Console) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 from backend.tests import pairs
@@ -11,7 +12,8 @@ from backend.tests.shards import until
 
 from shardboard.console import Console
 from shardboard.driver.fake import FakeAgents
-from shardboard.errors import ApiError
+from shardboard.driver.ports import NodeRef, ShardOutcome
+from shardboard.errors import AgentUnreachable, ApiError
 from shardboard.reconcilers import loop as loops
 from shardboard.reconcilers import restart
 from shardboard.reconcilers.loop import ActionLoop
@@ -94,6 +96,45 @@ async def test_a_pair_that_lost_both_copies_starts_from_its_primarys_file(consol
     )
     assert [(await pairs.row(console, uid)).current_role for uid in (1, 4)] == ["master", "slave"]
     assert (await pairs.row(console, 4)).observed_status == "down", "it comes back as a replica, by the revival"
+
+
+async def test_a_node_that_is_silent_for_a_moment_makes_no_data_gone(console: Console, agents: FakeAgents) -> None:
+    """The first answer of an agent tells when its data were written; it is kept while another agent is waited for."""
+    agents.saved = {1: SAVED, 2: SAVED}
+    await pairs.die(console, agents, 1, 2, 4, 5)
+    restart_, failures = agents.restart, [AgentUnreachable("silent")] * 2
+
+    async def late(node: NodeRef, uids: Sequence[int], *, discard_data: bool) -> list[ShardOutcome]:
+        if node.uid == 2 and failures:
+            raise failures.pop()
+        return await restart_(node, uids, discard_data=discard_data)
+
+    agents.restart = late  # type: ignore[method-assign]
+    async with running(console):
+        await until(lambda: over(console))
+    assert failures == []
+    restarted = await told(console, "shard_restarted")
+    assert sorted(event.shard_uid or 0 for event in restarted) == [1, 2]
+    for event in restarted:
+        assert "from its append-only file, last written 2023-11-14 22:13:20 UTC" in event.description
+
+
+async def test_when_nobody_heard_the_answer_it_says_so(console: Console, agents: FakeAgents) -> None:
+    agents.saved = {1: SAVED}
+    await pairs.die(console, agents, 1, 4)
+    restart_, failures = agents.restart, [AgentUnreachable("the answer was lost")]
+
+    async def lost(*args: Any, **kwargs: Any) -> Any:
+        outcomes = await restart_(*args, **kwargs)
+        if failures:
+            raise failures.pop()
+        return outcomes
+
+    agents.restart = lost  # type: ignore[method-assign]
+    async with running(console):
+        await until(lambda: over(console))
+    [event] = await told(console, "shard_restarted")
+    assert "from its append-only file; when that was last written is not known" in event.description
 
 
 async def test_who_was_a_replica_when_it_died_is_promoted(console: Console, agents: FakeAgents) -> None:
