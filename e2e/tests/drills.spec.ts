@@ -39,10 +39,12 @@ test('a shard is killed: a banner, its failover on the timeline', async ({ page,
   await page.goto(`/nodes/${holder}`);
   await page.getByRole('button', { name: 'Node actions' }).click();
   await page.getByRole('menuitem', { name: 'Drill…' }).click();
-  await new DrillDialog(page, Number(holder)).order('Kill one shard', { shard });
-
+  // The banner is there for some seconds only: look for it while the page goes to the timeline.
+  await Promise.all([
+    expect(frame.banners).toContainText(`Drill: Kill shard redis:${shard} on node ${holder}`),
+    new DrillDialog(page, Number(holder)).order('Kill one shard', { shard }),
+  ]);
   await expect(page).toHaveURL(/\/timeline/);
-  await expect(frame.banners).toContainText(`Drill: Kill shard redis:${shard} on node ${holder}`);
   await expect(timeline.marks(/Drill: Kill shard/).first()).toBeVisible();
   await page.getByLabel('Kind').selectOption({ label: 'Failovers' });
   const failover = timeline.marks(new RegExp(`redis:${shard}\\b`)).first();

@@ -100,7 +100,7 @@ import socket
 from shardboard.agent.network import Slowness
 
 def arrived():
-    for number in range(1000):
+    for number in range(300):
         sender.sendto(b"x", ("127.9.9.1", 7000))
     count = 0
     try:
@@ -122,7 +122,7 @@ for disturbed, others in (("127.9.9.1", False), ("127.9.9.2", True)):
     slow.begin(60)
     some = arrived()
     slow.end()
-    assert some == sent if others else 0.8 * sent < some < sent, (disturbed, some, sent)
+    assert some == sent if others else 0.7 * sent < some < sent, (disturbed, some, sent)
 assert arrived() == sent
 """
 

@@ -56,7 +56,7 @@ def test_a_reboot_drill_tells_its_story(cluster: LocalCluster) -> None:
     for type_ in ("drill_started", "node_failed", "shard_failover", "drill_ended", "node_up", "replica_revived"):
         cluster.until(lambda type_=type_: type_ in _story(cluster, uid), f"it is not told of {type_}")  # type: ignore[misc]
     cluster.until(lambda: _in_sync(cluster, uid) == 6, "the replicas do not come back")
-    [outage] = [event for event in _timeline(cluster, node_uid=3) if event["type"] == "node_failed"]
+    outage = next(event for event in _timeline(cluster, node_uid=3) if event["type"] == "node_failed")
     assert outage["ended_ms"] > outage["time_ms"]
     databases.delete(cluster, uid)
 
@@ -65,7 +65,7 @@ def test_a_frozen_node_is_failed_over_and_follows_when_it_thaws(cluster: LocalCl
     uid = _three_pairs(cluster)
     ok(cluster.api.put("/v1/cluster/policy", json={"drills_enabled": True}))
     before = {process.pid for process in cluster.engines()}
-    ok(cluster.api.post("/v1/nodes/1/actions/drill", json={"kind": "freeze", "seconds": 8, "confirm": "node 1"}))
+    ok(cluster.api.post("/v1/nodes/1/actions/drill", json={"kind": "freeze", "seconds": 20, "confirm": "node 1"}))
     cluster.until(lambda: "shard_failover" in _story(cluster, uid), "the frozen primary is not replaced")
     cluster.until(lambda: "node_up" in _story(cluster, uid), "the thawed node is not seen")
     # A primary that has just thawed takes itself for one still, and counts as in sync.
