@@ -9,11 +9,14 @@ late: a crowded link, as far as clients can tell.
 """
 
 import ipaddress
+import logging
 import shlex
 import shutil
 import subprocess
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import Protocol
+
+log = logging.getLogger(__name__)
 
 NOBODY = "203.0.113.1"
 """An address that is reserved for documents (RFC 5737): a route to it harms nobody and tells whether we may make one."""
@@ -23,24 +26,46 @@ LOST_PERCENT = 5
 """Of the packets that arrive at a slow node."""
 
 
-class Fault(Protocol):
-    """What one drill does to the network. `begin` and `end` may be called once each."""
+class Fault(ABC):
+    """What one drill does to the network, by commands. `begin` and `end` may be called once each."""
 
+    def __init__(self, make: Iterable[Sequence[str]], unmake: Iterable[Sequence[str]]) -> None:
+        self._make = list(make)
+        self._unmake = list(unmake)
+        self._waiting: subprocess.Popen[bytes] | None = None
+
+    @abstractmethod
     def refusal(self) -> str:
         """Why this machine cannot do it; empty when it can."""
 
-    def begin(self, seconds: float) -> None: ...
-    def end(self) -> None: ...
+    def begin(self, seconds: float) -> None:
+        """A process that outlives this one ends it, should `end` not be called."""
+        commands = "; ".join(shlex.join(command) for command in self._unmake)
+        self._waiting = subprocess.Popen(
+            ["/bin/sh", "-c", f"sleep {seconds + MARGIN:.0f}; {commands}"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        _run(self._make)
+
+    def end(self) -> None:
+        _run(self._unmake)
+        if self._waiting is not None:
+            self._waiting.kill()
+            self._waiting.wait()
 
 
-class Partition:
+class Partition(Fault):
     """This node does not hear the others, nor they it."""
 
     def __init__(self, own: str, peers: Sequence[str]) -> None:
         alone = ipaddress.ip_address(own).is_loopback
         self._targets = [own] if alone else sorted({peer for peer in peers if peer != own})
         self._table = ["table", "local"] if alone else []
-        self._undo = Undo(self._command("del", target) for target in self._targets)
+        add, delete = ([self._command(what, target) for target in self._targets] for what in ("add", "del"))
+        super().__init__(add, delete)
 
     def refusal(self) -> str:
         if any(ipaddress.ip_address(target).version != 4 for target in self._targets):
@@ -55,19 +80,11 @@ class Partition:
         _complaint(self._command("del", NOBODY))
         return ""
 
-    def begin(self, seconds: float) -> None:
-        self._undo.after(seconds + MARGIN)
-        for target in self._targets:
-            _complaint(self._command("add", target))
-
-    def end(self) -> None:
-        self._undo.now()
-
     def _command(self, what: str, target: str) -> list[str]:
         return ["ip", "route", what, "blackhole", f"{target}/32", *self._table]
 
 
-class Slowness:
+class Slowness(Fault):
     """Packets that arrive at this node are lost now and then; on a machine of its own those of its own processes are not."""
 
     def __init__(self, own: str) -> None:
@@ -76,52 +93,27 @@ class Slowness:
         arriving = f"{family} daddr {address}" if address.is_loopback else 'iifname != "lo"'
         # Nodes of one machine have tables of their own.
         table = f"inet shardboard_slow_{int(address):x}"
-        self._make = (
+        make = (
             f"add table {table}; "
             f"add chain {table} arriving {{ type filter hook input priority -300; }}; "
             f"add rule {table} arriving {arriving} numgen random mod 100 < {LOST_PERCENT} drop"
         )
-        self._unmake = f"delete table {table}"
-        self._undo = Undo([["nft", self._unmake]])
+        unmake = f"delete table {table}"
+        # One transaction, so no packet ever meets it.
+        self._attempt = ["nft", f"{make}; {unmake}"]
+        super().__init__([["nft", make]], [["nft", unmake]])
 
     def refusal(self) -> str:
         if shutil.which("nft") is None:
             return "the program nft (Debian package nftables) is not installed on this node"
-        # One transaction, so no packet ever meets it.
-        tried = _complaint(["nft", f"{self._make}; {self._unmake}"])
+        tried = _complaint(self._attempt)
         return f"the agent may not filter packets: {tried}" if tried else ""
 
-    def begin(self, seconds: float) -> None:
-        self._undo.after(seconds + MARGIN)
-        _complaint(["nft", self._make])
 
-    def end(self) -> None:
-        self._undo.now()
-
-
-class Undo:
-    """Commands that are run once: when told to, or else by a process that outlives this one."""
-
-    def __init__(self, commands: Iterable[Sequence[str]]) -> None:
-        self._commands = [list(command) for command in commands]
-        self._waiting: subprocess.Popen[bytes] | None = None
-
-    def after(self, seconds: float) -> None:
-        commands = "; ".join(shlex.join(command) for command in self._commands)
-        self._waiting = subprocess.Popen(
-            ["/bin/sh", "-c", f"sleep {seconds:.0f}; {commands}"],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-
-    def now(self) -> None:
-        for command in self._commands:
-            _complaint(command)
-        if self._waiting is not None:
-            self._waiting.kill()
-            self._waiting.wait()
+def _run(commands: Iterable[Sequence[str]]) -> None:
+    for command in commands:
+        if complaint := _complaint(command):
+            log.warning("%s: %s", shlex.join(command), complaint)
 
 
 def _complaint(command: Sequence[str]) -> str:

@@ -67,11 +67,6 @@ class Endpoints:
             if node.uid not in self._pushers:
                 self._pushers.start(node.uid, self._bring_up_to_date(node))
 
-    async def reconcile(self) -> None:
-        """The same, to the end."""
-        await self.look()
-        await asyncio.gather(*self._pushers.values())
-
     async def _bring_up_to_date(self, node: NodeRef) -> None:
         while (state := self._latest.pop(node, None)) is not None:
             try:

@@ -107,18 +107,19 @@ class ActionLoop:
                 action.lease_until = None
 
     async def _work(self, uid: str, token: str) -> None:
-        goes_on = True
-        while goes_on:
-            pause = AWAY_SECONDS
+        while True:
             try:
                 async with self._store.read() as session:
                     action = await actions.by_uid(session, uid)
                 if action is None or action.lease_token != token or action.status not in actions.OPEN:
                     return
                 outcome = await self._step(action)
-                goes_on, pause = await self._apply(uid, token, outcome), outcome.again_in
+                if not await self._apply(uid, token, outcome):
+                    return
+                pause = outcome.again_in
             except AWAY as error:
                 log.warning("action %s waits for the store: %s", uid, error)
+                pause = AWAY_SECONDS
             await asyncio.sleep(pause)
 
     async def _step(self, action: Action) -> Outcome:

@@ -59,6 +59,12 @@ async def running(serving: Endpoints) -> AsyncIterator[Endpoints]:
     await asyncio.gather(task, return_exceptions=True)
 
 
+async def reconcile(serving: Endpoints) -> None:
+    """One look, until all that can be told was told."""
+    await serving.look()
+    await asyncio.gather(*serving._pushers.values())
+
+
 def told(agents: FakeAgents, node_uid: int) -> ProxyDatabase:
     [database] = agents.proxies[node_uid].databases
     return database
@@ -127,9 +133,9 @@ async def test_a_node_that_is_down_is_not_waited_for(console: Console, serving: 
 
 
 async def test_what_did_not_change_is_not_said_again(serving: Endpoints, agents: FakeAgents) -> None:
-    await serving.reconcile()
+    await reconcile(serving)
     calls = len(agents.calls)
-    await serving.reconcile()
+    await reconcile(serving)
     assert len(agents.calls) == calls
 
 
@@ -137,10 +143,10 @@ async def test_a_node_that_was_away_is_told_when_it_is_back(
     console: Console, serving: Endpoints, agents: FakeAgents
 ) -> None:
     agents.unreachable = {2}
-    await serving.reconcile()
+    await reconcile(serving)
     assert sorted(agents.proxies) == [1, 3]
     agents.unreachable = set()
-    await serving.reconcile()
+    await reconcile(serving)
     assert sorted(agents.proxies) == [1, 2, 3]
 
 
@@ -152,7 +158,7 @@ async def test_a_failure_is_an_event_and_so_is_its_end(
     assert failed == {1: "port 12000 is in use", 2: "port 12000 is in use"}
     assert "port 12000 of node 1 (and on 1 more nodes)" in endpoints.sentence(12000, failed)
     agents.proxy_failures = {}
-    await serving.reconcile()
+    await reconcile(serving)
     async with console.store.read() as session:
         page = await events.page(session, newest_first=False)
         found = [event.type for event in page if event.type.startswith("endpoint_")]
@@ -165,12 +171,12 @@ async def test_a_failure_is_an_event_and_so_is_its_end(
 async def test_an_endpoint_of_a_deleted_database_is_closed(
     console: Console, serving: Endpoints, agents: FakeAgents
 ) -> None:
-    await serving.reconcile()
+    await reconcile(serving)
     async with console.store.begin() as session:
         row = await bdbs.by_uid(session, 1)
         assert row is not None
         row.status = "delete-pending"
-    await serving.reconcile()
+    await reconcile(serving)
     assert agents.proxies[1].databases == []
 
 
@@ -181,7 +187,7 @@ async def test_a_single_endpoint_follows_when_its_node_is_down(
         row = await bdbs.by_uid(session, 1)
         assert row is not None
         row.config = {**row.config, "proxy_policy": "single", "oss_cluster": False}
-    await serving.reconcile()
+    await reconcile(serving)
     assert told(agents, 1).hides_cluster
     assert agents.proxies[2].databases == []
     async with console.store.begin() as session:
@@ -191,7 +197,7 @@ async def test_a_single_endpoint_follows_when_its_node_is_down(
         for shard in await shards.every(session):
             if shard.node_uid == 1:
                 shard.observed_status = "down"
-    await serving.reconcile()
+    await reconcile(serving)
     assert told(agents, 2).port == 12000
 
 
@@ -200,6 +206,6 @@ async def test_threads_of_a_node_are_told(console: Console, serving: Endpoints, 
         node = await nodes.by_uid(session, 1)
         assert node is not None
         node.config = {**node.config, "proxy_threads": 5}
-    await serving.reconcile()
+    await reconcile(serving)
     assert agents.proxies[1].threads == 5
     assert agents.proxies[2].threads == 1

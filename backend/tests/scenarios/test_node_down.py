@@ -56,7 +56,7 @@ def test_a_reboot_drill_tells_its_story(cluster: LocalCluster) -> None:
     for type_ in ("drill_started", "node_failed", "shard_failover", "drill_ended", "node_up", "replica_revived"):
         cluster.until(lambda type_=type_: type_ in _story(cluster, uid), f"it is not told of {type_}")  # type: ignore[misc]
     cluster.until(lambda: _in_sync(cluster, uid) == 6, "the replicas do not come back")
-    outage = next(event for event in _timeline(cluster, node_uid=3) if event["type"] == "node_failed")
+    [outage] = [event for event in _timeline(cluster, node_uid=3) if event["type"] == "node_failed"]
     assert outage["ended_ms"] > outage["time_ms"]
     databases.delete(cluster, uid)
 
