@@ -1,20 +1,18 @@
 """From 3 to 6 primaries under load: how long it takes, and what a client notices, beside `valkey-cli` on the same machine."""
 
-import json
 import os
 import secrets
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import hiredis
 import psutil
 
+from bench.clients import Seen, one_machine_for_all, traffic
 from bench.creation import create
 from bench.report import Report
 from bench.traffic import value_of
@@ -34,12 +32,13 @@ def reshard(report: Report, directory: Path) -> None:
     size = f"3 to 6 primaries, each with a replica, {KEYS} keys, under load"
     cluster = private_cluster(directory / "console", nodes=3)
     try:
-        cluster.start_console()
-        cluster.start_agents()
-        ours = _ours(cluster)
-        report.fact(f"{size}, from the order to the end", [ours.seconds], "s")
-        cluster.kill_shards()
-        theirs = _theirs(directory / "cli", cluster.addresses)
+        with one_machine_for_all() as sharing:
+            cluster.start_console()
+            cluster.start_agents()
+            ours = _ours(cluster)
+            report.fact(f"{size}{sharing}, from the order to the end", [ours.seconds], "s")
+            cluster.kill_shards()
+            theirs = _theirs(directory / "cli", cluster.addresses)
         report.fact("valkey-cli --cluster rebalance of the same", [theirs.seconds], "s")
     finally:
         cluster.stop()
@@ -54,38 +53,27 @@ def reshard(report: Report, directory: Path) -> None:
 class Watched:
     """One change, and what the client saw of it."""
 
-    def __init__(self, seen: dict[str, Any], begun: float, ended: float) -> None:
+    def __init__(self, seen: Seen, begun: float, ended: float) -> None:
         self.seconds = ended - begun
-        self.errors: list[str] = seen["errors"]
-        self.wrong: int = seen["wrong"]
-        self._before = sorted(took for due, took in seen["samples"] if due < begun)
-        self._during = sorted(took for due, took in seen["samples"] if begun <= due < ended)
+        self.errors, self.wrong = seen.errors, seen.wrong
+        self._before, self._during = seen.between(0, begun), seen.between(begun, ended)
 
     def ratio(self) -> float:
-        return _p99(self._during) / _p99(self._before)
+        return self._during.p99 / self._before.p99
 
     def latency(self) -> str:
-        before, during = _p99(self._before), _p99(self._during)
-        return f" ({before:.1f} ms before, {during:.1f} ms meanwhile, {1000 * self._during[-1]:.0f} ms at worst)"
-
-
-def _p99(times: Sequence[float]) -> float:
-    """Milliseconds, of sorted seconds."""
-    return 1000 * times[len(times) * 99 // 100]
+        before, during = self._before, self._during
+        return f" ({before.p99:.1f} ms before, {during.p99:.1f} ms meanwhile, {during.worst:.0f} ms at worst)"
 
 
 def _watch(host: str, port: int, change: Callable[[], None]) -> Watched:
     """Make the change while a client is at work."""
-    command = [sys.executable, "-m", "bench.traffic", host, str(port), str(KEYS)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as client:
-        assert client.stdout is not None
-        client.stdout.readline()
+    with traffic(host, port, KEYS) as client:
         time.sleep(BEFORE_SECONDS)
         begun = time.time()
         change()
         ended = time.time()
-        told, _ = client.communicate("stop\n", timeout=120)
-    return Watched(json.loads(told), begun, ended)
+        return Watched(client.end(), begun, ended)
 
 
 def _ours(cluster: LocalCluster) -> Watched:

@@ -33,15 +33,16 @@ class Client:
 
     def __init__(self, home: Place) -> None:
         self._home = home
-        self._places: dict[int, Place] = {}
+        self.places: dict[int, Place] = {}
+        """By slot: who had it when it was last heard."""
         self._open: dict[Place, tuple[socket.socket, hiredis.Reader]] = {}
         for first, last, (host, port, *_), *_ in self._exchange(home, "CLUSTER", "SLOTS"):
-            self._places |= dict.fromkeys(range(first, last + 1), (host, port))
+            self.places |= dict.fromkeys(range(first, last + 1), (host, port))
 
     def execute(self, command: str, key: str, *argv: str) -> Any:
         """Raises what the server says, when it is no redirection."""
         slot = slots.slot_of(key)
-        place, asking = self._places.get(slot, self._home), False
+        place, asking = self.places.get(slot, self._home), False
         for _ in range(REDIRECTIONS):
             if asking:
                 self._exchange(place, "ASKING")
@@ -52,7 +53,7 @@ class Client:
             host, _, port = where.rpartition(" ")[2].rpartition(":")
             place, asking = (host, int(port)), kind == "ASK"
             if not asking:
-                self._places[slot] = place
+                self.places[slot] = place
         if isinstance(reply, hiredis.ReplyError):
             raise reply
         return reply

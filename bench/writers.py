@@ -102,16 +102,6 @@ class Writers:
         for thread in self._threads:
             thread.join()
 
-    def p99(self, first: float, last: float) -> float:
-        """Seconds that one in a hundred writes sent in this time (of the monotonic clock) took or exceeded."""
-        took = sorted(
-            at - sent
-            for writer in self.by_pair.values()
-            for sent, at, _ in list(writer.acknowledged)
-            if first <= sent < last
-        )
-        return took[int(0.99 * len(took))]
-
     def all_write(self) -> bool:
         return all(writer.acknowledged for writer in self.by_pair.values())
 

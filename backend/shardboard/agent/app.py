@@ -37,6 +37,7 @@ from shardboard.agent.contract import (
 from shardboard.agent.drill import Absence, Drills
 from shardboard.agent.enrol import Identity, enrol, load
 from shardboard.agent.moving import Movers
+from shardboard.agent.priority import Priorities
 from shardboard.agent.processes import Supervisor
 from shardboard.agent.proxy import Proxy
 from shardboard.agent.resp import EngineError
@@ -50,7 +51,8 @@ COMMAND_TIMEOUT = 30
 
 def create_app(settings: AgentSettings) -> Starlette:
     """The routes of `contract/`. Who may call is decided below HTTP, by the certificate."""
-    supervisor = Supervisor(settings)
+    priorities = Priorities()
+    supervisor = Supervisor(settings, priorities.watch)
     proxy = Proxy(settings)
     sampler = Sampler(supervisor, machine.MachineSampler(settings), proxy)
     drills = Drills(supervisor, sampler, proxy, settings.address)
@@ -58,7 +60,9 @@ def create_app(settings: AgentSettings) -> Starlette:
     @asynccontextmanager
     async def life(_: Starlette) -> AsyncIterator[None]:
         await supervisor.adopt()
-        running = [asyncio.create_task(sampler.run()), asyncio.create_task(proxy.run())]
+        running = [
+            asyncio.create_task(loop) for loop in (sampler.run(), proxy.run(), priorities.run(supervisor.shards))
+        ]
         gc.collect()
         gc.freeze()  # what is there now stays; looking through it again and again is most of a collection
         yield

@@ -12,7 +12,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import psutil
 
@@ -36,8 +36,10 @@ STOP_SECONDS = 20
 class Supervisor:
     """All shards of this node."""
 
-    def __init__(self, settings: AgentSettings) -> None:
+    def __init__(self, settings: AgentSettings, spawned: Callable[[Shard], None] = lambda _: None) -> None:
+        """`spawned` is told of every process that was started."""
         self._settings = settings
+        self._spawned = spawned
         self._root = settings.state_dir / "shards"
         self.shards: dict[int, Shard] = {}
         self._changing = asyncio.Lock()
@@ -210,6 +212,7 @@ class Supervisor:
                     start_new_session=True,  # signals to the agent's terminal or group must not reach it
                 )
             shard.process = psutil.Process(shard.popen.pid)
+            self._spawned(shard)
         except (OSError, psutil.Error) as error:
             self._mark_died(shard, f"it could not be started: {error}")
 

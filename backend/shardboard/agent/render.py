@@ -42,6 +42,8 @@ def valkey_conf(bdb: BdbSpec, shard: ShardSpec, address: str) -> str:
         "dual-channel-replication-enabled yes",
         "repl-diskless-load on-empty-db",
         "loading-process-events-interval-bytes 262144",
+        # Without persistence only replicas are sent the data; compressing it takes longer than a fast network does.
+        f"rdbcompression {'yes' if bdb.appendonly or bdb.save else 'no'}",
         f"appendonly {'yes' if bdb.appendonly else 'no'}",
         f"appendfsync {bdb.appendfsync}",
         *([f"save {seconds} {changes}" for seconds, changes in bdb.save] or ['save ""']),

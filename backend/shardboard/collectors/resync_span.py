@@ -1,4 +1,5 @@
-"""One resync as an event: a span with phases, percent, bytes and the time left, told once a second."""
+"""One resync as an event: a span with phases, percent, bytes and the time left, told once a second, and more often while it is
+quick."""
 
 import asyncio
 from collections.abc import Mapping
@@ -14,10 +15,10 @@ from shardboard.state.shards import Shard
 
 WORTH_LEARNING = 0.5
 """Seconds of loading: of a shorter one nothing is learned."""
-SOON_SECONDS, TELL_SECONDS = 0.5, 1.0
-"""How often it is told: each second, and sooner when it got on by so many"""
-POINTS = 2.0
-"""percent."""
+SOON_SECONDS, TELL_SECONDS = 0.2, 1.0
+"""How often it is told: each second, and sooner when what was told is out by so much:"""
+POINT_SECONDS = 1.0
+"""one point of percent for a second, two for half a second, and so on."""
 
 
 @dataclass
@@ -68,7 +69,8 @@ class Span:
     def due(self) -> bool:
         """Whether it is time to tell."""
         waited = asyncio.get_running_loop().time() - self._told_at
-        return waited >= (SOON_SECONDS if self.course.percent - self._told >= POINTS else TELL_SECONDS)
+        out = (self.course.percent - self._told) * waited >= POINT_SECONDS
+        return waited >= (SOON_SECONDS if out else TELL_SECONDS)
 
     async def tell(self, *, ended: str = "") -> None:
         """Write how far it is; `ended` is the outcome."""

@@ -21,8 +21,10 @@ from shardboard.tasks import Tasks
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS, LOOK_SECONDS_AT_MOST = 0.25, 1.0
-LOOKS_A_SECOND = 8
-"""At all replicas together: what looks at them takes processors from what they do, on a small machine."""
+LOOKS_A_SECOND, LOOKS_AT_FIRST = 8, 16
+"""At all replicas together: what looks at them takes processors from what they do, on a small machine. Many copies take only
+seconds, so the first of them are looked at closely."""
+AT_FIRST_SECONDS = 4.0
 REPLICAS, PRIMARYS = ("INFO", "replication", "persistence"), ("INFO", "replication", "persistence", "memory")
 SWEEP_SECONDS = 1.0
 BLINK_SECONDS = 1.0
@@ -124,7 +126,8 @@ class ResyncCollector:
                     break
                 if worth_telling and span.due():
                     await span.tell()
-                await asyncio.sleep(min(max(LOOK_SECONDS, len(self._tasks) / LOOKS_A_SECOND), LOOK_SECONDS_AT_MOST))
+                looks = LOOKS_AT_FIRST if clock() - begun < AT_FIRST_SECONDS else LOOKS_A_SECOND
+                await asyncio.sleep(min(max(LOOK_SECONDS, len(self._tasks) / looks), LOOK_SECONDS_AT_MOST))
             else:
                 outcome = "lost"
         except AgentError:

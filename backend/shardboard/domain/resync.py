@@ -19,7 +19,7 @@ SYNCED_LAG = 1 << 20
 """Bytes that a replica may be behind and still be called in sync: what is on its way under load."""
 ALMOST = 99.0
 """Percent that nothing gets beyond before it is in sync."""
-FIRST_GUESS, FIRST_SECONDS = 0.02, 0.5
+FIRST_GUESS, FIRST_SECONDS = 0.02, 0.2
 """How much of a phase must have been seen before its pace says anything: its share, and seconds."""
 SENT_A_SECOND, UNPACKED_A_SECOND, KEYS_A_SECOND = 340e6, 110e6, 1e6
 """What a replica loads from disk, as measured: bytes as sent, bytes of memory that were compressed, keys. For a database of which

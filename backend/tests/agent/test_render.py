@@ -81,6 +81,9 @@ def test_passwords_are_hashed_where_the_engine_allows() -> None:
         ({"maxmemory": 5_000_000_000}, "maxmemory 5000000000"),
         ({"hz": 1}, "hz 1"),
         ({}, "repl-diskless-load on-empty-db"),
+        ({}, "rdbcompression no"),
+        ({"save": [(60, 100)]}, "rdbcompression yes"),
+        ({"appendonly": True}, "rdbcompression yes"),
     ],
 )
 def test_settings(changes: dict[str, Any], line: str) -> None:

@@ -1,0 +1,220 @@
+"""Copying gives way: while a shard's data is saved, sent or loaded, what does that runs only when nobody else wants the processor.
+
+Two kinds of process copy: the forks of an engine, and a replica that loads what its primary sends and serves nobody meanwhile.
+They get the policy SCHED_IDLE (sched(7)): whoever serves clients takes the processor from them at once. Who is starved, because
+the machine has nothing left for such processes, is made an ordinary process again: a copy that is never finished protects nobody.
+
+An engine writes a line to its log whenever it forks or begins or ends to copy; so inotify(7) on the logs tells when to look.
+"""
+
+import asyncio
+import logging
+import os
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from errno import EPERM
+from pathlib import Path
+from threading import Thread
+
+import psutil
+from asyncinotify import Inotify, Mask
+
+from shardboard.agent import render
+from shardboard.agent.resp import EngineError
+from shardboard.agent.shard import Shard
+from shardboard.tasks import Tasks
+
+log = logging.getLogger(__name__)
+
+TEND_SECONDS = 1.0
+PATIENCE_SECONDS = 5.0
+"""For how long who has given way must have got too little before it is ordinary again."""
+LEAST_SHARE = 0.02
+"""Of the time that it could have run. Among ordinary processes that want all of a processor, SCHED_IDLE gets 0.3 %."""
+ANSWER_SECONDS = 5.0
+
+
+@dataclass
+class GivesWay:
+    """A process whose priority is lowered, and what it had got when it was looked at last."""
+
+    process: psutil.Process
+    ran: int
+    waited: int
+    """Nanoseconds on a processor, and ready for one: /proc/<pid>/schedstat."""
+    since: float
+
+
+class Priorities:
+    """Of the shards of this node. Needs the right to make a process ordinary again; without it all stay as they are."""
+
+    def __init__(self) -> None:
+        self._shards: Mapping[int, Shard] = {}
+        self._lowered: dict[int, GivesWay] = {}
+        """By pid."""
+        self._starved: dict[int, psutil.Process] = {}
+        """Those that are left alone from now on, by pid."""
+        self._looks: Tasks[int] = Tasks()
+        """What copies is asked of the engine, which may take long while it loads; by uid of the shard."""
+        self._inotify: Inotify | None = None
+
+    async def run(self, shards: Mapping[int, Shard]) -> None:
+        """Look after `shards`, whatever there is at any time, until cancelled."""
+        self._shards = shards
+        try:
+            self._inotify = _inotify()
+        except OSError as error:
+            log.info("copying does not give way to clients: %s", error.strerror or error)
+            return
+        with self._inotify:
+            for shard in shards.values():
+                self.watch(shard)
+            try:
+                async with self._looks.ending(), asyncio.TaskGroup() as tasks:
+                    tasks.create_task(self._listen(self._inotify))
+                    tasks.create_task(self._tend_all())
+            finally:
+                self._inotify = None
+
+    def watch(self, shard: Shard) -> None:
+        """Call it for a new shard as soon as its log exists; the watch ends with the log."""
+        if self._inotify is None:
+            return
+        try:
+            self._inotify.add_watch(shard.directory / render.LOG, Mask.MODIFY)
+        except OSError as error:
+            log.warning("shard %s will not give way to clients while it copies: %s", shard.record.spec.uid, error)
+        self._look(shard)
+
+    async def _listen(self, inotify: Inotify) -> None:
+        async for event in inotify:
+            path = event.path
+            shard = self._shards.get(_uid(path)) if path is not None else None
+            if shard is not None:
+                self._look(shard)
+
+    async def _tend_all(self) -> None:
+        while True:
+            await asyncio.sleep(TEND_SECONDS)
+            now = asyncio.get_running_loop().time()
+            for pid, lowered in list(self._lowered.items()):
+                if not lowered.process.is_running():
+                    del self._lowered[pid]
+                else:
+                    self._tend(lowered, now)
+            for pid, process in list(self._starved.items()):
+                if not process.is_running():
+                    del self._starved[pid]
+            for shard in list(self._shards.values()):
+                if shard.process is not None and shard.process.pid in {*self._lowered, *self._starved}:
+                    self._look(shard)
+
+    def _tend(self, lowered: GivesWay, now: float) -> None:
+        """Make it ordinary when it has got too little of what it wanted, for a whole stretch of time."""
+        if now - lowered.since < PATIENCE_SECONDS:
+            return
+        pid = lowered.process.pid
+        ran, waited = _schedstat(pid)
+        got, wanted = ran - lowered.ran, ran - lowered.ran + waited - lowered.waited
+        if wanted > PATIENCE_SECONDS * 1e9 / 2 and got < LEAST_SHARE * wanted:
+            log.info("process %d copies data and has hardly got a processor; it gives way no longer", pid)
+            self._starved[pid] = lowered.process
+            self._restore(pid)
+        else:
+            lowered.ran, lowered.waited, lowered.since = ran, waited, now
+
+    def _look(self, shard: Shard) -> None:
+        """Lower its forks now; whether it copies itself, when it has said so."""
+        if shard.process is None:
+            return
+        for child in _children(shard.process.pid):
+            self._lower(child)
+        uid = shard.record.spec.uid
+        if uid not in self._looks:
+            self._looks.start(uid, self._ask(shard))
+
+    async def _ask(self, shard: Shard) -> None:
+        process = shard.process
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS):
+                info = await (await shard.connect()).execute("INFO", "replication", "persistence")
+        except (EngineError, TimeoutError):
+            return  # it says more in its log, or is looked at again in a second
+        if process is None or process is not shard.process or not process.is_running():
+            return
+        if _copies(info.splitlines()):
+            self._lower(process.pid)
+        else:
+            self._starved.pop(process.pid, None)
+            self._restore(process.pid)
+
+    def _lower(self, pid: int) -> None:
+        if pid in self._lowered or pid in self._starved:
+            return
+        try:
+            process = psutil.Process(pid)
+            os.sched_setscheduler(pid, os.SCHED_IDLE, os.sched_param(0))
+            ran, waited = _schedstat(pid)
+        except (OSError, psutil.Error):
+            return  # it has ended
+        self._lowered[pid] = GivesWay(process, ran, waited, asyncio.get_running_loop().time())
+
+    def _restore(self, pid: int) -> None:
+        """Also of one that an earlier run of this agent has lowered."""
+        self._lowered.pop(pid, None)
+        try:
+            if os.sched_getscheduler(pid) == os.SCHED_IDLE:
+                os.sched_setscheduler(pid, os.SCHED_OTHER, os.sched_param(0))
+        except OSError:
+            pass  # it has ended
+
+
+def may_restore() -> bool:
+    """Whether processes that are lowered can be made ordinary again: with CAP_SYS_NICE, or when RLIMIT_NICE allows it.
+
+    A thread of its own tries it. What it may do with itself it may do with shards, which run as the same user with the same
+    limits.
+    """
+    refused: list[OSError] = []
+
+    def attempt() -> None:
+        try:
+            os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+            os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+        except OSError as error:
+            refused.append(error)
+
+    thread = Thread(target=attempt)
+    thread.start()
+    thread.join()
+    return not refused
+
+
+def _inotify() -> Inotify:
+    """Raises OSError when anything that is needed is missing."""
+    if not may_restore():
+        raise PermissionError(EPERM, "the agent may not raise a priority again (LimitNICE= of systemd, ulimit -e)")
+    _schedstat(os.getpid())
+    return Inotify()
+
+
+def _uid(log_file: Path) -> int:
+    name = log_file.parent.name
+    return int(name) if name.isdecimal() else -1
+
+
+def _children(pid: int) -> list[int]:
+    try:
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []  # it has ended
+
+
+def _schedstat(pid: int) -> tuple[int, int]:
+    ran, waited, _ = Path(f"/proc/{pid}/schedstat").read_text().split()
+    return int(ran), int(waited)
+
+
+def _copies(info: Collection[str]) -> bool:
+    """Whether it is a replica that serves nobody, because its primary's data is on the way or being loaded."""
+    return "role:slave" in info and ("master_sync_in_progress:1" in info or "loading:1" in info)

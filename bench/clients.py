@@ -1,0 +1,104 @@
+"""Clients in processes of their own, what they saw, and the machine that all share."""
+
+import json
+import math
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+SATURATED_SECONDS = 5.0
+AUTOGROUP = Path("/proc/sys/kernel/sched_autogroup_enabled")
+
+
+class Seen:
+    """What a client saw, from its first request to its last."""
+
+    def __init__(self, told: dict[str, Any]) -> None:
+        self.errors: list[str] = told["errors"]
+        self.wrong: int = told["wrong"]
+        self._samples: list[tuple[float, float]] = told["samples"]
+
+    def between(self, first: float, last: float) -> "Latencies":
+        """Of the requests that were due in this time (Unix seconds)."""
+        return Latencies(sorted(took for due, took in self._samples if first <= due < last))
+
+    def per_second(self) -> float:
+        """Requests, on average."""
+        return len(self._samples) / (self._samples[-1][0] - self._samples[0][0])
+
+
+class Latencies:
+    """From when each request was due; milliseconds."""
+
+    def __init__(self, seconds: Sequence[float]) -> None:
+        self._sorted = seconds
+
+    @property
+    def p99(self) -> float:
+        return 1000 * self._sorted[math.ceil(0.99 * len(self._sorted)) - 1]
+
+    @property
+    def worst(self) -> float:
+        return 1000 * self._sorted[-1]
+
+
+class Client:
+    """`python -m module arguments`, at work from `with` on until `end`."""
+
+    def __init__(self, module: str, *arguments: object) -> None:
+        self._command = [sys.executable, "-m", module, *map(str, arguments)]
+
+    def __enter__(self) -> "Client":
+        self._process = subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert self._process.stdout is not None
+        self._process.stdout.readline()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._process:
+            self._process.kill()
+
+    def end(self) -> Seen:
+        """Raises TimeoutExpired."""
+        told, _ = self._process.communicate("stop\n", timeout=120)
+        return Seen(json.loads(told))
+
+
+def traffic(host: str, port: int, keys: int) -> Client:
+    """One user after the other, 200 requests a second, who follow redirections: a load that leaves room for what is measured."""
+    return Client("bench.traffic", host, port, keys)
+
+
+def open_loop(host: str, port: int, rate: float) -> Client:
+    """`rate` requests a second, each to its shard when it is due."""
+    return Client("bench.openloop", host, port, rate)
+
+
+def saturation(host: str, port: int) -> float:
+    """Requests a second that such a client gets answered at most."""
+    with open_loop(host, port, 0) as client:
+        time.sleep(SATURATED_SECONDS)
+        return client.end().per_second()
+
+
+@contextmanager
+def one_machine_for_all() -> Iterator[str]:
+    """Yields a note on how the processor is shared.
+
+    A kernel with autogroup (sched(7)) gives each session an equal part of it, and priorities count only within one. That is
+    made for desktops; services and containers, which have control groups of their own, never see it.
+    """
+    try:
+        before = AUTOGROUP.read_text()
+        AUTOGROUP.write_text("0")
+    except OSError:
+        yield " (autogroup as it is)"
+        return
+    try:
+        yield " (autogroup off)"
+    finally:
+        AUTOGROUP.write_text(before)

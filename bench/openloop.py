@@ -1,0 +1,132 @@
+"""A client in a process of its own that waits for nobody: each request goes to its shard when it is due, whatever is still owed,
+as from users who know nothing of each other. `python -m bench.openloop HOST PORT RATE` reads and writes until its input ends, then
+prints what `bench.traffic` prints. It follows no redirections.
+
+Rate 0: one request at a time to each shard, each as soon as the one before is answered.
+"""
+
+import json
+import random
+import select
+import socket
+import sys
+import time
+from collections import deque
+from typing import Any
+
+import hiredis
+
+from bench.traffic import PATIENCE, WRITTEN, Client
+from shardboard.domain import slots
+
+SEED = 21
+
+
+class Shard:
+    """A connection, and what it owes."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self.connection = socket.create_connection((host, port), PATIENCE)
+        self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.reader = hiredis.Reader(encoding="utf-8")
+        self.owed: deque[tuple[float, int]] = deque()
+        """When each request was due, and its place among the keys; negative when it was to be read."""
+
+
+class Load:
+    """All shards of a cluster, and what was seen."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self.samples: list[tuple[float, float]] = []
+        self.errors: list[str] = []
+        self._client = Client((host, port))
+        self._choice = random.Random(SEED)
+        self._number = 0
+        self._written: dict[int, str] = {}
+        self._sent: dict[int, str] = {}
+        shards = {place: Shard(*place) for place in set(self._client.places.values())}
+        self._by_connection = {shard.connection.fileno(): shard for shard in shards.values()}
+        self._by_key = [shards[self._client.places[slots.slot_of(_key(place))]] for place in range(WRITTEN)]
+        self._poll = select.epoll()
+        self._poll.register(sys.stdin, select.EPOLLIN)
+        for connection in self._by_connection:
+            self._poll.register(connection, select.EPOLLIN)
+
+    def steadily(self, rate: float) -> None:
+        """`rate` requests a second, until the input ends."""
+        begun, running = time.time(), True
+        while running:
+            while (due := begun + self._number / rate) <= time.time():
+                self._send(due, self._choice.randrange(WRITTEN))
+            running = self._receive(due - time.time())
+
+    def at_most(self) -> None:
+        """As many as can be, until the input ends."""
+        by_shard = {shard: [place for place, one in enumerate(self._by_key) if one is shard] for shard in self._by_key}
+        running = True
+        while running:
+            for shard, places in by_shard.items():
+                if not shard.owed:
+                    self._send(time.time(), self._choice.choice(places))
+            running = self._receive(PATIENCE)
+
+    def wrong(self) -> int:
+        """How many keys do not hold what was last acknowledged."""
+        while any(shard.owed for shard in self._by_connection.values()):
+            self._receive(PATIENCE)
+        return sum(self._client.execute("GET", _key(place)) != value for place, value in self._written.items())
+
+    def _send(self, due: float, place: int) -> None:
+        self._number += 1
+        shard, key = self._by_key[place], _key(place)
+        argv: tuple[str, ...] = ("GET", key)
+        if self._number % 2:
+            self._sent[place] = value = str(self._number)
+            argv = ("SET", key, value)
+        shard.owed.append((due, place if self._number % 2 else -1))
+        shard.connection.sendall(hiredis.pack_command(argv))  # type: ignore[arg-type]  # its stub knows one-element tuples only
+
+    def _receive(self, seconds: float) -> bool:
+        """False when the input has ended."""
+        running = True
+        for number, _ in self._poll.poll(max(0.0, seconds)):
+            if number == sys.stdin.fileno():
+                running = False
+                self._poll.unregister(number)
+                continue
+            shard = self._by_connection[number]
+            received = shard.connection.recv(65536)
+            if not received:
+                raise ConnectionError("a shard closed the connection")
+            shard.reader.feed(received)
+            now = time.time()
+            while (reply := shard.reader.gets()) is not False:
+                self._take(shard, reply, now)
+        return running
+
+    def _take(self, shard: Shard, reply: Any, now: float) -> None:
+        due, place = shard.owed.popleft()
+        self.samples.append((due, now - due))
+        if isinstance(reply, hiredis.ReplyError):
+            self.errors.append(str(reply))
+        elif place >= 0:
+            self._written[place] = self._sent[place]
+
+
+def _key(place: int) -> str:
+    return f"own:{place}"
+
+
+def main() -> None:
+    host, port, rate = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
+    load = Load(host, port)
+    print("ready", flush=True)
+    if rate:
+        load.steadily(rate)
+    else:
+        load.at_most()
+    json.dump({"samples": load.samples, "errors": load.errors, "wrong": load.wrong()}, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()
