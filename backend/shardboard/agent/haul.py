@@ -137,7 +137,7 @@ class Haul:
         source, target = self._ends.engine_id, self._ends.order.target_engine_id
         there, here = await view_of(self._ends.target), await view_of(self._ends.source)
         seen, own, taker = there.get(source), here.get(source), here.get(target)
-        if seen is None or not seen.leads or not seen.slots.issuperset(slots):
+        if seen is None or not seen.leads or not seen.owns(slots):
             raise EngineError("the source has been replaced meanwhile")
         if taker is None or not taker.leads:
             raise EngineError("the target has been replaced meanwhile")

@@ -14,10 +14,10 @@ from shardboard.agent.pace import Pace
 from shardboard.agent.processes import Supervisor
 from shardboard.agent.resp import EngineError
 
-GROUP = 16
+GENTLE_GROUP, FAST_GROUP = 1, 16
 """Slots that are open together. Closing one makes every shard of the database go through a slot map, write its view of the
-cluster to its disk and wait for that. Those that are closed in the same moment are written once; more of them at once make
-the moment longer, a fifth of a millisecond each."""
+cluster to its disk and wait for that. Those that are closed in the same moment are written once, which is quicker, and make the
+moment longer for everybody."""
 SPARED = 50
 """One connection in so many that a shard takes may be ours; the others are for clients."""
 
@@ -35,7 +35,8 @@ class Movers:
         if shard is None or shard.state != "running":
             return SlotsMoved(count=0, keys=0, reason=f"shard {order.uid} does not run here")
         async with self._locks[order.uid]:  # a console that was killed has left an order that still runs
-            ends = Ends(shard, order, min(GROUP, max(1, shard.record.bdb.maxclients // SPARED)))
+            group = FAST_GROUP if order.fast else GENTLE_GROUP
+            ends = Ends(shard, order, min(group, max(1, shard.record.bdb.maxclients // SPARED)))
             try:
                 await ends.connect()
                 await self._move(ends)

@@ -1,10 +1,10 @@
 """How fast slots may move: as fast as it can be done without clients noticing much.
 
 Two things make clients wait. While MIGRATE runs the source serves nobody, so batches are cut until one takes about a
-millisecond. And whenever slots have changed hands every shard is busy with its map for some milliseconds; so it rests again and
-again. What counts is how many requests have to wait: as long as they are fewer than one in a hundred, the slowest hundredth is
-what it was. So source and target are asked PING all the while, and when more than that many answers are late, more than in the
-moments between orders, when nothing moves, the rests grow. What else slows the machines down slows both.
+millisecond. And whenever a slot has changed hands every shard is busy with its map for a moment; so it rests again and again.
+Source and target are asked PING all the while, and when more than one answer in a hundred is late, more than in the moments
+between orders, when nothing moves, the rests grow. What else slows the machines down slows both. They do not grow for long: as
+measured, what clients wait for is one slot, however long the rest before it.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ LATE, UNNOTICED = 3.0, 0.001
 """An answer is late when it takes so many times the usual time of a calm moment, and so many seconds more."""
 TOLERATED = 0.01
 """Share of late answers, beyond twice that of calm moments."""
-FIRST_REST, LEAST_REST, MOST_REST = 2.0, 0.5, 16.0
+FIRST_REST, LEAST_REST, MOST_REST = 0.2, 0.2, 1.0
 """In proportion to the time that was worked."""
 LONGER, SHORTER = 1.4, 0.8
 """What an order makes of the rests of the one before."""

@@ -17,7 +17,7 @@ from pathlib import Path
 from threading import Thread
 
 import psutil
-from asyncinotify import Inotify, Mask
+from asyncinotify import Event, Inotify, Mask
 
 from shardboard.agent import render
 from shardboard.agent.resp import EngineError
@@ -26,6 +26,9 @@ from shardboard.tasks import Tasks
 
 log = logging.getLogger(__name__)
 
+LISTEN_SECONDS = 0.02
+LOOK_SECONDS, LOOK_SECONDS_AT_MOST = 0.05, 0.4
+"""Between two looks at a shard, twice as long after each as long as its log goes on: an engine that moves slots says a lot."""
 TEND_SECONDS = 1.0
 PATIENCE_SECONDS = 5.0
 """For how long who has given way must have got too little before it is ordinary again."""
@@ -55,7 +58,9 @@ class Priorities:
         self._starved: dict[int, psutil.Process] = {}
         """Those that are left alone from now on, by pid."""
         self._looks: Tasks[int] = Tasks()
-        """What copies is asked of the engine, which may take long while it loads; by uid of the shard."""
+        """By uid of the shard. Whether it copies is asked of the engine, which may take long while it loads."""
+        self._again: set[int] = set()
+        """Uids of shards that have said more since they were looked at."""
         self._inotify: Inotify | None = None
 
     async def run(self, shards: Mapping[int, Shard]) -> None:
@@ -87,11 +92,15 @@ class Priorities:
         self._look(shard)
 
     async def _listen(self, inotify: Inotify) -> None:
-        async for event in inotify:
-            path = event.path
-            shard = self._shards.get(_uid(path)) if path is not None else None
-            if shard is not None:
-                self._look(shard)
+        while True:
+            event: Event | None = await inotify.get()
+            while event is not None:
+                path = event.path
+                shard = self._shards.get(_uid(path)) if path is not None else None
+                if shard is not None:
+                    self._look(shard)
+                event = inotify.sync_get()
+            await asyncio.sleep(LISTEN_SECONDS)
 
     async def _tend_all(self) -> None:
         while True:
@@ -124,29 +133,39 @@ class Priorities:
             lowered.ran, lowered.waited, lowered.since = ran, waited, now
 
     def _look(self, shard: Shard) -> None:
-        """Lower its forks now; whether it copies itself, when it has said so."""
-        if shard.process is None:
-            return
-        for child in _children(shard.process.pid):
-            self._lower(child)
+        """Now, or soon when it was just looked at."""
         uid = shard.record.spec.uid
-        if uid not in self._looks:
-            self._looks.start(uid, self._ask(shard))
+        if uid in self._looks:
+            self._again.add(uid)
+        else:
+            self._looks.start(uid, self._keep_looking(shard))
 
-    async def _ask(self, shard: Shard) -> None:
-        process = shard.process
+    async def _keep_looking(self, shard: Shard) -> None:
+        uid, process, pause = shard.record.spec.uid, shard.process, LOOK_SECONDS
+        while process is not None:
+            self._again.discard(uid)
+            for child in _children(process.pid):
+                self._lower(child)
+            await self._ask(shard, process.pid)
+            await asyncio.sleep(pause)
+            if uid not in self._again:
+                return
+            pause = min(2 * pause, LOOK_SECONDS_AT_MOST)
+
+    async def _ask(self, shard: Shard, pid: int) -> None:
+        """Whether it copies itself."""
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 info = await (await shard.connect()).execute("INFO", "replication", "persistence")
         except (EngineError, TimeoutError):
             return  # it says more in its log, or is looked at again in a second
-        if process is None or process is not shard.process or not process.is_running():
+        if shard.process is None or shard.process.pid != pid:
             return
         if _copies(info.splitlines()):
-            self._lower(process.pid)
+            self._lower(pid)
         else:
-            self._starved.pop(process.pid, None)
-            self._restore(process.pid)
+            self._starved.pop(pid, None)
+            self._restore(pid)
 
     def _lower(self, pid: int) -> None:
         if pid in self._lowered or pid in self._starved:
@@ -195,12 +214,11 @@ def _inotify() -> Inotify:
     if not may_restore():
         raise PermissionError(EPERM, "the agent may not raise a priority again (LimitNICE= of systemd, ulimit -e)")
     _schedstat(os.getpid())
-    return Inotify()
+    return Inotify(sync_timeout=0)
 
 
 def _uid(log_file: Path) -> int:
-    name = log_file.parent.name
-    return int(name) if name.isdecimal() else -1
+    return int(log_file.parent.name)
 
 
 def _children(pid: int) -> list[int]:

@@ -1,6 +1,6 @@
 """What a shard says of its cluster: CLUSTER NODES, as far as moving slots needs it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 
@@ -9,9 +9,18 @@ class Line:
     """`<id> <address> <flags> <primary> <ping> <pong> <epoch> <link> [<slots>…]`"""
 
     flags: frozenset[str]
-    slots: frozenset[int]
+    ranges: tuple[tuple[int, int], ...]
+    """First and last of its slots."""
     open: frozenset[str]
     """Slots between two owners, in the engine's words: `[5->-<target>]`, `[5-<-<source>]`. A shard tells them of itself only."""
+
+    @property
+    def slots(self) -> frozenset[int]:
+        return frozenset(slot for first, last in self.ranges for slot in range(first, last + 1))
+
+    def owns(self, slots: Iterable[int]) -> bool:
+        """All of them."""
+        return all(any(first <= slot <= last for first, last in self.ranges) for slot in slots)
 
     @property
     def leads(self) -> bool:
@@ -27,9 +36,7 @@ def parse(text: str) -> Mapping[str, Line]:
             ranges = [word.partition("-") for word in fields[8:] if word[:1].isdigit()]
             found[fields[0]] = Line(
                 flags=frozenset(fields[2].split(",")),
-                slots=frozenset(
-                    slot for first, _, last in ranges for slot in range(int(first), int(last or first) + 1)
-                ),
+                ranges=tuple((int(first), int(last or first)) for first, _, last in ranges),
                 open=frozenset(word for word in fields[8:] if word.startswith("[")),
             )
     return found

@@ -110,25 +110,38 @@ class Reshard:
         return Outcome(remember={"joined": True}, steps=steps, again_in=0)
 
     async def _move(self, action: Action, database: Database, seen: SlotMap, hauls: Sequence[Haul]) -> Outcome:
-        """Let agents move slots for a while: every pair takes part in one haul at a time, all hauls side by side."""
+        """Let agents move slots for a while."""
         heads = {shard.pair: shard for shard in database.primaries}
         headless = {pair for haul in hauls for pair in (haul.source, haul.target) if pair not in heads}
         possible = [haul for haul in hauls if not {haul.source, haul.target} & headless]
         if not possible:
             raise Waiting(f"the primary of pair {min(headless)} is down")
-        chosen = reshard.at_once(possible)
         async with self._store.read() as session:
             fast = (await clusters.load(session)).policy.get("resharding_pace", "gentle") == "fast"
-        results = await asyncio.gather(*(self._haul(haul, heads, fast) for haul in chosen))
-        moved = [
-            Haul(haul.source, haul.target, _head(haul, each.count)) for haul, each in zip(chosen, results, strict=True)
-        ]
-        if any(each.count for each in results):
+        results = await (self._side_by_side(possible, heads) if fast else self._in_turn(possible, heads))
+        moved = [Haul(haul.source, haul.target, _head(haul, each.count)) for haul, each in results]
+        if any(each.count for _, each in results):
             await reshard_rows.write(self._store, action, reshard.after(seen.held, moved))
-        elif not any(each.keys for each in results):
-            raise Waiting(next((each.reason for each in results if each.reason), "no slot could be moved"))
+        elif not any(each.keys for _, each in results):
+            raise Waiting(next((each.reason for _, each in results if each.reason), "no slot could be moved"))
         left = sum(haul.size for haul in hauls) - sum(haul.size for haul in moved)
-        return reshard_steps.moving(action, left, sum(each.keys for each in results))
+        return reshard_steps.moving(action, left, sum(each.keys for _, each in results))
+
+    async def _side_by_side(
+        self, possible: Sequence[Haul], heads: Mapping[int, ShardRef]
+    ) -> list[tuple[Haul, SlotsMoved]]:
+        """As many as there are pairs for."""
+        chosen = reshard.at_once(possible)
+        return list(zip(chosen, await asyncio.gather(*(self._haul(haul, heads, True) for haul in chosen)), strict=True))
+
+    async def _in_turn(self, possible: Sequence[Haul], heads: Mapping[int, ShardRef]) -> list[tuple[Haul, SlotsMoved]]:
+        """One at a time, because each slot keeps every shard of the database busy; the next only when one gets nowhere."""
+        results = []
+        for haul in possible:
+            results.append((haul, each := await self._haul(haul, heads, False)))
+            if each.count or each.keys:
+                break
+        return results
 
     async def _haul(self, haul: Haul, heads: Mapping[int, ShardRef], fast: bool) -> SlotsMoved:
         source, target = heads[haul.source], heads[haul.target]

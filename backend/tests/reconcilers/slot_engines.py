@@ -1,5 +1,6 @@
 """Fake engines that know who owns which slot, so that a change of the number of pairs can be played through."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,6 +24,11 @@ class SlotEngines(Engines):
         self.at_once = 1500
         self.in_the_way = ""
         """Reason why no slot moves."""
+        self.stuck: set[int] = set()
+        """Uids of sources that no slot leaves."""
+        self.side_by_side = 0
+        """Orders that have been under way together, at most."""
+        self._under_way = 0
         self._moves = 0
         self._rendered: tuple[int, dict[str, str]] = (-1, {})
         self._followed: dict[int, str] = {}
@@ -41,6 +47,12 @@ class SlotEngines(Engines):
 
     async def move_slots(self, node: NodeRef, order: MoveSlots) -> SlotsMoved:
         self._note("move_slots", node)
+        self._under_way += 1
+        await asyncio.sleep(0)  # for those that were sent together
+        self.side_by_side = max(self.side_by_side, self._under_way)
+        self._under_way -= 1
+        if order.uid in self.stuck:
+            return SlotsMoved(count=0, keys=0, reason="no answer to MIGRATE")
         source = self.running[node.uid].get(order.uid)
         if source is None or source.uid in self.died or self.in_the_way:
             return SlotsMoved(count=0, keys=0, reason=self.in_the_way or f"shard {order.uid} does not run here")

@@ -1,6 +1,7 @@
 """Another number of pairs played through: killed or cancelled at any step, every slot has one owner, and the rows say who."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -221,6 +222,32 @@ async def test_a_lost_primary_is_waited_for(console: Console, agents: SlotEngine
         await pairs.observe(console, 1, role="slave", link="idle")
         await until(lambda: over(console, uid))
     assert (await read(console, uid)).status == "completed"
+    assert even(await check(console, agents))
+
+
+@pytest.mark.parametrize(("pace", "side_by_side"), [("gentle", 1), ("fast", 3)])
+async def test_one_haul_at_a_time_unless_it_shall_be_fast(
+    console: Console, agents: SlotEngines, pace: str, side_by_side: int
+) -> None:
+    async with console.store.begin() as session:
+        (await session.get_one(Cluster, 1)).policy = {"resharding_pace": pace}
+    uid = await order(console, shards_count=6)
+    async with running(console):
+        await until(lambda: over(console, uid))
+    assert even(await check(console, agents))
+    assert agents.side_by_side == side_by_side
+
+
+async def test_a_source_that_is_stuck_holds_up_nobody_else(console: Console, agents: SlotEngines) -> None:
+    agents.stuck = {1}
+    uid = await order(console, shards_count=4)
+    async with running(console):
+        await until(lambda: waits(console, uid, "no answer to MIGRATE"))
+        held = Counter(agents.owners.values())
+        assert held[f"{1:040x}"] == 5461
+        assert held[f"{2:040x}"] == held[f"{3:040x}"] == 4096, "the others have given theirs meanwhile"
+        agents.stuck = set()
+        await until(lambda: over(console, uid))
     assert even(await check(console, agents))
 
 
