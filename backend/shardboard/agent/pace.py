@@ -27,7 +27,7 @@ LATE, UNNOTICED = 3.0, 0.001
 """An answer is late when it takes so many times the usual time of a calm moment, and so many seconds more."""
 TOLERATED = 0.01
 """Share of late answers, beyond twice that of calm moments."""
-FIRST_REST, LEAST_REST, MOST_REST = 0.2, 0.2, 1.0
+FIRST_REST, LEAST_REST, MOST_REST = 0.05, 0.05, 0.3
 """In proportion to the time that was worked."""
 LONGER, SHORTER = 1.4, 0.8
 """What an order makes of the rests of the one before."""

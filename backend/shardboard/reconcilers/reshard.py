@@ -26,7 +26,7 @@ from shardboard.state import cluster as clusters
 from shardboard.state.actions import Action
 
 NAME = "SMReshardBDB"
-ORDER_SECONDS = 2.0
+ORDER_SECONDS = 3.0
 """For how long one order to an agent goes on."""
 
 
