@@ -80,6 +80,8 @@ class Priorities:
                     tasks.create_task(self._tend_all())
             finally:
                 self._inotify = None
+                for pid in list(self._lowered):  # shards run on when the agent stops, and nobody would see to them
+                    self._restore(pid)
 
     def watch(self, shard: Shard) -> None:
         """Call it for a new shard as soon as its log exists; the watch ends with the log."""
@@ -123,7 +125,10 @@ class Priorities:
         if now - lowered.since < PATIENCE_SECONDS:
             return
         pid = lowered.process.pid
-        ran, waited = _schedstat(pid)
+        try:
+            ran, waited = _schedstat(pid)
+        except OSError:
+            return  # it has ended
         got, wanted = ran - lowered.ran, ran - lowered.ran + waited - lowered.waited
         if wanted > PATIENCE_SECONDS * 1e9 / 2 and got < LEAST_SHARE * wanted:
             log.info("process %d copies data and has hardly got a processor; it gives way no longer", pid)

@@ -109,6 +109,17 @@ async def test_what_an_agent_that_was_killed_has_lowered_is_ordinary_again(tmp_p
         running.cancel()
 
 
+async def test_an_agent_that_stops_leaves_nobody_lowered(tmp_path: Path) -> None:
+    async with farm(tmp_path) as node:
+        await started(node, 1)
+        running = asyncio.create_task(Priorities().run(node[1].shards))
+        fork = await saving(node, 1)
+        await until(lambda: gives_way(fork))
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        assert not gives_way(fork)
+
+
 async def test_who_is_starved_gives_way_no_longer(
     node: Farm, priorities: Priorities, monkeypatch: pytest.MonkeyPatch
 ) -> None:
