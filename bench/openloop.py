@@ -29,8 +29,8 @@ class Shard:
         self.connection = socket.create_connection((host, port), PATIENCE)
         self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.reader = hiredis.Reader(encoding="utf-8")
-        self.owed: deque[tuple[float, int]] = deque()
-        """When each request was due, and its place among the keys; negative when it was to be read."""
+        self.owed: deque[tuple[float, int, str]] = deque()
+        """When each request was due, its place among the keys, and what was to be written; nothing when it was to be read."""
 
 
 class Load:
@@ -43,7 +43,6 @@ class Load:
         self._choice = random.Random(SEED)
         self._number = 0
         self._written: dict[int, str] = {}
-        self._sent: dict[int, str] = {}
         shards = {place: Shard(*place) for place in set(self._client.places.values())}
         self._by_connection = {shard.connection.fileno(): shard for shard in shards.values()}
         self._by_key = [shards[self._client.places[slots.slot_of(_key(place))]] for place in range(WRITTEN)]
@@ -79,11 +78,9 @@ class Load:
     def _send(self, due: float, place: int) -> None:
         self._number += 1
         shard, key = self._by_key[place], _key(place)
-        argv: tuple[str, ...] = ("GET", key)
-        if self._number % 2:
-            self._sent[place] = value = str(self._number)
-            argv = ("SET", key, value)
-        shard.owed.append((due, place if self._number % 2 else -1))
+        value = str(self._number) if self._number % 2 else ""
+        argv = ("SET", key, value) if value else ("GET", key)
+        shard.owed.append((due, place, value))
         shard.connection.sendall(hiredis.pack_command(argv))  # type: ignore[arg-type]  # its stub knows one-element tuples only
 
     def _receive(self, seconds: float) -> bool:
@@ -105,12 +102,12 @@ class Load:
         return running
 
     def _take(self, shard: Shard, reply: Any, now: float) -> None:
-        due, place = shard.owed.popleft()
+        due, place, value = shard.owed.popleft()
         self.samples.append((due, now - due))
         if isinstance(reply, hiredis.ReplyError):
             self.errors.append(str(reply))
-        elif place >= 0:
-            self._written[place] = self._sent[place]
+        elif value:
+            self._written[place] = value
 
 
 def _key(place: int) -> str:

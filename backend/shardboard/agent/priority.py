@@ -1,4 +1,5 @@
-"""Copying gives way: while a shard's data is saved, sent or loaded, what does that runs only when nobody else wants the processor.
+"""Copying gives way: while a shard's data is saved, sent or loaded, what does that runs only when nobody else wants the processor,
+among the processes of the agent's service or container.
 
 Two kinds of process copy: the forks of an engine, and a replica that loads what its primary sends and serves nobody meanwhile.
 They get the policy SCHED_IDLE (sched(7)): whoever serves clients takes the processor from them at once. Who is starved, because
@@ -10,11 +11,11 @@ An engine writes a line to its log whenever it forks or begins or ends to copy; 
 import asyncio
 import logging
 import os
+import resource
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from errno import EPERM
 from pathlib import Path
-from threading import Thread
 
 import psutil
 from asyncinotify import Event, Inotify, Mask
@@ -26,6 +27,8 @@ from shardboard.tasks import Tasks
 
 log = logging.getLogger(__name__)
 
+CAP_SYS_NICE = 23
+"""Its bit among capabilities(7)."""
 LISTEN_SECONDS = 0.02
 LOOK_SECONDS, LOOK_SECONDS_AT_MOST = 0.05, 0.4
 """Between two looks at a shard, twice as long after each as long as its log goes on: an engine that moves slots says a lot."""
@@ -71,17 +74,20 @@ class Priorities:
         except OSError as error:
             log.info("copying does not give way to clients: %s", error.strerror or error)
             return
-        with self._inotify:
-            for shard in shards.values():
-                self.watch(shard)
-            try:
-                async with self._looks.ending(), asyncio.TaskGroup() as tasks:
-                    tasks.create_task(self._listen(self._inotify))
-                    tasks.create_task(self._tend_all())
-            finally:
-                self._inotify = None
-                for pid in list(self._lowered):  # shards run on when the agent stops, and nobody would see to them
-                    self._restore(pid)
+        try:
+            with self._inotify as inotify:
+                for shard in shards.values():
+                    self.watch(shard)
+                async with self._looks.ending():
+                    try:
+                        async with asyncio.TaskGroup() as tasks:
+                            tasks.create_task(self._listen(inotify))
+                            tasks.create_task(self._tend_all())
+                    finally:
+                        self._inotify = None
+        finally:
+            for pid in list(self._lowered):  # shards run on when the agent stops, and nobody would see to them
+                self._restore(pid)
 
     def watch(self, shard: Shard) -> None:
         """Call it for a new shard as soon as its log exists; the watch ends with the log."""
@@ -107,18 +113,25 @@ class Priorities:
     async def _tend_all(self) -> None:
         while True:
             await asyncio.sleep(TEND_SECONDS)
-            now = asyncio.get_running_loop().time()
-            for pid, lowered in list(self._lowered.items()):
-                if not lowered.process.is_running():
-                    del self._lowered[pid]
-                else:
-                    self._tend(lowered, now)
-            for pid, process in list(self._starved.items()):
-                if not process.is_running():
-                    del self._starved[pid]
-            for shard in list(self._shards.values()):
-                if shard.process is not None and shard.process.pid in {*self._lowered, *self._starved}:
-                    self._look(shard)
+            try:
+                self._tend_once(asyncio.get_running_loop().time())
+            except Exception:  # one bad second must not leave somebody lowered for ever
+                log.exception("who gives way could not be looked after in this second")
+
+    def _tend_once(self, now: float) -> None:
+        for pid, lowered in list(self._lowered.items()):
+            if not lowered.process.is_running():
+                del self._lowered[pid]
+            else:
+                self._tend(lowered, now)
+        for pid, process in list(self._starved.items()):
+            if not process.is_running():
+                del self._starved[pid]
+        unseen = self._again - set(self._looks)
+        self._again -= unseen
+        for uid, shard in list(self._shards.items()):
+            if uid in unseen or (shard.process is not None and shard.process.pid in {*self._lowered, *self._starved}):
+                self._look(shard)
 
     def _tend(self, lowered: GivesWay, now: float) -> None:
         """Make it ordinary when it has got too little of what it wanted, for a whole stretch of time."""
@@ -140,15 +153,19 @@ class Priorities:
     def _look(self, shard: Shard) -> None:
         """Now, or soon when it was just looked at."""
         uid = shard.record.spec.uid
+        if self._inotify is None:
+            return
         if uid in self._looks:
             self._again.add(uid)
         else:
             self._looks.start(uid, self._keep_looking(shard))
 
     async def _keep_looking(self, shard: Shard) -> None:
-        uid, process, pause = shard.record.spec.uid, shard.process, LOOK_SECONDS
-        while process is not None:
+        uid, pause = shard.record.spec.uid, LOOK_SECONDS
+        while (process := shard.process) is not None:
             self._again.discard(uid)
+            if _is_lowered(process.pid):  # by an agent that was killed
+                self._lower(process.pid)
             for child in _children(process.pid):
                 self._lower(child)
             await self._ask(shard, process.pid)
@@ -158,72 +175,73 @@ class Priorities:
             pause = min(2 * pause, LOOK_SECONDS_AT_MOST)
 
     async def _ask(self, shard: Shard, pid: int) -> None:
-        """Whether it copies itself."""
+        """Whether it copies itself. Who does not answer must not give way: it may serve by now."""
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
-                info = await (await shard.connect()).execute("INFO", "replication", "persistence")
+                info = (await (await shard.connect()).execute("INFO", "replication", "persistence")).splitlines()
         except (EngineError, TimeoutError):
-            return  # it says more in its log, or is looked at again in a second
+            info = []
         if shard.process is None or shard.process.pid != pid:
             return
-        if _copies(info.splitlines()):
+        if _copies(info):
             self._lower(pid)
-        else:
+            return
+        if "role:master" in info or "master_link_status:up" in info:  # not only between two attempts
             self._starved.pop(pid, None)
-            self._restore(pid)
+        self._restore(pid)
 
     def _lower(self, pid: int) -> None:
         if pid in self._lowered or pid in self._starved:
             return
         try:
-            process = psutil.Process(pid)
+            if not may_restore(pid):
+                return  # started by an agent with less rights
+            process, (ran, waited) = psutil.Process(pid), _schedstat(pid)
             os.sched_setscheduler(pid, os.SCHED_IDLE, os.sched_param(0))
-            ran, waited = _schedstat(pid)
         except (OSError, psutil.Error):
             return  # it has ended
         self._lowered[pid] = GivesWay(process, ran, waited, asyncio.get_running_loop().time())
 
     def _restore(self, pid: int) -> None:
-        """Also of one that an earlier run of this agent has lowered."""
         self._lowered.pop(pid, None)
         try:
-            if os.sched_getscheduler(pid) == os.SCHED_IDLE:
+            if _is_lowered(pid):
                 os.sched_setscheduler(pid, os.SCHED_OTHER, os.sched_param(0))
+        except PermissionError:
+            log.error("process %d stays at low priority: this agent may not raise it", pid)
         except OSError:
             pass  # it has ended
 
 
-def may_restore() -> bool:
-    """Whether processes that are lowered can be made ordinary again: with CAP_SYS_NICE, or when RLIMIT_NICE allows it.
-
-    A thread of its own tries it. What it may do with itself it may do with shards, which run as the same user with the same
-    limits.
-    """
-    refused: list[OSError] = []
-
-    def attempt() -> None:
-        try:
-            os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-            os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
-        except OSError as error:
-            refused.append(error)
-
-    thread = Thread(target=attempt)
-    thread.start()
-    thread.join()
-    return not refused
+def may_restore(pid: int) -> bool:
+    """Whether that process, once lowered, can be made ordinary again: with CAP_SYS_NICE, or when its own RLIMIT_NICE allows it
+    (sched(7)). Shards keep the limits of the agent that started them. Raises OSError when it has ended."""
+    status = Path("/proc/self/status").read_text()
+    capabilities = int(status.partition("CapEff:")[2].split()[0], 16)
+    if capabilities >> CAP_SYS_NICE & 1:
+        return True
+    allowed, _ = resource.prlimit(pid, resource.RLIMIT_NICE)
+    return allowed == resource.RLIM_INFINITY or allowed >= 20 - os.getpriority(os.PRIO_PROCESS, pid)
 
 
 def _inotify() -> Inotify:
     """Raises OSError when anything that is needed is missing."""
-    if not may_restore():
+    if not may_restore(os.getpid()):
         raise PermissionError(EPERM, "the agent may not raise a priority again (LimitNICE= of systemd, ulimit -e)")
     _schedstat(os.getpid())
     return Inotify(sync_timeout=0)
 
 
 def _uid(log_file: Path) -> int:
-    return int(log_file.parent.name)
+    name = log_file.parent.name
+    return int(name) if name.isdecimal() else -1
+
+
+def _is_lowered(pid: int) -> bool:
+    try:
+        return os.sched_getscheduler(pid) == os.SCHED_IDLE
+    except OSError:
+        return False  # it has ended
 
 
 def _children(pid: int) -> list[int]:

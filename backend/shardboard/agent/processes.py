@@ -212,9 +212,10 @@ class Supervisor:
                     start_new_session=True,  # signals to the agent's terminal or group must not reach it
                 )
             shard.process = psutil.Process(shard.popen.pid)
-            self._spawned(shard)
         except (OSError, psutil.Error) as error:
             self._mark_died(shard, f"it could not be started: {error}")
+        else:
+            self._spawned(shard)
 
     async def _until_ready(self, shard: Shard) -> None:
         clock = asyncio.get_running_loop().time

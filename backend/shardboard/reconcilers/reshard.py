@@ -40,6 +40,8 @@ class Reshard:
     def __init__(self, store: Store, agents: Agents) -> None:
         self._store = store
         self._agents = agents
+        self._stuck: set[tuple[str, int, int]] = set()
+        """Action, source and target of hauls that got nowhere when they were tried last."""
 
     async def step(self, action: Action) -> Outcome:
         database = await load.database(self._store, action.object_uid)
@@ -118,7 +120,7 @@ class Reshard:
             raise Waiting(f"the primary of pair {min(headless)} is down")
         async with self._store.read() as session:
             fast = (await clusters.load(session)).policy.get("resharding_pace", "gentle") == "fast"
-        results = await (self._side_by_side(possible, heads) if fast else self._in_turn(possible, heads))
+        results = await (self._side_by_side(possible, heads) if fast else self._in_turn(action, possible, heads))
         moved = [Haul(haul.source, haul.target, _head(haul, each.count)) for haul, each in results]
         if any(each.count for _, each in results):
             await reshard_rows.write(self._store, action, reshard.after(seen.held, moved))
@@ -134,12 +136,21 @@ class Reshard:
         chosen = reshard.at_once(possible)
         return list(zip(chosen, await asyncio.gather(*(self._haul(haul, heads, True) for haul in chosen)), strict=True))
 
-    async def _in_turn(self, possible: Sequence[Haul], heads: Mapping[int, ShardRef]) -> list[tuple[Haul, SlotsMoved]]:
-        """One at a time, because each slot keeps every shard of the database busy; the next only when one gets nowhere."""
-        results = []
-        for haul in possible:
+    async def _in_turn(
+        self, action: Action, possible: Sequence[Haul], heads: Mapping[int, ShardRef]
+    ) -> list[tuple[Haul, SlotsMoved]]:
+        """One at a time, because each slot keeps every shard of the database busy; the next only when one gets nowhere, and not for
+        long: whoever waits for an answer has waited for seconds."""
+        clock = asyncio.get_running_loop().time
+        begun, results = clock(), []
+        for haul in sorted(possible, key=lambda haul: (action.uid, haul.source, haul.target) in self._stuck):
             results.append((haul, each := await self._haul(haul, heads, False)))
+            way = (action.uid, haul.source, haul.target)
             if each.count or each.keys:
+                self._stuck.discard(way)
+                break
+            self._stuck.add(way)
+            if clock() > begun + ORDER_SECONDS:
                 break
         return results
 

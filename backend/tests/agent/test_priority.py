@@ -13,7 +13,7 @@ from shardboard.agent import priority
 from shardboard.agent.priority import Priorities, may_restore
 from shardboard.agent.processes import Supervisor
 
-pytestmark = pytest.mark.skipif(not may_restore(), reason="needs the right to raise a priority again")
+pytestmark = pytest.mark.skipif(not may_restore(os.getpid()), reason="needs the right to raise a priority again")
 
 SLOW = "1000000"
 """Microseconds that saving or loading waits at each of a few keys."""
@@ -133,11 +133,23 @@ async def test_who_is_starved_gives_way_no_longer(
     await until(lambda: gives_way(fork))
     await until(lambda: not gives_way(fork))
     priorities.watch(node[1].shards[1])
+    await until(lambda: not priorities._looks)
+    assert not gives_way(fork)
+
+
+async def test_a_shard_that_could_not_be_raised_again_is_not_lowered(
+    node: Farm, priorities: Priorities, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(priority, "may_restore", lambda pid: pid == os.getpid())
+    await started(node, 1)
+    fork = await saving(node, 1)
+    priorities.watch(node[1].shards[1])
+    await until(lambda: not priorities._looks)
     assert not gives_way(fork)
 
 
 async def test_without_the_right_nothing_is_touched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(priority, "may_restore", lambda: False)
+    monkeypatch.setattr(priority, "may_restore", lambda _: False)
     async with farm(tmp_path) as node:
         priorities = Priorities()
         await priorities.run(node[1].shards)  # ends at once
