@@ -85,6 +85,8 @@ class Priorities:
                             tasks.create_task(self._tend_all())
                     finally:
                         self._inotify = None
+        except Exception:
+            log.exception("copying gives way to clients no longer")
         finally:
             for pid in list(self._lowered):  # shards run on when the agent stops, and nobody would see to them
                 self._restore(pid)

@@ -15,10 +15,9 @@ from shardboard.state.shards import Shard
 
 WORTH_LEARNING = 0.5
 """Seconds of loading: of a shorter one nothing is learned."""
-SOON_SECONDS, TELL_SECONDS = 0.2, 1.0
-"""How often it is told: each second, and sooner when what was told is out by so much:"""
-POINT_SECONDS = 1.0
-"""one point of percent for a second, two for half a second, and so on."""
+TELL_SECONDS, POINT_SECONDS = 1.0, 1.0
+"""How often it is told: each second, and sooner when what was told is out by so much: one point of percent for a second, two for
+half a second, and so on."""
 
 
 @dataclass
@@ -69,8 +68,7 @@ class Span:
     def due(self) -> bool:
         """Whether it is time to tell."""
         waited = asyncio.get_running_loop().time() - self._told_at
-        out = (self.course.percent - self._told) * waited >= POINT_SECONDS
-        return waited >= (SOON_SECONDS if out else TELL_SECONDS)
+        return waited >= TELL_SECONDS or (self.course.percent - self._told) * waited >= POINT_SECONDS
 
     async def tell(self, *, ended: str = "") -> None:
         """Write how far it is; `ended` is the outcome."""

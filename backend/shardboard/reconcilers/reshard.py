@@ -40,8 +40,8 @@ class Reshard:
     def __init__(self, store: Store, agents: Agents) -> None:
         self._store = store
         self._agents = agents
-        self._stuck: set[tuple[str, int, int]] = set()
-        """Action, source and target of hauls that got nowhere when they were tried last."""
+        self._stuck: dict[str, set[tuple[int, int]]] = {}
+        """Source and target of hauls that got nowhere when they were tried last, by action."""
 
     async def step(self, action: Action) -> Outcome:
         database = await load.database(self._store, action.object_uid)
@@ -143,13 +143,13 @@ class Reshard:
         long: whoever waits for an answer has waited for seconds."""
         clock = asyncio.get_running_loop().time
         begun, results = clock(), []
-        for haul in sorted(possible, key=lambda haul: (action.uid, haul.source, haul.target) in self._stuck):
+        stuck = self._stuck.setdefault(action.uid, set())
+        for haul in sorted(possible, key=lambda haul: (haul.source, haul.target) in stuck):
             results.append((haul, each := await self._haul(haul, heads, False)))
-            way = (action.uid, haul.source, haul.target)
             if each.count or each.keys:
-                self._stuck.discard(way)
+                stuck.discard((haul.source, haul.target))
                 break
-            self._stuck.add(way)
+            stuck.add((haul.source, haul.target))
             if clock() > begun + ORDER_SECONDS:
                 break
         return results
@@ -186,9 +186,11 @@ class Reshard:
         return Outcome(cancelled=True) if action.cancelled_by else Outcome(finished=True)
 
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
+        self._stuck.pop(action.uid, None)
         await reshard_rows.finished(session, action)
 
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
+        self._stuck.pop(action.uid, None)
         await reshard_rows.stopped(session, action, reason)
 
 

@@ -107,6 +107,7 @@ async def test_what_an_agent_that_was_killed_has_lowered_is_ordinary_again(tmp_p
         running = asyncio.create_task(Priorities().run(node[1].shards))
         await until(lambda: not gives_way(engine))
         running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
 
 
 async def test_an_agent_that_stops_leaves_nobody_lowered(tmp_path: Path) -> None:
@@ -157,4 +158,5 @@ async def test_without_the_right_nothing_is_touched(tmp_path: Path, monkeypatch:
         await started(node, 1)
         fork = await saving(node, 1)
         priorities.watch(node[1].shards[1])
+        assert not priorities._looks
         assert not gives_way(fork)

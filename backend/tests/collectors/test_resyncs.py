@@ -33,8 +33,7 @@ async def shop(console: Console, agents: FakeAgents, nodes: list[Node], monkeypa
     for name in ("LOOK_SECONDS", "LOOK_SECONDS_AT_MOST", "SWEEP_SECONDS", "BLINK_SECONDS", "FORGOTTEN_SECONDS"):
         monkeypatch.setattr(resyncs, name, 0.01)
     monkeypatch.setattr(resync, "FIRST_SECONDS", 0.0)
-    for name in ("SOON_SECONDS", "TELL_SECONDS"):
-        monkeypatch.setattr(resync_span, name, 0.01)
+    monkeypatch.setattr(resync_span, "TELL_SECONDS", 0.01)
     await pairs.active(console, agents)
 
 
