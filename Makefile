@@ -5,8 +5,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 MAKEFLAGS += --no-print-directory
-# Where rustup puts cargo when no profile has set PATH.
-export PATH := $(PATH):$(HOME)/.cargo/bin
+# The engine that the set-up linked comes first; rustup's cargo last, when no profile has set PATH.
+export PATH := $(CURDIR)/.venv/bin:$(PATH):$(HOME)/.cargo/bin
 export CARGO_NET_RETRY ?= 10
 
 bin := .venv/bin
@@ -53,7 +53,7 @@ dev: setup-tests ## The demo, with the page reloading as its sources change
 	@exec scripts/dev
 
 .PHONY: test
-test: lint setup-tests test-engine test-backend test-store test-page e2e ## Everything: static checks, then every test
+test: lint setup-tests test-engine test-backend test-older test-store test-page e2e test-bench ## Everything: static checks, then every test
 
 .PHONY: test-engine
 test-engine: proxy ## Format, lint and tests of the proxy, with real Valkey processes
@@ -63,6 +63,11 @@ test-engine: proxy ## Format, lint and tests of the proxy, with real Valkey proc
 	@$(cargo) test --quiet --release --locked
 	@$(bin)/pytest --quiet engine/chaos
 	@$(bin)/python engine/chaos --short --seed 1
+	@$(bin)/python engine/tier/oracle --seed 1 --rounds 8
+
+.PHONY: torture
+torture: setup-tests ## The flash tier beside a plain server, random commands for hours
+	@$(bin)/python engine/tier/oracle --rounds 1000
 
 .PHONY: chaos
 chaos: setup-tests ## Six client libraries while shards and proxies fail, move and freeze under their load
@@ -72,6 +77,12 @@ chaos: setup-tests ## Six client libraries while shards and proxies fail, move a
 test-backend: proxy ## Backend tests on SQLite, with real Valkey processes
 	@echo "== Backend on SQLite"
 	@SHARDBOARD_TEST_DATABASE=sqlite $(bin)/pytest backend/tests
+
+.PHONY: test-older
+test-older: proxy ## Creation, failover and resharding on the engine that the distribution has
+	@echo "== Backend on the distribution's engine"
+	@older=$$(PATH="$${PATH#$(CURDIR)/.venv/bin:}" command -v valkey-server) && $$older --version && \
+	  SHARDBOARD_ENGINE=$$older SHARDBOARD_TEST_DATABASE=sqlite $(bin)/pytest backend/tests -m older
 
 .PHONY: test-store
 test-store: proxy ## The backend tests that depend on the store, on a private PostgreSQL
@@ -87,6 +98,11 @@ test-page: tools ## Unit tests of the page
 e2e: setup-tests ## Playwright in Chromium against the real stack
 	@echo "== Browser"
 	@npm run test --silent --workspace e2e
+
+.PHONY: test-bench
+test-bench: setup-tests ## Every benchmark in its short form: that it works, not how fast
+	@echo "== Benchmarks"
+	@$(bin)/python -m bench --smoke
 
 .PHONY: bench
 bench: setup-tests ## Measure the speed limits against valkey-cli, in one run

@@ -10,7 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-SATURATED_SECONDS = 5.0
+from bench.scale import scaled
+
+SATURATED_SECONDS = scaled(5.0, 1.0)
 AUTOGROUP = Path("/proc/sys/kernel/sched_autogroup_enabled")
 
 

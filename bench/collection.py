@@ -1,7 +1,6 @@
 """What watching hundreds of real shards costs, on the nodes, in the browser, and beside redis_exporter and Prometheus."""
 
 import json
-import os
 import shutil
 import time
 from collections.abc import Iterable
@@ -13,11 +12,12 @@ import psutil
 
 from bench.page import page_of_many
 from bench.report import Report
+from bench.scale import counted, scaled
 from shardboard.local import LocalCluster, free_port, ok, private_cluster
 
 SHARDS, NODES = 512, 26
-SECONDS = int(os.environ.get("SHARDBOARD_BENCH_SECONDS", "600"))
-SETTLE = 15
+SECONDS = counted("SECONDS", 600, 3)
+SETTLE = scaled(15, 5)
 """Seconds after the creation before anything is measured."""
 STORED = 3
 """Seconds after which the newest second is certainly in the store."""

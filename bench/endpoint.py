@@ -13,7 +13,12 @@ PACE = ["cargo", "build", "--quiet", "--release", "--locked", "--bin", "shardboa
 def endpoint(report: Report) -> None:
     """Throughput, processor time, memory and added latency of the proxy."""
     subprocess.run(PACE, cwd=ENGINE, check=True)
-    with subprocess.Popen([sys.executable, str(ENGINE / "bench")], stdout=subprocess.PIPE, text=True) as rows:
+    repeat(report, [sys.executable, str(ENGINE / "bench")])
+
+
+def repeat(report: Report, command: list[str]) -> None:
+    """What that process prints."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as rows:
         assert rows.stdout is not None
         for line in rows.stdout:
             report.repeat(line.rstrip())

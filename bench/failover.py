@@ -1,6 +1,5 @@
 """How soon writes to the slots of a lost node are good again: 6+6 shards on 3 nodes, under mixed load."""
 
-import os
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -8,10 +7,11 @@ from statistics import median
 
 from bench.outages import SEED, Round, Struck, freeze, kill, lose, shop
 from bench.report import Report
+from bench.scale import counted
 from shardboard.local import LocalCluster
 
-KILLS = int(os.environ.get("SHARDBOARD_BENCH_KILLS", "20"))
-FREEZES = int(os.environ.get("SHARDBOARD_BENCH_FREEZES", "10"))
+KILLS = counted("KILLS", 20, 1)
+FREEZES = counted("FREEZES", 10, 1)
 
 
 def killed(report: Report, directory: Path) -> None:

@@ -14,6 +14,7 @@ from statistics import median
 from types import SimpleNamespace
 
 from bench.report import Report
+from bench.scale import scaled
 from shardboard.bus import Bus
 from shardboard.collectors import archive
 from shardboard.collectors.archive import Archive
@@ -28,10 +29,18 @@ from shardboard.state import metrics
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARDS, NODES, BDBS = 512, 26, 20
-WIDTHS = {"cluster": 1, "nodes": NODES, "bdbs": BDBS, "shards": SHARDS, "endpoints": 3 * BDBS}
-SECONDS = 600
-YEAR = 365 * DAY
-ROUNDS = 9
+WIDTHS = {
+    "cluster": 1,
+    "nodes": NODES,
+    "bdbs": BDBS,
+    "shards": SHARDS,
+    "endpoints": 3 * BDBS,
+    "flash": 1,
+    "flash_shards": 1,
+}
+SECONDS = scaled(600, 20)
+YEAR = scaled(365, 32) * DAY
+ROUNDS = scaled(9, 1)
 
 
 def storing(report: Report) -> None:

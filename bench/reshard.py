@@ -1,6 +1,5 @@
 """From 3 to 6 primaries under load: how long it takes, and what a client notices, beside `valkey-cli` on the same machine."""
 
-import os
 import secrets
 import socket
 import subprocess
@@ -13,23 +12,26 @@ import hiredis
 import psutil
 
 from bench.clients import Seen, one_machine_for_all, traffic
-from bench.creation import create
+from bench.creation import all_to_default, create
 from bench.report import Report
+from bench.scale import SMOKE, counted, scaled
 from bench.traffic import value_of
 from shardboard.agent import render
 from shardboard.agent.contract import BdbSpec, ShardSpec
 from shardboard.domain import slots
 from shardboard.local import LocalCluster, ok, private_cluster
 
-KEYS = int(os.environ.get("SHARDBOARD_BENCH_KEYS", "1000000"))
-BEFORE_SECONDS = 30
+KEYS = counted("KEYS", 1_000_000, 2_000)
+BEFORE_SECONDS = scaled(30, 2)
 """For how long the client is watched before anything moves."""
+GROWN = scaled(6, 4)
+"""Primaries in the end."""
 CHUNK = 10_000
 
 
 def reshard(report: Report, directory: Path) -> None:
     """Ours first, then theirs, each with replicas and the same client."""
-    size = f"3 to 6 primaries, each with a replica, {KEYS} keys, under load"
+    size = f"3 to {GROWN} primaries, each with a replica, {KEYS} keys, under load"
     cluster = private_cluster(directory / "console", nodes=3)
     try:
         with one_machine_for_all() as sharing:
@@ -83,7 +85,7 @@ def _ours(cluster: LocalCluster) -> Watched:
     endpoint = ok(cluster.api.get(f"/v1/bdbs/{uid}"))["endpoints"][0]
 
     def change() -> None:
-        ok(cluster.api.put(f"/v1/bdbs/{uid}", json={"shards_count": 6}))
+        ok(cluster.api.put(f"/v1/bdbs/{uid}", json={"shards_count": GROWN}))
         cluster.until(lambda: _status(cluster, uid) == "active", "the slots do not move", 3600)
         bdb = ok(cluster.api.get(f"/v1/bdbs/{uid}"))
         if bdb["status_detail"]:
@@ -123,18 +125,24 @@ def _theirs(directory: Path, addresses: Sequence[str]) -> Watched:
         hosts = [f"{address}:{port}" for address, port in places]
         _manage("create", *hosts[:3], *hosts[6:9], "--cluster-replicas", "1", "--cluster-yes")
         ids = {}
-        for primary, replica in zip(hosts[3:6], hosts[9:12], strict=True):
-            _manage("add-node", primary, hosts[0])
-            address, _, port = primary.partition(":")
-            ids[primary] = _tell(address, int(port), "CLUSTER", "MYID")
-            _settled(places)
-            _manage("add-node", replica, hosts[0], "--cluster-slave", "--cluster-master-id", ids[primary])
-            _settled(places)
+        for primary, replica in zip(hosts[3:GROWN], hosts[9 : GROWN + 6], strict=True):
+            for host in (primary, replica):
+                _manage("add-node", host, hosts[0])
+                ids[host] = _tell(*_place(host), "CLUSTER", "MYID")
+                _settled(places, 6 + len(ids))
+            # Not by add-node: it does not wait until the replica has heard of its primary.
+            follow = ("CLUSTER", "REPLICATE", ids[primary])
+            _until(lambda host=replica, argv=follow: _tell(*_place(host), *argv) == "OK")  # type: ignore[misc]
+        _settled(places, 6 + len(ids))
         shares = zip(places[:3], slots.split(3), strict=True)
         _fill([(place, (share,)) for place, share in shares])
 
         def change() -> None:
-            _manage("rebalance", hosts[0], "--cluster-use-empty-masters")
+            if SMOKE:
+                few = ("--cluster-slots", "30", "--cluster-yes")
+                _manage("reshard", hosts[0], "--cluster-from", "all", "--cluster-to", ids[hosts[3]], *few)
+            else:
+                _manage("rebalance", hosts[0], "--cluster-use-empty-masters")
 
         return _watch(*places[0], change)
 
@@ -164,10 +172,7 @@ def _processes(directory: Path, places: Sequence[tuple[str, int]]) -> Iterator[N
             shard = ShardSpec(
                 uid=index, bdb_uid=1, engine_id=f"{index:040x}", port=port, bus_port=port + 5000, role="master"
             )
-            text = render.valkey_conf(bdb, shard, address).replace(
-                " -@admin", ""
-            )  # valkey-cli comes as the default user
-            (home / "valkey.conf").write_text(text)
+            (home / "valkey.conf").write_text(all_to_default(render.valkey_conf(bdb, shard, address)))
             running.append(psutil.Popen(["valkey-server", "valkey.conf"], cwd=home, stdout=subprocess.DEVNULL))
         _until(lambda: all(_tell(*place, "PING") == "PONG" for place in places))
         yield
@@ -177,15 +182,20 @@ def _processes(directory: Path, places: Sequence[tuple[str, int]]) -> Iterator[N
         psutil.wait_procs(running, timeout=10)
 
 
-def _settled(places: Sequence[tuple[str, int]]) -> None:
-    """Wait until all who have joined know each other and no replica is behind."""
+def _place(host: str) -> tuple[str, int]:
+    address, _, port = host.partition(":")
+    return address, int(port)
+
+
+def _settled(places: Sequence[tuple[str, int]], count: int) -> None:
+    """Wait until so many have joined, all know each other and no replica is behind."""
 
     def agreed() -> bool:
         views = [_tell(*place, "CLUSTER", "NODES") for place in places]
         joined = [view for view in views if len(view.splitlines()) > 1]
         links = [_tell(*place, "INFO", "replication") for place in places]
         return (
-            len({len(view.splitlines()) for view in joined}) == 1
+            [len(view.splitlines()) for view in joined] == [count] * count
             and not any("handshake" in view or "fail" in view for view in joined)
             and not any("master_link_status:down" in link for link in links)
         )

@@ -14,15 +14,17 @@ from bench.clients import one_machine_for_all, open_loop, saturation
 from bench.creation import create
 from bench.outages import rows, whole
 from bench.report import Report
+from bench.scale import counted, scaled
 from bench.writers import client, tag_of
 from shardboard.agent.record import ShardRecord
 from shardboard.agent.render import ADMIN
 from shardboard.local import LocalCluster, ok, private_cluster
 
 PAIRS = 4
-BYTES = int(os.environ.get("SHARDBOARD_BENCH_RESYNC_MB", "2000")) << 20
+BYTES = counted("RESYNC_MB", 2000, 1000) << 20
+"""Less is copied before anybody looks."""
 VALUE = 64 << 10
-CALM = 5.0
+CALM = scaled(5.0, 1.0)
 """Seconds of writing before anything happens, to compare with."""
 POLL = 0.15
 """Seconds between two looks at what is shown."""
@@ -58,6 +60,8 @@ def _resync(report: Report, directory: Path, sharing: str) -> None:
             whole(cluster, uid)
             spans = _spans(cluster)
             born = min(process.create_time() for process in cluster.engines(away))
+            if not spans:
+                raise RuntimeError("the copy was over before the console looked: raise SHARDBOARD_BENCH_RESYNC_MB")
             begun, done = min(span["time_ms"] for span in spans) / 1000, max(span["ended_ms"] for span in spans) / 1000
             ours = done - born
             for name in ("console", *cluster.addresses):

@@ -12,11 +12,12 @@ import psutil
 
 from bench.outages import shop
 from bench.report import Report
+from bench.scale import counted, scaled
 from shardboard.local import LocalCluster, ok
 
-SECONDS = int(os.environ.get("SHARDBOARD_BENCH_FALSE_SECONDS", "150"))
-AGENT_FROZEN = 3.0
-CONSOLE_FROZEN = 30.0
+SECONDS = counted("FALSE_SECONDS", 150, 4)
+AGENT_FROZEN = scaled(3.0, 1.0)
+CONSOLE_FROZEN = scaled(30.0, 1.0)
 BURNERS = 2 * (os.cpu_count() or 1)
 
 

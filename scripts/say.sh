@@ -12,8 +12,13 @@ die() {
   exit 1
 }
 
-# step TITLE COMMAND... : run the command quietly; show what it printed only when it fails.
+# step TITLE COMMAND... : run the command quietly; when it fails show the end of what it printed and stop.
 step() {
+  try_step "$@" || exit
+}
+
+# try_step TITLE COMMAND... : the same, and go on with its exit code.
+try_step() {
   local title=$1 began=$SECONDS shown=0 log status=0
   shift
   log=$(mktemp)
@@ -33,7 +38,7 @@ step() {
     printf '\n%s: failed (exit code %s). Its last lines:\n' "$title" "$status" >&2
     tail -n 40 "$log" | sed 's/^/    /' >&2
     rm -f "$log"
-    exit "$status"
+    return "$status"
   fi
   rm -f "$log"
   if ((shown > 0)); then

@@ -1,4 +1,4 @@
-# What lives in the checkout: the Python environment, the npm packages, the built page and the built proxy. Sourced by
+# What lives in the checkout: the Python environment, the npm packages, the built page, proxy and load generator. Sourced by
 # scripts/setup.
 
 # Registries hiccup: each request is repeated some times, unless the environment says how often.
@@ -81,16 +81,18 @@ build_page() {
 
 proxy_sources() {
   printf '%s\n' engine/Cargo.toml engine/Cargo.lock
-  find engine/proxy engine/resp -path '*/tests' -prune -o -type f -print | sort
+  find engine/proxy engine/load engine/net engine/resp engine/tier -path '*/tests' -prune -o -type f -print | sort
 }
 
 build_proxy() {
   local hash sources
   mapfile -t sources < <(proxy_sources)
   hash=$(hash_of "${sources[@]}")
-  if [[ -x engine/target/release/shardboard-proxy ]] && is_current engine/target/stamp-proxy "$hash"; then return 0; fi
+  if [[ -x engine/target/release/shardboard-proxy && -x engine/target/release/shardboard-load \
+    && -f engine/target/release/libshardboard_tier.so ]] && is_current engine/target/stamp-proxy "$hash"; then return 0; fi
   require_rust
-  step "Building the endpoint proxy" \
-    cargo build --manifest-path engine/Cargo.toml --target-dir engine/target --release --locked --bin shardboard-proxy
+  step "Building the endpoint proxy, the load generator and the flash tier" \
+    cargo build --manifest-path engine/Cargo.toml --target-dir engine/target --release --locked \
+    --package proxy --package load --package tier
   printf '%s' "$hash" >engine/target/stamp-proxy
 }

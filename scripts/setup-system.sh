@@ -1,4 +1,4 @@
-# What must come from the operating system: Python, Node, Rust, a C compiler, Valkey, and for the tests Chromium and
+# What must come from the operating system: Python, Node, Rust, a C compiler, Valkey or what building it takes, and for the tests Chromium and
 # PostgreSQL. Sourced by scripts/setup.
 
 oldest_python=3.11
@@ -49,14 +49,6 @@ require_rust() {
     "Debian: apt-get install gcc libc6-dev."
 }
 
-has_valkey() {
-  local version
-  command -v valkey-cli >/dev/null && command -v valkey-benchmark >/dev/null || return 1
-  version=$(valkey-server --version 2>/dev/null) || return 1
-  version=${version#*v=}
-  at_least "${version%% *}" "$oldest_valkey"
-}
-
 has_postgres() {
   local initdb directory
   for initdb in /usr/lib/postgresql/*/bin/initdb; do
@@ -69,8 +61,14 @@ has_postgres() {
 # require_system_packages TESTS(yes|no): install what is missing, or say which line does.
 require_system_packages() {
   local missing=()
-  has_valkey || missing+=(valkey-server valkey-tools)
+  if wants_build; then
+    mapfile -t missing < <(engine_packages)
+  elif ! built_engine >/dev/null && ! system_valkey "$oldest_valkey"; then
+    missing+=(valkey-server valkey-tools)
+  fi
   if [[ $1 == yes ]]; then
+    # The distribution's engine is tested, too.
+    if [[ ${missing[*]} != *valkey-server* ]]; then system_valkey "$oldest_valkey" || missing+=(valkey-server valkey-tools); fi
     command -v chromium >/dev/null || missing+=(chromium)
     has_postgres || missing+=(postgresql)
     command -v nft >/dev/null || [[ -x /usr/sbin/nft ]] || missing+=(nftables)
@@ -79,17 +77,20 @@ require_system_packages() {
     find_python
     "$python" -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3-venv)
   fi
-  if ((${#missing[@]} == 0)); then return 0; fi
+  if ((${#missing[@]} > 0)); then install_packages "${missing[@]}"; fi
+}
 
-  command -v apt-get >/dev/null || die "Missing: ${missing[*]}." \
+# install_packages NAME... : by apt, or say the line that does it.
+install_packages() {
+  command -v apt-get >/dev/null || die "Missing: $*." \
     "This is no Debian system: install them (Valkey >= ${oldest_valkey%.0}) and run this again."
-  local install=("$PWD/scripts/install-debian-packages" "${missing[@]}")
+  local install=("$PWD/scripts/install-debian-packages" "$@")
   if ((EUID == 0)); then
-    step "Installing ${missing[*]}" "${install[@]}"
+    step "Installing $*" "${install[@]}"
   elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
-    step "Installing ${missing[*]}" sudo -n "${install[@]}"
+    step "Installing $*" sudo -n "${install[@]}"
   else
-    die "Missing: ${missing[*]}. Installing them needs root. Run this line, then the same command again:" "" \
+    die "Missing: $*. Installing them needs root. Run this line, then the same command again:" "" \
       "    sudo ${install[*]}" ""
   fi
 }

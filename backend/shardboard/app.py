@@ -6,7 +6,7 @@ import logging
 import os
 import sys
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -16,12 +16,15 @@ from shardboard import __version__, serving
 from shardboard.api import (
     actions,
     bdbs,
+    benchmark_reports,
+    benchmarks,
     bootstrap,
     cluster,
     drills,
     errors,
     failovers,
     history,
+    host,
     join,
     latency,
     license,  # noqa: A004 - the noun of the REST reference
@@ -40,6 +43,7 @@ from shardboard.api import (
     stats,
     stream,
     timeline,
+    upgrades,
     users,
 )
 from shardboard.api.feed import Feed
@@ -48,6 +52,7 @@ from shardboard.api.page import mount_page
 from shardboard.bus import Bus
 from shardboard.collectors.alarms import AlarmCollector
 from shardboard.collectors.archive import Archive
+from shardboard.collectors.benchmarks import BenchmarkCollector
 from shardboard.collectors.first_writes import FirstWrites
 from shardboard.collectors.housekeeping import Housekeeping
 from shardboard.collectors.live import Live
@@ -56,8 +61,10 @@ from shardboard.collectors.pulse import Pulses
 from shardboard.collectors.resyncs import ResyncCollector
 from shardboard.collectors.watch import NodeWatch
 from shardboard.console import Console
-from shardboard.db import AWAY, Store
+from shardboard.db import Store
 from shardboard.driver.agents import HttpAgents
+from shardboard.ownership import owned
+from shardboard.reconcilers import benchmarks as benchmark_steps
 from shardboard.reconcilers import drills as drill_steps
 from shardboard.reconcilers import (
     failover,
@@ -85,6 +92,7 @@ from shardboard.reconcilers.rivals import RivalLoop
 from shardboard.services.users import first_start
 from shardboard.settings import Settings
 from shardboard.state import events
+from shardboard.supervision import Loop, Supervisor
 from shardboard.tls import Authority
 
 log = logging.getLogger(__name__)
@@ -104,11 +112,14 @@ def create_app(console: Console) -> FastAPI:
     for module in (
         actions,
         bdbs,
+        benchmark_reports,  # before the objects: `/benchmarks/compare` would else be the run `compare`
+        benchmarks,
         bootstrap,
         cluster,
         drills,
         failovers,
         history,
+        host,
         join,
         latency,
         license,
@@ -124,6 +135,7 @@ def create_app(console: Console) -> FastAPI:
         shards,
         stream,
         timeline,
+        upgrades,
         users,
     ):
         app.include_router(module.router, prefix="/v1")
@@ -145,12 +157,13 @@ async def opened(settings: Settings) -> AsyncIterator[tuple[Console, str | None]
     authority = Authority.load(settings)
     agents = HttpAgents(authority.client_ssl_context())
     try:
-        await store.migrate()
-        async with store.begin() as opening:
-            password = await first_start(opening, settings)
-        async with store.read() as reading:
-            store.state_id = await events.newest_uid(reading)
-        yield Console(settings, store, bus, Live(bus), agents, authority, instance), password
+        async with owned(store) as ownership:
+            await store.migrate()
+            async with store.begin() as opening:
+                password = await first_start(opening, settings)
+            async with store.read() as reading:
+                store.state_id = await events.newest_uid(reading)
+            yield Console(settings, store, bus, Live(bus), agents, authority, instance, ownership), password
     finally:
         await agents.close()
         await store.close()
@@ -184,75 +197,58 @@ def _steppers(console: Console, endpoints: Endpoints) -> dict[str, Stepper]:
         rivals.NAME: rivals.Demote(console.store, console.agents),
         revival.NAME: revival.Revive(console.store, console.agents),
         moves.MIGRATE: moves.Relocate(console.store, console.agents),
+        moves.UPGRADE: moves.Relocate(console.store, console.agents),
         moves.REBALANCE: moves.Relocate(console.store, console.agents),
         replica_ha.NAME: moves.Relocate(console.store, console.agents),
         homecoming.NAME: moves.Relocate(console.store, console.agents),
         **node_moves.steppers(console.store, console.agents),
         reshard.NAME: reshard.Reshard(console.store, console.agents),
         restart.NAME: restart.Restart(console.store, console.agents),
+        benchmark_steps.NAME: benchmark_steps.Run(console.store, console.agents),
         drill_steps.NAME: drill_steps.DrillStepper(console.store, console.agents),
     }
 
 
 @asynccontextmanager
 async def running_loops(console: Console) -> AsyncIterator[asyncio.Future[None]]:
-    """All loops. The future ends only when one of them fails, with its exception."""
+    """All loops. The future ends only when a vital one fails again and again, with its exception."""
     pulses = Pulses()
     archive = Archive(console.store, console.bus, console.live)
     endpoints = Endpoints(console.store, console.bus, console.agents)
     await archive.restore()
+    actions = ActionLoop(console.store, console.bus, _steppers(console, endpoints), console.instance)
+    nodes = NodeCollector(console.store, console.bus, console.agents, console.live, pulses)
+    alarms = AlarmCollector(console.store, console.bus, console.live, pulses)
     loops = (
-        console.live.run,
-        archive.run,
-        Housekeeping(console.store).run,
-        NodeCollector(console.store, console.bus, console.agents, console.live, pulses).run,
-        NodeWatch(console.store, console.agents, pulses).run,
-        ResyncCollector(console.store, console.bus, console.agents).run,
-        AlarmCollector(console.store, console.bus, console.live, pulses).run,
-        FirstWrites(console.store, console.bus, console.live).run,
-        ActionLoop(console.store, console.bus, _steppers(console, endpoints), console.instance).run,
-        endpoints.run,
-        FailoverLoop(console.store, console.bus).run,
-        ElectionLoop(console.store, console.bus).run,
-        RevivalLoop(console.store, console.bus).run,
-        RestartLoop(console.store, console.bus).run,
-        RivalLoop(console.store, console.bus).run,
-        ReplicaHaLoop(console.store, console.bus).run,
-        HomecomingLoop(console.store, console.bus).run,
-        RemovalLoop(console.store, console.bus, console.agents).run,
-        OrphanLoop(console.store, console.agents).run,
-        Feed(console).run,
+        Loop("keep the store to this console", console.ownership.run, vital=True),
+        Loop("follow the nodes", nodes.run, vital=True),
+        Loop("watch over the nodes", NodeWatch(console.store, console.agents, pulses).run, vital=True),
+        Loop("order failovers", FailoverLoop(console.store, console.bus).run, vital=True),
+        Loop("carry out actions", actions.run, vital=True),
+        Loop("put seconds together", console.live.run),
+        Loop("store samples", archive.run),
+        Loop("keep house", Housekeeping(console.store).run),
+        Loop("follow resyncs", ResyncCollector(console.store, console.bus, console.agents).run),
+        Loop("look for alarms", alarms.run),
+        Loop("collect benchmarks", BenchmarkCollector(console.store, console.bus, console.agents).run),
+        Loop("note first writes", FirstWrites(console.store, console.bus, console.live).run),
+        Loop("tell the proxies", endpoints.run),
+        Loop("take over elections", ElectionLoop(console.store, console.bus).run),
+        Loop("revive replicas", RevivalLoop(console.store, console.bus).run),
+        Loop("restart primaries", RestartLoop(console.store, console.bus).run),
+        Loop("demote rivals", RivalLoop(console.store, console.bus).run),
+        Loop("replace lost replicas", ReplicaHaLoop(console.store, console.bus).run),
+        Loop("return primaries", HomecomingLoop(console.store, console.bus).run),
+        Loop("remove shards", RemovalLoop(console.store, console.bus, console.agents).run),
+        Loop("remove orphans", OrphanLoop(console.store, console.agents).run),
+        Loop("tell browsers", Feed(console).run),
     )
-    tasks = [asyncio.create_task(_kept_running(loop)) for loop in loops]
-    failed: asyncio.Future[None] = asyncio.ensure_future(_first(tasks))
-    try:
+    async with Supervisor(console.store, loops).running() as failed:
         yield failed
-    finally:
-        for task in (failed, *tasks):
-            task.cancel()
-        await asyncio.gather(failed, *tasks, return_exceptions=True)
-
-
-async def _kept_running(run: Callable[[], Awaitable[None]]) -> None:
-    """A store that is away for a moment (a restart of PostgreSQL, a full disk) ends no loop."""
-    while True:
-        try:
-            await run()
-        except AWAY:
-            log.exception("a loop lost the store; it starts again")
-            await asyncio.sleep(1.0)
-        else:
-            return
-
-
-async def _first(tasks: list[asyncio.Task[None]]) -> None:
-    done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    for task in done:
-        task.result()
 
 
 async def run(settings: Settings) -> None:
-    """Until told to stop, or until a loop fails: a console that looks alive but does nothing helps nobody."""
+    """Until told to stop, or until a vital loop fails for good: a console that looks alive but does nothing helps nobody."""
     async with opened(settings) as (console, password), running_loops(console) as failed:
         _greet(settings, password)
         app = create_app(console)

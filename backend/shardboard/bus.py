@@ -24,9 +24,9 @@ class Bus:
         return bool(self._listeners[topic])
 
     @contextmanager
-    def listen(self, *topics: str) -> Iterator["Listener"]:
-        """Queue everything published on `topics` while the block runs."""
-        listener = Listener()
+    def listen(self, *topics: str, most_bytes: int | None = None) -> Iterator["Listener"]:
+        """Queue everything published on `topics` while the block runs; messages that have a `size` up to `most_bytes`."""
+        listener = Listener(most_bytes)
         for topic in topics:
             self._listeners[topic].add(listener)
         try:
@@ -39,22 +39,30 @@ class Bus:
 class Listener:
     """The receiving end of `Bus.listen`."""
 
-    def __init__(self) -> None:
+    def __init__(self, most_bytes: int | None = None) -> None:
         self._queue: asyncio.Queue[tuple[str, Any]] = asyncio.Queue(QUEUE_LIMIT)
+        self._most_bytes = most_bytes
+        self._bytes = 0
         self.overflowed = False
 
     def put(self, topic: str, message: Any) -> None:
-        try:
-            self._queue.put_nowait((topic, message))
-        except asyncio.QueueFull:
+        size: int = getattr(message, "size", 0)
+        if self._queue.full() or (self._most_bytes is not None and self._bytes + size > self._most_bytes):
             self.overflowed = True
+            return
+        self._bytes += size
+        self._queue.put_nowait((topic, message))
+
+    def _taken(self, item: tuple[str, Any]) -> tuple[str, Any]:
+        self._bytes -= getattr(item[1], "size", 0)
+        return item
 
     async def get(self, timeout: float | None = None) -> tuple[str, Any] | None:
         """The next (topic, message), or None after `timeout` seconds without one."""
         try:
             # Not wait_for: on Python 3.11 that forgets a cancellation that comes together with a message.
             async with asyncio.timeout(timeout):
-                return await self._queue.get()
+                return self._taken(await self._queue.get())
         except TimeoutError:
             return None
 
@@ -77,5 +85,5 @@ class Listener:
         """Everything queued right now, without waiting."""
         items = []
         while not self._queue.empty():
-            items.append(self._queue.get_nowait())
+            items.append(self._taken(self._queue.get_nowait()))
         return items

@@ -1,4 +1,4 @@
-"""`shardboard console | agent | demo | token | status | openapi`: what is typed becomes a call; the work is elsewhere.
+"""`shardboard console | agent | demo | token | status | bench | openapi`: what is typed becomes a call; the work is elsewhere.
 
 Passwords are never arguments: other users of a machine can read the arguments of every process.
 """
@@ -64,6 +64,8 @@ def build_parser() -> argparse.ArgumentParser:
     agent.add_argument("--port", type=_port, default=9700, help="of the agent (default %(default)s)")
     agent.add_argument("--state-dir", type=Path, default=Path("var/agent"), metavar="DIR", help="default %(default)s")
     agent.add_argument("--memory", type=byte_size, metavar="SIZE", help="for shards, such as 8GiB; default all of it")
+    agent.add_argument("--flash", type=Path, metavar="DIR", help="directory on a flash disk, for databases on flash")
+    agent.add_argument("--flash-size", type=byte_size, metavar="SIZE", help="of it, such as 100GiB; default all of it")
     agent.add_argument(
         "--park", action="store_true", help="save and stop the shards with the agent, start them with it"
     )
@@ -80,11 +82,20 @@ def build_parser() -> argparse.ArgumentParser:
     tokens.set_defaults(run=run_token)
 
     status = commands.add_parser("status", help="nodes and databases of a console, in short")
-    status.add_argument("--url", default=DEFAULT_URL, help="default %(default)s")
-    status.add_argument(
-        "--ca", type=Path, metavar="FILE", help="the console's CA certificate, if it is not on this machine"
-    )
+    _reach(status)
     status.set_defaults(run=run_status)
+
+    bench = commands.add_parser("bench", help="benchmarks of a console's databases")
+    runs = bench.add_subparsers(required=True, metavar="COMMAND").add_parser(
+        "run", help="run a scenario; the exit status is 0 when its SLA is kept, 1 when not, 2 when nothing came of it"
+    )
+    runs.add_argument("scenario", metavar="SCENARIO", help="a YAML file, or a name of the library")
+    runs.add_argument("--target", required=True, action="append", metavar="NAME", help="database; repeat it to compare")
+    runs.add_argument("--scale", type=float, default=1.0, metavar="FACTOR", help="of the size given (default 1)")
+    runs.add_argument("--watch", action="store_true", help="tell every second")
+    runs.add_argument("--overwrite", action="store_true", help="although the database holds keys of others")
+    _reach(runs)
+    runs.set_defaults(run=run_bench)
 
     openapi = commands.add_parser("openapi", help="write the description of the REST API")
     openapi.add_argument("file", type=Path, nargs="?", metavar="FILE", help="default: standard output")
@@ -113,6 +124,7 @@ def run_console(_: argparse.Namespace) -> int:
 def run_agent(arguments: argparse.Namespace) -> int:
     from shardboard.agent.app import run_agent as run
     from shardboard.agent.enrol import EnrolError
+    from shardboard.agent.flash import FlashError
     from shardboard.agent.settings import AgentSettings
 
     settings = AgentSettings(
@@ -122,12 +134,14 @@ def run_agent(arguments: argparse.Namespace) -> int:
         port=arguments.port,
         state_dir=arguments.state_dir,
         memory=arguments.memory,
+        flash=arguments.flash,
+        flash_size=arguments.flash_size,
         park=arguments.park,
     )
     _limit_arenas()
     try:
         return run(settings)
-    except EnrolError as error:
+    except (EnrolError, FlashError) as error:
         raise CommandError(str(error)) from error
 
 
@@ -175,16 +189,8 @@ async def _create_tokens(count: int, ttl: int) -> list[str]:
 def run_status(arguments: argparse.Namespace) -> int:
     import httpx
 
-    from shardboard.settings import Settings
-
-    settings = Settings()
-    if settings.admin_password is None:
-        raise CommandError("set SHARDBOARD_ADMIN_USER and SHARDBOARD_ADMIN_PASSWORD to the user to log in as")
-    auth = (settings.admin_user, settings.admin_password.get_secret_value())
-    ca = arguments.ca or settings.state_dir / "tls" / "ca.pem"
     try:
-        trust = ssl.create_default_context(cafile=str(ca) if arguments.ca or ca.exists() else None)
-        with httpx.Client(base_url=arguments.url, auth=auth, verify=trust, trust_env=False, timeout=10) as console:
+        with _console(arguments) as console:
             replies = [console.get(path) for path in ("/v1/cluster", "/v1/nodes", "/v1/bdbs")]
     except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
         raise CommandError(f"the console at {arguments.url} cannot be reached: {error}") from error
@@ -194,14 +200,70 @@ def run_status(arguments: argparse.Namespace) -> int:
     cluster, nodes, bdbs = (reply.json() for reply in replies)
     print(f"{cluster['name']}: {len(nodes)} nodes, {len(bdbs)} databases")
     _print_table(
-        ["NODE", "ADDRESS", "STATUS", "AGENT", "SHARDS"],
-        [[n["uid"], n["addr"], n["status"], n.get("agent_status", ""), n["shard_count"]] for n in nodes],
+        ["NODE", "ADDRESS", "STATUS", "AGENT", "VALKEY", "SHARDS"],
+        [
+            [
+                n["uid"],
+                n["addr"],
+                n["status"],
+                n.get("agent_status", ""),
+                n["engine_version"] or "none",
+                n["shard_count"],
+            ]
+            for n in nodes
+        ],
     )
     _print_table(
         ["DATABASE", "NAME", "STATUS", "SHARDS", "MEMORY"],
         [[b["uid"], b["name"], b["status"], b["shards_count"], b["memory_size"]] for b in bdbs],
     )
     return 0
+
+
+def run_bench(arguments: argparse.Namespace) -> int:
+    import httpx
+
+    from shardboard.bench_run import RunError, run
+
+    if not 0 < arguments.scale <= 10:
+        raise CommandError("--scale is a factor from 0 to 10")
+    try:
+        with _console(arguments) as console:
+            return run(
+                console,
+                arguments.scenario,
+                arguments.target,
+                scale=arguments.scale,
+                watch=arguments.watch,
+                overwrite=arguments.overwrite,
+            )
+    except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+        print(f"shardboard: the console at {arguments.url} cannot be reached: {error}", file=sys.stderr)
+    except RunError as error:
+        print(f"shardboard: {error}", file=sys.stderr)
+    return 2
+
+
+def _reach(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--url", default=DEFAULT_URL, help="default %(default)s")
+    command.add_argument(
+        "--ca", type=Path, metavar="FILE", help="the console's CA certificate, if it is not on this machine"
+    )
+
+
+def _console(arguments: argparse.Namespace) -> Any:
+    """A client of the REST API, logged in."""
+    import httpx
+
+    from shardboard.settings import Settings
+
+    settings = Settings()
+    if settings.admin_password is None:
+        raise CommandError("set SHARDBOARD_ADMIN_USER and SHARDBOARD_ADMIN_PASSWORD to the user to log in as")
+    auth = (settings.admin_user, settings.admin_password.get_secret_value())
+    ca = arguments.ca or settings.state_dir / "tls" / "ca.pem"
+    trust = ssl.create_default_context(cafile=str(ca) if arguments.ca or ca.exists() else None)
+    return httpx.Client(base_url=arguments.url, auth=auth, verify=trust, trust_env=False, timeout=10)
 
 
 def run_openapi(arguments: argparse.Namespace) -> int:

@@ -6,6 +6,7 @@ from shardboard.bus import Bus
 from shardboard.collectors.live import Live
 from shardboard.db import Store
 from shardboard.driver.ports import Agents
+from shardboard.ownership import Ownership
 from shardboard.settings import Settings
 from shardboard.tls import Authority
 
@@ -22,3 +23,4 @@ class Console:
     authority: Authority
     instance: str
     """Names this console across its restarts."""
+    ownership: Ownership

@@ -11,20 +11,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import asyncpg
 from alembic import command
 from alembic.config import Config
 from sqlalchemy import Connection, DateTime, Dialect, MetaData, TypeDecorator, event, inspect
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, async_sessionmaker, create_async_engine
 from sqlalchemy.orm import DeclarativeBase, Session
 
 from shardboard.bus import Bus
-
-AWAY = (SQLAlchemyError, OSError, asyncpg.PostgresError, asyncpg.InterfaceError)
-"""What a store raises that is away for a moment: a server that restarts, a connection that broke, a full disk. What asyncpg says
-of a server that is shutting down or starting SQLAlchemy does not make one of its own errors."""
 
 MIGRATIONS = Path(__file__).resolve().parents[2] / "migrations"
 

@@ -11,15 +11,18 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import psutil
 
+from shardboard.agent import flash, loads
 from shardboard.local import LocalCluster, LocalError, ok
 from shardboard.settings import Settings
+from shardboard.tending import Tending
 
+STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 ADDRESSES = ("127.0.0.1", "127.0.0.2", "127.0.0.3")
 DATABASE = {
     "name": "demo",
@@ -34,6 +37,40 @@ DATABASE = {
     "shard_key_regex": [{"regex": ".*\\{(?<tag>.*)\\}.*"}, {"regex": "(?<tag>.*)"}],
     "eviction_policy": "allkeys-lru",
     "tags": [{"key": "purpose", "value": "demo"}],
+}
+
+
+ON_FLASH = {
+    **DATABASE,
+    "name": "demo-flash",
+    "memory_size": 640_000_000,
+    "bigstore": True,
+    "bigstore_ram_size": 160_000_000,
+    "shards_count": 2,
+}
+FLASH_SIZE = 2 * 2**30
+"""Bytes that each agent may use, where the engine's module for flash is built."""
+
+RUN: dict[str, Any] = {
+    "name": "First run",
+    "notes": "A short run that comes with the demo: 1,000 requests a second by schedule, twice, beside the demo's own traffic.",
+    "workload": {
+        "key_minimum": 1,
+        "key_maximum": 5_000,
+        "data_size": 100,
+        "expiry_range": "300-600",
+        "threads": 1,
+        "clients": 4,
+        "randomize": True,
+        "distinct_client_seed": True,
+    },
+    "phases": [
+        {"name": "populate", "workload": {"requests": "allkeys", "key_pattern": "P:P", "ratio": "1:0"}},
+        {"name": "measure", "workload": {"test_time": 15, "rate": 1_000, "ratio": "1:4"}},
+    ],
+    "repetitions": 2,
+    "sla": {"average_ms": 5, "p99_ms": 50},
+    "overwrite": True,  # its keys have names of their own, and expire
 }
 
 
@@ -53,11 +90,12 @@ class Demo:
             http_port=settings.http_port,
             addresses=ADDRESSES,
             memory=psutil.virtual_memory().total // len(ADDRESSES),
+            flash=FLASH_SIZE if flash.built() is not None else None,
             park=True,
         )
 
     def run(self) -> int:
-        """Start everything, then wait until told to stop or until a part ends by itself."""
+        """Start everything, then keep it running until told to stop. A part that ends by itself is started again."""
         try:
             self._remember_login()
             self._cluster.end_leftovers()
@@ -66,16 +104,24 @@ class Demo:
             with _step("starting three agents"):
                 self._cluster.start_agents()
             with _step("bringing up the database demo (6 primaries, 6 replicas)"):
-                host, port = self._database()
+                host, port = self._database(DATABASE)
             self._cluster.spawn("traffic", [host, str(port)], module="shardboard.demo_traffic")
+            self._order_run()
+            if self._cluster.flash:
+                with _step("bringing up the database demo-flash (2 primaries, 2 replicas, on flash)"):
+                    host, port = self._database(ON_FLASH)
+                arguments = [host, str(port), "2000", "flash"]
+                self._cluster.spawn("traffic-flash", arguments, module="shardboard.demo_traffic")
             self._announce()
+            tending = Tending(self._cluster, _say)
             while True:
-                self._cluster.check()
+                tending.look(time.monotonic())
                 time.sleep(0.5)
         except KeyboardInterrupt:
             return 0
         finally:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not cut the saving short
+            for number in STOPS:
+                signal.signal(number, signal.SIG_IGN)  # a second Ctrl-C must not cut the saving short
             with _step("saving the shards and stopping"):
                 self._cluster.stop()
 
@@ -106,13 +152,13 @@ class Demo:
         with os.fdopen(descriptor, "w") as file:
             json.dump({"user": self._user, "password": self._password}, file)
 
-    def _database(self) -> tuple[str, int]:
+    def _database(self, wanted: Mapping[str, Any]) -> tuple[str, int]:
         """The database's endpoint, once every replica is in sync."""
         api = self._cluster.api
-        found = [bdb for bdb in ok(api.get("/v1/bdbs")) if bdb["name"] == DATABASE["name"]]
+        found = [bdb for bdb in ok(api.get("/v1/bdbs")) if bdb["name"] == wanted["name"]]
         if not found:
             ok(api.put("/v1/cluster/policy", json={"drills_enabled": True}))
-        uid = found[0]["uid"] if found else ok(api.post("/v1/bdbs", json=DATABASE))["uid"]
+        uid = found[0]["uid"] if found else ok(api.post("/v1/bdbs", json=dict(wanted)))["uid"]
 
         def settled() -> bool:
             bdb = ok(api.get(f"/v1/bdbs/{uid}"))
@@ -127,6 +173,14 @@ class Demo:
         endpoint = ok(api.get(f"/v1/bdbs/{uid}"))["endpoints"][0]
         return endpoint["addr"][0], endpoint["port"]
 
+    def _order_run(self) -> None:
+        """A short benchmark, once, so that there is one to look at; nobody waits for it."""
+        api = self._cluster.api
+        if loads.find() is None or ok(api.get("/v1/benchmarks", params={"limit": 1})):
+            return
+        uid = next(bdb["uid"] for bdb in ok(api.get("/v1/bdbs")) if bdb["name"] == DATABASE["name"])
+        ok(api.post("/v1/benchmarks", json={**RUN, "bdb_uid": uid}))
+
     def _announce(self) -> None:
         lines = [
             "",
@@ -139,7 +193,7 @@ class Demo:
             "",
             "Ctrl-C stops it and keeps its state; `make clean-demo` forgets it.",
         ]
-        print("\n".join(lines), flush=True)
+        _say("\n".join(lines))
 
 
 def _in_sync(shard: dict[str, Any]) -> bool:
@@ -148,10 +202,15 @@ def _in_sync(shard: dict[str, Any]) -> bool:
 
 @contextmanager
 def _step(what: str) -> Iterator[None]:
-    print(f"… {what}", flush=True)
+    _say(f"… {what}")
     started = time.monotonic()
     yield
-    print(f"  done in {time.monotonic() - started:.1f} s", flush=True)
+    _say(f"  done in {time.monotonic() - started:.1f} s")
+
+
+def _say(line: str) -> None:
+    with suppress(OSError):  # the terminal may be closed; what was started has to be stopped all the same
+        print(line, flush=True)
 
 
 def run(clean: bool) -> int:
@@ -160,7 +219,8 @@ def run(clean: bool) -> int:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    signal.signal(signal.SIGTERM, interrupt)
+    for number in STOPS:
+        signal.signal(number, interrupt)
     demo = Demo(Settings())
     try:
         return demo.clean() if clean else demo.run()

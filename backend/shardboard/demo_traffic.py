@@ -1,7 +1,7 @@
 """Steady mixed traffic for the demo: a cluster client that paces itself and shrugs off failovers.
 
-Run as `python -m shardboard.demo_traffic HOST PORT [OPS_PER_SECOND]`. It leaves most of the machine idle, because the demo
-is about watching, not about load.
+Run as `python -m shardboard.demo_traffic HOST PORT [OPS_PER_SECOND [PROFILE]]`. It leaves most of the machine idle, because the
+demo is about watching, not about load.
 """
 
 import asyncio
@@ -10,16 +10,40 @@ import math
 import random
 import sys
 import time
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import hiredis
 
 from shardboard.domain.slots import SLOTS, slot_of
 
-KEYS = 60_000
 TICK = 0.1
 WAVE_SECONDS = 90
 MIX = (("GET", 66), ("SET", 22), ("INCR", 5), ("DEL", 2), ("EXISTS", 3), ("PING", 2))
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What is asked for: a gaussian favours some keys, as real traffic does."""
+
+    keys: int
+    spread: float
+    """Standard deviation, as a part of the keys."""
+    mix: tuple[tuple[str, int], ...]
+    size: tuple[int, int]
+    """Bytes of a value, at least and at most."""
+    expires: tuple[int, int] | None
+    """Seconds after which a value goes, at least and at most."""
+    load: bool = False
+    """Write every key once at the beginning."""
+
+
+PROFILES = {
+    "mixed": Profile(60_000, 1 / 3, MIX, (50, 700), (60, 1800)),
+    "flash": Profile(60_000, 1 / 4, (("GET", 88), ("SET", 10), ("EXISTS", 2)), (1000, 2000), None, load=True),
+}
+"""`flash`: more values than RAM, most of them hardly ever asked for."""
 
 
 def _pack(command: tuple[str, ...]) -> bytes:
@@ -58,9 +82,11 @@ class Primary:
 class Traffic:
     """Finds the primaries through any living one of them."""
 
-    def __init__(self, host: str, port: int, rate: float) -> None:
+    def __init__(self, host: str, port: int, rate: float, profile: Profile = PROFILES["mixed"]) -> None:
         self._seeds = [(host, port)]
         self._rate = rate
+        self._profile = profile
+        self._loaded = 0 if profile.load else profile.keys
         self._primaries: dict[tuple[str, int], Primary] = {}
         self._owner: list[tuple[str, int]] = []
         self._random = random.Random(7)  # noqa: S311 - made-up traffic, not secrets
@@ -81,9 +107,7 @@ class Traffic:
     async def _tick(self, now: float) -> None:
         rate = self._rate * (1 + 0.35 * math.sin(2 * math.pi * now / WAVE_SECONDS) + self._random.uniform(-0.05, 0.05))
         batches: dict[tuple[str, int], list[tuple[str, ...]]] = {}
-        for name in self._random.choices([name for name, _ in MIX], [weight for _, weight in MIX], k=int(rate * TICK)):
-            # A gaussian favours some keys, as real traffic does.
-            key = f"demo:{int(abs(self._random.gauss(0, KEYS / 3))) % KEYS}"
+        for name, key in (*self._load(int(rate * TICK)), *self._wanted(int(rate * TICK))):
             owner = self._owner[slot_of(key)]
             batches.setdefault(owner, []).append(self._command(name, key))
         replies = await asyncio.gather(*(self._send(owner, batch) for owner, batch in batches.items()))
@@ -94,11 +118,28 @@ class Traffic:
         ):
             self._forget()
 
+    def _wanted(self, count: int) -> Iterator[tuple[str, str]]:
+        keys, spread, mix = self._profile.keys, self._profile.spread, self._profile.mix
+        for name in self._random.choices([name for name, _ in mix], [weight for _, weight in mix], k=count):
+            yield name, f"demo:{int(abs(self._random.gauss(0, keys * spread))) % keys}"
+
+    def _load(self, count: int) -> Iterator[tuple[str, str]]:
+        """The next keys that were not written yet."""
+        first, self._loaded = self._loaded, min(self._profile.keys, self._loaded + count)
+        for number in range(first, self._loaded):
+            yield "SET", f"demo:{number}"
+
     def _command(self, name: str, key: str) -> tuple[str, ...]:
         if name == "PING":
             return ("PING",)
         if name == "SET":
-            return ("SET", key, "x" * self._random.randint(50, 700), "EX", str(self._random.randint(60, 1800)))
+            text = "x" * self._random.randint(*self._profile.size)
+            return (
+                "SET",
+                key,
+                text,
+                *(("EX", str(self._random.randint(*self._profile.expires))) if self._profile.expires else ()),
+            )
         return (name, f"count:{{{key}}}" if name == "INCR" else key)
 
     async def _send(self, owner: tuple[str, int], batch: list[tuple[str, ...]]) -> list[Any]:
@@ -130,7 +171,8 @@ class Traffic:
 def main() -> None:
     host, port, *rest = sys.argv[1:]
     with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(Traffic(host, int(port), float(rest[0]) if rest else 5000.0).run())
+        rate, profile = float(rest[0]) if rest else 5000.0, PROFILES[rest[1] if len(rest) > 1 else "mixed"]
+        asyncio.run(Traffic(host, int(port), rate, profile).run())
 
 
 if __name__ == "__main__":

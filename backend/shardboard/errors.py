@@ -7,7 +7,6 @@
     ├── NotFound 404          unknown uid, action or route
     ├── NotAcceptable 406     understood, but the configuration is invalid
     ├── Conflict 409          busy, or it exists already
-    ├── TooLarge 413          body over the limit
     └── Unavailable 503       try again later
     AgentError                a machine did not do what it was told
     ├── AgentUnreachable      transient: it may be back in a moment
@@ -51,10 +50,6 @@ class NotAcceptable(ApiError):
 
 class Conflict(ApiError):
     status = 409
-
-
-class TooLarge(ApiError):
-    status = 413
 
 
 class Unavailable(ApiError):

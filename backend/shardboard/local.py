@@ -22,9 +22,11 @@ import httpx
 import psutil
 
 LAST_ADDRESS = 250
+AGENT_SECONDS = 20.0
+"""How long an agent may take to come back, only to save its shards."""
 KEPT_ALIVE = 2.0
 """Seconds after which an idle connection to the console is not used again: the console itself closes it after 5."""
-ENGINE, PROXY = "valkey-server", "shardboard-proxy"[:15]
+ENGINE, PROXY, LOAD = "valkey-server", "shardboard-proxy"[:15], "shardboard-load"[:15]
 """Names of processes, as much of them as the kernel keeps."""
 PORTS = range(30000, 32768)
 """Below those that the kernel gives to outgoing connections: one of theirs may be taken while the console is away, even by who
@@ -52,18 +54,22 @@ class LocalCluster:
         addresses: Sequence[str],
         environment: Mapping[str, str] | None = None,
         memory: int | None = None,
+        flash: int | None = None,
         park: bool = False,
     ) -> None:
-        """`directory` holds the console's state; agents keep theirs in `agents/<address>`, logs go to `logs`."""
+        """`directory` holds the console's state; agents keep theirs in `agents/<address>`, logs go to `logs`. Each has `flash`
+        bytes of its disk for databases on flash."""
         self.directory = directory
         self.addresses = addresses
         self.url = f"https://localhost:{https_port}"
         self.http_url = f"http://localhost:{http_port}"
         self.children: dict[str, subprocess.Popen[bytes]] = {}
+        self._commands: dict[str, tuple[Sequence[str], str]] = {}
         self.login = (user, password)
         self._park = park
         self._memory = memory
-        self._environment = {
+        self.flash = flash
+        self.environment = {
             **{name: value for name, value in os.environ.items() if name != "SHARDBOARD_ADMIN_PASSWORD"},
             "SHARDBOARD_STATE_DIR": str(directory),
             "SHARDBOARD_HTTPS_PORT": str(https_port),
@@ -109,6 +115,8 @@ class LocalCluster:
         state = self.directory / "agents" / address
         arguments = ["agent", "--join", self.url, "--address", address, "--state-dir", str(state)]
         arguments += ["--memory", str(self._memory)] if self._memory else []
+        if self.flash:
+            arguments += ["--flash", str(state / "flash"), "--flash-size", str(self.flash)]
         arguments += ["--park"] if self._park else []
         new = not (state / "agent.json").is_file()
         token = ok(self.api.post("/v1/join_tokens", json={}))["token"] if new else ""
@@ -117,7 +125,12 @@ class LocalCluster:
             self.until(lambda: address in self.connected(), f"the agent of {address} does not join")
 
     def stop(self) -> None:
-        """What was added first (traffic), then agents, which may save and stop their shards, the console last."""
+        """What was added first (traffic), then agents, which may save and stop their shards, the console last.
+
+        Where agents are to stop their shards, nothing is left, whichever agents are alive.
+        """
+        if self._park:
+            self._start_lost_agents()
         agents = [name for name in self.addresses if name in self.children]
         others = [name for name in self.children if name not in (*agents, "console")]
         for group in (others, agents, ["console"]):
@@ -126,7 +139,37 @@ class LocalCluster:
                     self.children[name].terminate()
             for name in group:
                 self._await_end(name)
+        if self._park:
+            self._end_rest()
         self._pids.unlink(missing_ok=True)
+
+    def revive(self, name: str) -> None:
+        """Start a child that ended once more, as it was started before."""
+        arguments, module = self._commands[name]
+        self.spawn(name, arguments, module=module)
+
+    def _start_lost_agents(self) -> None:
+        """Only an agent can save the shards of its node: where they live and it does not, it is started for that."""
+        dead = [name for name in self.addresses if name in self.children and self.children[name].poll() is not None]
+        lost = [name for name in dead if self.engines(name)]
+        since = datetime.now(UTC).replace(microsecond=0).isoformat().replace("+00:00", "Z")
+        for name in lost:
+            self.revive(name)
+        try:
+            if lost:
+                self.until(lambda: self.connected(since) >= set(lost), "the agents do not come back", AGENT_SECONDS)
+        except (LocalError, httpx.HTTPError):  # the console may be gone, too: then what they held is not saved
+            return
+
+    def _end_rest(self) -> None:
+        """What is left of nodes whose agents could not end it."""
+        left = self._below("", ENGINE, PROXY, LOAD)
+        for process in left:
+            with suppress(psutil.NoSuchProcess):
+                process.terminate()
+        _, stubborn = psutil.wait_procs(left, timeout=10)
+        _kill(stubborn)
+        psutil.wait_procs(stubborn, timeout=10)
 
     def spawn(
         self,
@@ -142,7 +185,7 @@ class LocalCluster:
         try:
             self.children[name] = subprocess.Popen(
                 [sys.executable, "-m", module, *arguments],
-                env={**self._environment, **(environment or {})},
+                env={**self.environment, **(environment or {})},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -150,6 +193,7 @@ class LocalCluster:
             )
         finally:
             os.close(log)
+        self._commands[name] = (arguments, module)
         living = [psutil.Process(child.pid) for child in self.children.values() if child.poll() is None]
         self._pids.touch(mode=0o600)
         self._pids.write_text(json.dumps([(process.pid, process.create_time()) for process in living]))
@@ -170,8 +214,12 @@ class LocalCluster:
         """Raises LocalError when a child has ended by itself."""
         for name, child in self.children.items():
             if child.poll() is not None:
-                lines = self.log_of(name).read_text(errors="replace").strip().splitlines() or ["it said nothing"]
-                raise LocalError(f"{name} ended: {lines[-1]} (log: {self.log_of(name)})")
+                raise LocalError(self.last_words(name))
+
+    def last_words(self, name: str) -> str:
+        """That a child ended, and the last line of its log."""
+        lines = self.log_of(name).read_text(errors="replace").strip().splitlines() or ["it said nothing"]
+        return f"{name} ended: {lines[-1]} (log: {self.log_of(name)})"
 
     def engines(self, address: str = "") -> list[psutil.Process]:
         """The living shards of this cluster, or of one of its nodes. A fork that saves or copies a shard's data is none: agents
@@ -207,8 +255,8 @@ class LocalCluster:
         _kill(self._below(address, ENGINE, PROXY))  # should its agent have started one more just before it was killed
 
     def kill_shards(self) -> None:
-        """End every shard and every proxy that lives under this directory; the data are lost."""
-        doomed = self._below("", ENGINE, PROXY)
+        """End every shard, proxy and load generator that lives under this directory; the data are lost."""
+        doomed = self._below("", ENGINE, PROXY, LOAD)
         _kill(doomed)
         psutil.wait_procs(doomed, timeout=10)
 
@@ -286,7 +334,9 @@ def ok(reply: httpx.Response) -> Any:
     return reply.json()
 
 
-def private_cluster(directory: Path, *, nodes: int, environment: Mapping[str, str] | None = None) -> LocalCluster:
+def private_cluster(
+    directory: Path, *, nodes: int, environment: Mapping[str, str] | None = None, flash: int | None = None
+) -> LocalCluster:
     """A cluster that meets no other one, also none of this process: free ports, and loopback addresses of its own. Not started."""
     pid = os.getpid()
     network = f"127.{pid // 250 % 120 + 100}.{pid % 250 + 1}"
@@ -302,6 +352,7 @@ def private_cluster(directory: Path, *, nodes: int, environment: Mapping[str, st
         http_port=free_port(),
         addresses=[f"{network}.{number}" for number in range(first, first + nodes)],
         environment={"SHARDBOARD_HTTPS_HOST": "127.0.0.1", "SHARDBOARD_METRICS_PORT": "0", **(environment or {})},
+        flash=flash,
     )
 
 

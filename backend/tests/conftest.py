@@ -18,6 +18,7 @@ from shardboard.collectors.live import Live
 from shardboard.console import Console
 from shardboard.db import Store
 from shardboard.driver.fake import FACTS, FakeAgents
+from shardboard.ownership import Ownership
 from shardboard.services import passwords
 from shardboard.services.users import first_start
 from shardboard.settings import Settings
@@ -93,7 +94,7 @@ async def console(settings: Settings, store: Store, bus: Bus, agents: FakeAgents
     """Everything but running loops and machines."""
     async with store.begin() as session:
         await first_start(session, settings)
-    return Console(settings, store, bus, Live(bus), agents, Authority.load(settings), "test")
+    return Console(settings, store, bus, Live(bus), agents, Authority.load(settings), "test", Ownership(store))
 
 
 @pytest.fixture

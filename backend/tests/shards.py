@@ -26,6 +26,7 @@ from shardboard.agent.settings import AgentSettings
 from shardboard.agent.shard import Shard
 from shardboard.domain import slots
 from shardboard.domain.creation import Wanted, next_step
+from shardboard.domain.flash import Share
 from shardboard.driver import cluster
 from shardboard.driver.cluster import Engine, ShardRef
 from shardboard.driver.ports import NodeRef, Sample
@@ -42,7 +43,7 @@ ENGINE = Engine(
     admin_password=PASSWORD,
     client_password="",
     default_user=True,
-    maxmemory=0,
+    memory=Share(0),
     eviction_policy="noeviction",
     appendonly=False,
     appendfsync_always=False,

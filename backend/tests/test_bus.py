@@ -6,6 +6,7 @@ import pytest
 from backend.tests.shards import until
 
 from shardboard.bus import QUEUE_LIMIT, Bus
+from shardboard.frames import told
 
 
 async def test_a_listener_gets_its_topics_in_order() -> None:
@@ -124,3 +125,19 @@ async def test_until_starts_afresh_after_an_overflow() -> None:
         await listener.until(lambda message: message == "it", timeout=10)
         assert not listener.overflowed
         assert listener.drain() == []
+
+
+async def test_bytes_that_wait_are_bounded_for_who_says_so() -> None:
+    bus = Bus()
+    frame = told("sample", "x" * 100)
+    with bus.listen("a", most_bytes=2 * frame.size) as slow, bus.listen("a") as patient:
+        bus.publish("a", frame)
+        bus.publish("a", frame)
+        assert not slow.overflowed
+        assert await slow.get() == ("a", frame)
+        bus.publish("a", frame)
+        assert not slow.overflowed, "what was taken waits no more"
+        bus.publish("a", "no bytes at all")
+        bus.publish("a", frame)
+        assert (slow.overflowed, patient.overflowed) == (True, False)
+        assert [len(slow.drain()), len(patient.drain())] == [3, 5]

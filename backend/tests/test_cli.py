@@ -81,7 +81,8 @@ def test_sizes_that_are_none(text: str) -> None:
 
 
 def test_an_agent_gets_what_was_typed(started: list[AgentSettings], tmp_path: Path) -> None:
-    arguments = "agent --join https://c:9443 --token T --address 127.0.0.2 --port 9701 --memory 1GiB --park --state-dir"
+    arguments = "agent --join https://c:9443 --token T --address 127.0.0.2 --port 9701 --memory 1GiB --park"
+    arguments += " --flash /mnt/f --flash-size 2GiB --state-dir"
     assert cli.main([*arguments.split(), str(tmp_path)]) == 0
     assert started == [
         AgentSettings(
@@ -91,6 +92,8 @@ def test_an_agent_gets_what_was_typed(started: list[AgentSettings], tmp_path: Pa
             port=9701,
             state_dir=tmp_path,
             memory=2**30,
+            flash=Path("/mnt/f"),
+            flash_size=2 * 2**30,
             park=True,
         )
     ]

@@ -15,7 +15,8 @@ export class DrillDialog {
   async order(label: string, settings: { shard?: string; seconds?: number } = {}): Promise<void> {
     await this.dialog.getByLabel('What to rehearse').selectOption({ label });
     if (settings.shard) await this.dialog.getByLabel('Shard').selectOption(settings.shard);
-    if (settings.seconds) await this.dialog.getByLabel('Seconds').fill(String(settings.seconds));
+    if (settings.seconds)
+      await this.dialog.getByLabel('Duration (seconds)').fill(String(settings.seconds));
     const sure = this.dialog.getByRole('button', { name: /^(Kill|Reboot|Freeze)/ });
     await expect(sure).toBeDisabled();
     await this.dialog.getByRole('textbox', { name: /to confirm/ }).fill(`node ${this.node}`);

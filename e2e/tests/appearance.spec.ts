@@ -131,6 +131,15 @@ const OVERLAYS: {
     },
   },
   {
+    name: 'upgrade',
+    path: (bdb) => `/databases/${bdb}/shards`,
+    open: async (page) => {
+      await page.getByRole('button', { name: 'Database actions' }).click();
+      await page.getByRole('menuitem', { name: 'Upgrade engine' }).click();
+      await expect(page.getByText('Every shard runs the engine that its node has')).toBeVisible();
+    },
+  },
+  {
     name: 'edit',
     path: (bdb) => `/databases/${bdb}/configuration`,
     open: async (page) => {
@@ -164,7 +173,7 @@ test('a dead shard', async ({ page, api }) => {
     const [shard] = await shardsOf(api, uid);
     await stack.killShard(shard?.uid ?? '');
     await page.goto('/');
-    await expect(new Frame(page).heading(/is down/)).toBeVisible();
+    await expect(new Frame(page).heading(/is down|has been down/)).toBeVisible();
     await figures(page);
     await examine(page, 'overview-trouble');
     await page.goto(`/databases/${uid}/shards`);
@@ -205,7 +214,7 @@ test('an empty cluster', async ({ browser }) => {
   await expect(page.getByText('No node has joined yet')).toBeVisible();
   await examine(page, 'empty-nodes');
   await page.goto('/databases/new');
-  await expect(page.getByText('No node can take shards')).toBeVisible();
+  await expect(page.getByText('No node with a connected agent accepts shards')).toBeVisible();
   await examine(page, 'empty-create');
   await context.close();
 });

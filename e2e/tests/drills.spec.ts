@@ -60,7 +60,7 @@ test('a node is rebooted: its incident is told from down to in sync', async ({ p
   await page.getByRole('region', { name: 'Guided tour' }).getByRole('button').click();
   await new DrillDialog(page, NODE).order('Reboot the node', { seconds: AWAY_SECONDS });
 
-  const banner = frame.banners.getByText(`Node ${NODE} is down`);
+  const banner = frame.banners.getByText(`Node ${NODE} has been down`);
   await expect(banner).toBeVisible(WELL);
   await expect(timeline.marks(/^Node 2 /).first()).toBeVisible();
   await frame.banners.getByRole('link', { name: 'Look' }).click();

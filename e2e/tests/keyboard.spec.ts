@@ -76,6 +76,7 @@ test('a row of the table opens by keyboard, tabs follow the form', async ({ page
     page.getByRole('button', { name: 'Add tag' }),
     form.memory,
     form.memoryUnit,
+    page.getByRole('radio', { name: 'RAM', exact: true }),
     page.getByLabel('Eviction policy'),
     form.replication,
   ]);

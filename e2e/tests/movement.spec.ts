@@ -71,10 +71,10 @@ test('a rebalance is read as sentences, then done', async ({ page, api }) => {
   await page.getByRole('menuitem', { name: 'Rebalance…' }).click();
   const dialog = page.getByRole('dialog', { name: 'Rebalance scattered' });
   await expect(dialog).toContainText(/redis:\d+ moves from node \d to node \d/);
-  await dialog.getByLabel('Only hand over').check();
+  await dialog.getByLabel('Only switch roles').check();
   await expect(dialog).toContainText('Nothing to do');
   await expect(dialog.getByRole('button', { name: 'Rebalance' })).toBeDisabled();
-  await dialog.getByLabel('Only hand over').uncheck();
+  await dialog.getByLabel('Only switch roles').uncheck();
   await expect(dialog).toContainText('1 shard moves to another node');
   await examine(page, 'rebalance');
   await dialog.getByRole('button', { name: 'Rebalance' }).click();

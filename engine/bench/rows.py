@@ -19,7 +19,9 @@ ADDRESS = "127.8.200.1"
 PORTS = [21950, 21951, 21952]
 PLAIN = [21960, 21961, 21962]
 ENDPOINT = 12950
-ROUNDS = 4
+SMOKE = os.environ.get("SHARDBOARD_BENCH_SMOKE") == "1"
+"""As little as shows that it works."""
+ROUNDS = 1 if SMOKE else 4
 KEYS = "1000"
 RATE = 10_000
 PACE = Path(__file__).resolve().parent.parent / "target/release/examples/pace"
@@ -41,7 +43,7 @@ def benchmark(*target: str, test: str, pipeline: int, threads: int = 3) -> float
     With --cluster it takes a thread per shard by itself, so the other side gets as many. It also puts all keys of a
     shard into one slot then, where the other side's are in as many slots as there are keys, each a table of its own:
     with many keys that would compare what the engine pays for cache misses. A thousand keys are no matter to it."""
-    count = 1_500_000 if pipeline > 1 else 120_000
+    count = 15_000 if SMOKE else 1_500_000 if pipeline > 1 else 120_000
     if "--cluster" not in target and threads > 1:
         target = (*target, "--threads", str(threads))
     options = ["-t", test, "-P", str(pipeline), "-n", str(count), "-c", "50", "-r", KEYS, "--csv"]
@@ -154,7 +156,7 @@ def nutcracker(report: Report, binary: Path) -> None:
 
 def idle(report: Report, binary: Path) -> None:
     """Memory without clients, and with ten thousand that do nothing."""
-    wanted = 10_000
+    wanted = 100 if SMOKE else 10_000
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     lab = Lab(ADDRESS)

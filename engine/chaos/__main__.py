@@ -12,11 +12,12 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "lab")]
 
-from clients import LIBRARIES, Library, Running
 from events import EVENTS
 from judge import Judge, Verdict
 from lab import wait_for
 from world import ENDPOINT, World
+
+from clients import LIBRARIES, Library, Running
 
 BINARY = HERE.parent / "target/release/shardboard-proxy"
 # A database that hides its shards is for clients that know of one server; a cluster's for those that know it.

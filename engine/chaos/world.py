@@ -186,7 +186,7 @@ def slot_of(key: str) -> int:
     """The hash slot, by the hash tag if there is one."""
     opened = key.find("{")
     closed = key.find("}", opened + 1)
-    tag = key[opened + 1 : closed] if 0 <= opened and opened + 1 < closed else key
+    tag = key[opened + 1 : closed] if opened >= 0 and opened + 1 < closed else key
     return binascii.crc_hqx(tag.encode(), 0) % SLOTS
 
 

@@ -43,7 +43,7 @@ class Lab:
         process = subprocess.Popen(
             ["valkey-server", "--bind", self.address, "--port", str(port), "--dir", str(home), "--save", ""]
             + ["--unixsocket", str(home / "socket"), "--protected-mode", "no", "--repl-diskless-sync-delay", "0"]
-            + ["--enable-debug-command", "yes", *options],
+            + ["--enable-debug-command", "yes", "--replica-announce-ip", self.address, *options],
             stdout=(home / "log").open("ab"),
         )
         self.processes.append(process)

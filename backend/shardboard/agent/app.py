@@ -17,31 +17,36 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from shardboard import serving
-from shardboard.agent import machine
+from shardboard.agent import flash, machine
 from shardboard.agent.contract import (
     CommandResult,
     Drill,
     DrillReply,
     MoveSlots,
+    NamedLoad,
     NodeFacts,
     ProbeTarget,
     ProxyReport,
     ProxyState,
+    ReadLoad,
     RemoveShards,
     RestartShards,
     ShardCommand,
     ShardOutcome,
     ShardReport,
+    StartLoad,
     StartShards,
 )
+from shardboard.agent.contract.protocol import line_for
 from shardboard.agent.drill import Absence, Drills
 from shardboard.agent.enrol import Identity, enrol, load
+from shardboard.agent.loads import Loads
 from shardboard.agent.moving import Movers
 from shardboard.agent.priority import Priorities
 from shardboard.agent.processes import Supervisor
 from shardboard.agent.proxy import Proxy
 from shardboard.agent.resp import EngineError
-from shardboard.agent.routes import asked, told, told_by
+from shardboard.agent.routes import Agreement, asked, protocol_of, told, told_by
 from shardboard.agent.sampler import Sampler
 from shardboard.agent.settings import AgentSettings
 from shardboard.probing import answers
@@ -52,13 +57,16 @@ COMMAND_TIMEOUT = 30
 def create_app(settings: AgentSettings) -> Starlette:
     """The routes of `contract/`. Who may call is decided below HTTP, by the certificate."""
     priorities = Priorities()
-    supervisor = Supervisor(settings, priorities.watch)
+    storage = flash.find(settings)
+    supervisor = Supervisor(settings, priorities.watch, storage)
     proxy = Proxy(settings)
-    sampler = Sampler(supervisor, machine.MachineSampler(settings), proxy)
+    loads = Loads(settings)
+    sampler = Sampler(supervisor, machine.MachineSampler(settings, storage), proxy)
     drills = Drills(supervisor, sampler, proxy, settings.address)
 
     @asynccontextmanager
     async def life(_: Starlette) -> AsyncIterator[None]:
+        await loads.adopt()
         await supervisor.adopt()
         running = [
             asyncio.create_task(loop) for loop in (sampler.run(), proxy.run(), priorities.run(supervisor.shards))
@@ -69,11 +77,12 @@ def create_app(settings: AgentSettings) -> Starlette:
         for task in running:
             task.cancel()
         if settings.park:
+            await loads.park()
             await proxy.park()
             await supervisor.park()
 
     async def facts() -> NodeFacts:
-        return await asyncio.to_thread(machine.facts, settings)
+        return await asyncio.to_thread(machine.facts, settings, storage)
 
     async def begin(drill: Drill, asking: list[str]) -> DrillReply:
         # The console is whoever asks: it is no node, but a node that is cut off does not hear it either.
@@ -89,7 +98,9 @@ def create_app(settings: AgentSettings) -> Starlette:
         after, boot = request.query_params.get("after", "0"), request.query_params.get("boot", "")
         if not after.isdecimal():
             return PlainTextResponse("after is no sequence number", 422)
-        return StreamingResponse(sampler.follow(int(after), boot), media_type="application/x-ndjson")
+        spoken = protocol_of(request)
+        told_lines = (line_for(line, spoken) async for line in sampler.follow(int(after), boot))
+        return StreamingResponse(told_lines, media_type="application/x-ndjson")
 
     app = Starlette(
         routes=[
@@ -100,8 +111,9 @@ def create_app(settings: AgentSettings) -> Starlette:
             told("/proxy/apply", ProxyState, proxy.apply),
             Route("/samples", samples),
             *_shard_routes(supervisor),
+            *_load_routes(loads),
         ],
-        middleware=[Middleware(Absence, drills=drills)],
+        middleware=[Middleware(Absence, drills=drills), Middleware(Agreement)],
         lifespan=life,
     )
     app.state.sampler = sampler
@@ -132,6 +144,16 @@ def _shard_routes(supervisor: Supervisor) -> list[Route]:
     ]
 
 
+def _load_routes(loads: Loads) -> list[Route]:
+    return [
+        told("/loads/start", StartLoad, loads.start),
+        told("/loads/read", ReadLoad, loads.read),
+        told("/loads/stop", NamedLoad, loads.stop),
+        told("/loads/reports", NamedLoad, loads.reports),
+        told("/loads/remove", NamedLoad, loads.remove),
+    ]
+
+
 async def _execute(supervisor: Supervisor, request: ShardCommand) -> CommandResult:
     shard = supervisor.shards.get(request.uid)
     if shard is None or shard.state != "running":
@@ -151,9 +173,8 @@ def run_agent(settings: AgentSettings) -> int:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s agent %(levelname)s %(message)s")
     settings.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     joining = load(settings.state_dir) is None
-    identity = enrol(
-        settings.join, settings.token, settings.address, settings.port, settings.state_dir, machine.facts(settings)
-    )
+    facts = machine.facts(settings, flash.find(settings))
+    identity = enrol(settings.join, settings.token, settings.address, settings.port, settings.state_dir, facts)
     if joining:
         # What making a key needed stays in memory, a fifth of the agent, for as long as it runs: start over without it.
         os.execv(sys.executable, sys.orig_argv)  # noqa: S606 - the same program with the same arguments

@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from shardboard.agent.haul import Ends, ask, view_of
+from shardboard.agent.pace import Pace
 from shardboard.agent.resp import EngineError
 
 FIRST_VERSION = 9
-JOB_BYTES = 64_000_000
-"""What one job should copy: the more it is, the later an order can be withdrawn."""
 MOST_SLOTS = 512
 POLL_SECONDS = 0.05
 ENDED = frozenset({"success", "failed", "cancelled", "canceled"})
@@ -29,18 +28,22 @@ async def fits(ends: Ends) -> bool:
     return not any(line.open for view in views for line in view.values())
 
 
-async def move(ends: Ends, slots: Sequence[int], seconds: float) -> None:
+async def move(ends: Ends, slots: Sequence[int], seconds: float, pace: Pace) -> None:
     """Move as many as can be done in about that time, in their order. No job of ours is under way afterwards."""
     loop = asyncio.get_running_loop()
     until = loop.time() + seconds
     await _jobs_over(ends, until + seconds)
     held = await _held(ends)
-    at_once = await _at_once(ends, len(held))
+    each = await _bytes_of_a_slot(ends, len(held))
     left = list(slots)
     while left and loop.time() < until:
+        began = loop.time()
+        size = pace.job_bytes(fast=ends.order.fast)
+        at_once = max(1, min(MOST_SLOTS, int(size / each) if each else MOST_SLOTS))
         chunk = left[:at_once]
         going = [slot for slot in chunk if slot in held]  # the rest has gone before
         if going:
+            keys = sum([await ask(ends.source, "CLUSTER", "COUNTKEYSINSLOT", str(slot)) for slot in going])
             ranges = [word for first, last in _runs(going) for word in (str(first), str(last))]
             await ask(
                 ends.source, "CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", *ranges, "NODE", ends.order.target_engine_id
@@ -49,8 +52,11 @@ async def move(ends: Ends, slots: Sequence[int], seconds: float) -> None:
             held = await _held(ends)
             if still := [slot for slot in going if slot in held]:
                 raise EngineError(f"slot {still[0]} did not move: {await _reason(ends)}")
+            ends.keys += keys
         ends.moved += len(chunk)
         left = left[at_once:]
+        if left and not ends.order.fast and loop.time() < until:
+            await pace.rest_after_job(loop.time() - began)
 
 
 async def _jobs_over(ends: Ends, until: float) -> None:
@@ -82,12 +88,11 @@ async def _held(ends: Ends) -> frozenset[int]:
     return own.slots if own is not None else frozenset()
 
 
-async def _at_once(ends: Ends, slots: int) -> int:
-    """How many slots one job takes, by the size of the source's data."""
+async def _bytes_of_a_slot(ends: Ends, slots: int) -> float:
+    """On average, of the source's data; 0 when it has none."""
     info = (await ask(ends.source, "INFO", "memory")).decode(errors="replace")
     size = re.search(r"used_memory_dataset:(\d+)", info)
-    each = int(size[1]) / max(1, slots) if size else 0.0
-    return max(1, min(MOST_SLOTS, int(JOB_BYTES / each) if each else MOST_SLOTS))
+    return int(size[1]) / max(1, slots) if size else 0.0
 
 
 def _runs(slots: Sequence[int]) -> list[tuple[int, int]]:

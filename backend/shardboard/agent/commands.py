@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from shardboard.agent.resp import Connection
 
-INTERNAL = frozenset({"replconf", "psync", "sync", "restore-asking"})
+INTERNAL = frozenset({"replconf", "psync", "sync", "restore-asking", "tier.tick"})
 
 
 class CommandClasses:

@@ -18,6 +18,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from shardboard.agent.contract import NodeFacts
+from shardboard.agent.contract.protocol import HEADER, PROTOCOL
 
 TIMEOUT = 15.0
 _PREFIX = "sb1"
@@ -72,7 +73,13 @@ def load(state_dir: Path) -> Identity | None:
 def _join(console: "_Console", token: str, addr: str, port: int, state_dir: Path, facts: NodeFacts) -> Identity:
     ca = console.fetch_ca()
     key, csr = _key_and_request()
-    body = {"token": token, "csr": csr, "addr": addr, "agent_port": port, "facts": facts.model_dump()}
+    body = {
+        "token": token,
+        "csr": csr,
+        "addr": addr,
+        "agent_port": port,
+        "facts": facts.model_dump(exclude_defaults=True),
+    }
     reply = console.post("/v1/bootstrap/join", body)
     identity = _identity(state_dir, int(reply["node_uid"]), addr, port, console.url)
     identity.key.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -138,7 +145,7 @@ class _Console:
 
     def _call(self, context: ssl.SSLContext, method: str, path: str, body: str | None = None) -> tuple[int, bytes]:
         connection = http.client.HTTPSConnection(self._host, self._port, timeout=TIMEOUT, context=context)
-        headers = {"Content-Type": "application/json"} if body else {}
+        headers = {HEADER: str(PROTOCOL)} | ({"Content-Type": "application/json"} if body else {})
         try:
             connection.request(method, path, body, headers)
             response = connection.getresponse()

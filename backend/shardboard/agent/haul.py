@@ -88,6 +88,10 @@ class Ends:
     async def set_at_target(self, slots: Sequence[int], *state: str) -> list[Any]:
         return await _set_slots(self._targets, slots, state)
 
+    async def count(self, slots: Sequence[int]) -> list[int]:
+        """Keys at the source by slot."""
+        return await _all(self.source, [("CLUSTER", "COUNTKEYSINSLOT", str(slot)) for slot in slots])
+
     async def copy_functions(self) -> None:
         """Libraries of functions belong to every primary; a new one has none."""
         known, wanted = await ask(self.target, "FUNCTION", "LIST"), await ask(self.source, "FUNCTION", "LIST")
@@ -146,7 +150,7 @@ class Haul:
 
     async def _filled(self, slots: Sequence[int]) -> list[int]:
         """Those that still have keys at the source."""
-        counts = await _all(self._ends.source, [("CLUSTER", "COUNTKEYSINSLOT", str(slot)) for slot in slots])
+        counts = await self._ends.count(slots)
         return [slot for slot, count in zip(slots, counts, strict=True) if count]
 
     async def _send(self, keys: Sequence[bytes]) -> bool:

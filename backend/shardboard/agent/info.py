@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from shardboard.agent.contract import SHARD_FIELDS
+from shardboard.agent.contract import SHARD_FIELDS, TIER_FIELDS
+from shardboard.agent.record import ShardRecord
 
-SECTIONS = ("clients", "memory", "persistence", "stats", "replication", "cpu", "keyspace", "commandstats")
+SECTIONS = ("clients", "memory", "persistence", "stats", "replication", "cpu", "keyspace", "commandstats", "errorstats")
 
 
 class Own(NamedTuple):
@@ -24,6 +25,8 @@ class Info(NamedTuple):
     """`cmdstat_get:calls=N,usec=…`"""
     databases: Iterable[str]
     """`db0:keys=N,expires=M,…`"""
+    errors: Iterable[str] = ()
+    """`errorstat_OOM:count=N`"""
 
 
 _PLAIN = {
@@ -74,8 +77,13 @@ _FIELDS = (
     "slave_repl_offset",
     "master_repl_offset",
     "used_cpu_user_main_thread",
+    "used_memory_overhead",
+    *(f"tier_{name}" for name in TIER_FIELDS),
 )
-_COMMANDS, _DATABASES = "# Commandstats", "# Keyspace"
+TIER_SECTION = "tier"
+_STATES = {"ok": 0.0, "full": 1.0, "failing": 2.0}
+_COMMANDS, _DATABASES, _ERRORS = "# Commandstats", "# Keyspace", "# Errorstats"
+_OOM = "errorstat_OOM:count="
 
 
 class InfoReader:
@@ -91,7 +99,7 @@ class InfoReader:
         if fields is None:
             self._find(lines)
             fields = self._fields(lines) or {}
-        return Info(fields, _section(lines, _COMMANDS), _section(lines, _DATABASES))
+        return Info(fields, _section(lines, _COMMANDS), _section(lines, _DATABASES), _section(lines, _ERRORS))
 
     def _fields(self, lines: list[str]) -> dict[str, str] | None:
         """By name; None when a line is not in its place."""
@@ -122,7 +130,7 @@ def _section(lines: list[str], title: str) -> list[str]:
 
 
 def shard_values(
-    info: Info, classes: Mapping[str, str], own: Own, pid: int | None, pings: Sequence[int], started_at: float
+    info: Info, classes: Mapping[str, str], own: Own, record: ShardRecord, pings: Sequence[int]
 ) -> list[float | None]:
     """In the order of SHARD_FIELDS; None for what this engine does not tell. `pings` are microseconds."""
     fields = info.fields
@@ -143,8 +151,9 @@ def shard_values(
     clients = number("connected_clients")
     slowest_first = sorted(pings, reverse=True)
     rest = {
-        "pid": float(pid) if pid is not None else None,
-        "started_at": started_at,
+        "pid": float(record.pid) if record.pid is not None else None,
+        "started_at": record.started_at or 0.0,
+        "engine_version": _version(record.engine_version),
         "is_primary": float(primary),
         "link_up": 1.0 if primary or fields.get("master_link_status") == "up" else 0.0,
         "read_cmds": counts["read"],
@@ -162,9 +171,34 @@ def shard_values(
         "repl_offset": number("master_repl_offset" if primary else "slave_repl_offset"),
         "syncing": 0.0 if primary else number("master_sync_in_progress"),
     }
+    rest["oom_errors"] = float(_refused(info.errors))
     for name, value in rest.items():
         values[_PLACE[name]] = value
     return values
+
+
+def tier_values(info: Info) -> list[float | None] | None:
+    """In the order of TIER_FIELDS; None of an engine without the module for flash."""
+    fields = info.fields
+    if "tier_fetch_ram" not in fields:
+        return None
+
+    def value(name: str) -> float | None:
+        if name == "flash_state":
+            return _STATES.get(fields.get("tier_flash_state", ""))
+        text = fields.get("used_memory_overhead" if name == "overhead" else f"tier_{name}")
+        return float(text) if text is not None else None
+
+    return [value(name) for name in TIER_FIELDS]
+
+
+def _version(text: str) -> float | None:
+    """`9.1.2` as the engine has it in its own source, two digits for each of the smaller parts."""
+    parts = text.split(".")
+    if len(parts) != 3 or not all(part.isdecimal() for part in parts):
+        return None
+    major, minor, patch = map(int, parts)
+    return float(10_000 * major + 100 * minor + patch)
 
 
 def _calls(lines: Iterable[str], classes: Mapping[str, str], own: Own) -> dict[str, float]:
@@ -176,6 +210,11 @@ def _calls(lines: Iterable[str], classes: Mapping[str, str], own: Own) -> dict[s
     for name, count in own.commands.items():
         counts[classes.get(name, "other")] -= count
     return counts
+
+
+def _refused(lines: Iterable[str]) -> int:
+    """Commands that were refused because memory is full; the engine counts none before the first."""
+    return next((int(line.removeprefix(_OOM)) for line in lines if line.startswith(_OOM)), 0)
 
 
 class _Keyspace(NamedTuple):

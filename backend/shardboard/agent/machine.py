@@ -2,22 +2,23 @@
 
 import os
 import platform
-import shutil
 import socket
-import subprocess
 import time
 from pathlib import Path
 
 import psutil
 
 from shardboard import __version__
+from shardboard.agent import host
 from shardboard.agent.contract import NODE_FIELDS, NodeFacts
+from shardboard.agent.engine import engine_version
+from shardboard.agent.flash import Flash
 from shardboard.agent.settings import AgentSettings
 
 PRESSURE = Path("/proc/pressure")
 
 
-def facts(settings: AgentSettings) -> NodeFacts:
+def facts(settings: AgentSettings, flash: Flash | None = None) -> NodeFacts:
     """A description of this machine; never fails for a missing engine, says so instead."""
     release = _os_release()
     return NodeFacts(
@@ -33,26 +34,18 @@ def facts(settings: AgentSettings) -> NodeFacts:
         storage_path=str(settings.state_dir),
         agent_version=__version__,
         engine_version=engine_version(settings.engine),
+        flash_path=str(flash.root) if flash is not None else "",
+        flash_size=flash.size if flash is not None else 0,
         uptime=int(time.time() - psutil.boot_time()),
+        host=host.check(),
     )
-
-
-def engine_version(binary: str) -> str:
-    """`8.0.1` of `valkey-server --version`, or "" when it cannot be run."""
-    path = shutil.which(binary)
-    if path is None:
-        return ""
-    try:
-        said = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=10, check=True).stdout
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    return next((word[2:] for word in said.split() if word.startswith("v=")), "")
 
 
 class MachineSampler:
     """Counters and gauges of the machine and of the agent itself, in the order of NODE_FIELDS."""
 
-    def __init__(self, settings: AgentSettings) -> None:
+    def __init__(self, settings: AgentSettings, flash: Flash | None = None) -> None:
+        self._flash = str(flash.root) if flash is not None else None
         self._state_dir = str(settings.state_dir)
         self._process = psutil.Process()
 
@@ -82,8 +75,18 @@ class MachineSampler:
             "cpu_irqs": cpu.irq + cpu.softirq,
             "cpu_steal": cpu.steal,
             **{f"pressure_{name}": _pressure(name) for name in ("cpu", "io", "memory")},
+            "flash_free": None if self._flash is None else _free(self._flash),
         }
         return [None if (value := values[name]) is None else float(value) for name in NODE_FIELDS]
+
+
+def _free(path: str) -> float | None:
+    """Bytes that an ordinary user may fill; None while the disk is away."""
+    try:
+        found = os.statvfs(path)
+    except OSError:
+        return None
+    return float(found.f_bavail * found.f_frsize)
 
 
 def _pressure(resource: str) -> float | None:

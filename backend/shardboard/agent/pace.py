@@ -34,6 +34,18 @@ LONGER, SHORTER = 1.4, 0.8
 CALM_PINGS, CALM_EVERY = 16, 0.005
 """How often it asks before it begins, and how many seconds apart."""
 PING_EVERY = 0.01
+FIRST_JOB, LEAST_JOB, MOST_JOB = 4e6, 512e3, 64e6
+"""Bytes that the engine's own way moves in one job. Each job forks the source and copies with all that a processor gives."""
+SMALLER, LARGER = 0.6, 1.25
+"""What one job makes of the size of the next."""
+FIRST_GROUP, MOST_GROUP = 1.0, 16
+"""Slots that are open together. Closing one makes every shard of the database go through a slot map, write its view of the
+cluster to its disk and wait for that. Those that are closed in the same moment are written once, which is quicker, and make the
+moment longer for everybody: so there are more only of slots with few keys, and as long as nobody notices."""
+GROUP_KEYS = 64
+"""That the slots of one group may have together, when it is of more than one."""
+FIRST_JOB_REST, LEAST_JOB_REST, MOST_JOB_REST = 1.0, 0.5, 4.0
+"""In proportion to the time that the job took."""
 REMEMBERED_CALM, REMEMBERED_BUSY = 10 * CALM_PINGS, 300
 PING_SECONDS = 2.0
 
@@ -48,6 +60,11 @@ class Pace:
         self._calm: deque[float] = deque(maxlen=REMEMBERED_CALM)
         self._busy: deque[float] = deque(maxlen=REMEMBERED_BUSY)
         self._rested_at = 0.0
+        self._job = FIRST_JOB
+        self._job_rest = FIRST_JOB_REST
+        self._job_answers: list[float] = []
+        self._group = FIRST_GROUP
+        self._group_answers: deque[float] = deque(maxlen=REMEMBERED_BUSY)
 
     @asynccontextmanager
     async def watched(self, *shards: Connection, fast: bool = False) -> AsyncIterator[None]:
@@ -60,8 +77,7 @@ class Pace:
             self._calm.append(await _ping(shards))
             await asyncio.sleep(CALM_EVERY)
         if self._busy:
-            late = LATE * median(self._calm) + UNNOTICED
-            slow = _share(self._busy, late) > 2 * _share(self._calm, late) + TOLERATED
+            slow = self._noticed(self._busy)
             self._rest = min(MOST_REST, self._rest * LONGER) if slow else max(LEAST_REST, self._rest * SHORTER)
         watching = asyncio.create_task(self._watch(shards))
         self._rested_at = time.monotonic()
@@ -76,6 +92,44 @@ class Pace:
         while True:
             await asyncio.sleep(PING_EVERY)
             self._busy.append(await _ping(shards))
+            self._job_answers.append(self._busy[-1])
+            self._group_answers.append(self._busy[-1])
+
+    def _noticed(self, answers: Sequence[float]) -> bool:
+        """Whether more of them are late than clients put up with."""
+        late = LATE * median(self._calm) + UNNOTICED
+        return _share(answers, late) > 2 * _share(self._calm, late) + TOLERATED
+
+    def group(self, counts: Sequence[int], *, fast: bool) -> int:
+        """How many of the next slots, given by their numbers of keys, are opened together."""
+        if fast:
+            return MOST_GROUP
+        if self._group_answers:
+            noticed = self._noticed(self._group_answers)
+            self._group = max(FIRST_GROUP, min(MOST_GROUP, self._group * (SMALLER if noticed else LARGER)))
+            self._group_answers.clear()
+        taken = keys = 0
+        for count in counts[: int(self._group)]:
+            keys += count
+            if taken and keys > GROUP_KEYS:
+                break
+            taken += 1
+        return max(1, taken)
+
+    def job_bytes(self, *, fast: bool) -> float:
+        """How much the next job of the engine's own way moves."""
+        self._job_answers.clear()
+        return MOST_JOB if fast else self._job
+
+    async def rest_after_job(self, seconds: float) -> None:
+        """Leave the shards alone after a job of so many seconds: longer, and the next one is smaller, when it was noticed."""
+        if self._job_answers and self._noticed(self._job_answers):
+            self._job = max(LEAST_JOB, self._job * SMALLER)
+            self._job_rest = min(MOST_JOB_REST, self._job_rest * LONGER)
+        else:
+            self._job = min(MOST_JOB, self._job * LARGER)
+            self._job_rest = max(LEAST_JOB_REST, self._job_rest * SHORTER)
+        await asyncio.sleep(seconds * self._job_rest)
 
     def batch(self, keys: Sequence[tuple[bytes, int]]) -> Sequence[tuple[bytes, int]]:
         """The first of `keys`, given with their sizes, that are sent together; a large one goes alone."""

@@ -13,16 +13,20 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterable
+from typing import Literal
 
 import psutil
 
 from shardboard.agent import render
-from shardboard.agent.contract import ShardOutcome, StartShards
+from shardboard.agent.contract import ShardOutcome, ShardSpec, StartShards
+from shardboard.agent.engine import engine_path
+from shardboard.agent.flash import Flash
 from shardboard.agent.record import ShardRecord
 from shardboard.agent.resp import EngineError
 from shardboard.agent.saved import discard, saved_at, saved_since
 from shardboard.agent.settings import AgentSettings
 from shardboard.agent.shard import Shard, alive, engines_by_directory, gone, how_it_ended, send, thaw
+from shardboard.agent.turns import Turns
 
 log = logging.getLogger(__name__)
 
@@ -31,18 +35,23 @@ READY_SECONDS = 120
 ANSWER_SECONDS = 2
 """How long a living process may take to say who it is."""
 STOP_SECONDS = 20
+Failure = Literal["port_in_use", "binary_missing", "start_failed"]
 
 
 class Supervisor:
     """All shards of this node."""
 
-    def __init__(self, settings: AgentSettings, spawned: Callable[[Shard], None] = lambda _: None) -> None:
-        """`spawned` is told of every process that was started."""
+    def __init__(
+        self, settings: AgentSettings, spawned: Callable[[Shard], None] = lambda _: None, flash: Flash | None = None
+    ) -> None:
+        """`spawned` is told of every process that was started; `flash` is what databases on flash need."""
         self._settings = settings
         self._spawned = spawned
+        self._flash = flash
         self._root = settings.state_dir / "shards"
         self.shards: dict[int, Shard] = {}
-        self._changing = asyncio.Lock()
+        self._changing = Turns()
+        """One order at a time for each shard; one that hangs holds up no other."""
 
     async def adopt(self) -> None:
         """Find the shards of an earlier run of this agent; start those that were parked."""
@@ -71,102 +80,100 @@ class Supervisor:
                 parked.append(shard)
             else:
                 self._mark_died(shard, "its process ended while the agent was away")
+        if self._flash is not None:
+            self._flash.keep(self.shards)
         await asyncio.gather(*living)
         await self._run(parked)
 
     async def start(self, request: StartShards) -> list[ShardOutcome]:
         """Start new shards; the outcome of each tells what happened, nothing is left of those that failed."""
-        async with self._changing:
-            binary = shutil.which(self._settings.engine)
-            outcomes: dict[int, ShardOutcome] = {}
-            fresh = []
-            for spec in request.shards:
-                known = self.shards.get(spec.uid)
-                if known is not None:
-                    outcomes[spec.uid] = self._outcome_of(known, spec.engine_id)
-                elif binary is None:
-                    reason = f"{self._settings.engine} is not installed on node {self._settings.address}"
-                    outcomes[spec.uid] = ShardOutcome(uid=spec.uid, ok=False, code="binary_missing", reason=reason)
-                elif (
-                    busy := self._busy_port((spec.port, spec.bus_port) if request.bdb.cluster else (spec.port,))
-                ) is not None:
-                    reason = f"port {busy} is in use on {self._settings.address} by a process that is not ours"
-                    outcomes[spec.uid] = ShardOutcome(uid=spec.uid, ok=False, code="port_in_use", reason=reason)
-                else:
-                    record = ShardRecord(spec=spec, bdb=request.bdb.model_copy(update={"peers": []}))
-                    try:
-                        fresh.append(Shard(record, record.create(self._root, request.bdb, self._settings.address)))
-                    except OSError as error:  # a full disk, say
-                        reason = f"its files could not be written on node {self._settings.address}: {error.strerror}"
-                        outcomes[spec.uid] = ShardOutcome(uid=spec.uid, ok=False, code="start_failed", reason=reason)
-                        shutil.rmtree(self._root / str(spec.uid), ignore_errors=True)
-                        continue
-                    self.shards[spec.uid] = fresh[-1]
-            await self._run(fresh)
-            for shard in fresh:
-                outcomes[shard.record.spec.uid] = self._outcome_of(shard, shard.record.spec.engine_id)
-                if shard.state == "died":
-                    self._forget(shard)
-            return [outcomes[spec.uid] for spec in request.shards]
+        binary = engine_path(self._settings.engine)
+        return await asyncio.gather(*(self._start_one(request, spec, binary) for spec in request.shards))
+
+    async def _start_one(self, request: StartShards, spec: ShardSpec, binary: str | None) -> ShardOutcome:
+        def refused(code: Failure, reason: str) -> ShardOutcome:
+            return ShardOutcome(uid=spec.uid, ok=False, code=code, reason=reason)
+
+        async with self._changing.of(spec.uid):
+            if (known := self.shards.get(spec.uid)) is not None:
+                return self._outcome_of(known, spec.engine_id)
+            if binary is None:
+                reason = f"{self._settings.engine} is not installed on node {self._settings.address}"
+                return refused("binary_missing", reason)
+            if request.bdb.tier is not None and self._flash is None:
+                return refused("start_failed", self._without_flash)
+            ports = (spec.port, spec.bus_port) if request.bdb.cluster else (spec.port,)
+            if (busy := self._busy_port(ports)) is not None:
+                reason = f"port {busy} is in use on {self._settings.address} by a process that is not ours"
+                return refused("port_in_use", reason)
+            record = ShardRecord(spec=spec, bdb=request.bdb.model_copy(update={"peers": []}))
+            try:
+                shard = Shard(record, record.create(self._root, request.bdb, self._settings.address, self._flash))
+            except OSError as error:  # a full disk, say
+                shutil.rmtree(self._root / str(spec.uid), ignore_errors=True)
+                reason = f"its files could not be written on node {self._settings.address}: {error.strerror}"
+                return refused("start_failed", reason)
+            self.shards[spec.uid] = shard
+            await self._run([shard])
+            outcome = self._outcome_of(shard, spec.engine_id)
+            if shard.state == "died":
+                self._forget(shard)
+            return outcome
 
     async def restart(self, uids: list[int], *, discard_data: bool) -> list[ShardOutcome]:
         """Start dead shards again where they are: from what is on disk, or empty when that is said. One that runs is left alone."""
-        async with self._changing:
-            outcomes: dict[int, ShardOutcome] = {}
-            times: dict[int, float | None] = {}
-            for uid in uids:
-                shard = self.shards.get(uid)
-                if shard is None:
-                    outcomes[uid] = ShardOutcome(uid=uid, ok=False, code="start_failed", reason="its files are gone")
-                elif shard.state == "died":
-                    if discard_data:
-                        discard(shard.directory)
-                    times[uid] = saved_at(shard.directory, log=shard.record.bdb.appendonly)
-                    if times[uid] is None and not discard_data:
-                        reason = "it has nothing on disk to start from"
-                        outcomes[uid] = ShardOutcome(uid=uid, ok=False, code="no_data", reason=reason)
-            again = [self.shards[uid] for uid in times if uid not in outcomes]
-            for shard in again:
+        return await asyncio.gather(*(self._restart_one(uid, discard_data=discard_data) for uid in uids))
+
+    async def _restart_one(self, uid: int, *, discard_data: bool) -> ShardOutcome:
+        async with self._changing.of(uid):
+            shard, saved = self.shards.get(uid), None
+            if shard is None:
+                return ShardOutcome(uid=uid, ok=False, code="start_failed", reason="its files are gone")
+            if shard.state == "died":
+                if discard_data:
+                    discard(shard.directory)
+                saved = saved_at(shard.directory, log=shard.record.bdb.appendonly)
+                if saved is None and not discard_data:
+                    return ShardOutcome(
+                        uid=uid, ok=False, code="no_data", reason="it has nothing on disk to start from"
+                    )
                 shard.state, shard.detail, shard.process, shard.popen = "starting", "", None, None
-            await self._run(again)
-            for uid in uids:
-                if uid not in outcomes:
-                    outcome = self._outcome_of(self.shards[uid], self.shards[uid].record.spec.engine_id)
-                    outcomes[uid] = outcome.model_copy(update={"saved_at": times.get(uid)})
-            return [outcomes[uid] for uid in uids]
+                await self._run([shard])
+            return self._outcome_of(shard, shard.record.spec.engine_id).model_copy(update={"saved_at": saved})
 
     async def remove(self, uids: list[int], *, dead_only: bool = False) -> list[ShardOutcome]:
         """End processes and delete directories. Removing what does not exist is fine.
 
         With `dead_only` a shard that runs is left alone, and said so.
         """
-        async with self._changing:
-            living = {uid for uid in uids if dead_only and uid in self.shards and alive(self.shards[uid])}
-            outcomes = [ShardOutcome(uid=uid, ok=False, code="not_removed", reason="it is running") for uid in living]
-            uids = [uid for uid in uids if uid not in living]
-            doomed = [self.shards[uid] for uid in uids if uid in self.shards]
-            for shard in doomed:
-                shard.disconnect()
-                send(shard, signal.SIGKILL)  # the data is to go: saving it or telling replicas would be waste
-            await asyncio.gather(*(gone(shard, STOP_SECONDS) for shard in doomed))
-            for uid in uids:
-                left = self.shards.get(uid)
-                if left is not None and alive(left):
-                    reason = f"process {left.record.pid} does not end"
-                    outcomes.append(ShardOutcome(uid=uid, ok=False, code="not_removed", reason=reason))
-                    continue
-                if left is not None:
-                    self._forget(left)
-                outcomes.append(ShardOutcome(uid=uid, ok=True))
-            return outcomes
+        return await asyncio.gather(*(self._remove_one(uid, dead_only=dead_only) for uid in uids))
+
+    async def _remove_one(self, uid: int, *, dead_only: bool) -> ShardOutcome:
+        if not dead_only and (starting := self.shards.get(uid)) is not None and starting.state == "starting":
+            send(starting, signal.SIGKILL)  # else whoever waits for it to start would hold it
+        async with self._changing.of(uid):
+            shard = self.shards.get(uid)
+            if shard is None:
+                return ShardOutcome(uid=uid, ok=True)
+            if dead_only and alive(shard):
+                return ShardOutcome(uid=uid, ok=False, code="not_removed", reason="it is running")
+            shard.disconnect()
+            send(shard, signal.SIGKILL)  # the data is to go: saving it or telling replicas would be waste
+            await gone(shard, STOP_SECONDS)
+            if alive(shard):
+                reason = f"process {shard.record.pid} does not end"
+                return ShardOutcome(uid=uid, ok=False, code="not_removed", reason=reason)
+            self._forget(shard)
+            return ShardOutcome(uid=uid, ok=True)
 
     async def park(self) -> None:
         """Save every shard to disk and stop it, to be started again by the next `adopt`."""
-        async with self._changing:
-            running = [shard for shard in self.shards.values() if shard.state == "running"]
-            # Replicas first: a primary waits for the replicas it still has.
-            for role in ("slave", "master"):
-                await asyncio.gather(*(self._park_one(shard) for shard in running if shard.record.spec.role == role))
+        # Replicas first: a primary waits for the replicas it still has.
+        for role in ("slave", "master"):
+            chosen = [
+                shard for shard in self.shards.values() if shard.record.spec.role == role and shard.state == "running"
+            ]
+            await asyncio.gather(*(self._park_one(shard) for shard in chosen))
 
     def signal(self, uids: Iterable[int], number: signal.Signals) -> None:
         """Send a signal to shards of this agent; those that are not running are left out."""
@@ -181,6 +188,11 @@ class Supervisor:
                 self._mark_died(shard, how_it_ended(shard))
 
     async def _park_one(self, shard: Shard) -> None:
+        async with self._changing.of(shard.record.spec.uid):
+            if shard.state == "running":
+                await self._park_running(shard)
+
+    async def _park_running(self, shard: Shard) -> None:
         shard.record = shard.record.model_copy(update={"parked_at": time.time()})
         shard.record.save(shard.directory)
         try:
@@ -201,10 +213,19 @@ class Supervisor:
         await asyncio.gather(*(self._until_ready(shard) for shard in shards))
 
     def _spawn(self, shard: Shard) -> None:
+        if shard.record.bdb.tier is not None:
+            if self._flash is None:
+                self._mark_died(shard, f"it could not be started: {self._without_flash}")
+                return
+            try:
+                self._flash.prepare(shard.record.spec.uid)
+            except OSError as error:
+                self._mark_died(shard, f"its directory on flash could not be made: {error.strerror}")
+                return
         try:
             with (shard.directory / render.LOG).open("ab") as output:
                 shard.popen = subprocess.Popen(
-                    [self._settings.engine, "valkey.conf"],
+                    [engine_path(self._settings.engine) or self._settings.engine, "valkey.conf"],
                     cwd=shard.directory,
                     stdin=subprocess.DEVNULL,
                     stdout=output,
@@ -242,7 +263,9 @@ class Supervisor:
             if shard.popen is not None:
                 return False
             info = ""  # started by an earlier agent, busy now: the sampler will reach it later
-        run_id = next((line[7:] for line in info.splitlines() if line.startswith("run_id:")), shard.record.run_id)
+        told = dict(line.partition(":")[::2] for line in info.splitlines())
+        run_id = told.get("run_id", shard.record.run_id)
+        version = told.get("valkey_version", shard.record.engine_version)
         started_at = process.create_time()
         before = (shard.record.pid, shard.record.started_at, shard.record.run_id)
         if (
@@ -254,7 +277,13 @@ class Supervisor:
             log.warning("shard %s: %s", shard.record.spec.uid, shard.detail)
         shard.process = process
         shard.record = shard.record.model_copy(
-            update={"pid": process.pid, "started_at": started_at, "run_id": run_id, "parked_at": None}
+            update={
+                "pid": process.pid,
+                "started_at": started_at,
+                "run_id": run_id,
+                "engine_version": version,
+                "parked_at": None,
+            }
         )
         try:
             shard.record.save(shard.directory)
@@ -273,6 +302,12 @@ class Supervisor:
     def _forget(self, shard: Shard) -> None:
         self.shards.pop(shard.record.spec.uid, None)
         shutil.rmtree(shard.directory, ignore_errors=True)
+        if self._flash is not None:
+            self._flash.remove(shard.record.spec.uid)
+
+    @property
+    def _without_flash(self) -> str:
+        return f"node {self._settings.address} has no flash: its agent was started without --flash"
 
     def _outcome_of(self, shard: Shard, engine_id: str) -> ShardOutcome:
         uid = shard.record.spec.uid

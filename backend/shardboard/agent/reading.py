@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from shardboard.agent.commands import CommandClasses
-from shardboard.agent.info import SECTIONS, InfoReader, Own, shard_values
+from shardboard.agent.info import SECTIONS, TIER_SECTION, InfoReader, Own, shard_values, tier_values
 from shardboard.agent.pings import PING, Pings
 from shardboard.agent.resp import EngineError, packed
 from shardboard.agent.shard import Shard
 
 INFO = packed("INFO", *SECTIONS)
+INFO_ON_FLASH = packed("INFO", *SECTIONS, TIER_SECTION)
 LOADING = "LOADING"
 """How an engine begins to refuse PING while it loads; INFO it answers."""
 
@@ -25,6 +26,8 @@ class Reading(NamedTuple):
     """In the order of SHARD_FIELDS."""
     pings: list[int]
     """Microseconds that each PING since the last reading took."""
+    tier: list[float | None] | None = None
+    """In the order of TIER_FIELDS, of a shard on flash."""
 
 
 Outcome = Reading | str
@@ -109,7 +112,8 @@ class _Look:
         self._ask()
 
     def _ask(self) -> None:
-        self._connection.ask(INFO, "info", self._told)
+        on_flash = self.shard.record.bdb.tier is not None
+        self._connection.ask(INFO_ON_FLASH if on_flash else INFO, "info", self._told)
         own = self.shard.own
         self._own = Own(dict(own.commands), own.bytes_sent, own.bytes_received)
 
@@ -121,7 +125,6 @@ class _Look:
             return
         record = self.shard.record
         pings = self._pings.take(record.spec.uid)
-        values = shard_values(
-            self._reader.read(reply), self._classes, self._own, record.pid, pings, record.started_at or 0.0
-        )
-        self.outcome.set_result(Reading(values, pings))
+        info = self._reader.read(reply)
+        values = shard_values(info, self._classes, self._own, record, pings)
+        self.outcome.set_result(Reading(values, pings, tier_values(info)))

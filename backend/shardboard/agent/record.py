@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from shardboard.agent import render
 from shardboard.agent.contract import BdbSpec, Message, ShardSpec
+from shardboard.agent.flash import Flash
 
 FILE = "shard.json"
 
@@ -20,6 +21,8 @@ class ShardRecord(Message):
     pid: int | None = None
     started_at: float | None = None
     run_id: str = ""
+    engine_version: str = ""
+    """Of the process, as it says itself: `9.1.2`."""
     parked_at: float | None = None
     """When it was told to save and stop, to be started again; epoch seconds."""
 
@@ -36,12 +39,12 @@ class ShardRecord(Message):
         _write(directory / (FILE + ".new"), self.model_dump_json(), durable=True)
         (directory / (FILE + ".new")).replace(directory / FILE)
 
-    def create(self, root: Path, bdb: BdbSpec, address: str) -> Path:
+    def create(self, root: Path, bdb: BdbSpec, address: str, flash: Flash | None = None) -> Path:
         """Make the shard's directory, complete or not at all: a kill half-way leaves one without a record."""
         directory = root / str(self.spec.uid)
         shutil.rmtree(directory, ignore_errors=True)
         directory.mkdir(mode=0o700)
-        _write(directory / "valkey.conf", render.valkey_conf(bdb, self.spec, address))
+        _write(directory / "valkey.conf", render.valkey_conf(bdb, self.spec, address, flash))
         if bdb.cluster:
             _write(directory / "nodes.conf", render.nodes_conf(bdb.peers, self.spec.engine_id, self.spec.swap_with))
         self.save(directory)

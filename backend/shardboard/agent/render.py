@@ -5,16 +5,20 @@ A cluster whose nodes start with a complete `nodes.conf` needs no MEET and no wa
 """
 
 import hashlib
+from pathlib import Path
 
 from shardboard.agent.contract import BdbSpec, Peer, ShardSpec
+from shardboard.agent.flash import Flash
 
 ADMIN = "shardboard"
 """Engine user of console, agents and replication."""
 SOCKET = "valkey.sock"
 LOG = "valkey.log"
+SEGMENTS, SEGMENT_LEAST, SEGMENT_MOST = 16, 64 * 2**10, 64 * 2**20
+"""Of the module's files on flash: how many fill the limit, and how large they may be."""
 
 
-def valkey_conf(bdb: BdbSpec, shard: ShardSpec, address: str) -> str:
+def valkey_conf(bdb: BdbSpec, shard: ShardSpec, address: str, flash: Flash | None = None) -> str:
     """The text of `valkey.conf`; paths are relative to the shard's directory, passwords are hashed where the engine allows."""
     lines = [
         f"bind {address}",
@@ -48,6 +52,14 @@ def valkey_conf(bdb: BdbSpec, shard: ShardSpec, address: str) -> str:
         f"appendfsync {bdb.appendfsync}",
         *([f"save {seconds} {changes}" for seconds, changes in bdb.save] or ['save ""']),
     ]
+    if bdb.tier is not None and flash is not None:
+        lines += [
+            f"loadmodule {_quoted(flash.module)}",
+            f"tier.flash-path {_quoted(flash.directory(shard.uid))}",
+            f"tier.flash-limit {bdb.tier.flash_limit}",
+            f"tier.segment-size {_segment(bdb.tier.flash_limit)}",
+            f"tier.ram-limit {bdb.tier.ram_limit}",
+        ]
     if bdb.cluster:
         lines += [
             "cluster-enabled yes",
@@ -115,6 +127,16 @@ def _default_user(bdb: BdbSpec) -> str:
     password = f"#{_sha256(bdb.client_password)}" if bdb.client_password else "nopass"
     # Not the administration of the engine: it could read the replication password and undo what the console arranged.
     return f"user default on {password} ~* &* +@all -@admin"
+
+
+def _segment(flash_limit: int) -> int:
+    """Bytes of one file on flash: small enough that one more or less is no matter, large enough that there are few."""
+    parts = flash_limit // SEGMENTS // SEGMENT_LEAST * SEGMENT_LEAST if flash_limit else SEGMENT_MOST
+    return min(max(parts, SEGMENT_LEAST), SEGMENT_MOST)
+
+
+def _quoted(path: Path) -> str:
+    return '"' + str(path).replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _sha256(text: str) -> str:

@@ -9,8 +9,13 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_json
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Message as ASGIMessage
+
+from shardboard.agent.contract import protocol
+from shardboard.agent.contract.base import Message
 
 T = TypeVar("T")
 
@@ -18,8 +23,8 @@ T = TypeVar("T")
 def asked(path: str, answer: Callable[[], Awaitable[object]]) -> Route:
     """GET: no request, a reply."""
 
-    async def call(_: Request) -> Response:
-        return _json(await answer())
+    async def call(request: Request) -> Response:
+        return _json(await answer(), protocol_of(request))
 
     return Route(path, call, methods=["GET"])
 
@@ -42,10 +47,41 @@ def told_by(path: str, shape: Any, carry_out: Callable[[T, list[str]], Awaitable
             said = adapter.validate_json(await request.body())
         except ValidationError as error:
             return Response(error.json(include_input=False), 422, media_type="application/json")
-        return _json(await carry_out(said, [request.client.host] if request.client is not None else []))
+        asking = [request.client.host] if request.client is not None else []
+        return _json(await carry_out(said, asking), protocol_of(request))
 
     return Route(path, call, methods=["POST"])
 
 
-def _json(reply: object) -> Response:
+def protocol_of(request: Request) -> int:
+    return protocol.told_by(request.headers.get(protocol.HEADER))
+
+
+class Agreement:
+    """Answers only who is at most one release apart, and tells every reader which protocol this agent speaks. Plain ASGI."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def tell(message: ASGIMessage) -> None:
+            if message["type"] == "http.response.start":
+                own = (protocol.HEADER.lower().encode(), str(protocol.PROTOCOL).encode())
+                message = {**message, "headers": [*message["headers"], own]}
+            await send(message)
+
+        app = self._app
+        if refused := protocol.apart(protocol_of(Request(scope)), "the console"):
+            app = PlainTextResponse(refused, 426)
+        await app(scope, receive, tell)
+
+
+def _json(reply: object, spoken: int) -> Response:
+    added = protocol.ADDED.get(type(reply).__name__)
+    if spoken == protocol.FIRST and added is not None and isinstance(reply, Message):
+        return Response(reply.model_dump_json(exclude=set(added)), media_type="application/json")
     return Response(to_json(reply), media_type="application/json")

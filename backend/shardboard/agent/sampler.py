@@ -112,6 +112,7 @@ class Sampler:
         )
         values: dict[int, list[float | None]] = {}
         pings: dict[int, list[int]] = defaultdict(list)
+        tiers: dict[int, list[float | None]] = {}
         missing: dict[int, str] = {}
         died = {uid: shard.detail for uid, shard in self._supervisor.shards.items() if shard.state == "died"}
         for uid, result in zip(running, results, strict=True):
@@ -120,6 +121,8 @@ class Sampler:
             else:
                 values[uid] = result.values
                 pings[running[uid].record.spec.bdb_uid] += result.pings
+                if result.tier is not None:
+                    tiers[uid] = result.tier
         machine = self._machine.sample()
         sample = Sample(
             seq=self._seq + 1,
@@ -128,6 +131,7 @@ class Sampler:
             at=time.time(),
             node=machine,
             shards=values,
+            tiers=tiers,
             missing=missing,
             died=died,
             proxy=proxy,

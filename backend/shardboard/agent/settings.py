@@ -1,6 +1,7 @@
 """What an agent is told when it starts."""
 
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, field
 from pathlib import Path
 
 
@@ -17,9 +18,15 @@ class AgentSettings:
     state_dir: Path = Path("var/agent")
     memory: int | None = None
     """Bytes this node may give to shards; the machine's memory when None."""
+    flash: Path | None = None
+    """Directory on a flash disk for the cold values of shards; None = this node takes no databases on flash."""
+    flash_size: int | None = None
+    """Bytes of it that shards may use; the size of its file system when None."""
+    tier: str = ""
+    """Path of the engine's module for flash; looked for when empty."""
     park: bool = False
     """Save and stop the shards when the agent is told to stop, start them again with it (the demo)."""
-    engine: str = "valkey-server"
-    """Name or path of the engine's binary."""
+    engine: str = field(default_factory=lambda: os.environ.get("SHARDBOARD_ENGINE") or "valkey-server")
+    """Name or path of the engine's binary; see `engine.engine_path` for where a name is looked for."""
     proxy: str = ""
     """Name or path of the proxy's binary; looked for when empty."""

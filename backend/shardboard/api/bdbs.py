@@ -34,31 +34,33 @@ async def list_bdbs(principal: Viewer, session: Reader, fields: Fields = "") -> 
 
 @router.post("/bdbs", response_model=schema.Bdb, responses=errors(406, 409))
 async def create_bdb(principal: Editor, session: Tx, body: BdbCreate, dry_run: DryRun = None) -> JSONResponse:
-    """Order a database. The reply says `pending` and names the action to follow."""
+    """Order a database. The reply says `pending` and names the action to follow; of a dry run it says in `shards_blueprint`
+    where the shards would be."""
     bdb, rows = await service.create(session, body.given(), principal, dry_run=is_on(dry_run))
-    return JSONResponse(
-        schema.render(bdb, rows, await nodes.every(session), await cluster.load(session), progress=0.0, secrets=True)
+    shown = schema.render(
+        bdb, rows, await nodes.every(session), await cluster.load(session), progress=0.0, secrets=True
     )
+    return JSONResponse({**shown, "shards_blueprint": schema.blueprint(rows)} if is_on(dry_run) else shown)
 
 
 @router.get("/bdbs/{uid}", response_model=schema.Bdb, responses=errors(404))
 async def get_bdb(principal: Viewer, session: Reader, uid: Uid, fields: Fields = "") -> JSONResponse:
     """One database."""
-    shown = await _shown(session, await _find(session, uid), principal)
-    return JSONResponse(schema.project(shown, names_of(fields)))
+    found = await shown(session, await _find(session, uid), principal)
+    return JSONResponse(schema.project(found, names_of(fields)))
 
 
 @router.put("/bdbs/{uid}", response_model=schema.Bdb, responses=errors(404, 406, 409))
 async def update_bdb(principal: Editor, session: Tx, uid: Uid, body: BdbUpdate, dry_run: DryRun = None) -> JSONResponse:
     """Change name, memory_size, shards_count, tags or eviction_policy. The rest of the object may be sent along unchanged."""
     bdb = await service.update(session, uid, body.given(), principal, dry_run=is_on(dry_run))
-    return JSONResponse(await _shown(session, bdb, principal))
+    return JSONResponse(await shown(session, bdb, principal))
 
 
 @router.delete("/bdbs/{uid}", response_model=schema.Bdb, responses=errors(404, 409))
 async def delete_bdb(principal: Editor, session: Tx, uid: Uid) -> JSONResponse:
     """Order the removal of a database with all its data."""
-    return JSONResponse(await _shown(session, await service.delete(session, uid, principal), principal))
+    return JSONResponse(await shown(session, await service.delete(session, uid, principal), principal))
 
 
 @router.put("/bdbs/{uid}/{action}", response_model=schema.Bdb, responses=errors(404, 409))
@@ -74,7 +76,7 @@ async def act_on_bdb(
     if action != "flush":
         raise NotFound("not_found", f"Databases have no action {action[:64]}; there is flush.")
     bdb = await service.flush(session, uid, principal, dry_run=is_on(dry_run))
-    return JSONResponse(await _shown(session, bdb, principal))
+    return JSONResponse(await shown(session, bdb, principal))
 
 
 async def represent(session: Reader, rows: Sequence[Bdb], *, secrets: bool = False) -> list[dict[str, Any]]:
@@ -94,7 +96,8 @@ def is_on(flag: str | None) -> bool:
     return flag is not None and flag.lower() not in ("false", "0", "no")
 
 
-async def _shown(session: Reader, bdb: Bdb, principal: Principal) -> dict[str, Any]:
+async def shown(session: Reader, bdb: Bdb, principal: Principal) -> dict[str, Any]:
+    """One database as this user may see it."""
     return (await represent(session, [bdb], secrets=_may_see_secrets(principal)))[0]
 
 

@@ -9,9 +9,10 @@ from shardboard.api.bdbs import DryRun, is_on
 from shardboard.api.deps import Admin, Reader, TheConsole, Tx, Viewer
 from shardboard.api.replies import errors
 from shardboard.schemas import cluster as schema
+from shardboard.schemas import health as health_schema
 from shardboard.services import cluster as service
 from shardboard.settings import Settings
-from shardboard.state import cluster
+from shardboard.state import cluster, events
 from shardboard.state.cluster import Cluster
 
 router = APIRouter(tags=["cluster"])
@@ -42,6 +43,12 @@ async def get_policy(_viewer: Viewer, session: Reader) -> JSONResponse:
 async def update_policy(admin: Admin, session: Tx, body: schema.PolicyUpdate) -> JSONResponse:
     """Change the given rules. Unknown ones are ignored."""
     return JSONResponse(schema.policy_of(await service.update_policy(session, body.changes(), admin)))
+
+
+@router.get("/cluster/health", response_model=health_schema.Health, responses=errors())
+async def get_health(_viewer: Viewer, session: Reader) -> JSONResponse:
+    """What is wrong now: the alarms that are raised, the most serious first."""
+    return JSONResponse(health_schema.render(await events.open_alarms(session)))
 
 
 def represent(row: Cluster, settings: Settings) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+from collections import Counter
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
@@ -34,6 +35,8 @@ class Gate:
         self.verifier = passwords.Verifier()
         self.audit = logins.AuditBudget()
         self.ended: set[str] | None = None
+        self.streams: Counter[str] = Counter()
+        """Open event streams by user."""
 
 
 _gates: WeakKeyDictionary[Store, Gate] = WeakKeyDictionary()
@@ -111,6 +114,7 @@ def forget_session(store: Store, claims: tokens.Claims) -> None:
     ended = gate(store).ended
     if ended is not None:
         ended.add(claims.token_id)
+    store.bus.publish("logins")
 
 
 async def _verify(store: Store, keeper: Gate, username: str, password: str, source: str) -> User | None:

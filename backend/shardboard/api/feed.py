@@ -9,14 +9,16 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.api import bdbs as bdbs_api
+from shardboard.api import benchmarks as benchmarks_api
 from shardboard.api import cluster as cluster_api
 from shardboard.api import nodes as nodes_api
 from shardboard.api import shards as shards_api
+from shardboard.away import is_away, reason
 from shardboard.console import Console
-from shardboard.db import AWAY
+from shardboard.frames import told
 from shardboard.schemas import actions as action_schema
 from shardboard.schemas import logs as event_schema
-from shardboard.state import actions, bdbs, cluster, events, nodes, shards
+from shardboard.state import actions, bdbs, benchmarks, cluster, events, nodes, shards
 
 log = logging.getLogger(__name__)
 
@@ -26,7 +28,7 @@ GATHER_SECONDS = 0.05
 AGAIN_SECONDS = 1.0
 """Until what could not be read is tried again."""
 
-ORDER = ("shard", "node", "action", "bdb", "cluster", "event")
+ORDER = ("shard", "node", "action", "bdb", "benchmark", "cluster", "event")
 """Parts before the whole: a reader may look between two frames, and must not see an active database of shards not yet born."""
 
 
@@ -46,10 +48,10 @@ class Feed:
                 untold |= {message[1] for message in (first, *changes.drain()) if message is not None}
                 try:
                     await self._tell(untold)
-                except AWAY as error:
-                    log.warning("%s changes wait for the store to be told: %s", len(untold), error)
-                    continue
-                except Exception:  # the feed must live on
+                except Exception as error:  # the feed must live on
+                    if is_away(error):
+                        log.warning("%s changes wait for the store to be told: %s", len(untold), reason(error))
+                        continue
                     log.exception("changes could not be told: %s", untold)
                     changes.overflowed = True
                 untold = set()
@@ -67,10 +69,14 @@ class Feed:
             wanted["bdb"] |= {row.bdb_uid for row in changed}
             open_actions = [await actions.by_uid(session, uid) for uid in wanted["action"]]
             wanted["bdb"] |= {row.object_uid for row in open_actions if row is not None and row.object_type == "bdb"}
+            wanted["benchmark"] |= {
+                row.object_uid for row in open_actions if row is not None and row.object_type == "benchmark"
+            }
             found = await self._load(session, wanted)
         for kind in sorted(wanted, key=ORDER.index):
             for uid in sorted(wanted[kind], key=str):
-                self._console.bus.publish("object", {"kind": kind, "uid": uid, "object": found.get((kind, uid))})
+                change = {"kind": kind, "uid": uid, "object": found.get((kind, uid))}
+                self._console.bus.publish("object", told("change", change, kind=kind))
 
     async def _load(self, session: AsyncSession, wanted: Mapping[str, set[Any]]) -> dict[tuple[str, Any], Any]:
         """What still exists, in its REST form, by kind and uid. What a stream reader may not see is not shown to any."""
@@ -85,6 +91,9 @@ class Feed:
         parts = await shards.some(session, wanted["shard"]) if wanted["shard"] else []
         shown = await shards_api.represent(session, parts, console) if parts else []
         found |= {("shard", row.uid): item for row, item in zip(parts, shown, strict=True)}
+        runs = await benchmarks.some(session, wanted["benchmark"]) if wanted["benchmark"] else []
+        shown = await benchmarks_api.represent(session, runs)
+        found |= {("benchmark", row.uid): item for row, item in zip(runs, shown, strict=True)}
         for uid in wanted["action"]:
             if (action := await actions.by_uid(session, uid)) is not None:
                 found["action", uid] = action_schema.render_v2(action)

@@ -22,12 +22,12 @@ router = APIRouter(tags=["statistics"])
 MAX_POINTS = 4_000
 MAX_METRICS = 64
 MAX_UIDS = 2_000
-UID = re.compile(r"[0-9]{1,9}|[0-9]{1,5}:1:[0-9]{1,4}", re.ASCII)
+UID = re.compile(r"[0-9]{1,9}", re.ASCII)
 Topic = Annotated[
     str,
     Query(
-        pattern=r"^(cluster|nodes|bdbs|endpoints|shards:[0-9]{1,9})$",
-        description="cluster, nodes, bdbs, endpoints, shards:<bdb uid>",
+        pattern=r"^(cluster|nodes|bdbs|flash|endpoints|(flash_)?shards:[0-9]{1,9})$",
+        description="cluster, nodes, bdbs, flash, endpoints, shards:<bdb uid>, flash_shards:<bdb uid>",
     ),
 ]
 Second = Annotated[int, Query(ge=0, le=2**40, description="epoch second")]
@@ -101,7 +101,7 @@ def _uids(text: str) -> set[int] | None:
         return None
     if words == ["cluster"]:
         return {0}
-    if len(words) > MAX_UIDS or not all(UID.fullmatch(word) for word in words):
+    if len(words) > MAX_UIDS or not all(UID.fullmatch(word) or endpoints.is_name(word) for word in words):
         sentence = f"uids must be at most {MAX_UIDS} numbers, or <database>:1:<node> of endpoints."
         raise BadRequest("bad_request", sentence, field="uids")
     return {endpoints.parsed(word) if ":" in word else int(word) for word in words}

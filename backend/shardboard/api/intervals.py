@@ -1,22 +1,23 @@
 """Statistics as replies: which resolutions and metrics were asked for, and frames as the intervals of the REST reference."""
 
+import asyncio
+import json
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Annotated, Any
 
 from fastapi import Depends, Query
-from fastapi.responses import JSONResponse, StreamingResponse
+from fastapi.responses import JSONResponse, Response, StreamingResponse
 
 from shardboard.api.deps import Reader
 from shardboard.api.logs import Time, moment
 from shardboard.console import Console
 from shardboard.domain import endpoints
-from shardboard.domain.intervals import RESOLUTIONS, Resolution, named
+from shardboard.domain.intervals import RESOLUTIONS, named
 from shardboard.domain.rollup import Frame
 from shardboard.schemas import stats as schema
 from shardboard.services import metrics as service
-
-Found = Sequence[tuple[Resolution, Sequence[Frame]]]
+from shardboard.services.metrics import Found
 
 UNSTORED = {
     "last_save_time": "last_save",
@@ -55,25 +56,44 @@ class Wanted:
     def shows(self, metric: str) -> bool:
         return metric[0] != "#" and (not self.metrics or metric in self.metrics)
 
-    async def read(self, session: Reader, topic: str) -> Found:
+    async def read(self, session: Reader, topic: str, uids: Collection[int] | None = None) -> Found:
+        """Of these objects, or of all."""
         now = int(time.time())
-        return await service.recent(session, topic, self.resolutions, self.since, self.until, now)
+        return await service.recent(session, topic, self.resolutions, self.since, self.until, now, uids, self.metrics)
 
 
 Asked = Annotated[Wanted, Depends()]
 
 
 def streamed(found: Found, uids: dict[int, Any], wanted: Wanted) -> StreamingResponse:
-    objects = (of_object(found, uid, shown, wanted) for uid, shown in uids.items())
+    """All objects, one after the other."""
+    places: dict[bytes, dict[int, int]] = {}
+    objects = (_of_object(found, uid, shown, wanted, places) for uid, shown in uids.items())
     return StreamingResponse(schema.listed(objects), media_type="application/json")
 
 
-def of_object(found: Found, uid: int, shown: Any, wanted: Wanted) -> dict[str, Any]:
+async def one(found: Found, uid: int, shown: Any, wanted: Wanted) -> Response:
+    """One object. Years of it are work for a processor, and other requests need not wait for that."""
+    return await rendered(lambda: _of_object(found, uid, shown, wanted, {}))
+
+
+async def rendered(make: Callable[[], Any]) -> Response:
+    text = await asyncio.to_thread(lambda: json.dumps(make(), separators=(",", ":")))
+    return Response(text, media_type="application/json")
+
+
+def _of_object(
+    found: Found, uid: int, shown: Any, wanted: Wanted, places: dict[bytes, dict[int, int]]
+) -> dict[str, Any]:
+    """`places` are filled with where each uid stands, once for all objects."""
     listed = []
     for resolution, frames in found:
         for frame in frames:
-            if uid in frame.uids:
-                values = only(values_of(frame, frame.uids.index(uid)), wanted)
+            layout = frame.uids.tobytes()
+            if layout not in places:
+                places[layout] = {known: place for place, known in enumerate(frame.uids)}
+            if (place := places[layout].get(uid)) is not None:
+                values = only(values_of(frame, place), wanted)
                 listed.append(schema.interval(resolution.name, frame.t, resolution.step, values))
     return {"uid": shown, "intervals": listed}
 
@@ -84,6 +104,9 @@ def newest(console: Console, topic: str) -> tuple[int, Frame | None]:
     frame = live.frame(topic, t)
     if frame is None:
         return t, None
+    if topic in service.ON_FLASH:
+        beside = live.frame(service.ON_FLASH[topic], t)
+        frame = service.with_flash([frame], [beside] if beside is not None else [])[0]
     if topic in service.MEASURED:
         return t, service.with_latency(topic, frame, live.endpoints.latencies.of(t))
     if topic == "endpoints":

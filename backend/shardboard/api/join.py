@@ -8,10 +8,11 @@ from fastapi import APIRouter, BackgroundTasks, Request
 from fastapi.responses import PlainTextResponse
 from pydantic import BaseModel, Field
 
-from shardboard.agent.contract import NodeFacts, Port
+from shardboard.agent.contract import NodeFacts, Port, protocol
 from shardboard.api.deps import Admin, TheConsole, Tx
 from shardboard.api.errors import ERROR_REPLIES
 from shardboard.console import Console
+from shardboard.errors import NotAcceptable
 from shardboard.schemas.times import iso
 from shardboard.services import join as services
 from shardboard.tls import normal_name
@@ -65,8 +66,12 @@ async def ca_certificate(console: TheConsole) -> str:
 
 
 @router.post("/bootstrap/join")
-async def join(body: JoinRequest, console: TheConsole, session: Tx, after: BackgroundTasks) -> JoinReply:
-    """Admit an agent that holds a join token."""
+async def join(
+    request: Request, body: JoinRequest, console: TheConsole, session: Tx, after: BackgroundTasks
+) -> JoinReply:
+    """Admit an agent that holds a join token, and is of this release or at most one apart."""
+    if apart := protocol.apart(protocol.told_by(request.headers.get(protocol.HEADER)), "the agent"):
+        raise NotAcceptable("wrong_release", f"{apart[0].upper()}{apart[1:]}.")
     applicant = services.Applicant(
         token=body.token, csr=body.csr, addr=body.addr, agent_port=body.agent_port, facts=body.facts.model_dump()
     )

@@ -1,6 +1,5 @@
 """Stored latency as a heat map: which latencies requests had, over time."""
 
-import re
 import time
 from typing import Annotated, Literal
 
@@ -22,7 +21,6 @@ router = APIRouter(tags=["statistics"])
 
 MAX_POINTS = 1_000
 MAX_STEP = 4 * 366 * 86_400
-ENDPOINT = re.compile(r"[0-9]{1,5}:1:[0-9]{1,4}", re.ASCII)
 Kind = Literal["all", "read", "write", "other"]
 
 
@@ -83,7 +81,7 @@ async def get_latency_history(
 async def _subject(session: AsyncSession, bdb: int | None, endpoint: str, kind: Kind) -> Subject:
     number = None
     if endpoint:
-        if not ENDPOINT.fullmatch(endpoint):
+        if not endpoints.is_name(endpoint):
             raise BadRequest("bad_request", "endpoint must be <database>:1:<node>.", field="endpoint")
         number = endpoints.parsed(endpoint)
         if bdb not in (None, endpoints.database(number)):

@@ -7,7 +7,7 @@ from shardboard.api.deps import Admin, Reader, Tx, Viewer
 from shardboard.api.replies import errors
 from shardboard.schemas import license as schema
 from shardboard.services import cluster as service
-from shardboard.state import cluster, shards
+from shardboard.state import bdbs, cluster, shards
 
 router = APIRouter(tags=["cluster"])
 
@@ -26,4 +26,7 @@ async def put_license(admin: Admin, session: Tx, _body: schema.LicenseUpdate) ->
 
 
 async def _shown(session: Reader) -> dict[str, object]:
-    return schema.render(await cluster.load(session), len(await shards.every(session)))
+    on_flash = {bdb.uid for bdb in await bdbs.every(session) if bdb.on_flash}
+    rows = await shards.every(session)
+    flash = sum(row.bdb_uid in on_flash for row in rows)
+    return schema.render(await cluster.load(session), ram_shards=len(rows) - flash, flash_shards=flash)

@@ -10,13 +10,13 @@ from shardboard.api.deps import Principal, Reader, requires
 from shardboard.api.replies import errors
 from shardboard.errors import BadRequest
 from shardboard.schemas import logs as schema
-from shardboard.services.users import VIEWERS
+from shardboard.services.users import LOG_VIEWERS
 from shardboard.state import events
 
 router = APIRouter(tags=["log"])
 
 MAX_PAGE = 10_000
-LogViewer = Annotated[Principal, Depends(requires(VIEWERS - {"db_viewer"}))]
+LogViewer = Annotated[Principal, Depends(requires(LOG_VIEWERS))]
 Number = Annotated[int | None, Query(ge=0, le=2**31 - 1)]
 Time = Annotated[
     str | None, Query(description="ISO 8601, UTC unless it says otherwise", examples=["2025-10-14T00:01:22Z"])

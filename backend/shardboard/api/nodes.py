@@ -12,7 +12,6 @@ from shardboard.api.deps import Admin, Reader, TheConsole, Tx, Viewer
 from shardboard.api.paths import Uid
 from shardboard.api.replies import errors
 from shardboard.console import Console
-from shardboard.domain.bdb_rules import shard_memory
 from shardboard.errors import NotFound
 from shardboard.schemas import nodes as schema
 from shardboard.schemas.bdbs import project
@@ -66,22 +65,22 @@ async def update_node(
 async def represent(session: Reader, rows: Sequence[Node], console: Console) -> list[dict[str, Any]]:
     """Nodes as the API and the stream show them."""
     everything = await shards.every(session)
+    on_flash = {bdb.uid for bdb in await bdbs.every(session) if bdb.on_flash}
     now = datetime.now(UTC)
     return [
-        schema.render(node, _of(node, everything), console.live.latest("nodes", str(node.uid)), now) for node in rows
+        schema.render(node, _of(node, everything), console.live.latest("nodes", str(node.uid)), now, on_flash=on_flash)
+        for node in rows
     ]
 
 
 async def _status(session: Reader, node: Node, machines: Sequence[Node], console: Console) -> dict[str, Any]:
-    promises = {
-        bdb.uid: shard_memory(bdb.memory_size, bdb.shards_count, bdb.replication) for bdb in await bdbs.every(session)
-    }
+    promises = {bdb.uid: bdb.share for bdb in await bdbs.every(session)}
     own = _of(node, await shards.occupying(session))
     return schema.render_status(
         node,
         [shard for shard in own if shard.desired == "running"],
         console.live.latest("nodes", str(node.uid)),
-        promised=sum(promises.get(shard.bdb_uid, 0) for shard in own),
+        promised=[promises[shard.bdb_uid] for shard in own if shard.bdb_uid in promises],
         leader=node.uid == min(machine.uid for machine in machines),
         snapshot=await snapshots.latest(session, node.uid, "maintenance"),
     )

@@ -6,7 +6,6 @@ from starlette.routing import compile_path
 
 from shardboard.api.deps import TheConsole
 from shardboard.errors import ApiError, NotFound
-from shardboard.schemas.cluster import settings_of
 from shardboard.state import cluster
 
 router = APIRouter(include_in_schema=False)
@@ -25,7 +24,7 @@ async def options(request: Request, console: TheConsole, path: str) -> Response:
     if not methods:
         raise NotFound("not_found", f"There is nothing at /{path}.")
     async with console.store.read() as session:
-        if settings_of(await cluster.load(session))["options_method_forbidden"]:
+        if (await cluster.load(session)).settings.options_method_forbidden:
             raise OptionsForbidden("method_not_allowed", "The cluster's settings forbid OPTIONS.")
     return Response(headers={"Allow": ", ".join(sorted({*methods, "OPTIONS"}))})
 

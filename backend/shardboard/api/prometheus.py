@@ -11,7 +11,6 @@ from shardboard.api.deps import Reader, TheConsole
 from shardboard.api.replies import errors
 from shardboard.console import Console
 from shardboard.errors import Forbidden
-from shardboard.schemas import cluster as schema
 from shardboard.schemas.exposition import MEDIA_TYPE
 from shardboard.services.exposition import expose
 from shardboard.services.users import VIEWERS
@@ -24,13 +23,14 @@ router = APIRouter(tags=["statistics"])
 async def get_metrics(request: Request, session: Reader, console: TheConsole) -> PlainTextResponse:
     """The newest second in the text format of Prometheus. Without login from the machine itself; from elsewhere the policy
     `metrics_auth` decides."""
-    if not _is_local(request) and schema.policy_of(await cluster.load(session))["metrics_auth"]:
+    if not _is_local(request) and (await cluster.load(session)).rules.metrics_auth:
         login = await credentials.prove(request, console.store)
         if login.principal.role not in VIEWERS:
             raise Forbidden("unauthorized_action", f"The role {login.principal.role} does not allow this.")
     raw_nodes, raw_shards = console.live.raw()
     live = console.live
-    text = await expose(session, raw_nodes, raw_shards, live.endpoints.totals, live.endpoints.latencies.totals)
+    tiers = live.raw_tiers()
+    text = await expose(session, raw_nodes, raw_shards, tiers, live.endpoints.totals, live.endpoints.latencies.totals)
     return PlainTextResponse(text, media_type=MEDIA_TYPE)
 
 

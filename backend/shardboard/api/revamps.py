@@ -26,7 +26,7 @@ class RevampOrder(BaseModel):
     avoid_nodes: list[str] = Field(default=[], max_length=1024, description="Nodes that get none of the new shards.")
     replication: bool = Field(default=False, description="Whether every primary has a replica.")
     shards_placement: Placement = Field(default="dense", description="How shards are spread over nodes.")
-    bigstore_ram_size: int = Field(default=0, description="0: databases on flash are not supported.")
+    bigstore_ram_size: int = Field(default=0, description="Bytes of a database on flash that may be RAM.")
 
 
 class BlueprintNode(BaseModel):

@@ -3,14 +3,14 @@
 The path is `/nodes/stats/3`, not `/nodes/3/stats`; so this router comes before those of the objects.
 """
 
-from collections.abc import Iterable
-from typing import Annotated
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query
-from fastapi.responses import JSONResponse, StreamingResponse
+from fastapi.responses import JSONResponse, Response, StreamingResponse
 
 from shardboard.api.deps import Reader, TheConsole, Viewer
-from shardboard.api.intervals import Asked, last, newest, of_object, only, streamed, values_of
+from shardboard.api.intervals import Asked, last, newest, one, only, rendered, streamed, values_of
 from shardboard.api.paths import Uid
 from shardboard.api.replies import errors
 from shardboard.domain import endpoints, machines
@@ -25,7 +25,7 @@ EndpointUid = Annotated[str, Path(description="`<database>:1:<node>`", max_lengt
 
 
 @router.get("/cluster/stats", response_model=schema.ClusterStats, responses=errors())
-async def get_cluster_stats(_viewer: Viewer, session: Reader, wanted: Asked) -> JSONResponse:
+async def get_cluster_stats(_viewer: Viewer, session: Reader, wanted: Asked) -> Response:
     """All databases together, and the machines."""
     of_nodes = {
         (resolution.step, frame.t): frame
@@ -33,14 +33,17 @@ async def get_cluster_stats(_viewer: Viewer, session: Reader, wanted: Asked) -> 
         for frame in frames
     }
     chosen = await _machines(session)
-    shown = []
-    for resolution, frames in await wanted.read(session, "cluster"):
-        for frame in frames:
-            values = [*values_of(frame, 0)]
-            if (beside := of_nodes.get((resolution.step, frame.t))) is not None:
-                values += machines.totals(beside, chosen)
-            shown.append(schema.interval(resolution.name, frame.t, resolution.step, only(values, wanted)))
-    return JSONResponse({"intervals": shown})
+    found = await wanted.read(session, "cluster")
+
+    def intervals() -> Iterator[dict[str, Any]]:
+        for resolution, frames in found:
+            for frame in frames:
+                values = [*values_of(frame, 0)]
+                if (beside := of_nodes.get((resolution.step, frame.t))) is not None:
+                    values += machines.totals(beside, chosen)
+                yield schema.interval(resolution.name, frame.t, resolution.step, only(values, wanted))
+
+    return await rendered(lambda: {"intervals": list(intervals())})
 
 
 @router.get("/cluster/stats/last", response_model=schema.Interval, responses=errors())
@@ -58,7 +61,7 @@ async def get_last_cluster_stats(_viewer: Viewer, session: Reader, console: TheC
 async def list_node_stats(_viewer: Viewer, session: Reader, wanted: Asked) -> StreamingResponse:
     """All nodes."""
     uids = [node.uid for node in await nodes.every(session)]
-    return streamed(await wanted.read(session, "nodes"), {uid: uid for uid in uids}, wanted)
+    return streamed(await wanted.read(session, "nodes", set(uids)), {uid: uid for uid in uids}, wanted)
 
 
 @router.get("/nodes/stats/last", response_model=dict[str, schema.Interval], responses=errors())
@@ -77,17 +80,17 @@ async def get_last_node_stats(
 
 
 @router.get("/nodes/stats/{uid}", response_model=schema.NodeStats, responses=errors(404))
-async def get_node_stats(_viewer: Viewer, session: Reader, uid: Uid, wanted: Asked) -> JSONResponse:
+async def get_node_stats(_viewer: Viewer, session: Reader, uid: Uid, wanted: Asked) -> Response:
     """One node."""
     await _find_node(session, uid)
-    return JSONResponse(of_object(await wanted.read(session, "nodes"), uid, uid, wanted))
+    return await one(await wanted.read(session, "nodes", [uid]), uid, uid, wanted)
 
 
 @router.get("/bdbs/stats", response_model=list[schema.ObjectStats], responses=errors())
 async def list_bdb_stats(_viewer: Viewer, session: Reader, wanted: Asked) -> StreamingResponse:
     """All databases."""
     uids = [bdb.uid for bdb in await bdbs.every(session)]
-    return streamed(await wanted.read(session, "bdbs"), {uid: str(uid) for uid in uids}, wanted)
+    return streamed(await wanted.read(session, "bdbs", set(uids)), {uid: str(uid) for uid in uids}, wanted)
 
 
 @router.get("/bdbs/stats/last", response_model=dict[str, schema.Interval], responses=errors())
@@ -106,10 +109,10 @@ async def get_last_bdb_stats(
 
 
 @router.get("/bdbs/stats/{uid}", response_model=schema.ObjectStats, responses=errors(404))
-async def get_bdb_stats(_viewer: Viewer, session: Reader, uid: Uid, wanted: Asked) -> JSONResponse:
+async def get_bdb_stats(_viewer: Viewer, session: Reader, uid: Uid, wanted: Asked) -> Response:
     """One database."""
     await _find_bdb(session, uid)
-    return JSONResponse(of_object(await wanted.read(session, "bdbs"), uid, str(uid), wanted))
+    return await one(await wanted.read(session, "bdbs", [uid]), uid, str(uid), wanted)
 
 
 ParentUid = Annotated[int | None, Query(description="only the shards of this database")]
@@ -121,7 +124,7 @@ async def list_shard_stats(
 ) -> StreamingResponse:
     """All shards."""
     uids = await _shards(session, parent_uid)
-    return streamed(await wanted.read(session, "shards"), {uid: str(uid) for uid in uids}, wanted)
+    return streamed(await wanted.read(session, "shards", set(uids)), {uid: str(uid) for uid in uids}, wanted)
 
 
 @router.get("/shards/stats/last", response_model=dict[str, schema.Interval], responses=errors())
@@ -142,10 +145,10 @@ async def get_last_shard_stats(
 
 
 @router.get("/shards/stats/{uid}", response_model=schema.ObjectStats, responses=errors(404))
-async def get_shard_stats(_viewer: Viewer, session: Reader, uid: Uid, wanted: Asked) -> JSONResponse:
+async def get_shard_stats(_viewer: Viewer, session: Reader, uid: Uid, wanted: Asked) -> Response:
     """One shard."""
     await _find_shard(session, uid)
-    return JSONResponse(of_object(await wanted.read(session, "shards"), uid, str(uid), wanted))
+    return await one(await wanted.read(session, "shards", [uid]), uid, str(uid), wanted)
 
 
 @router.get("/endpoints/stats", response_model=list[schema.ObjectStats], responses=errors())
@@ -173,10 +176,10 @@ async def get_last_endpoint_stats(
 
 
 @router.get("/endpoints/stats/{uid}", response_model=schema.ObjectStats, responses=errors(404))
-async def get_endpoint_stats(_viewer: Viewer, session: Reader, uid: EndpointUid, wanted: Asked) -> JSONResponse:
+async def get_endpoint_stats(_viewer: Viewer, session: Reader, uid: EndpointUid, wanted: Asked) -> Response:
     """One endpoint."""
     number = await _find_endpoint(session, uid)
-    return JSONResponse(of_object(await wanted.read(session, "endpoints"), number, uid, wanted))
+    return await one(await wanted.read(session, "endpoints", [number]), number, uid, wanted)
 
 
 async def _machines(session: Reader) -> frozenset[int]:

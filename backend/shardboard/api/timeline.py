@@ -43,6 +43,9 @@ TYPES = (
     "alarm_clock",
     "alarm_node_flapping",
     "alarm_storage_full",
+    "alarm_memory_full",
+    "alarm_engine_advisories",
+    "alarm_loop_failed",
     "shard_restarted",
     "shard_restart_failed",
     "shard_moved",
@@ -50,6 +53,9 @@ TYPES = (
     "shard_migrate_completed",
     "shard_migrate_cancelled",
     "shard_migrate_failed",
+    "bdb_upgrade_completed",
+    "bdb_upgrade_cancelled",
+    "bdb_upgrade_failed",
     "bdb_rebalance_completed",
     "bdb_rebalance_cancelled",
     "bdb_rebalance_failed",
@@ -67,6 +73,10 @@ TYPES = (
     "bdb_creation_failed",
     "bdb_deleted",
     "bdb_flushed",
+    "benchmark_started",
+    "benchmark_completed",
+    "benchmark_failed",
+    "benchmark_stopped",
 )
 
 

@@ -12,8 +12,9 @@ from shardboard.collectors import observations
 from shardboard.collectors.live import Live
 from shardboard.collectors.pulse import Pulses
 from shardboard.db import Store
-from shardboard.domain import alarms, health, slots
+from shardboard.domain import alarms, flash_alarms, health, slots
 from shardboard.domain.alarms import Alarm, Board, Key, Keys, Part
+from shardboard.domain.policy import Policy
 from shardboard.state import bdbs, cluster, events, nodes, shards
 from shardboard.state.events import Event
 
@@ -22,8 +23,6 @@ log = logging.getLogger(__name__)
 LOOK_SECONDS = 1.0
 READ_SECONDS = 5.0
 """The store is read when something changed, and this often: stalls grow old without a change."""
-LAG_BYTES = 64 << 20
-"""Default of the policy `replication_lag_alarm_bytes`."""
 
 
 @dataclass
@@ -34,7 +33,11 @@ class _Known:
     structure: list[Alarm] = field(default_factory=list)
     stalls: dict[int, int] = field(default_factory=dict)
     storage: dict[int, float] = field(default_factory=dict)
-    lag_bytes: int = LAG_BYTES
+    lag_bytes: int = Policy.replication_lag_alarm_bytes
+    on_flash: dict[int, int] = field(default_factory=dict)
+    """RAM of databases on flash, by uid."""
+    flash: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """Of nodes with flash: how many bytes are promised, and how many there are."""
 
 
 class AlarmCollector:
@@ -48,6 +51,7 @@ class AlarmCollector:
         self._board = Board()
         self._known = _Known()
         self._keys: dict[int, Keys] = {}
+        self._refusals = alarms.Refusals()
         self._collapsed: dict[int, float] = {}
         """Keys that a primary had before its collapse, by uid."""
 
@@ -75,6 +79,8 @@ class AlarmCollector:
         self._board.raised.clear()
         async with self._store.read() as session:
             for event in await events.open_alarms(session):
+                if event.type == events.LOOP_FAILED:
+                    continue
                 alarm = _alarm(event)
                 self._board.raised[alarm.key] = alarm
                 if alarm.type == "alarm_keys_collapsed" and alarm.shard_uid is not None:
@@ -84,29 +90,41 @@ class AlarmCollector:
         """What the store says."""
         known = _Known()
         async with self._store.read() as session:
-            policy = (await cluster.load(session)).policy
-            known.lag_bytes = policy.get("replication_lag_alarm_bytes", LAG_BYTES)
+            known.lag_bytes = (await cluster.load(session)).rules.replication_lag_alarm_bytes
             parts: dict[int, list[Part]] = defaultdict(list)
-            for row in await shards.every(session):
+            rows = await shards.every(session)
+            for row in rows:
                 size = sum(last - first + 1 for first, last in slots.parse(row.slots))
                 place = (row.uid, row.node_uid, row.pair, row.current_role, row.observed_status)
                 parts[row.bdb_uid].append(Part(*place, in_sync=row.observed_link == "idle", slots=size))
+            flash: dict[int, int] = {}
             for bdb in await bdbs.every(session):
+                if bdb.on_flash:
+                    flash[bdb.uid] = bdb.share.flash or 0
                 if not bdb.status.startswith("active"):
                     continue
                 known.databases[bdb.uid] = (bdb.name, parts[bdb.uid])
-                known.structure += alarms.of_database(
+                if bdb.on_flash:
+                    known.on_flash[bdb.uid] = bdb.config["bigstore_ram_size"]
+                found = alarms.of_database(
                     bdb.uid, bdb.name, replicated=bdb.replication, sharded=bdb.sharding, parts=parts[bdb.uid]
                 )
+                # A shard that is replaced on its node has its successor beside it for a while.
+                moving = bdb.status == "active-change-pending"
+                known.structure += [alarm for alarm in found if not (moving and alarm.type == "alarm_pair_on_one_node")]
             stalls = await observations.stalls(session)
             for node in await nodes.every(session):
                 known.stalls[node.uid] = stalls[node.uid]
                 known.storage[node.uid] = float(node.facts["storage_size"])
+                known.structure += alarms.of_engine(node.uid, node.facts["engine_version"])
+                promised = sum(flash[row.bdb_uid] for row in rows if row.node_uid == node.uid and row.bdb_uid in flash)
+                if node.flash_size or promised:
+                    known.flash[node.uid] = (promised, node.flash_size)
         self._known = known
 
     async def look(self, now: float) -> None:
         """Raise, change and end alarms by what holds at `now` (seconds of a monotonic clock)."""
-        found = [*self._known.structure, *self._of_nodes(), *self._of_shards()]
+        found = [*self._known.structure, *self._of_nodes(), *self._of_shards(now), *self._of_flash()]
         fresh, changed, over = self._board.update(now, found)
         if fresh or changed or over:
             await self._write(fresh, changed, over)
@@ -114,13 +132,13 @@ class AlarmCollector:
     def _of_nodes(self) -> list[Alarm]:
         found = []
         for uid, stalls in self._known.stalls.items():
-            free, size = self._live.latest("nodes", str(uid)).get("persistent_storage_free"), self._known.storage[uid]
+            free, size = self._live.latest("nodes", str(uid)).get("persistent_storage_avail"), self._known.storage[uid]
             left = free / size if free is not None and size else None
             ahead = self._pulses.clocks.get(uid, 0.0)
             found += alarms.of_node(uid, ahead=ahead, stalls=stalls, most_stalls=health.FLAPPING, storage_left=left)
         return found
 
-    def _of_shards(self) -> list[Alarm]:
+    def _of_shards(self, now: float) -> list[Alarm]:
         found = []
         _, raw = self._live.raw()
         for bdb_uid, (name, parts) in self._known.databases.items():
@@ -132,7 +150,29 @@ class AlarmCollector:
                     found += alarms.lagging(bdb_uid, name, part, lag, self._known.lag_bytes)
                 else:
                     found += self._of_keys(bdb_uid, name, part, raw[part.uid])
+                    self._note_refusals(part.uid, raw[part.uid], now)
+            found += self._refusals.of(bdb_uid, name, parts, now)
         return found
+
+    def _of_flash(self) -> list[Alarm]:
+        found = []
+        for uid, (promised, size) in self._known.flash.items():
+            free = self._live.latest("nodes", str(uid)).get("bigstore_free")
+            left = free / size if free is not None and size else None
+            found += flash_alarms.of_node(uid, left=left, promised=promised, size=size)
+        tiers = self._live.raw_tiers() if self._known.on_flash else {}
+        for bdb_uid, ram_size in self._known.on_flash.items():
+            name, parts = self._known.databases[bdb_uid]
+            found += flash_alarms.of_database(bdb_uid, name, self._live.latest("flash", str(bdb_uid)), ram_size)
+            for part in parts:
+                if part.uid in tiers:
+                    found += flash_alarms.of_shard(bdb_uid, name, part, tiers[part.uid]["flash_state"])
+        return found
+
+    def _note_refusals(self, uid: int, raw: Mapping[str, float | None], now: float) -> None:
+        started_at, count = raw["started_at"], raw["oom_errors"]
+        if started_at is not None and count is not None:
+            self._refusals.note(uid, started_at, count, now)
 
     def _unsaid(self, part: Part) -> list[Alarm]:
         """What samples had told of a shard that lives and says nothing."""

@@ -66,7 +66,7 @@ class Archive:
                     self._stale[resolution.step] |= intervals.starts(times, resolution.step)
             self._live.set_members(members(await shards.conditions(session)))
             for topic in TOPICS:
-                seconds = SHARD_RETENTION if topic == "shards" else RETENTION
+                seconds = SHARD_RETENTION if topic in ("shards", "flash_shards") else RETENTION
                 for frame in await metrics.frames(session, topic, 1, now - seconds, now + 1, self._names()):
                     self._live.restore(topic, frame)
             for t, measured in (await latency.read(session, 1, now - RETENTION, now + 1)).items():

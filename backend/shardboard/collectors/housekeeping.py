@@ -10,8 +10,6 @@ from shardboard.state import actions, cluster, events
 
 log = logging.getLogger(__name__)
 
-EVENT_DAYS, EVENTS_PER_TYPE, ACTION_DAYS = 90, 5_000, 30
-"""Defaults of the policies `events_keep_days`, `max_saved_events_per_type` and `actions_keep_days`."""
 SPARED = timedelta(hours=24)
 """No event younger than this goes, whatever its number: log-outs must be known for as long as sessions last (12 h), and a
 flood of one type must not hide how it began."""
@@ -37,18 +35,16 @@ class Housekeeping:
         """Delete some of what is too old; whether there may be more of it."""
         now = self._now()
         async with self._store.begin() as session:
-            policy = (await cluster.load(session)).policy
-            event_days = policy.get("events_keep_days", EVENT_DAYS)
-            per_type = policy.get("max_saved_events_per_type", EVENTS_PER_TYPE)
-            action_days = policy.get("actions_keep_days", ACTION_DAYS)
+            policy = (await cluster.load(session)).rules
             gone = [0]
-            if event_days:
-                before = now - max(timedelta(days=event_days), SPARED)
+            if policy.events_keep_days:
+                before = now - max(timedelta(days=policy.events_keep_days), SPARED)
                 gone.append(await events.forget_before(session, before, ROWS))
-            if per_type:
-                gone += await events.forget_surplus(session, per_type, now - SPARED, ROWS)
-            if action_days:
-                gone.append(await actions.forget_before(session, now - timedelta(days=action_days), ROWS))
+            if policy.max_saved_events_per_type:
+                gone += await events.forget_surplus(session, policy.max_saved_events_per_type, now - SPARED, ROWS)
+            if policy.actions_keep_days:
+                before = now - timedelta(days=policy.actions_keep_days)
+                gone.append(await actions.forget_before(session, before, ROWS))
         if any(gone):
             log.info("%s old events and actions were deleted", sum(gone))
         return max(gone) >= ROWS

@@ -9,7 +9,7 @@ import asyncio
 import time
 from array import array
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from math import nan
 from typing import Any
 
@@ -17,11 +17,13 @@ from shardboard.bus import Bus
 from shardboard.collectors.endpoint_samples import EndpointSamples
 from shardboard.collectors.latencies import Latencies
 from shardboard.collectors.ring import Ring
-from shardboard.collectors.seconds import RATES, Member, Raw, Reading, Second, Shards, past_of
+from shardboard.collectors.seconds import RATES, Member, Raw, Reading, Second, Shards, Tiers, about_own, past_of
 from shardboard.domain import endpoints, latency, rates
+from shardboard.domain.flash_rates import FLASH_METRICS
 from shardboard.domain.rates import SHARD_METRICS, SHARD_STREAMED, Value
-from shardboard.domain.rollup import TOPICS, Frame
-from shardboard.driver.ports import NODE_FIELDS, Sample
+from shardboard.domain.rollup import TOPICS, Frame, numbers
+from shardboard.driver.ports import NODE_FIELDS, TIER_FIELDS, Sample
+from shardboard.frames import told
 
 RETENTION = 900
 """Seconds kept for cluster, nodes and databases."""
@@ -31,12 +33,15 @@ GRACE = 0.4
 
 CATCH_UP_EVERY = 0.2
 """Seconds between two looks at what came late."""
+ALL_DATABASES = 0
+"""In the topic `flash`: those of all databases together."""
 STALE = 10
 """Seconds after which a newest second is no news."""
 
 
 class Live:
-    """Rings by topic and uid. Topics: `cluster`, `nodes`, `bdbs`, `endpoints` and `shards:<bdb uid>`.
+    """Rings by topic and uid. Topics: `cluster`, `nodes`, `bdbs`, `endpoints` and `shards:<bdb uid>`; of databases on flash also
+    `flash`, by database, and `flash_shards:<bdb uid>`.
 
     Where endpoints measure latency, its metrics follow the topic's own ones in everything that is told.
     """
@@ -69,11 +74,13 @@ class Live:
         for shard_uid, member in members.items():
             self._of_bdb[member.bdb_uid].append(shard_uid)
             self._of_node[member.node_uid].append(shard_uid)
-        alive = {(f"shards:{member.bdb_uid}", str(uid)) for uid, member in members.items()}
+        kinds = ("shards", "flash_shards")
+        alive = {(f"{kind}:{member.bdb_uid}", str(uid)) for uid, member in members.items() for kind in kinds}
         databases = {member.bdb_uid for member in members.values()}
-        alive |= {("bdbs", str(uid)) for uid in databases}
+        alive |= {(topic, str(uid)) for uid in databases for topic in ("bdbs", "flash")}
+        alive |= {("flash", str(ALL_DATABASES))} if databases else set()
         alive |= {("endpoints", uid) for uid in self._rings["endpoints"] if int(uid.partition(":")[0]) in databases}
-        for topic in [topic for topic in self._rings if topic.startswith(("shards:", "bdbs", "endpoints"))]:
+        for topic in [topic for topic in self._rings if topic not in ("cluster", "nodes")]:
             for uid in [uid for uid in self._rings[topic] if (topic, uid) not in alive]:
                 del self._rings[topic][uid]
             if not self._rings[topic]:
@@ -101,13 +108,16 @@ class Live:
         self._boots[node_uid] = (sample.boot, sample.seq)
 
     def ingest(self, node_uid: int, sample: Sample) -> None:
-        """Take one sample of one node."""
+        """Take one sample of one node, as far as it is about its own shards."""
+        sample = about_own(sample, node_uid, self._members)
         self._boots[node_uid] = (sample.boot, sample.seq)
         second = self._seconds.setdefault(sample.t, Second(first_arrival=time.monotonic()))
         second.nodes[node_uid] = dict(zip(NODE_FIELDS, sample.node, strict=True))
         boot = float(int(sample.boot[:8], 16))
         for uid, values in sample.shards.items():
             second.shards[uid] = RATES.pack(values, boot)
+        for uid, values in sample.tiers.items():
+            second.tiers[uid] = array("d", [nan if value is None else value for value in values])
         for bdb_uid, taken in sample.pings.items():
             second.pings[bdb_uid, node_uid] = array("i", taken)
         second.died |= sample.died.keys()
@@ -144,8 +154,16 @@ class Live:
 
     def history(self, topic: str, seconds: int, after: int) -> dict[str, Any]:
         """The `history` frame of a topic: the newest `seconds` seconds, but only those later than `after`."""
+        head, series = self.history_parts(topic, seconds, after)
+        return {**head, "series": dict(series)}
+
+    def history_parts(
+        self, topic: str, seconds: int, after: int
+    ) -> tuple[dict[str, Any], Iterator[tuple[str, list[list[Value]]]]]:
+        """The same series by series: of hundreds of shards it takes so long that the reader of it must rest in between."""
         first = max(self.newest - seconds + 1, after + 1, self.newest - self._retention(topic) + 1)
-        return self._frame(topic, first, max(0, self.newest - first + 1))
+        count = max(0, self.newest - first + 1)
+        return self._head(topic, first, count), self._series(topic, first, count)
 
     def latest(self, topic: str, uid: str) -> dict[str, Value]:
         """The newest told second of one series by metric name; empty when there is none."""
@@ -174,6 +192,16 @@ class Live:
             return {}, {}
         return second.nodes, {uid: Reading(raw) for uid, raw in second.shards.items()}
 
+    def raw_tiers(self) -> Mapping[int, Mapping[str, Value]]:
+        """The same of shards on flash: what their module said."""
+        second = self._seconds.get(self.newest)
+        if second is None or time.time() - self.newest > STALE:
+            return {}
+        return {
+            uid: {name: None if value != value else value for name, value in zip(TIER_FIELDS, raw, strict=True)}
+            for uid, raw in second.tiers.items()
+        }
+
     def take_settled(self) -> set[int]:
         """The seconds that were computed, or computed again, since the last call."""
         taken, self._settled = self._settled, set()
@@ -190,7 +218,7 @@ class Live:
         }
         if not rows:
             return None
-        uids, width, flat = array("i", sorted(rows)), len(TOPICS[kind]), array("f")
+        uids, width, flat = numbers(rows), len(TOPICS[kind]), array("f")
         for uid in uids:
             flat.extend(rows[uid])
         return Frame(t, uids, {name: flat[index::width] for index, name in enumerate(TOPICS[kind])})
@@ -204,10 +232,10 @@ class Live:
                 flat[index :: len(names)] = frame.columns[name]
         for index, uid in enumerate(frame.uids):
             topic = kind
-            if kind == "shards":
+            if kind in ("shards", "flash_shards"):
                 if uid not in self._members:
                     continue
-                topic = f"shards:{self._members[uid].bdb_uid}"
+                topic = f"{kind}:{self._members[uid].bdb_uid}"
             row = flat[index * len(names) : (index + 1) * len(names)]
             self._ring(topic, _uid(topic, uid)).put_packed(frame.t, row)
         self.newest = max(self.newest, frame.t)
@@ -225,7 +253,7 @@ class Live:
             if self._bus.heard(f"frame:{topic}"):
                 series = {uid: row for uid in rings if (row := self._row(topic, uid, t)) is not None}
                 frame = {"topic": topic, "t": t, "at": round(second.at * 1000), "series": series}
-                self._bus.publish(f"frame:{topic}", ("sample", t, frame))
+                self._bus.publish(f"frame:{topic}", told("sample", frame, t))
 
     def _catch_up(self) -> None:
         """Compute the seconds again that more was told of: once for all nodes that were late, not once for each."""
@@ -250,14 +278,21 @@ class Live:
         shards = Shards(self._members, second, [(ago, before.shards) for ago, before in past])
         for uid, row in shards.rows.items():
             self._ring(f"shards:{self._members[uid].bdb_uid}", str(uid)).put_packed(t, row[: len(SHARD_METRICS)])
-        self._settle_databases(t, second, shards)
+        tiers = Tiers(shards, second, past)
+        for uid, found in tiers.rows.items():
+            self._put_flash(f"flash_shards:{self._members[uid].bdb_uid}", uid, t, found)
+        self._settle_databases(t, second, shards, tiers)
         for node_uid, raw in second.nodes.items():
             ago, then = next(((ago, then) for ago, then in past if node_uid in then.nodes), (0, None))
             before = then.nodes[node_uid] if then is not None else None
-            machine = rates.node(raw, before, ago, shards.of_node(self._of_node[node_uid]))
+            own = self._of_node[node_uid]
+            machine = rates.node(raw, before, ago, shards.of_node(own) | tiers.of_node(own))
             self._ring("nodes", str(node_uid)).put(t, machine)
 
-    def _settle_databases(self, t: int, second: Second, shards: Shards) -> None:
+    def _put_flash(self, topic: str, uid: int, t: int, found: Mapping[str, float]) -> None:
+        self._ring(topic, str(uid)).put_packed(t, array("f", [found[name] for name in FLASH_METRICS]))
+
+    def _settle_databases(self, t: int, second: Second, shards: Shards, tiers: Tiers) -> None:
         complete, seen = True, []
         for bdb_uid, uids in self._of_bdb.items():
             known = [uid for uid in uids if uid in shards.rows]
@@ -270,14 +305,20 @@ class Live:
                 served = [values for (served_bdb, _), values in second.endpoints.items() if served_bdb == bdb_uid]
                 if served:
                     row |= endpoints.together(served)
+                if (on_flash := tiers.together(known)) is not None:
+                    self._put_flash("flash", bdb_uid, t, on_flash)
+                    # Of such a database it is RAM and flash together, as its memory_size is.
+                    row["used_memory"] = rates.add((row["used_memory"], on_flash["used_bigstore"]))
                 seen.append(row)
                 self._ring("bdbs", str(bdb_uid)).put(t, list(row.values()))
+        on_flash = tiers.together(list(tiers.rows)) if complete else None
+        if on_flash is not None:
+            self._put_flash("flash", ALL_DATABASES, t, on_flash)
         if complete and seen:
             values = shards.together(list(shards.rows), second.probes())
             row = dict(zip(rates.BDB_METRICS, values, strict=True))
-            row |= {
-                metric: rates.add(each[metric] for each in seen) for metric in (*endpoints.AS_CLIENTS_SEE, "total_res")
-            }
+            summed = (*endpoints.AS_CLIENTS_SEE, "total_res", "used_memory")
+            row |= {metric: rates.add(each[metric] for each in seen) for metric in summed}
             self._ring("cluster", "cluster").put(t, list(row.values()))
 
     def _is_absent(self, uid: int, second: Second) -> bool:
@@ -291,20 +332,22 @@ class Live:
         for topic, (first, last) in self._backfilled.items():
             first = max(first, self.newest - self._retention(topic) + 1)
             if first <= last and self._bus.heard(f"frame:{topic}"):
-                self._bus.publish(
-                    f"frame:{topic}", ("history", self.newest, self._frame(topic, first, last - first + 1))
-                )
+                frame = self._frame(topic, first, last - first + 1)
+                self._bus.publish(f"frame:{topic}", told("history", frame, self.newest))
         self._backfilled.clear()
 
     def _frame(self, topic: str, first: int, count: int) -> dict[str, Any]:
-        rings = self._rings.get(topic, {}) if count > 0 else {}
-        width = len(self._streamed(topic))
-        series = {uid: ring.columns(first, count, width) for uid, ring in rings.items()}
-        if topic in self.endpoints.latencies.topics:
-            series = {
-                uid: found + self.endpoints.latencies.columns(topic, uid, first, count) for uid, found in series.items()
-            }
-        return {"topic": topic, "metrics": self.metrics(topic), "from": first, "count": count, "series": series}
+        return {**self._head(topic, first, count), "series": dict(self._series(topic, first, count))}
+
+    def _head(self, topic: str, first: int, count: int) -> dict[str, Any]:
+        return {"topic": topic, "metrics": self.metrics(topic), "from": first, "count": count}
+
+    def _series(self, topic: str, first: int, count: int) -> Iterator[tuple[str, list[list[Value]]]]:
+        rings = dict(self._rings.get(topic, {})) if count > 0 else {}
+        width, latencies = len(self._streamed(topic)), self.endpoints.latencies
+        for uid, ring in rings.items():
+            found = ring.columns(first, count, width)
+            yield uid, found + latencies.columns(topic, uid, first, count) if topic in latencies.topics else found
 
     def _row(self, topic: str, uid: str, t: int) -> list[Value] | None:
         row = self._rings[topic][uid].get(t, len(self._streamed(topic)))
@@ -332,11 +375,11 @@ class Live:
     @staticmethod
     def _streamed(topic: str) -> tuple[str, ...]:
         """Of hundreds of shards only what browsers draw live; the rest is in frames."""
-        return TOPICS[_kind(topic)][: SHARD_STREAMED if topic.startswith("shards:") else None]
+        return TOPICS[_kind(topic)][: SHARD_STREAMED if _kind(topic) == "shards" else None]
 
     @staticmethod
     def _retention(topic: str) -> int:
-        return SHARD_RETENTION if topic.startswith("shards:") else RETENTION
+        return SHARD_RETENTION if _kind(topic) in ("shards", "flash_shards") else RETENTION
 
 
 def _kind(topic: str) -> str:

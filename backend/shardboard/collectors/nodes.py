@@ -12,6 +12,7 @@ from shardboard.bus import Bus
 from shardboard.collectors import observations
 from shardboard.collectors.live import Live, members
 from shardboard.collectors.pulse import Pulses
+from shardboard.collectors.seconds import Member
 from shardboard.db import Store
 from shardboard.domain.observe import Observed, observe
 from shardboard.driver.ports import SHARD_FIELDS, Agents, NodeRef, Sample
@@ -30,13 +31,14 @@ FACTS_EVERY = 60
 """Samples between two looks at the machine's facts."""
 CONDITION = ("pid", "started_at", "is_primary", "loading", "link_up")
 """What a sample of a shard begins with: all that decides about its condition."""
+VERSION = SHARD_FIELDS.index("engine_version")
 assert SHARD_FIELDS[: len(CONDITION)] == CONDITION  # noqa: S101
 
 
 @lru_cache(4096)
 def _observed(*values: float | None) -> Observed:
     """Of hundreds of shards nearly all say the same as a second ago."""
-    return observe(dict(zip(CONDITION, values, strict=True)))
+    return observe(dict(zip((*CONDITION, "engine_version"), values, strict=True)))
 
 
 class NodeCollector:
@@ -52,7 +54,7 @@ class NodeCollector:
         self._known: dict[int, Observed] = {}
         self._recording = asyncio.Lock()
         """Held while `_known` and the store are brought together, so that an older reading never replaces a newer write."""
-        self._members: Mapping[int, object] = {}
+        self._members: Mapping[int, Member] = {}
         self._down: set[int] = set()
         """Nodes of which the store says that they are down,"""
         self._connected: set[int] = set()
@@ -106,7 +108,7 @@ class NodeCollector:
                     ahead = sample.at - time.time()
                     self._pulses.clocks[node.uid] = ahead
                     # Seconds that are still to come would push all that is true out of the rings.
-                    if ahead < CLOCK_SKEW:
+                    if ahead < CLOCK_SKEW and sample.t < sample.at + CLOCK_SKEW:
                         self._live.ingest(node.uid, sample)
                     else:
                         self._live.skip(node.uid, sample)
@@ -118,7 +120,7 @@ class NodeCollector:
                         await self._note_seen(node, restarted=sample.boot != boot if boot else None)
                         self._down.discard(node.uid)
                     count += 1
-                    await self._note_shards(sample)
+                    await self._note_shards(node.uid, sample)
                 reason = "its agent ended the stream of samples"
             except AgentError as error:
                 reason = error.reason
@@ -150,16 +152,21 @@ class NodeCollector:
         before = self._known.get(uid, Observed("unknown", None, ""))
         return replace(before, status=status, detail=reason, pid=before.pid if status == "timeout" else None)
 
-    async def _note_shards(self, sample: Sample) -> None:
-        """Write what differs from what is known; most seconds that is nothing, and the store is left alone."""
+    async def _note_shards(self, node_uid: int, sample: Sample) -> None:
+        """Write what differs from what is known; most seconds that is nothing, and the store is left alone. An agent knows of its
+        own node's shards only."""
         now = datetime.now(UTC)
         # Another machine's clock may be wrong; ours orders what loops and collectors have seen.
         at = datetime.fromtimestamp(sample.t, UTC) if abs(now.timestamp() - sample.at) < CLOCK_SKEW else now
-        seen = {uid: _observed(*row[: len(CONDITION)]) for uid, row in sample.shards.items()}
+        seen = {uid: _observed(*row[: len(CONDITION)], row[VERSION]) for uid, row in sample.shards.items()}
         seen |= {uid: self._unseen(uid, "timeout", reason) for uid, reason in sample.missing.items()}
         seen |= {uid: self._unseen(uid, "down", reason) for uid, reason in sample.died.items()}
         changed = {
-            uid: observed for uid, observed in seen.items() if uid in self._members and self._known.get(uid) != observed
+            uid: observed
+            for uid, observed in seen.items()
+            if (member := self._members.get(uid)) is not None
+            and member.node_uid == node_uid
+            and self._known.get(uid) != observed
         }
         if not changed:
             return

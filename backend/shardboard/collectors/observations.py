@@ -123,6 +123,7 @@ async def shards_changed(session: AsyncSession, changed: Mapping[int, Observed],
         shard.detail = observed.detail
         shard.observed_at = at
         shard.observed_pid = observed.pid
+        shard.observed_version = observed.version or shard.observed_version
         if observed.started_at is not None:
             shard.observed_started_at = datetime.fromtimestamp(observed.started_at, UTC)
         written.add(uid)
@@ -138,6 +139,7 @@ def recorded(shard: Condition) -> Observed:
         link=shard.observed_link,
         detail=shard.detail,
         pid=shard.observed_pid,
+        version=shard.observed_version,
         started_at=round(started.timestamp(), 2) if started is not None else None,
     )
 

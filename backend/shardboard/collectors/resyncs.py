@@ -6,9 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from shardboard.away import is_away, reason
 from shardboard.bus import Bus
 from shardboard.collectors.resync_span import Span
-from shardboard.db import AWAY, Store
+from shardboard.db import Store
 from shardboard.domain import resync
 from shardboard.domain.resync import Progress
 from shardboard.driver.ports import Agents, NodeRef, ShardCommand
@@ -141,8 +142,9 @@ class ResyncCollector:
             return
         try:
             await span.tell(ended=outcome)
-        except AWAY as error:
-            log.warning("the end of the resync of shard %s could not be written: %s", replica.uid, error)
+        except Exception as error:
+            told = log.warning if is_away(error) else log.exception
+            told("the end of the resync of shard %s could not be written: %s", replica.uid, reason(error))
 
     async def _look(self, span: Span, here: NodeRef, there: NodeRef) -> Progress | None:
         """None when one of the two does not run any more."""

@@ -2,7 +2,7 @@
 
 from array import array
 from collections.abc import Sequence
-from math import isnan, nan
+from math import isfinite, isnan, nan
 
 from shardboard.domain.rates import Value
 
@@ -58,4 +58,4 @@ class Ring:
 
 
 def _value(value: float) -> Value:
-    return None if isnan(value) else float(f"{value:.7g}")
+    return float(f"{value:.7g}") if isfinite(value) else None

@@ -6,14 +6,15 @@ from dataclasses import dataclass, field
 from itertools import chain
 from math import isnan, nan
 
-from shardboard.domain import shard_rates
+from shardboard.domain import flash_rates, shard_rates
 from shardboard.domain.rates import MAX_STEP, Value
 from shardboard.domain.shard_rates import PLACE, ShardRates
-from shardboard.driver.ports import SHARD_FIELDS
+from shardboard.driver.ports import SHARD_FIELDS, TIER_FIELDS, Sample
 
 Raw = dict[str, Value]
 
 RATES = ShardRates(SHARD_FIELDS)
+_STARTED, _USED = RATES.fields["started_at"], RATES.fields["used_memory"]
 _PRIMARY, _OFFSET = RATES.fields["is_primary"], RATES.fields["repl_offset"]
 _LAG = PLACE["repl_lag_bytes"]
 
@@ -34,6 +35,8 @@ class Second:
     nodes: dict[int, Raw] = field(default_factory=dict)
     shards: "dict[int, array[float]]" = field(default_factory=dict)
     """By `RATES.pack`."""
+    tiers: "dict[int, array[float]]" = field(default_factory=dict)
+    """Of shards on flash, in the order of TIER_FIELDS."""
     pings: "dict[tuple[int, int], array[int]]" = field(default_factory=dict)
     """Microseconds of every PING, by database and node."""
     died: set[int] = field(default_factory=set)
@@ -119,6 +122,54 @@ class Shards:
         leading = [self.rows[uid] for uid in uids if uid in self.leading]
         following = [self.rows[uid] for uid in uids if uid in self.rows and uid not in self.leading]
         return leading, following
+
+
+class Tiers:
+    """The computed rows of one second of shards on flash, by uid."""
+
+    def __init__(self, shards: Shards, second: Second, past: Sequence[tuple[int, Second]]) -> None:
+        self.rows: dict[int, flash_rates.Row] = {}
+        self._leading = shards.leading
+        for uid, raw in second.tiers.items():
+            if uid in shards.rows:
+                started, used = second.shards[uid][_STARTED], second.shards[uid][_USED]
+                ago, before = next(((ago, then) for ago, then in past if uid in then.tiers), (0, None))
+                # Of another process nothing can be said.
+                same = before is not None and uid in before.shards and before.shards[uid][_STARTED] == started
+                earlier = _named(before.tiers[uid]) if before is not None and same else None
+                self.rows[uid] = flash_rates.row(_named(raw), earlier, ago, used)
+
+    def together(self, uids: Sequence[int]) -> dict[str, float] | None:
+        """One database; None when it is not on flash, or one of its shards did not tell."""
+        if not uids or not all(uid in self.rows for uid in uids):
+            return None
+        leading = [self.rows[uid] for uid in uids if uid in self._leading]
+        return flash_rates.database(leading, [self.rows[uid] for uid in uids if uid not in self._leading])
+
+    def of_node(self, uids: Sequence[int]) -> dict[str, Value]:
+        return flash_rates.disk(self.rows[uid] for uid in uids if uid in self.rows)
+
+
+def _named(raw: "array[float]") -> dict[str, float]:
+    return dict(zip(TIER_FIELDS, raw, strict=True))
+
+
+def about_own(sample: Sample, node_uid: int, members: Mapping[int, Member]) -> Sample:
+    """A sample without what an agent says of shards that are known to be elsewhere, and of databases that have none with it."""
+
+    def elsewhere(uid: int) -> bool:
+        return uid in members and members[uid].node_uid != node_uid
+
+    told = {*sample.shards, *sample.missing, *sample.died}
+    strange = {uid for uid in told if elsewhere(uid)}
+    own = {members[uid].bdb_uid for uid in told - strange if uid in members}
+    foreign = sample.pings.keys() - own
+    if not strange and not foreign:
+        return sample
+    parts = {name: getattr(sample, name) for name in ("shards", "tiers", "missing", "died")}
+    kept = {name: {uid: said for uid, said in part.items() if uid not in strange} for name, part in parts.items()}
+    pings = {uid: taken for uid, taken in sample.pings.items() if uid not in foreign}
+    return sample.model_copy(update={**kept, "pings": pings})
 
 
 def past_of(seconds: Mapping[int, Second], t: int) -> list[tuple[int, Second]]:

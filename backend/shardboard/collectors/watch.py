@@ -42,7 +42,7 @@ class NodeWatch:
             while True:
                 async with self._store.read() as session:
                     known = [node for node in await nodes.every(session) if node.health == "up"]
-                    sensitivity = (await cluster.load(session)).policy.get("failure_detection_sensitivity", "high")
+                    sensitivity = (await cluster.load(session)).rules.failure_detection_sensitivity
                 suspect_after, _ = health.SENSITIVITY[sensitivity]
                 for _ in range(10):  # the store is asked once a second, the pulses ten times
                     for node in known:

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from shardboard.domain import advisories
+
 Key = tuple[str, int | None, int | None, int | None]
 
 WAIT = {
@@ -24,6 +26,8 @@ STORAGE_LEFT = 0.05
 COLLAPSED = 0.1
 """A primary that has less than this share of its keys after a restart has lost them."""
 RECOVERED = 0.5
+REFUSED = 15.0
+"""Seconds without another refusal until memory counts as full no more."""
 FEW_KEYS = 100
 """Fewer than this are no data set whose loss is told by counting."""
 CLOCK_SECONDS = 2.0
@@ -172,6 +176,45 @@ def of_node(uid: int, *, ahead: float, stalls: int, most_stalls: int, storage_le
         )
         found.append(Alarm("alarm_storage_full", told, "ERROR", node_uid=uid))
     return found
+
+
+def of_engine(uid: int, version: str) -> list[Alarm]:
+    """A node whose engine has published weaknesses, by its version number."""
+    known = advisories.of_version(version)
+    if not known:
+        return []
+    weaknesses = "; ".join(f"{advisory.what} ({', '.join(advisory.names)})" for advisory in known)
+    told = (
+        f"Valkey {version} of node {uid} has published weaknesses, unless its distribution mended them under the same "
+        f"number: {weaknesses}."
+    )
+    details = {"engine_version": version, "advisories": [name for advisory in known for name in advisory.names]}
+    return [Alarm("alarm_engine_advisories", told, "WARNING", node_uid=uid, details=details)]
+
+
+@dataclass
+class Refusals:
+    """Which primaries refuse writes because their memory is full: whose count of refusals rose lately."""
+
+    _counts: dict[int, tuple[float, float]] = field(default_factory=dict)
+    _rose: dict[int, float] = field(default_factory=dict)
+
+    def note(self, uid: int, started_at: float, count: float, now: float) -> None:
+        before = self._counts.get(uid)
+        self._counts[uid] = (started_at, count)
+        if before is not None and before[0] == started_at and count > before[1]:
+            self._rose[uid] = now
+
+    def of(self, bdb_uid: int, name: str, parts: Iterable[Part], now: float) -> list[Alarm]:
+        """One alarm for the database."""
+        full = sorted(
+            part.uid for part in parts if part.role == "master" and now - self._rose.get(part.uid, -1e9) < REFUSED
+        )
+        if not full:
+            return []
+        who = ", ".join(f"redis:{uid}" for uid in full)
+        told = f"{name} refused writes: the memory of {who} was full."
+        return [Alarm("alarm_memory_full", told, "ERROR", bdb_uid, details={"shards": full})]
 
 
 @dataclass

@@ -7,9 +7,10 @@ Types are already checked by the request schema.
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Literal
 
-from shardboard.domain import hashing
+from shardboard.domain import flash, hashing
 
 PORT_FIRST, PORT_LAST = 10000, 19999
 PORT_RESERVED = 10050
@@ -18,7 +19,8 @@ MAX_MEMORY = 2**50
 """1 PiB: more is a slip of the keyboard."""
 MIN_SHARD_MEMORY = 3 * 2**20
 """An empty shard that serves every slot uses 2.8 MB itself; below this it could not hold one key."""
-MAX_UID = 10**9
+MAX_UID = 10**9 - 1
+"""Nine digits, as everything that takes a uid allows."""
 MAX_INT = 2**31 - 1
 """What the engine can read."""
 
@@ -66,6 +68,12 @@ class Surroundings:
     known_nodes: Collection[int]
 
 
+def free_uid(first: int, taken: Collection[int]) -> int:
+    """A uid for a new database: `first` or the next that is free; below it only when none is left above."""
+    candidates = chain(range(first, MAX_UID + 1), range(1, min(first, MAX_UID + 1)))
+    return next(uid for uid in candidates if uid not in taken)
+
+
 def of_itself(wanted: Wanted) -> Fault | None:
     """The first fault of the full set of fields (defaults filled in), or None."""
     return next((fault for rule in _RULES if (fault := rule(wanted)) is not None), None)
@@ -106,9 +114,10 @@ def copies(wanted: Wanted) -> int:
     return 2 if wanted["replication"] else 1
 
 
-def shard_memory(memory_size: int, shards_count: int, replication: bool) -> int:
-    """Bytes per shard: `memory_size` is for the whole database, replicas included. 0 = unlimited."""
-    return memory_size // (shards_count * (2 if replication else 1))
+def share(wanted: Wanted) -> flash.Share:
+    """What each shard may take."""
+    processes = wanted["shards_count"] * copies(wanted)
+    return flash.share(wanted["memory_size"], wanted["bigstore_ram_size"], processes, on_flash=wanted["bigstore"])
 
 
 def _are(count: int) -> str:
@@ -174,6 +183,34 @@ def _memory(wanted: Wanted) -> Fault | None:
             f"{MIN_SHARD_MEMORY} bytes: give {processes * MIN_SHARD_MEMORY} or more, or 0 for no limit."
         )
         return _invalid("replication_size_violation", sentence, "memory_size")
+    return None
+
+
+def _flash(wanted: Wanted) -> Fault | None:
+    size, ram, field = wanted["memory_size"], wanted["bigstore_ram_size"], "bigstore_ram_size"
+    if not wanted["bigstore"]:
+        if not ram:
+            return None
+        return _invalid(
+            "not_supported", f"{field} is for databases on flash; leave it out, or send bigstore true.", field
+        )
+    if not size:
+        sentence = "A database on flash needs memory_size, the bytes of RAM and flash together; it cannot be unlimited."
+        return _invalid("missing_memory_size", sentence, "memory_size")
+    processes = wanted["shards_count"] * copies(wanted)
+    least = processes * flash.MIN_SHARD_RAM
+    if ram < least:
+        sentence = (
+            f"{field} is shared by {processes} shards (replicas included), and each needs at least {flash.MIN_SHARD_RAM} "
+            f"bytes of RAM for itself: give {least} or more; {ram} is too little."
+        )
+        return _invalid("replication_size_violation", sentence, field)
+    if not size * flash.LEAST_PERCENT <= ram * 100 <= size * 100:
+        sentence = (
+            f"{field} must be between {flash.LEAST_PERCENT} % and 100 % of memory_size: "
+            f"{-(-size * flash.LEAST_PERCENT // 100)} to {size}; {ram} is not."
+        )
+        return _invalid("bad_request", sentence, field)
     return None
 
 
@@ -302,7 +339,6 @@ def _say(value: object) -> str:
 _NO = "not_supported"
 _UNSUPPORTED: tuple[tuple[str, object, str, str], ...] = (
     ("type", "redis", _NO, "Databases of another type than redis (memcached among them) are not"),
-    ("bigstore", False, _NO, "Databases on flash are not"),
     ("crdt", False, _NO, "Active-Active databases are not"),
     ("ssl", False, _NO, "The older way to ask for TLS, instead of tls_mode, is not"),
     ("authentication_ssl_client_certs", [], _NO, "Client certificates are not"),
@@ -327,6 +363,7 @@ _RULES = (
     _port,
     _shards,
     _memory,
+    _flash,
     _hashing,
     _enums,
     _oss_cluster,

@@ -1,5 +1,6 @@
 """Endpoints: what the proxy of one node serves of one database; their names, and what they saw in one second."""
 
+import re
 from collections.abc import Iterable, Mapping
 
 from shardboard.domain.rates import Value
@@ -30,34 +31,40 @@ AS_CLIENTS_SEE = (
 )
 """Metrics of a database that its endpoints know better than its shards, or alone: one request may reach several shards, or none."""
 
-_NODES = 4096
+_NAME = re.compile(r"([0-9]{1,9}):1:([0-9]{1,9})", re.ASCII)
+
+_NODES, _PAIRS = 1 << 12, 1 << 43
+"""The lower 12 bits of a node's uid, the database's 31 bits, then what is left of the node's: small uids make small numbers."""
 
 
 def number(bdb_uid: int, node_uid: int) -> int:
-    """One number for both, as frames need it."""
-    return bdb_uid * _NODES + node_uid
+    """One number for both, as frames need it; of 63 bits."""
+    return node_uid // _NODES * _PAIRS + bdb_uid * _NODES + node_uid % _NODES
 
 
 def name(of: int) -> str:
     """The uid that the REST reference gives: `<database>:<endpoint>:<proxy>`."""
-    bdb_uid, node_uid = divmod(of, _NODES)
-    return f"{bdb_uid}:1:{node_uid}"
+    return f"{database(of)}:1:{node(of)}"
 
 
 def database(of: int) -> int:
-    return of // _NODES
+    return of % _PAIRS // _NODES
 
 
 def node(of: int) -> int:
-    return of % _NODES
+    return of // _PAIRS * _NODES + of % _NODES
+
+
+def is_name(text: str) -> bool:
+    return _NAME.fullmatch(text) is not None
 
 
 def parsed(text: str) -> int:
     """The number of what `name` made. Raises ValueError."""
-    bdb_uid, one, node_uid = text.split(":")
-    if one != "1":
+    found = _NAME.fullmatch(text)
+    if found is None:
         raise ValueError(text)
-    return number(int(bdb_uid), int(node_uid))
+    return number(int(found[1]), int(found[2]))
 
 
 def second(counts: Mapping[str, float], errors: int, latency_time: float, seconds: float) -> dict[str, Value]:

@@ -79,6 +79,40 @@ SHARD = (
     _gauge("shardboard_shard_responsiveness_median_seconds", "ping_p50_ms", "The median of them.", 0.001),
 )
 
+TIER = (
+    *(
+        _counter(
+            f"redis_server_ram_{kind}_hit_ratio_{place}", f"{kind}_{place}", f"Keys {done} whose value was {where}."
+        )
+        for kind, done in (("fetch", "fetched"), ("write", "written"), ("del", "deleted"))
+        for place, where in (("ram", "in RAM"), ("flash", "on flash"))
+    ),
+    _gauge("redis_server_bigdb_ram", "values_ram", "Values in RAM."),
+    _gauge("redis_server_bigdb_disk", "values_flash", "Values on flash."),
+    _gauge("redis_server_ram_overhead", "overhead", "Bytes of RAM that hold no value."),
+    _gauge("redis_server_used_disk", "flash_used_bytes", "Bytes of live values on flash."),
+    _gauge("shardboard_shard_flash_file_bytes", "flash_file_bytes", "Bytes that files on flash take."),
+    _counter("redis_server_big_io_reads", "flash_reads", "Reads of flash."),
+    _counter("redis_server_big_io_writes", "flash_writes", "Writes to flash."),
+    _counter("redis_server_big_io_reads_bytes", "flash_read_bytes", "Bytes read from flash."),
+    _counter("redis_server_big_io_writes_bytes", "flash_write_bytes", "Bytes written to flash."),
+    _counter("shardboard_shard_promotions", "promotions", "Values that came back to RAM."),
+    _counter("redis_server_ram_clean_evictions", "demotions_clean", "Values that left RAM and were on flash already."),
+    _counter("redis_server_ram_dirty_evictions", "demotions_dirty", "Values that left RAM and were written to flash."),
+    _gauge("redis_server_big_inst_avg_read_io_queue", "queue_length", "Reads of flash that wait."),
+    _counter("shardboard_shard_flash_read_errors", "read_errors", "Values on flash that could not be read."),
+    _counter("shardboard_shard_flash_checksum_errors", "checksum_errors", "Values on flash that were damaged."),
+    _gauge("shardboard_shard_flash_state", "flash_state", "0 ok, 1 full, 2 failing."),
+    _gauge("shardboard_shard_flash_read_p50_seconds", "flash_read_p50_us", "Median time of a read of flash.", 1e-6),
+    _gauge("shardboard_shard_flash_read_p99_seconds", "flash_read_p99_us", "99th percentile of it.", 1e-6),
+)
+"""Of shards on flash only."""
+USED_RAM = _gauge("redis_server_used_ram", "", "Bytes allocated by the engine, of shards on flash.")
+MAX_RAM = _gauge("redis_server_max_ram", "", "Limit of redis_server_used_ram.")
+DISK_FRAGMENTATION = _gauge(
+    "redis_server_disk_fragmentation_ratio", "", "Files on flash divided by what is live in them."
+)
+
 PROCESS_CPU = _counter("namedprocess_namegroup_cpu_seconds_total", "", "Processor seconds of the process by mode.")
 PROCESS_CPU_MODES = {"user": "process_cpu_user", "system": "process_cpu_system"}
 PROCESS_MEMORY = _gauge("namedprocess_namegroup_memory_bytes", "", "Memory of the process, by kind.")
@@ -103,6 +137,7 @@ NODE = (
     _gauge("node_memory_MemFree_bytes", "free_memory", "Memory that nothing uses."),
     _gauge("node_persistent_storage_free_bytes", "storage_free", "Free bytes where the agent keeps its data."),
     _gauge("node_persistent_storage_avail_bytes", "storage_avail", "Bytes there that an ordinary user may fill."),
+    _gauge("node_bigstore_free_bytes", "flash_free", "Bytes of the flash that an ordinary user may fill."),
     _counter("node_network_receive_bytes_total", "net_in", "Bytes received by all network devices."),
     _counter("node_network_transmit_bytes_total", "net_out", "Bytes sent by all network devices."),
     _counter("node_disk_read_bytes_total", "disk_read", "Bytes read from all disks."),
@@ -130,6 +165,8 @@ CPU_MODES: Mapping[str, tuple[str, ...]] = {
 """The agent's value, and what is contained in it and a mode of its own."""
 
 PROVISIONAL = _gauge("node_provisional_memory_bytes", "", "Memory of the node that is promised to no shard.")
+
+PROVISIONAL_FLASH = _gauge("node_provisional_flash_bytes", "", "Flash of the node that is promised to no shard.")
 
 DB = (
     _gauge(

@@ -30,6 +30,8 @@ class Database:
     dense: bool
     memory: int = 0
     """Bytes that each copy needs; 0 = not counted."""
+    flash: int | None = None
+    """Bytes of flash that each copy needs; None when it is not on flash."""
     nodes: frozenset[int] | None = None
     """Where it may be; None = everywhere."""
     copies: int = 2
@@ -77,6 +79,7 @@ class Layout:
             and (database.nodes is None or node in database.nodes)
             and room.shards < room.max_shards
             and (database.memory == 0 or database.memory <= room.free_memory)
+            and room.gives(database.flash)
             and all(copy.node != node for copy in self.pair(bdb, pair))
         )
 
@@ -128,8 +131,10 @@ class Layout:
     def _occupy(self, copy: Copy, sign: int) -> None:
         room = self._rooms.get(copy.node)
         if room is not None:
-            memory = sign * self.databases[copy.bdb].memory
-            self._rooms[copy.node] = replace(room, shards=room.shards + sign, free_memory=room.free_memory - memory)
+            database = self.databases[copy.bdb]
+            flash = None if room.free_flash is None else room.free_flash - sign * (database.flash or 0)
+            memory = room.free_memory - sign * database.memory
+            self._rooms[copy.node] = replace(room, shards=room.shards + sign, free_memory=memory, free_flash=flash)
 
 
 def title(layout: Layout, copy: Copy, *, to: int | None = None, heir: Copy | None = None) -> str:

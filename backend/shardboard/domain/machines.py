@@ -17,6 +17,10 @@ SUMS = (
 )
 
 
+OF_FLASH = ("bigstore_free", "bigstore_iops", "bigstore_kv_ops", "bigstore_throughput")
+"""Amounts that only nodes with flash have."""
+
+
 def one_per_machine(nodes: Iterable[tuple[int, str]]) -> frozenset[int]:
     """From (node uid, machine id): the first node of each machine, so that agents that share one do not count it twice."""
     first: dict[str, int] = {}
@@ -26,12 +30,18 @@ def one_per_machine(nodes: Iterable[tuple[int, str]]) -> frozenset[int]:
 
 
 def totals(frame: Frame, uids: Collection[int]) -> Iterator[tuple[str, float]]:
-    """Mean shares and summed amounts of the nodes `uids`; NaN when one of them is unknown."""
+    """Mean shares and summed amounts of the nodes `uids`, one of each machine; NaN when one of them is unknown, and OF_FLASH when
+    none has flash."""
     places = [index for index, uid in enumerate(frame.uids) if uid in uids]
     complete = len(places) == len(uids) > 0
     for names, divisor in ((SHARES, max(1, len(places))), (SUMS, 1)):
         for name in names:
             yield name, _sum(frame.columns, name, places) / divisor if complete else nan
+    for name in OF_FLASH:
+        # Free space is the machine's, the rest is what each of its agents has seen.
+        among = places if name == "bigstore_free" else range(len(frame.uids))
+        known = [frame.columns[name][place] for place in among if name in frame.columns]
+        yield name, fsum(value for value in known if value == value) if any(value == value for value in known) else nan
 
 
 def _sum(columns: "Mapping[str, Any]", name: str, places: Iterable[int]) -> float:

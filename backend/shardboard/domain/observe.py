@@ -16,6 +16,8 @@ class Observed:
     pid: int | None = None
     started_at: float | None = None
     """Epoch seconds, in the kernel's hundredths."""
+    version: str = ""
+    """Of the engine: `9.1.2`; empty when its agent does not tell."""
 
 
 def observe(raw: Mapping[str, float | None]) -> Observed:
@@ -29,4 +31,13 @@ def observe(raw: Mapping[str, float | None]) -> Observed:
         link=link,
         pid=int(raw["pid"]) if raw["pid"] is not None else None,
         started_at=round(raw["started_at"], 2) if raw["started_at"] is not None else None,
+        version=_dotted(raw["engine_version"]),
     )
+
+
+def _dotted(version: float | None) -> str:
+    if version is None:
+        return ""
+    rest, patch = divmod(int(version), 100)
+    major, minor = divmod(rest, 100)
+    return f"{major}.{minor}.{patch}"

@@ -18,6 +18,12 @@ class Room:
     """Bytes not yet promised to databases; negative when overbooked."""
     shards: int
     max_shards: int
+    free_flash: int | None = None
+    """Bytes of flash not yet promised to databases; None when the node has no flash."""
+
+    def gives(self, flash: int | None, count: int = 1) -> bool:
+        """Whether `count` shards that need so much flash may be here; None = none needed. A disk is never overbooked."""
+        return flash is None or (self.free_flash is not None and count * flash <= self.free_flash)
 
 
 @dataclass(frozen=True)
@@ -41,13 +47,15 @@ def place(
     policy: str,
     shard_memory: int,
     overbooking: bool,
+    shard_flash: int | None = None,
     beside: Sequence[Placed] = (),
 ) -> list[Placed]:
     """A node for each primary and, with `replication`, for one replica of each; pairs are counted from 0.
 
     `beside` are shards that the database has already: the new ones are spread as if all were placed together. `policy` is
-    sparse or dense, `shard_memory` bytes per shard (0 = no limit). With `overbooking` memory is not counted.
-    Raises NoRoom when there are too few nodes, too many shards or, without overbooking, too little memory.
+    sparse or dense, `shard_memory` bytes per shard (0 = no limit), `shard_flash` bytes of flash (None = not on flash). With
+    `overbooking` memory is not counted; flash always is.
+    Raises NoRoom when there are too few nodes, too many shards, too little flash or, without overbooking, too little memory.
     """
     if not rooms:
         raise NoRoom("No node with a connected agent accepts shards; add a node, or bring an agent back.")
@@ -55,7 +63,15 @@ def place(
         raise NoRoom(
             "Replication needs at least two nodes, because a replica on its primary's node would be lost with it."
         )
-    plan = _Plan(rooms, 0 if overbooking else shard_memory, beside)
+    if shard_flash is not None:
+        rooms = [room for room in rooms if room.free_flash is not None]
+        if len(rooms) < (2 if replication else 1):
+            raise NoRoom(
+                f"A database on flash{' with replication' if replication else ''} needs at least "
+                f"{'two nodes' if replication else 'one node'} with flash that accept shards, and there "
+                f"{'is one' if rooms else 'is none'}; start agents with --flash."
+            )
+    plan = _Plan(rooms, 0 if overbooking else shard_memory, beside, shard_flash)
     choose = plan.densest if policy == "dense" else plan.emptiest
     primaries = [Placed(pair, "master", plan.take(choose(avoid=None), "master")) for pair in range(pairs)]
     if not replication:
@@ -67,9 +83,12 @@ def place(
 class _Plan:
     """Room left while shards are being placed."""
 
-    def __init__(self, rooms: Sequence[Room], shard_memory: int, beside: Sequence[Placed]) -> None:
+    def __init__(
+        self, rooms: Sequence[Room], shard_memory: int, beside: Sequence[Placed], shard_flash: int | None
+    ) -> None:
         self._rooms = sorted(rooms, key=lambda room: room.node_uid)
         self._shard_memory = shard_memory
+        self._shard_flash = shard_flash
         self._placed: Counter[int] = Counter()
         self._by_role: Counter[tuple[int, str]] = Counter()
         self._partners: Counter[tuple[int, int]] = Counter()
@@ -95,9 +114,16 @@ class _Plan:
                 self._partners[avoid, room.node_uid] if avoid is not None else 0,
                 self._by_role[room.node_uid, role],
                 room.shards + self._placed[room.node_uid],
-                room.node_uid,
+                # Round the nodes, each node's replicas on the next one: the first node with equal room got most of them.
+                self._after(room, avoid),
             ),
         ).node_uid
+
+    def _after(self, room: Room, avoid: int | None) -> int:
+        """How far behind the node to avoid, round the ring of nodes."""
+        uids = [each.node_uid for each in self._rooms]
+        start = uids.index(avoid) if avoid in uids else 0
+        return (uids.index(room.node_uid) - start) % len(uids)
 
     def densest(self, avoid: int | None) -> int:
         # The node already used most keeps being used until it is full; among unused ones the roomiest comes first.
@@ -125,10 +151,14 @@ class _Plan:
 
     def _fits(self, room: Room) -> bool:
         placed = self._placed[room.node_uid]
-        if room.shards + placed >= room.max_shards:
+        if room.shards + placed >= room.max_shards or not room.gives(self._shard_flash, placed + 1):
             return False
         return self._shard_memory == 0 or (placed + 1) * self._shard_memory <= room.free_memory
 
     def _say(self, room: Room) -> str:
         free = room.free_memory / 2**30
-        return f"node {room.node_uid} has {max(free, 0):.1f} GiB to give and runs {room.shards} of at most {room.max_shards} shards"
+        flash = "" if self._shard_flash is None else f" and {max(room.free_flash or 0, 0) / 2**30:.1f} GiB of flash"
+        return (
+            f"node {room.node_uid} has {max(free, 0):.1f} GiB{flash} to give and runs {room.shards} of at most "
+            f"{room.max_shards} shards"
+        )

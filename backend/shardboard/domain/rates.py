@@ -110,9 +110,15 @@ NODE_METRICS = (
     "io_pressure",
     "memory_pressure",
     "cur_aof_rewrites",
+    "bigstore_free",
+    "bigstore_iops",
+    "bigstore_kv_ops",
+    "bigstore_throughput",
 )
 """cpu_* are shares of all cores: user, system, iowait and idle make 1; nice is contained in user, irqs and steal in system.
-*_pressure: the share of time in which something waited for the processor, for disks or for memory (the kernel's PSI, `some`)."""
+*_pressure: the share of time in which something waited for the processor, for disks or for memory (the kernel's PSI, `some`).
+bigstore_*, of nodes with flash: bytes that are free there; operations on it, values that went there or came back, and bytes, per
+second."""
 
 MAX_STEP = 10
 """Seconds between two samples after which no rate is made of them."""
@@ -172,5 +178,7 @@ def node(
         "agent_rss": now["agent_rss"],
         **{f"{what}_pressure": rate(f"pressure_{what}") for what in ("cpu", "io", "memory")},
         **{name: shards[name] for name in ("total_req", "used_memory", "conns", "cur_aof_rewrites")},
+        "bigstore_free": now["flash_free"],
+        **{name: shards.get(name) for name in ("bigstore_iops", "bigstore_kv_ops", "bigstore_throughput")},
     }
     return [values[name] for name in NODE_METRICS]

@@ -6,11 +6,13 @@ means is only right when weighted by them) and the highest value of one second (
 """
 
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import nan
 
+from shardboard.domain import flash_rates
 from shardboard.domain.endpoints import ENDPOINT_METRICS
+from shardboard.domain.flash_rates import FLASH_METRICS
 from shardboard.domain.rates import BDB_METRICS, NODE_METRICS, SHARD_METRICS
 from shardboard.domain.shard_rates import COUNTERS
 
@@ -20,6 +22,8 @@ TOPICS: Mapping[str, tuple[str, ...]] = {
     "bdbs": BDB_METRICS,
     "shards": SHARD_METRICS,
     "endpoints": ENDPOINT_METRICS,
+    "flash": FLASH_METRICS,
+    "flash_shards": FLASH_METRICS,
 }
 """Metrics of each topic, in the order of its rows."""
 
@@ -47,12 +51,17 @@ LAST = frozenset(
         "pubsub_channels",
         "pubsub_patterns",
         "persistent_storage_avail",
+        "bigstore_free",
+        *flash_rates.LAST,
     }
 )
 """Gauges that say how things stand: the newest known value. Everything else is a mean over the known seconds."""
 
-SHARES = {"hit_ratio": ("read_hits", "read_misses")}
-"""Ratios, computed anew from their parts: part / (part + rest)."""
+SHARES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "hit_ratio": (("read_hits",), ("read_misses",)),
+    **flash_rates.SHARES,
+}
+"""Ratios, computed anew from their parts: the first ones / all."""
 
 PEAKS = frozenset(
     {
@@ -75,11 +84,16 @@ PEAKS = frozenset(
 )
 """Metrics whose highest second is kept beside the value."""
 
+_OF_FLASH = (
+    frozenset(FLASH_METRICS) - flash_rates.LAST - flash_rates.SHARES.keys() - {"flash_read_p50", "flash_read_p99"}
+)
 KNOWN_TOGETHER: Mapping[str, frozenset[str]] = {
-    "shards": frozenset(COUNTERS) - {"ingress_bytes", "egress_bytes"},
+    "shards": frozenset(COUNTERS) - {"ingress_bytes", "egress_bytes"} | {"total_req"},
+    **dict.fromkeys(("flash", "flash_shards"), _OF_FLASH),
 }
 """Rates of a shard that are known in the same seconds: of one process, and no reset between. How many seconds that are is kept
-once for all of them, as `#total_req`, not once for each: hundreds of shards make most of what is stored."""
+once for all of them, as LEADS says, not once for each: hundreds of shards make most of what is stored."""
+LEADS = {"shards": "total_req", "flash": "big_fetch_ram", "flash_shards": "big_fetch_ram"}
 
 
 @dataclass(frozen=True)
@@ -88,7 +102,13 @@ class Frame:
 
     t: int
     uids: "array[int]"
+    """Made by `numbers`."""
     columns: "Mapping[str, array[float]]"
+
+
+def numbers(uids: Iterable[int]) -> "array[int]":
+    """Uids in rising order; 64 bits, because the number of an endpoint is made of two uids."""
+    return array("q", sorted(uids))
 
 
 def is_mean(metric: str) -> bool:
@@ -97,7 +117,7 @@ def is_mean(metric: str) -> bool:
 
 def weight_of(topic: str, metric: str) -> str:
     """The column that says in how many seconds of an interval a mean is known."""
-    return "#total_req" if metric in KNOWN_TOGETHER.get(topic, ()) else f"#{metric}"
+    return f"#{LEADS[topic]}" if metric in KNOWN_TOGETHER.get(topic, ()) else f"#{metric}"
 
 
 def columns_of(topic: str, step: int) -> tuple[str, ...]:
@@ -114,7 +134,7 @@ def merge(topic: str, t: int, parts: Sequence[Frame], seconds: int) -> Frame:
     """`parts`, in order of time and each of `seconds`, as the frame of the longer interval that begins at `t`."""
     uids = parts[0].uids
     if any(part.uids != uids for part in parts[1:]):
-        uids = array("i", sorted(set().union(*(part.uids for part in parts))))
+        uids = numbers(set().union(*(part.uids for part in parts)))
         parts = [_aligned(part, uids) for part in parts]
     columns: dict[str, array[float]] = {}
     for metric in TOPICS[topic]:
@@ -128,9 +148,9 @@ def merge(topic: str, t: int, parts: Sequence[Frame], seconds: int) -> Frame:
             columns[f"{metric}_max"] = _highest(
                 [found for part in parts if (found := _peak(part, metric)) is not None], len(uids)
             )
-    for ratio, (part, rest) in SHARES.items():
+    for ratio, (parts_of, rest_of) in SHARES.items():
         if ratio in TOPICS[topic]:
-            columns[ratio] = array("f", map(_share, columns[part], columns[rest]))
+            columns[ratio] = array("f", map(_share, _total(columns, parts_of), _total(columns, rest_of)))
     return Frame(t, uids, columns)
 
 
@@ -191,6 +211,10 @@ def _peak(frame: Frame, metric: str) -> "array[float] | None":
 def _complete(values: "array[float]") -> bool:
     total = sum(values)
     return total == total
+
+
+def _total(columns: "Mapping[str, array[float]]", names: Sequence[str]) -> list[float]:
+    return [sum(values) for values in zip(*(columns[name] for name in names), strict=True)]
 
 
 def _share(part: float, rest: float) -> float:

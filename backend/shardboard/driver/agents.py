@@ -2,7 +2,7 @@
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 from urllib.parse import urlencode
@@ -14,11 +14,16 @@ from shardboard.agent.contract import (
     CommandResult,
     Drill,
     DrillReply,
+    LoadLines,
+    LoadReports,
+    LoadState,
     MoveSlots,
+    NamedLoad,
     NodeFacts,
     ProbeTarget,
     ProxyReport,
     ProxyState,
+    ReadLoad,
     RemoveShards,
     RestartShards,
     Sample,
@@ -26,8 +31,12 @@ from shardboard.agent.contract import (
     ShardOutcome,
     ShardReport,
     SlotsMoved,
+    StartLoad,
     StartShards,
+    fitted,
+    protocol,
 )
+from shardboard.agent.contract.base import Message
 from shardboard.driver import lines
 from shardboard.driver.ports import NodeRef
 from shardboard.errors import AgentRefused, AgentUnreachable
@@ -40,6 +49,8 @@ BEAT = httpx.Timeout(3, connect=2)
 """Samples come once a second: three seconds of silence is a broken stream."""
 
 T = TypeVar("T")
+About = TypeVar("About", ShardOutcome, CommandResult)
+SPOKEN = {protocol.HEADER: str(protocol.PROTOCOL)}
 
 _FACTS = TypeAdapter(NodeFacts)
 _REPORTS = TypeAdapter(list[ShardReport])
@@ -51,6 +62,9 @@ _ANSWERS = TypeAdapter(list[bool])
 _PROXY = TypeAdapter(ProxyReport)
 _BEGUN = TypeAdapter(DrillReply)
 _MOVED = TypeAdapter(SlotsMoved)
+_LOAD = TypeAdapter(LoadState)
+_LINES = TypeAdapter(LoadLines)
+_LOAD_REPORTS = TypeAdapter(LoadReports)
 
 
 class HttpAgents:
@@ -67,47 +81,70 @@ class HttpAgents:
         return await self._call(node, "GET", "/shards", QUICK, _REPORTS)
 
     async def start(self, node: NodeRef, request: StartShards) -> list[ShardOutcome]:
-        return await self._call(node, "POST", "/shards/start", SLOW, _OUTCOMES, request.model_dump_json().encode())
+        outcomes = await self._call(node, "POST", "/shards/start", SLOW, _OUTCOMES, _body(request))
+        return _of({shard.uid for shard in request.shards}, outcomes)
 
     async def restart(self, node: NodeRef, uids: Sequence[int], *, discard_data: bool) -> list[ShardOutcome]:
-        body = RestartShards(uids=list(uids), discard_data=discard_data).model_dump_json().encode()
-        return await self._call(node, "POST", "/shards/restart", SLOW, _OUTCOMES, body)
+        body = _body(RestartShards(uids=list(uids), discard_data=discard_data))
+        outcomes = await self._call(node, "POST", "/shards/restart", SLOW, _OUTCOMES, body)
+        return _of(uids, outcomes)
 
     async def remove(self, node: NodeRef, uids: Sequence[int], *, dead_only: bool = False) -> list[ShardOutcome]:
-        body = RemoveShards(uids=list(uids), dead_only=dead_only).model_dump_json().encode()
-        return await self._call(node, "POST", "/shards/remove", SLOW, _OUTCOMES, body)
+        body = _body(RemoveShards(uids=list(uids), dead_only=dead_only))
+        outcomes = await self._call(node, "POST", "/shards/remove", SLOW, _OUTCOMES, body)
+        return _of(uids, outcomes)
 
     async def command(self, node: NodeRef, commands: Sequence[ShardCommand]) -> list[CommandResult]:
-        body = _COMMANDS.dump_json(list(commands))
-        return await self._call(node, "POST", "/shards/command", SLOW, _RESULTS, body)
+        body = _COMMANDS.dump_json(list(commands), exclude_defaults=True)
+        results = await self._call(node, "POST", "/shards/command", SLOW, _RESULTS, body)
+        return _of({command.uid for command in commands}, results)
 
     async def move_slots(self, node: NodeRef, order: MoveSlots) -> SlotsMoved:
-        return await self._call(node, "POST", "/shards/move_slots", SLOW, _MOVED, order.model_dump_json().encode())
+        return await self._call(node, "POST", "/shards/move_slots", SLOW, _MOVED, _body(order))
 
     async def probe(self, node: NodeRef, targets: Sequence[ProbeTarget]) -> list[bool]:
-        body = _TARGETS.dump_json(list(targets))
-        return await self._call(node, "POST", "/probe", PROBE, _ANSWERS, body)
+        body = _TARGETS.dump_json(list(targets), exclude_defaults=True)
+        told = await self._call(node, "POST", "/probe", PROBE, _ANSWERS, body)
+        if len(told) != len(targets):
+            raise AgentRefused(f"the agent of node {node.uid} did not say of every shard whether it answers")
+        return told
 
     async def probe_here(self, targets: Sequence[ProbeTarget]) -> list[bool]:
         return await asyncio.gather(*(answers(target.address, target.port) for target in targets))
 
     async def apply_proxy(self, node: NodeRef, state: ProxyState) -> ProxyReport:
-        return await self._call(node, "POST", "/proxy/apply", SLOW, _PROXY, state.model_dump_json().encode())
+        return await self._call(node, "POST", "/proxy/apply", SLOW, _PROXY, _body(state))
 
     async def proxy(self, node: NodeRef) -> ProxyReport:
         return await self._call(node, "GET", "/proxy", QUICK, _PROXY)
 
     async def drill(self, node: NodeRef, drill: Drill) -> str:
-        reply = await self._call(node, "POST", "/drill", QUICK, _BEGUN, drill.model_dump_json().encode())
+        reply = await self._call(node, "POST", "/drill", QUICK, _BEGUN, _body(drill))
         return reply.refused
+
+    async def start_load(self, node: NodeRef, order: StartLoad) -> LoadState:
+        return await self._call(node, "POST", "/loads/start", QUICK, _LOAD, _body(order))
+
+    async def read_load(self, node: NodeRef, load: str, after: int, wait: float) -> LoadLines:
+        body = _body(ReadLoad(id=load, after=after, wait=wait))
+        return await self._call(node, "POST", "/loads/read", SLOW, _LINES, body)
+
+    async def stop_load(self, node: NodeRef, load: str) -> LoadState:
+        return await self._call(node, "POST", "/loads/stop", QUICK, _LOAD, _named(load))
+
+    async def load_reports(self, node: NodeRef, load: str) -> LoadReports:
+        return await self._call(node, "POST", "/loads/reports", SLOW, _LOAD_REPORTS, _named(load))
+
+    async def remove_load(self, node: NodeRef, load: str) -> LoadState:
+        return await self._call(node, "POST", "/loads/remove", SLOW, _LOAD, _named(load))
 
     async def samples(self, node: NodeRef, after: int, boot: str) -> AsyncIterator[Sample | None]:
         with _translated(node):
             target = f"/samples?{urlencode({'after': after, 'boot': boot})}"
-            async with lines.opened(self._tls, node.addr, node.port, target, BEAT) as reply:
-                _check(node, reply.status, "a request for samples")
+            async with lines.opened(self._tls, node.addr, node.port, target, BEAT, SPOKEN) as reply:
+                _check(node, reply.status, reply.headers, "a request for samples")
                 async for line in reply:
-                    yield Sample.model_validate_json(line) if line else None
+                    yield fitted(Sample.model_validate_json(line)) if line else None
 
     async def close(self) -> None:
         await self._http.aclose()
@@ -121,16 +158,37 @@ class HttpAgents:
         answer: TypeAdapter[T],
         body: bytes | None = None,
     ) -> T:
-        headers = {"Content-Type": "application/json"} if body is not None else None
+        headers = SPOKEN | ({"Content-Type": "application/json"} if body is not None else {})
         with _translated(node):
             reply = await self._http.request(method, _url(node, path), content=body, headers=headers, timeout=timeout)
-            _check(node, reply.status_code, f"{method} {path}")
+            _check(node, reply.status_code, reply.headers, f"{method} {path}")
             return answer.validate_json(reply.content)
 
 
-def _check(node: NodeRef, status: int, request: str) -> None:
+def _named(load: str) -> bytes:
+    return _body(NamedLoad(id=load))
+
+
+def _body(message: Message) -> bytes:
+    """Without what is as by default: an earlier release may not know it."""
+    return message.model_dump_json(exclude_defaults=True).encode()
+
+
+def _of(asked: Collection[int], told: Sequence[About]) -> list[About]:
+    """What an agent says of the shards that it was asked about; of others it has nothing to say."""
+    return [each for each in told if each.uid in asked]
+
+
+def _check(node: NodeRef, status: int, headers: Mapping[str, str], request: str) -> None:
     if status == 503:
         raise AgentUnreachable(f"the agent of node {node.uid} is away for a drill")
+    theirs = protocol.told_by(headers.get(protocol.HEADER.lower()))
+    if refused := protocol.apart(theirs, f"the agent of node {node.uid}"):
+        raise AgentRefused(refused)
+    if status in (404, 422) and theirs < protocol.PROTOCOL:
+        raise AgentRefused(
+            f"the agent of node {node.uid} is of the release before and does not know {request}; upgrade it"
+        )
     if status != 200:
         raise AgentRefused(f"the agent of node {node.uid} answered {status} to {request}")
 
@@ -153,6 +211,4 @@ def _translated(node: NodeRef) -> Iterator[None]:
     except httpx.TransportError as error:
         raise AgentUnreachable(f"{where} cannot be reached: {error or type(error).__name__}") from error
     except ValidationError as error:
-        raise AgentRefused(
-            f"{where} said something that this console does not understand; are both the same release?"
-        ) from error
+        raise AgentRefused(f"{where} said something that this console does not understand") from error

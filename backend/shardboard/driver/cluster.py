@@ -7,8 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from shardboard.agent.contract import BdbSpec, CommandResult, Peer, ShardCommand, ShardSpec, StartShards
+from shardboard.agent.contract import BdbSpec, CommandResult, Peer, ShardCommand, ShardSpec, StartShards, TierSpec
 from shardboard.domain.creation import Seen
+from shardboard.domain.flash import Share
 from shardboard.domain.slots import Ranges, parse
 from shardboard.driver.ports import Agents, NodeRef
 from shardboard.errors import AgentError, AgentRefused
@@ -40,7 +41,7 @@ class Engine:
     admin_password: str
     client_password: str
     default_user: bool
-    maxmemory: int
+    memory: Share
     eviction_policy: str
     appendonly: bool
     appendfsync_always: bool
@@ -108,7 +109,9 @@ async def take_over(agents: Agents, shards: Iterable[ShardRef]) -> dict[int, str
 async def configure(agents: Agents, engine: Engine, shards: Sequence[ShardRef], count: int) -> dict[int, str]:
     """Bring the settings that may change to shards of a database of `count` of them, and into their files. Reasons by uid of
     those that refused."""
-    settings = {"maxmemory": str(engine.maxmemory), "maxmemory-policy": engine.eviction_policy}
+    settings = {"maxmemory": str(engine.memory.ram), "maxmemory-policy": engine.eviction_policy}
+    if (tier := engine.memory.tier) is not None:
+        settings |= {"tier.ram-limit": str(tier.ram_limit), "tier.flash-limit": str(tier.flash_limit)}
     if engine.cluster:
         timeout, hz = _rhythm(count)
         settings |= {"cluster-node-timeout": str(timeout), "hz": str(hz)}
@@ -235,6 +238,7 @@ def _text(result: CommandResult | None) -> str:
 
 def _bdb_spec(engine: Engine, shards: Sequence[ShardRef]) -> BdbSpec:
     timeout, hz = _rhythm(len(shards))
+    tier = engine.memory.tier
     return BdbSpec(
         uid=engine.uid,
         cluster=engine.cluster,
@@ -242,7 +246,8 @@ def _bdb_spec(engine: Engine, shards: Sequence[ShardRef]) -> BdbSpec:
         admin_password=engine.admin_password,
         client_password=engine.client_password,
         default_user=engine.default_user,
-        maxmemory=engine.maxmemory,
+        maxmemory=engine.memory.ram,
+        tier=TierSpec(ram_limit=tier.ram_limit, flash_limit=tier.flash_limit) if tier is not None else None,
         eviction_policy=engine.eviction_policy,
         appendonly=engine.appendonly,
         appendfsync="always" if engine.appendfsync_always else "everysec",

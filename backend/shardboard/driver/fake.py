@@ -7,6 +7,9 @@ from collections.abc import AsyncIterator, Sequence
 from shardboard.agent.contract import (
     CommandResult,
     Drill,
+    LoadLines,
+    LoadReports,
+    LoadState,
     NodeFacts,
     ProbeTarget,
     ProxyReport,
@@ -16,6 +19,7 @@ from shardboard.agent.contract import (
     ShardOutcome,
     ShardReport,
     ShardSpec,
+    StartLoad,
     StartShards,
 )
 from shardboard.driver.ports import NodeRef
@@ -33,7 +37,7 @@ FACTS = NodeFacts(
     storage_size=100 * 2**30,
     storage_path="/var/lib/shardboard",
     agent_version="0.1.0",
-    engine_version="8.0.1",
+    engine_version="9.1.2",
     uptime=3600,
 )
 
@@ -71,6 +75,14 @@ class FakeAgents:
         self.drill_refused = ""
         self.silent: set[tuple[str, int]] = set()
         """Shards, by address and port, that answer no probe."""
+        self.loads: dict[str, StartLoad] = {}
+        """Load generators that were started, by id; what they tell is in `load_lines`."""
+        self.load_lines: dict[str, list[str]] = defaultdict(list)
+        self.loads_over: set[str] = set()
+        self.loads_stopped: set[str] = set()
+        self.loads_removed: set[str] = set()
+        self.load_refused = ""
+        self.load_reported = LoadReports(id="0" * 32)
         self._samples: dict[int, asyncio.Queue[Sample | None]] = defaultdict(asyncio.Queue)
 
     def sample(self, node_uid: int, sample: Sample | None) -> None:
@@ -205,6 +217,38 @@ class FakeAgents:
         self._note("drill", node)
         self.drills.append((node.uid, drill))
         return self.drill_refused
+
+    async def start_load(self, node: NodeRef, order: StartLoad) -> LoadState:
+        self._note("start_load", node)
+        if self.load_refused:
+            return LoadState(id=order.id, state="absent", refused=self.load_refused)
+        self.loads.setdefault(order.id, order)
+        return self._load_state(order.id)
+
+    async def read_load(self, node: NodeRef, load: str, after: int, wait: float) -> LoadLines:
+        self._note("read_load", node)
+        if len(self.load_lines[load]) <= after:
+            await asyncio.sleep(0.005)
+        return LoadLines(id=load, state=self._load_state(load).state, lines=self.load_lines[load][after:])
+
+    async def stop_load(self, node: NodeRef, load: str) -> LoadState:
+        self._note("stop_load", node)
+        self.loads_stopped.add(load)
+        return self._load_state(load)
+
+    async def load_reports(self, node: NodeRef, load: str) -> LoadReports:
+        self._note("load_reports", node)
+        return self.load_reported.model_copy(update={"id": load})
+
+    async def remove_load(self, node: NodeRef, load: str) -> LoadState:
+        self._note("remove_load", node)
+        self.loads_removed.add(load)
+        return self._load_state(load)
+
+    def _load_state(self, load: str) -> LoadState:
+        if load not in self.loads or load in self.loads_removed:
+            return LoadState(id=load, state="absent")
+        return LoadState(id=load, state="ended" if load in self.loads_over else "running")
 
     async def samples(self, node: NodeRef, after: int, boot: str) -> AsyncIterator[Sample | None]:
         self._note("samples", node)

@@ -6,11 +6,12 @@ takes to read it; here it is one `readline`. Failures are those of httpx, as eve
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
 import httpx
 
+MAX_HEADERS = 100
 MAX_LINE = 2**24
 """Bytes: a sample of thousands of shards."""
 
@@ -18,8 +19,10 @@ MAX_LINE = 2**24
 class Lines:
     """A reply under way: its status, and its body as lines without their end."""
 
-    def __init__(self, reader: asyncio.StreamReader, status: int, silence: float) -> None:
+    def __init__(self, reader: asyncio.StreamReader, status: int, headers: Mapping[str, str], silence: float) -> None:
         self.status = status
+        self.headers = headers
+        """By their names in small letters."""
         self._reader = reader
         self._silence = silence
 
@@ -33,20 +36,23 @@ class Lines:
 
 @asynccontextmanager
 async def opened(
-    tls: ssl.SSLContext, host: str, port: int, target: str, timeout: httpx.Timeout
+    tls: ssl.SSLContext, host: str, port: int, target: str, timeout: httpx.Timeout, headers: Mapping[str, str]
 ) -> AsyncIterator[Lines]:
     """GET `target`; the connection is closed at the end of the block."""
     reader, writer = await _connect(tls, host, port, timeout)
     try:
         # HTTP/1.0: the body ends with the connection, and needs no framing of its own.
-        writer.write(f"GET {target} HTTP/1.0\r\nHost: {host}\r\n\r\n".encode())
+        said = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        writer.write(f"GET {target} HTTP/1.0\r\nHost: {host}\r\n{said}\r\n".encode())
         head = await _line(reader, timeout.read or 0.0)
-        while await _line(reader, timeout.read or 0.0) not in (b"\r\n", b""):
-            pass
+        answered: dict[str, str] = {}
+        while (line := await _line(reader, timeout.read or 0.0)) not in (b"\r\n", b"") and len(answered) < MAX_HEADERS:
+            name, _, value = line.decode("latin-1").partition(":")
+            answered[name.strip().lower()] = value.strip()
         words = head.split()
         if len(words) < 2 or not words[1].isdigit():
             raise httpx.RemoteProtocolError("it does not speak HTTP")
-        yield Lines(reader, int(words[1]), timeout.read or 0.0)
+        yield Lines(reader, int(words[1]), answered, timeout.read or 0.0)
     finally:
         writer.close()
 

@@ -8,8 +8,12 @@ from shardboard.agent.contract import (
     ENDPOINT_FIELDS,
     NODE_FIELDS,
     SHARD_FIELDS,
+    TIER_FIELDS,
     CommandResult,
     Drill,
+    LoadLines,
+    LoadReports,
+    LoadState,
     MoveSlots,
     NodeFacts,
     ProbeTarget,
@@ -24,6 +28,7 @@ from shardboard.agent.contract import (
     ShardOutcome,
     ShardReport,
     SlotsMoved,
+    StartLoad,
     StartShards,
 )
 
@@ -31,9 +36,13 @@ __all__ = [
     "ENDPOINT_FIELDS",
     "NODE_FIELDS",
     "SHARD_FIELDS",
+    "TIER_FIELDS",
     "Agents",
     "CommandResult",
     "Drill",
+    "LoadLines",
+    "LoadReports",
+    "LoadState",
     "MoveSlots",
     "NodeFacts",
     "NodeRef",
@@ -47,6 +56,7 @@ __all__ = [
     "Sample",
     "ShardCommand",
     "SlotsMoved",
+    "StartLoad",
 ]
 
 
@@ -97,6 +107,20 @@ class Agents(Protocol):
     async def drill(self, node: NodeRef, drill: Drill) -> str:
         """Begin a rehearsed fault; it ends by itself. Returns why that machine cannot do it, or ""."""
         ...
+
+    async def start_load(self, node: NodeRef, order: StartLoad) -> LoadState:
+        """Let the node put load on a database. Repeating the order starts nothing again."""
+        ...
+
+    async def read_load(self, node: NodeRef, load: str, after: int, wait: float) -> LoadLines:
+        """What the generator has told after so many lines; waits a little for the next one."""
+        ...
+
+    async def stop_load(self, node: NodeRef, load: str) -> LoadState: ...
+
+    async def load_reports(self, node: NodeRef, load: str) -> LoadReports: ...
+
+    async def remove_load(self, node: NodeRef, load: str) -> LoadState: ...
 
     def samples(self, node: NodeRef, after: int, boot: str) -> AsyncIterator[Sample | None]:
         """Samples newer than `after`, then each new one until the connection breaks; None is a pulse in between."""

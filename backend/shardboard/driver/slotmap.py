@@ -1,5 +1,6 @@
 """Who owns which hash slots, as the engines of a database say themselves, and which slots are between two owners."""
 
+import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -56,7 +57,14 @@ class SlotMap:
 async def look(agents: Agents, shards: Sequence[ShardRef], asked: Sequence[ShardRef]) -> SlotMap:
     """Ask some or all of a database's shards. Raises AgentRefused when none of them answers."""
     replies = await command(agents, asked, "CLUSTER", "NODES", patience=PATIENCE)
-    views = {uid: view(result.reply) for uid, result in replies.items() if result.ok}
+    texts = {uid: result.reply for uid, result in replies.items() if result.ok}
+    # In a thread: hundreds of views of hundreds of lines each would keep the event loop from hearing agents meanwhile.
+    return await asyncio.to_thread(_summed_up, texts, shards, asked)
+
+
+def _summed_up(texts: Mapping[int, str], shards: Sequence[ShardRef], asked: Sequence[ShardRef]) -> SlotMap:
+    reader = Reader()
+    views = {uid: reader.view(text) for uid, text in texts.items()}
     if not any(views.values()):
         raise AgentRefused("no shard tells its view of the cluster")
     pairs = {shard.engine_id: shard.pair for shard in shards}
@@ -69,33 +77,42 @@ async def look(agents: Agents, shards: Sequence[ShardRef], asked: Sequence[Shard
         if engine_id in pairs:
             held[pairs[engine_id]].append(slot)
     found = {pair: gather(numbers) for pair, numbers in held.items()}
-    return SlotMap(
-        held=found,
-        open=_open(own, owners, pairs),
-        lost=lost,
-        astray=[shard.uid for shard in asked if _seen(views.get(shard.uid, {}), pairs) != _filled(found)],
+    return SlotMap(held=found, open=_open(own, owners, pairs), lost=lost, astray=_astray(views, asked, pairs, found))
+
+
+class Reader:
+    """Reads CLUSTER NODES of many shards, which say the same of nearly everybody: each line is understood once."""
+
+    def __init__(self) -> None:
+        self._lines: dict[tuple[str, ...], Line] = {}
+
+    def view(self, text: str) -> dict[str, Line]:
+        """The lines by engine id: `<id> <address> <flags> <primary> <ping> <pong> <epoch> <link> [<slots>…]`."""
+        found = {}
+        for line in text.splitlines():
+            fields = line.split(" ", 8)
+            if len(fields) < 8:
+                continue
+            key = (fields[0], fields[2], fields[6], *fields[8:])
+            known = self._lines.get(key)
+            if known is None:
+                known = self._lines[key] = _line(*key)
+            found[fields[0]] = known
+        return found
+
+
+def _line(engine_id: str, flags: str, epoch: str, slots: str = "") -> Line:
+    words = slots.split(" ")
+    moving = [each.strip("[]") for each in words if each.startswith("[")]
+    return Line(
+        engine_id=engine_id,
+        leads="master" in flags.split(","),
+        handshake="handshake" in flags.split(","),
+        epoch=int(epoch),
+        slots=parse(",".join(each for each in words if each[:1].isdigit())),
+        leaving={int(each.partition("->-")[0]): each.partition("->-")[2] for each in moving if "->-" in each},
+        coming={int(each.partition("-<-")[0]): each.partition("-<-")[2] for each in moving if "-<-" in each},
     )
-
-
-def view(text: str) -> dict[str, Line]:
-    """The lines of CLUSTER NODES by engine id:
-    `<id> <address> <flags> <primary> <ping> <pong> <epoch> <link> [<slots>…]`."""
-    found = {}
-    for fields in (line.split(" ") for line in text.splitlines()):
-        if len(fields) < 8:
-            continue
-        moving = [each.strip("[]") for each in fields[8:] if each.startswith("[")]
-        flags = fields[2].split(",")
-        found[fields[0]] = Line(
-            engine_id=fields[0],
-            leads="master" in flags,
-            handshake="handshake" in flags,
-            epoch=int(fields[6]),
-            slots=parse(",".join(each for each in fields[8:] if each[:1].isdigit())),
-            leaving={int(each.partition("->-")[0]): each.partition("->-")[2] for each in moving if "->-" in each},
-            coming={int(each.partition("-<-")[0]): each.partition("-<-")[2] for each in moving if "-<-" in each},
-        )
-    return found
 
 
 async def moving(agents: Agents, primaries: Sequence[ShardRef]) -> list[int]:
@@ -109,12 +126,16 @@ async def strangers(agents: Agents, hosts: Sequence[ShardRef], newcomers: Sequen
     """The hosts that do not know all newcomers, or did not answer."""
     replies = await command(agents, hosts, "CLUSTER", "NODES", patience=PATIENCE)
     wanted = {newcomer.engine_id for newcomer in newcomers}
-    known = {
-        uid: {line.engine_id for line in view(result.reply).values() if not line.handshake}
-        for uid, result in replies.items()
-        if result.ok
-    }
-    return [host for host in hosts if not wanted <= known.get(host.uid, set())]
+    texts = {uid: result.reply for uid, result in replies.items() if result.ok}
+    aware = await asyncio.to_thread(_aware, texts, wanted)
+    return [host for host in hosts if host.uid not in aware]
+
+
+def _aware(texts: Mapping[int, str], wanted: set[str]) -> set[int]:
+    """Who knows all of them."""
+    reader = Reader()
+    views = {uid: reader.view(text) for uid, text in texts.items()}
+    return {uid for uid, lines in views.items() if all(id_ in lines and not lines[id_].handshake for id_ in wanted)}
 
 
 def _owners(own: Mapping[str, Line], views: Mapping[int, Mapping[str, Line]]) -> dict[int, str]:
@@ -142,6 +163,24 @@ def _open(own: Mapping[str, Line], owners: Mapping[int, str], pairs: Mapping[str
             if source in pairs and pairs[source] != pairs[line.engine_id]:
                 found.add(OpenSlot(slot, pairs[source], pairs[line.engine_id]))
     return sorted(found, key=lambda each: (each.source, each.target, each.slot))
+
+
+def _astray(
+    views: Mapping[int, Mapping[str, Line]],
+    asked: Sequence[ShardRef],
+    pairs: Mapping[str, int],
+    held: Mapping[int, Ranges],
+) -> list[int]:
+    """Those that see the slots with other owners, or did not answer. Views of the same lines are judged once."""
+    true, judged, found = _filled(held), dict[frozenset[int], bool](), []
+    for shard in asked:
+        lines = views.get(shard.uid, {})
+        leading = frozenset(id(line) for line in lines.values() if line.leads and line.slots)
+        if leading not in judged:
+            judged[leading] = _seen(lines, pairs) == true
+        if not judged[leading]:
+            found.append(shard.uid)
+    return found
 
 
 def _seen(lines: Mapping[str, Line], pairs: Mapping[str, int]) -> dict[int, Ranges]:

@@ -14,8 +14,9 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from shardboard.away import is_away, reason
 from shardboard.bus import Bus
-from shardboard.db import AWAY, Store
+from shardboard.db import Store
 from shardboard.domain import binding, slots
 from shardboard.domain.binding import Held
 from shardboard.driver.ports import Agents, NodeRef, ProxyDatabase, ProxyEndpoint, ProxyReport, ProxyShard, ProxyState
@@ -71,8 +72,9 @@ class Endpoints:
         while (state := self._latest.pop(node, None)) is not None:
             try:
                 await self._push(node, state)
-            except AWAY as error:  # the next look begins once more
-                log.warning("what the proxy of node %s said could not be kept: %s", node.uid, error)
+            except Exception as error:  # the next look begins once more
+                told = log.warning if is_away(error) else log.exception
+                told("what the proxy of node %s said could not be kept: %s", node.uid, reason(error))
 
     async def serve(self, bdb_uid: int) -> dict[int, str]:
         """Let one database be served now. Reasons by node where that failed; empty when clients can connect everywhere.

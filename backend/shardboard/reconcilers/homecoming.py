@@ -34,7 +34,7 @@ class HomecomingLoop:
 
     async def _sweep(self) -> None:
         async with self._store.read() as session:
-            allowed = (await clusters.load(session)).policy.get("primaries_return", False)
+            allowed = (await clusters.load(session)).rules.primaries_return
             if not allowed or not await shards.that_led(session):
                 return
         async with self._store.begin() as session:

@@ -53,7 +53,6 @@ def reference(node: Node) -> NodeRef:
 def engine(bdb: Bdb) -> Engine:
     """The engine settings that follow from the database's fields."""
     config = bdb.config
-    copies = bdb.shards_count * (2 if bdb.replication else 1)
     persistence = config["data_persistence"]
     return Engine(
         uid=bdb.uid,
@@ -61,7 +60,7 @@ def engine(bdb: Bdb) -> Engine:
         admin_password=bdb.admin_password,
         client_password=config["authentication_redis_pass"],
         default_user=config["default_user"],
-        maxmemory=bdb.memory_size // copies,
+        memory=bdb.share,
         eviction_policy=config["eviction_policy"],
         appendonly=persistence == "aof",
         appendfsync_always=config["aof_policy"] == "appendfsync-always",

@@ -15,8 +15,9 @@ from typing import Any, Protocol
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from shardboard.away import is_away, reason
 from shardboard.bus import Bus
-from shardboard.db import AWAY, Store
+from shardboard.db import Store
 from shardboard.errors import AgentRefused, AgentUnreachable
 from shardboard.state import actions
 from shardboard.state.actions import Action
@@ -107,19 +108,26 @@ class ActionLoop:
                 action.lease_until = None
 
     async def _work(self, uid: str, token: str) -> None:
+        broken, ends = "", True
         while True:
             try:
                 async with self._store.read() as session:
                     action = await actions.by_uid(session, uid)
                 if action is None or action.lease_token != token or action.status not in actions.OPEN:
                     return
-                outcome = await self._step(action)
-                if not await self._apply(uid, token, outcome):
+                outcome = Outcome(failed=broken) if broken else await self._step(action)
+                if not await self._apply(uid, token, outcome, ends=ends):
                     return
                 pause = outcome.again_in
-            except AWAY as error:
-                log.warning("action %s waits for the store: %s", uid, error)
-                pause = AWAY_SECONDS
+            except Exception as error:
+                if is_away(error):
+                    log.warning("action %s waits for the store: %s", uid, reason(error))
+                    pause = AWAY_SECONDS
+                elif not ends:
+                    raise
+                else:  # tried again it would fail again: the action fails, if need be without its stepper
+                    log.exception("what action %s came to could not be written", uid)
+                    broken, ends, pause = broken or f"The console failed ({reason(error)}).", not broken, 0.0
             await asyncio.sleep(pause)
 
     async def _step(self, action: Action) -> Outcome:
@@ -133,31 +141,30 @@ class ActionLoop:
             return Outcome(unreachable=str(error) or "a machine did not answer in time", again_in=0.5)
         except AgentRefused as error:
             return Outcome(failed=_sentence(error.reason))
-        except AWAY as error:
-            log.exception("%s %s: the store failed", action.name, action.uid)
-            return Outcome(unreachable=f"the store failed ({type(error).__name__})", again_in=AWAY_SECONDS)
         except Exception as error:
             log.exception("%s %s", action.name, action.uid)
-            return Outcome(failed=f"The console failed ({type(error).__name__}); its log tells more.")
+            if is_away(error):
+                return Outcome(unreachable=f"the store failed ({reason(error)})", again_in=AWAY_SECONDS)
+            return Outcome(failed=f"The console failed ({reason(error)}); its log tells more.")
 
-    async def _apply(self, uid: str, token: str, outcome: Outcome) -> bool:
-        """Write the outcome; False when the action has ended or is somebody else's by now."""
+    async def _apply(self, uid: str, token: str, outcome: Outcome, *, ends: bool = True) -> bool:
+        """Write the outcome; False when the action has ended or is somebody else's by now. With `ends` its stepper ends it."""
         now = datetime.now(UTC)
         async with self._store.begin() as session:
             action = await actions.by_uid(session, uid)
             if action is None or action.lease_token != token or action.status not in actions.OPEN:
                 return False
-            stepper = self._steppers.get(action.name)
-            reason = outcome.failed or _out_of_patience(action, outcome, now)
+            stepper = self._steppers.get(action.name) if ends else None
+            why = outcome.failed or _out_of_patience(action, outcome, now)
             if outcome.finished:
                 action.status, action.progress, action.finished_at = "completed", 100.0, now
                 action.steps = [{**step, "status": "completed"} for step in action.steps]
             elif outcome.cancelled:
-                reason = f"It was cancelled by {action.cancelled_by}."
-                action.status, action.error, action.finished_at = "cancelled", reason, now
+                why = f"It was cancelled by {action.cancelled_by}."
+                action.status, action.error, action.finished_at = "cancelled", why, now
                 action.steps = [_cancelled(step) for step in action.steps]
-            elif reason:
-                action.status, action.error, action.finished_at = "failed", reason, now
+            elif why:
+                action.status, action.error, action.finished_at = "failed", why, now
                 action.steps = [_failed(step) for step in outcome.steps or action.steps]
             else:
                 action.lease_until = now + LEASE
@@ -171,7 +178,7 @@ class ActionLoop:
             if stepper is not None and outcome.finished:
                 await stepper.finish(session, action, outcome)
             elif stepper is not None:
-                await stepper.fail(session, action, reason)
+                await stepper.fail(session, action, why)
         return False
 
 

@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from itertools import islice
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -25,10 +26,11 @@ from shardboard.reconcilers.scene import Base, Scene
 from shardboard.state.actions import Action
 from shardboard.state.events import record
 
-MIGRATE, REBALANCE = "SMMigrateShards", "SMRebalance"
+MIGRATE, REBALANCE, UPGRADE = "SMMigrateShards", "SMRebalance", "SMUpgradeBDB"
 KINDS = {
     MIGRATE: "shard_migrate",
     REBALANCE: "bdb_rebalance",
+    UPGRADE: "bdb_upgrade",
     "SMReplicaHA": "replica_ha",
     "SMReturnPrimaries": "primaries_return",
     "SMNodeMaintenanceOn": "node_maintenance_on",
@@ -109,6 +111,7 @@ class Relocate:
         if not left:
             return _ended(action, plan)
         turn = first_of_pairs(_at_once(left, action.params.get("at_once", 0)).items())
+        turn = dict(islice(turn.items(), action.params.get("pairs_at_once") or None))
         seen = await scene.look(self._store, self._agents, turn.values())
         found = Round()
         for number, move in turn.items():

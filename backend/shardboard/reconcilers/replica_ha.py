@@ -12,12 +12,12 @@ from shardboard.bus import Bus
 from shardboard.db import Store
 from shardboard.domain import drain, replica_ha
 from shardboard.domain.layout import Layout
+from shardboard.domain.policy import Policy
 from shardboard.domain.replica_ha import Candidate, Rebuilt, Rules
 from shardboard.reconcilers.attempts import may_try
 from shardboard.state import actions, events, movement, nodes, shards
 from shardboard.state import bdbs as databases
 from shardboard.state import cluster as clusters
-from shardboard.state.cluster import Cluster
 from shardboard.state.events import record
 from shardboard.state.movement import Ground
 
@@ -123,16 +123,13 @@ async def _due(session: AsyncSession) -> list[tuple[int, int]]:
         for action in (await actions.of_object(session, "bdb") if wanted else ())
         if action.name == NAME
     ]
-    return replica_ha.due(wanted, down_for, earlier, _rules(await clusters.load(session)))
+    return replica_ha.due(wanted, down_for, earlier, _rules((await clusters.load(session)).rules))
 
 
-def _rules(cluster: Cluster) -> Rules:
-    """The reference knows these both as settings of the cluster and as policy; the policy comes first."""
-    given = {**cluster.config, **cluster.policy}
-    default = Rules()
+def _rules(policy: Policy) -> Rules:
     return Rules(
-        enabled=given.get("slave_ha", default.enabled),
-        grace=given.get("slave_ha_grace_period", default.grace),
-        cooldown=given.get("slave_ha_cooldown_period", default.cooldown),
-        bdb_cooldown=given.get("slave_ha_bdb_cooldown_period", default.bdb_cooldown),
+        enabled=policy.slave_ha,
+        grace=policy.slave_ha_grace_period,
+        cooldown=policy.slave_ha_cooldown_period,
+        bdb_cooldown=policy.slave_ha_bdb_cooldown_period,
     )

@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.db import Store
 from shardboard.domain import reshard, slots
+from shardboard.domain.flash import Share
 from shardboard.domain.reshard import Haul
 from shardboard.driver import cluster, replication, slotmap
 from shardboard.driver.cluster import ShardRef
@@ -79,8 +80,8 @@ class Reshard:
 
     async def _widen(self, action: Action, database: Database) -> Outcome:
         """Who shall hold more must have the memory first; who shall hold less keeps it until it does."""
-        before, after = action.params["memory_before"], database.engine.maxmemory
-        wider = replace(database.engine, maxmemory=max(before, after) if before and after else 0)
+        before = Share(action.params["memory_before"], action.params.get("flash_before"))
+        wider = replace(database.engine, memory=database.engine.memory.wider(before))
         old = [shard for shard in database.living if shard.uid not in action.params["newcomers"]]
         if refused := await cluster.configure(self._agents, wider, old, len(database.shards)):
             raise Waiting(_first(refused))
@@ -119,7 +120,7 @@ class Reshard:
         if not possible:
             raise Waiting(f"the primary of pair {min(headless)} is down")
         async with self._store.read() as session:
-            fast = (await clusters.load(session)).policy.get("resharding_pace", "gentle") == "fast"
+            fast = (await clusters.load(session)).rules.resharding_pace == "fast"
         results = await (self._side_by_side(possible, heads) if fast else self._in_turn(action, possible, heads))
         moved = [Haul(haul.source, haul.target, _head(haul, each.count)) for haul, each in results]
         if any(each.count for _, each in results):
@@ -174,8 +175,8 @@ class Reshard:
         """The settings that depend on the number of shards, and everybody's agreement."""
         steps = reshard_steps.at(action, "settle")
         # Cancelled, there are not as many shards as were wanted to share the memory.
-        memory = database.engine.maxmemory * action.params["shards"] // len(database.shards)
-        engine = replace(database.engine, maxmemory=memory)
+        memory = database.engine.memory.scaled(action.params["shards"], len(database.shards))
+        engine = replace(database.engine, memory=memory)
         if refused := await cluster.configure(self._agents, engine, database.living, len(database.shards)):
             return waiting(action, _first(refused), steps)
         seen = await slotmap.look(self._agents, database.shards, database.living)

@@ -184,7 +184,7 @@ def _there(node: nodes.Node) -> bool:
 
 async def _orders(session: AsyncSession) -> list[tuple[Bdb, list[int]]]:
     """Uids of the shards to start again, by database."""
-    if not (await clusters.load(session)).policy.get("auto_recovery", True):
+    if not (await clusters.load(session)).rules.auto_recovery:
         return []
     there = {node.uid for node in await nodes.every(session) if _there(node)}
     by_bdb: dict[int, list[Shard]] = {}

@@ -45,7 +45,7 @@ async def admit(store: Store, action: Action, behind: Sequence[Transfer]) -> set
 
 
 async def _limits(session: AsyncSession) -> dict[int, int]:
-    policy: int = (await cluster.load(session)).policy.get("max_slave_full_syncs", UNLIMITED)
+    policy = (await cluster.load(session)).rules.max_slave_full_syncs
     own = {node.uid: node.config.get("max_slave_full_syncs", syncs.CLUSTERS) for node in await nodes.every(session)}
     return {uid: syncs.limit(value, policy) for uid, value in own.items()}
 

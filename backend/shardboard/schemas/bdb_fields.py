@@ -20,6 +20,7 @@ READ_ONLY = frozenset(
         "shards_total",
         "shards_down",
         "primaries_down",
+        "authentication",
         "action_uid",
         "dns_address_master",
         "endpoints",
@@ -45,6 +46,9 @@ READ_ONLY = frozenset(
 )
 """Ignored in requests, because clients send back the object they got."""
 
+ALIASES = {"persistence": "data_persistence"}
+"""What clients are known to call a field otherwise; replies have the reference's name only."""
+
 SECRETS = ("authentication_redis_pass", "authentication_sasl_pass")
 """Shown to those who may edit the database, empty for everybody else."""
 
@@ -66,6 +70,8 @@ EFFECTIVE: dict[str, Any] = {
     "authentication_redis_pass": "",
     "default_user": True,
     "maxclients": 10000,
+    "bigstore": False,
+    "bigstore_ram_size": 0,
     "tags": [],
     "avoid_nodes": [],
     "use_nodes": [],
@@ -80,7 +86,6 @@ EFFECTIVE: dict[str, Any] = {
 UNSUPPORTED: dict[str, Any] = {
     "ssl": False,
     "authentication_ssl_client_certs": [],
-    "bigstore": False,
     "module_list": [],
     "backup": False,
     "backup_interval": 86400,
@@ -104,7 +109,6 @@ ECHOED: dict[str, Any] = {
     "max_aof_file_size": 322122547200,
     "max_aof_load_time": 3600,
     "enforce_client_authentication": "enabled",
-    "bigstore_ram_size": 0,
     "bigstore_version": 1,
     "bigstore_max_ram_ratio": 10,
     "backup_interval_offset": 0,

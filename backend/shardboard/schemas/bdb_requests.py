@@ -84,6 +84,14 @@ class BdbUpdate(Wire):
     snapshot_policy: list[SnapshotPoint] = Field(default=[], max_length=16)
     eviction_policy: EvictionPolicy = "volatile-lru"
     authentication_redis_pass: str = Field(default="", description="Password of the default user; empty = none.")
+    bigstore: bool = Field(
+        default=False, description="On flash: values that are used little leave the RAM. Only when creating."
+    )
+    bigstore_ram_size: int = Field(
+        default=0,
+        description="Bytes of memory_size that may be RAM, 10 % to 100 % of it; 0 = 10 %. For databases on flash.",
+        json_schema_extra=_MEMORY,
+    )
     tags: list[Tag] = Field(default=[], description="At most 30.")
     avoid_nodes: list[str] = Field(default=[], description="Node uids that get no shard.")
     use_nodes: list[str] = Field(default=[], description="Node uids to choose from; empty = all.")
@@ -96,7 +104,7 @@ class BdbUpdate(Wire):
                 plain.check(value)
             except ValueError as fault:
                 raise _fault(name, str(fault)) from None
-        return body
+        return _by_their_names(body) if isinstance(body, dict) else body
 
     @model_validator(mode="after")
     def _check_extra(self) -> Self:
@@ -132,6 +140,16 @@ class BdbCreate(BdbUpdate):
     memory_size: int = Field(
         description="Bytes for the whole database, replicas included; 0 = no limit.", json_schema_extra=_MEMORY
     )
+
+
+def _by_their_names(body: dict[str, Any]) -> dict[str, Any]:
+    """Every field by the name that the reference gives it."""
+    named = {name: value for name, value in body.items() if name not in bdb_fields.ALIASES}
+    for alias in body.keys() & bdb_fields.ALIASES.keys():
+        name = bdb_fields.ALIASES[alias]
+        if named.setdefault(name, body[alias]) != body[alias]:
+            raise _fault(alias, f"is another name of {name}, and must say the same")
+    return named
 
 
 _TYPE_NAMES: dict[type, str] = {

@@ -67,7 +67,10 @@ class Bdb(BaseModel):
     snapshot_policy: list[SnapshotPoint]
     eviction_policy: EvictionPolicy
     authentication_redis_pass: str = Field(description="Empty for users who may not edit the database.")
+    authentication: bool = Field(description="Whether clients need a password; told to everybody, unlike the password.")
     default_user: bool
+    bigstore: bool = Field(description="On flash: memory_size is RAM and flash together.")
+    bigstore_ram_size: int = Field(description="Bytes of memory_size that may be RAM; 0 when not on flash.")
     tags: list[Tag]
     redis_version: str
     version: str
@@ -86,6 +89,8 @@ def render(
 ) -> dict[str, Any]:
     """All fields of the reference and ours. `progress` is that of the running action; `secrets` shows passwords."""
     config = {**bdb_fields.CONFIG_DEFAULTS, **bdb.config}
+    authentication = bool(config["authentication_redis_pass"])
+    config = {name: value for name, value in config.items() if name not in bdb_fields.ALIASES}
     if not secrets:
         config |= dict.fromkeys(bdb_fields.SECRETS, "")
     return {
@@ -105,12 +110,30 @@ def render(
         "shards_down": sum(is_down(shard) for shard in shards),
         "primaries_down": sum(is_down(shard) and shard.current_role == "master" for shard in shards),
         "replication": bdb.replication,
+        "authentication": authentication,
         **bdb_fields.STATIC,
         **config,
         "created_time": iso(bdb.created_at),
         "last_changed_time": iso(bdb.changed_at),
         **present(action_uid=bdb.action_uid),
     }
+
+
+def blueprint(shards: Sequence[ShardRow]) -> list[dict[str, Any]]:
+    """Where each pair is, in the form of the REST reference (3.9)."""
+    pairs: dict[int, list[ShardRow]] = {}
+    for shard in shards:
+        pairs.setdefault(shard.pair, []).append(shard)
+    return [
+        {
+            "nodes": [
+                {"node_uid": str(shard.node_uid), "role": shard.current_role}
+                for shard in sorted(held, key=lambda shard: shard.current_role)
+            ],
+            "slot_range": held[0].slots,
+        }
+        for _, held in sorted(pairs.items())
+    ]
 
 
 def project(shown: Mapping[str, Any], fields: Collection[str]) -> dict[str, Any]:

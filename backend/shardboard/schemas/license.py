@@ -36,7 +36,7 @@ class LicenseUpdate(BaseModel):
     license: str = Field(max_length=65536)
 
 
-def render(cluster: ClusterRow, shards_in_use: int) -> dict[str, Any]:
+def render(cluster: ClusterRow, *, ram_shards: int, flash_shards: int) -> dict[str, Any]:
     return {
         "license": "Apache License 2.0. No key is needed.",
         "key": "",
@@ -49,7 +49,7 @@ def render(cluster: ClusterRow, shards_in_use: int) -> dict[str, Any]:
         "shards_limit": UNLIMITED,
         "ram_shards_limit": None,
         "flash_shards_limit": None,
-        "ram_shards_in_use": shards_in_use,
-        "flash_shards_in_use": 0,
-        "features": [],
+        "ram_shards_in_use": ram_shards,
+        "flash_shards_in_use": flash_shards,
+        "features": ["bigstore"],
     }

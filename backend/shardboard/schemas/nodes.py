@@ -1,12 +1,15 @@
 """A node as replies and the stream show it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 from pydantic.json_schema import SkipJsonSchema
+from pydantic_core import PydanticCustomError
 
+from shardboard.domain.flash import Share
+from shardboard.domain.rules import Address, ListOf, Rule, Text
 from shardboard.schemas.absent import OptionalInt, present, without_default
 from shardboard.schemas.bdb_fields import ENGINE_VERSION
 from shardboard.schemas.node_actions import SnapshotRow
@@ -65,6 +68,10 @@ class Node(BaseModel):
     accept_servers: bool
     in_maintenance: bool = Field(description="Its shards are elsewhere on purpose, and it gets none.")
     max_redis_servers: int
+    bigstore_enabled: bool = Field(description="It has flash, and takes databases on flash.")
+    bigstore_size: int = Field(description="Bytes of flash that shards may use.")
+    bigredis_storage_path: str = Field(description="Where that is; empty without flash.")
+    flash_shard_count: int = Field(description="How many of its shards are of databases on flash.")
     uptime: int
 
 
@@ -84,6 +91,7 @@ class NodeStatus(BaseModel):
     total_provisional_ram: int
     free_provisional_ram: int
     node_overbooking_depth: int
+    provisional_flash: OptionalInt = Field(description="Bytes of flash promised to no shard; absent without flash.")
     master_shards: list[int]
     slave_shards: list[int]
     software_version: str
@@ -94,10 +102,14 @@ class NodeStatus(BaseModel):
     """While it is in maintenance."""
 
 
-def render(node: NodeRow, shards: Sequence[ShardRow], latest: Latest, now: datetime) -> dict[str, Any]:
-    """`shards` are the node's, `latest` its newest sample by metric name, empty without one."""
+def render(
+    node: NodeRow, shards: Sequence[ShardRow], latest: Latest, now: datetime, *, on_flash: Collection[int]
+) -> dict[str, Any]:
+    """`shards` are the node's, `latest` its newest sample by metric name, empty without one; `on_flash` are the uids of the
+    databases on flash."""
     facts = node.facts
     uids = sorted(shard.uid for shard in shards)
+    flash_shards = sum(shard.bdb_uid in on_flash for shard in shards)
     # Facts are as old as the last contact, and the machine has been running on since.
     silence = max(0, int((now - node.last_seen).total_seconds()))
     return {
@@ -121,19 +133,19 @@ def render(node: NodeRow, shards: Sequence[ShardRow], latest: Latest, now: datet
         "last_seen": iso(node.last_seen),
         "supported_database_versions": SUPPORTED_DATABASE_VERSIONS if facts["engine_version"] else [],
         "total_memory": facts["total_memory"],
-        **present(free_ram=_free(latest)),
+        **present(free_ram=_free(latest, facts["total_memory"])),
         "persistent_storage_size": float(facts["storage_size"]),
         "persistent_storage_path": facts["storage_path"],
         "ephemeral_storage_size": float(facts["storage_size"]),
         "ephemeral_storage_path": facts["storage_path"],
-        "bigstore_enabled": False,
-        "bigstore_size": 0,
-        "bigredis_storage_path": "",
+        "bigstore_enabled": node.flash_size > 0,
+        "bigstore_size": node.flash_size,
+        "bigredis_storage_path": facts.get("flash_path", ""),
         **CONFIG_DEFAULTS,
         **node.config,
         "shard_count": len(uids),
-        "ram_shard_count": len(uids),
-        "flash_shard_count": 0,
+        "ram_shard_count": len(uids) - flash_shards,
+        "flash_shard_count": flash_shards,
         "shard_list": uids,
         "uptime": facts["uptime"] + (silence if node.agent_status == "connected" else 0),
         "system_time": iso(now),
@@ -147,23 +159,25 @@ def render_status(
     shards: Sequence[ShardRow],
     latest: Latest,
     *,
-    promised: int,
+    promised: Collection[Share],
     leader: bool,
     snapshot: SnapshotRow | None,
 ) -> dict[str, Any]:
-    """`promised` is the memory that databases may use on this node, `snapshot` the one of its maintenance."""
+    """`promised` is what each shard on this node may take, `snapshot` the one of its maintenance."""
     facts = node.facts
-    free = facts["total_memory"] - promised
+    free = facts["total_memory"] - sum(share.ram for share in promised)
+    flash = node.flash_size - sum(share.flash or 0 for share in promised)
     return {
         "hostname": facts["hostname"],
         "role": "master" if leader else "slave",
         "node_status": _status(node),
         "cores": facts["cores"],
         "total_memory": facts["total_memory"],
-        **present(free_ram=_free(latest)),
+        **present(free_ram=_free(latest, facts["total_memory"])),
         "total_provisional_ram": facts["total_memory"],
         "free_provisional_ram": max(0, free),
         "node_overbooking_depth": max(0, -free),
+        **present(provisional_flash=max(0, flash) if node.flash_size else None),
         "master_shards": sorted(shard.uid for shard in shards if shard.current_role == "master"),
         "slave_shards": sorted(shard.uid for shard in shards if shard.current_role == "slave"),
         "software_version": facts["agent_version"],
@@ -187,9 +201,19 @@ def _status(node: NodeRow) -> str:
     return "decommissioning" if node.duty == "removal" else "active"
 
 
-def _free(latest: Latest) -> int | None:
+def _free(latest: Latest, given: int) -> int | None:
+    """Of the memory that the node may use, which may be less than the machine has."""
     available = latest.get("available_memory")
-    return None if available is None else int(available)
+    return None if available is None else min(int(available), given)
+
+
+RULES: dict[str, Rule] = {
+    "external_addr": ListOf(Address(), 16),
+    "rack_id": Text("text", longest=64),
+    "second_rack_id": Text("text", longest=64),
+    "recovery_path": Text("an absolute path", "|/.*", 4096),
+}
+"""Of text that is kept and sent back."""
 
 
 class NodeUpdate(BaseModel):
@@ -211,6 +235,14 @@ class NodeUpdate(BaseModel):
     rack_id: str | None = Field(default=None, max_length=64)
     second_rack_id: str | None = Field(default=None, max_length=64)
     recovery_path: str | None = Field(default=None, max_length=4096)
+
+    @field_validator("external_addr", "rack_id", "second_rack_id", "recovery_path")
+    @classmethod
+    def _check(cls, value: Any, about: ValidationInfo) -> Any:
+        name = str(about.field_name)
+        if value is not None and (what := RULES[name].fault(value)):
+            raise PydanticCustomError("field", "{field} {what}", {"field": name, "what": what})
+        return value
 
     def changes(self) -> dict[str, Any]:
         return self.model_dump(exclude_none=True)

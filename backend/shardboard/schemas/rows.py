@@ -4,6 +4,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
+from shardboard.domain.cluster_settings import ClusterSettings
+from shardboard.domain.policy import Policy
+
 
 class BdbRow(Protocol):
     @property
@@ -66,6 +69,8 @@ class ShardRow(Protocol):
     @property
     def observed_started_at(self) -> datetime | None: ...
     @property
+    def observed_version(self) -> str: ...
+    @property
     def observed_at(self) -> datetime | None: ...
     @property
     def detail(self) -> str: ...
@@ -89,6 +94,8 @@ class NodeRow(Protocol):
     @property
     def facts(self) -> Mapping[str, Any]: ...
     @property
+    def flash_size(self) -> int: ...
+    @property
     def config(self) -> Mapping[str, Any]: ...
 
 
@@ -100,9 +107,9 @@ class ClusterRow(Protocol):
     @property
     def bootstrap_state(self) -> str: ...
     @property
-    def config(self) -> Mapping[str, Any]: ...
+    def settings(self) -> ClusterSettings: ...
     @property
-    def policy(self) -> Mapping[str, Any]: ...
+    def rules(self) -> Policy: ...
 
 
 class ActionRow(Protocol):

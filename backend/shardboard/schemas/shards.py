@@ -40,6 +40,7 @@ class Shard(BaseModel):
     port: int
     pid: OptionalInt
     started_at: OptionalStr
+    engine_version: OptionalStr = Field(description="Of the Valkey that runs; absent until it was seen.")
     used_memory: OptionalInt = Field(description="Bytes, from the newest sample; absent without one.")
     report_timestamp: OptionalStr = Field(description="When the shard was last looked at.")
 
@@ -64,6 +65,7 @@ def render(shard: ShardRow, address: str, latest: Mapping[str, float | None]) ->
         **present(
             pid=shard.observed_pid,
             started_at=iso(shard.observed_started_at) if shard.observed_started_at else None,
+            engine_version=shard.observed_version or None,
             used_memory=None if memory is None else int(memory),
             report_timestamp=iso(shard.observed_at) if shard.observed_at else None,
         ),

@@ -4,6 +4,7 @@ import json
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from math import isfinite
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -62,8 +63,8 @@ class Retention(BaseModel):
 
 
 def interval(name: str, t: int, step: int, values: Iterable[tuple[str, float]]) -> dict[str, Any]:
-    """One interval; NaN is left out, the rest has the seven digits that are stored."""
-    known = {metric: float(f"{value:.7g}") for metric, value in values if value == value}
+    """One interval; what is no number is left out, the rest has the seven digits that are stored."""
+    known = {metric: float(f"{value:.7g}") for metric, value in values if isfinite(value)}
     return {"interval": name, "stime": moment(t), "etime": moment(t + step), **known}
 
 

@@ -5,9 +5,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from shardboard.errors import Conflict, Forbidden
 from shardboard.services import events
 from shardboard.services.users import Principal
-from shardboard.state.actions import OPEN, Action, start
+from shardboard.state.actions import OPEN, Action, by_uid, start
 
-__all__ = ["cancel", "start"]
+__all__ = ["by_uid", "cancel", "start"]
 
 
 async def cancel(session: AsyncSession, action: Action, principal: Principal) -> Action:

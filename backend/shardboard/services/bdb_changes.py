@@ -8,7 +8,6 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from shardboard.domain import bdb_rules
 from shardboard.errors import NotAcceptable
 from shardboard.schemas import bdb_fields
-from shardboard.schemas.cluster import policy_of
 from shardboard.services.bdb_drafts import insist
 from shardboard.state import bdbs, nodes, shards
 from shardboard.state.bdbs import Bdb
@@ -19,6 +18,7 @@ CHANGEABLE = frozenset(
     {
         "name",
         "memory_size",
+        "bigstore_ram_size",
         "shards_count",
         "tags",
         "eviction_policy",
@@ -31,7 +31,7 @@ CHANGEABLE = frozenset(
         "slave_ha_priority",
     }
 )
-BESIDE_SHARDS_COUNT = frozenset({"shards_count", "memory_size", "name", "tags", "eviction_policy"})
+BESIDE_SHARDS_COUNT = frozenset({"shards_count", "memory_size", "bigstore_ram_size", "name", "tags", "eviction_policy"})
 """What one order may change together with the number of shards."""
 _ACTED_UPON = frozenset({*bdb_fields.COLUMNS, *bdb_fields.EFFECTIVE, *bdb_fields.UNSUPPORTED})
 
@@ -45,6 +45,10 @@ async def changes(session: AsyncSession, bdb: Bdb, given: Mapping[str, Any], clu
     wanted = present | changed
     if "shards_count" in changed:
         _insist_on_sharding(bdb, changed)
+    if "bigstore" in changed:
+        kind = "on flash" if wanted["bigstore"] else "in RAM"
+        sentence = f"bigstore cannot be changed once a database exists: create one {kind}, and copy the data there."
+        raise NotAcceptable("not_supported", sentence, field="bigstore")
     insist(bdb_rules.of_itself(wanted))
     if changed.get("replication"):
         await _insist_on_two_nodes(session)
@@ -55,12 +59,8 @@ async def changes(session: AsyncSession, bdb: Bdb, given: Mapping[str, Any], clu
     if apart := sorted(changed.keys() - BESIDE_SHARDS_COUNT) if "shards_count" in changed else []:
         sentence = f"shards_count and {apart[0]} cannot be changed by one order; send one after the other."
         raise NotAcceptable("not_supported", sentence, field=apart[0])
-    if (
-        "shards_count" not in changed
-        and changed.get("memory_size", 0) > bdb.memory_size
-        and not policy_of(cluster)["shards_overbooking"]
-    ):
-        await _insist_on_room(session, bdb, changed["memory_size"])
+    if "shards_count" not in changed and changed.keys() & {"memory_size", "bigstore_ram_size"}:
+        await _insist_on_room(session, bdb, wanted, overbooking=cluster.rules.shards_overbooking)
     return changed
 
 
@@ -74,7 +74,10 @@ def _present(bdb: Bdb) -> dict[str, Any]:
         "shards_count": bdb.shards_count,
         "replication": bdb.replication,
     }
-    return {**bdb_fields.CONFIG_DEFAULTS, **bdb.config, **columns}
+    present = {**bdb_fields.CONFIG_DEFAULTS, **bdb.config, **columns}
+    if not bdb.on_flash:
+        present["bigstore_ram_size"] = 0  # earlier versions kept whatever was sent
+    return present
 
 
 def _insist_on_sharding(bdb: Bdb, changed: Mapping[str, Any]) -> None:
@@ -95,15 +98,20 @@ async def _insist_on_two_nodes(session: AsyncSession) -> None:
         raise NotAcceptable("replication_node_violation", sentence, field="replication")
 
 
-async def _insist_on_room(session: AsyncSession, bdb: Bdb, memory_size: int) -> None:
-    """Without overbooking the nodes of the database must have the memory by which its shards may grow."""
-    before = bdb_rules.shard_memory(bdb.memory_size, bdb.shards_count, bdb.replication)
-    more = bdb_rules.shard_memory(memory_size, bdb.shards_count, bdb.replication) - before
+async def _insist_on_room(session: AsyncSession, bdb: Bdb, wanted: Mapping[str, Any], *, overbooking: bool) -> None:
+    """The nodes of the database must have the flash and, without overbooking, the memory by which its shards may grow."""
+    before, after = bdb.share, bdb_rules.share(wanted)
+    ram = 0 if overbooking or (before.ram == 0) else after.ram - before.ram
+    disk = (after.flash or 0) - (before.flash or 0)
+    if ram <= 0 and disk <= 0:
+        return
     occupying = await shards.occupying(session)
     for room in rooms_of(await nodes.every(session), occupying, await bdbs.every(session)):
         count = sum(shard.bdb_uid == bdb.uid and shard.node_uid == room.node_uid for shard in occupying)
-        if count * more > max(room.free_memory, 0):
-            sentence = (
-                f"Node {room.node_uid} has no room for {count * more} bytes more; add a node or allow overbooking."
-            )
-            raise NotAcceptable("insufficient_resources", sentence, field="memory_size")
+        for more, free, what, way in (
+            (ram, room.free_memory, "bytes", "add a node or allow overbooking"),
+            (disk, room.free_flash or 0, "bytes of flash", "add a node with flash or make the database smaller"),
+        ):
+            if count * more > max(free, 0):
+                sentence = f"Node {room.node_uid} has no room for {count * more} {what} more; {way}."
+                raise NotAcceptable("insufficient_resources", sentence, field="memory_size")

@@ -9,13 +9,14 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from shardboard.domain import bdb_rules, binding, hashing, placement, slots
+from shardboard.domain import bdb_rules, binding, flash, hashing, placement, slots
 from shardboard.domain.bdb_rules import Fault, Surroundings
 from shardboard.domain.placement import Placed, Room
+from shardboard.domain.policy import Policy
 from shardboard.domain.ports import BUS_OFFSET, first_free
 from shardboard.errors import ApiError, BadRequest, Conflict, NotAcceptable
 from shardboard.schemas import bdb_fields
-from shardboard.schemas.cluster import policy_of, reserved_ports_of
+from shardboard.schemas.cluster import reserved_ports_of
 from shardboard.state import bdbs, nodes, shards
 from shardboard.state.bdbs import Bdb
 from shardboard.state.cluster import Cluster
@@ -43,7 +44,7 @@ def insist(fault: Fault | None) -> None:
 
 async def draft(session: AsyncSession, given: Mapping[str, Any], cluster: Cluster) -> Draft:
     """Validate the wanted database, choose uids, ports and nodes. Raises the error of the first rule it breaks."""
-    policy = policy_of(cluster)
+    policy = cluster.rules
     wanted = complete(given, policy)
     insist(bdb_rules.of_itself(wanted))
     databases, machines = await bdbs.every(session), await nodes.every(session)
@@ -63,32 +64,33 @@ async def draft(session: AsyncSession, given: Mapping[str, Any], cluster: Cluste
     if port is None:
         raise NotAcceptable("port_unavailable", "Every port for databases is taken.", field="port")
     rooms = rooms_of(eligible, occupying, databases)
-    plan = _place(rooms, wanted, overbooking=policy["shards_overbooking"])
-    bdb = _row(wanted, wanted.get("uid") or cluster.next_bdb_uid, port)
+    plan = _place(rooms, wanted, overbooking=policy.shards_overbooking)
+    bdb = _row(wanted, wanted.get("uid") or bdb_rules.free_uid(cluster.next_bdb_uid, around.taken_uids), port)
     rows = _shard_rows(plan, bdb, cluster.next_shard_uid, occupying)
     held = [binding.Held(row.node_uid, row.pair, row.role == "master") for row in rows]
     bdb.endpoint_nodes = binding.bind(wanted["proxy_policy"], [], held, [node.uid for node in machines])
     return Draft(bdb, rows, [*_warnings(wanted, given, machines), *_overbooked(rooms, rows, bdb)])
 
 
-def complete(given: Mapping[str, Any], policy: Mapping[str, Any]) -> dict[str, Any]:
+def complete(given: Mapping[str, Any], policy: Policy) -> dict[str, Any]:
     """The full set of fields: what is given, else the cluster's policy, else the reference's default."""
     wanted: dict[str, Any] = {"port": 0, "sharding": False, "shards_count": 1, "replication": False}
     wanted |= bdb_fields.CONFIG_DEFAULTS
-    wanted["shards_placement"] = policy["default_shards_placement"]
-    wanted["oss_cluster"] = policy["default_oss_cluster"] and given.get("sharding", False)
+    wanted["shards_placement"] = policy.default_shards_placement
+    wanted["oss_cluster"] = policy.default_oss_cluster and given.get("sharding", False)
     wanted |= given
     if "proxy_policy" not in given:
-        kind = "sharded" if wanted["sharding"] else "non_sharded"
-        wanted["proxy_policy"] = (
-            "all-master-shards" if wanted["oss_cluster"] else policy[f"default_{kind}_proxy_policy"]
-        )
+        usual = policy.default_sharded_proxy_policy if wanted["sharding"] else policy.default_non_sharded_proxy_policy
+        wanted["proxy_policy"] = "all-master-shards" if wanted["oss_cluster"] else usual
     if wanted["sharding"] and not wanted["shard_key_regex"]:
         wanted["shard_key_regex"] = [{"regex": rule} for rule in hashing.STANDARD]
     if "version" in given and "redis_version" not in given:
         wanted["redis_version"] = ".".join(wanted["version"].split(".")[:2])
     elif "redis_version" in given and "version" not in given:
         wanted["version"] = wanted["redis_version"]
+    if wanted["bigstore"] and not wanted["bigstore_ram_size"]:
+        processes = wanted["shards_count"] * bdb_rules.copies(wanted)
+        wanted["bigstore_ram_size"] = flash.default_ram(wanted["memory_size"], max(1, processes))
     if wanted["backup"] and "backup_interval" not in given:
         wanted["backup_interval"] = 0
     if not wanted.get("uid"):
@@ -103,13 +105,15 @@ def _eligible(node: Node, wanted: Mapping[str, Any]) -> bool:
 
 
 def _place(rooms: Sequence[Room], wanted: Mapping[str, Any], *, overbooking: bool) -> list[Placed]:
+    share = bdb_rules.share(wanted)
     try:
         return placement.place(
             rooms,
             pairs=wanted["shards_count"],
             replication=wanted["replication"],
             policy=wanted["shards_placement"],
-            shard_memory=bdb_rules.shard_memory(wanted["memory_size"], wanted["shards_count"], wanted["replication"]),
+            shard_memory=share.ram,
+            shard_flash=share.flash,
             overbooking=overbooking,
         )
     except placement.NoRoom as reason:
@@ -202,7 +206,7 @@ def without_effect(given: Mapping[str, Any]) -> list[str]:
 
 
 def _overbooked(rooms: Sequence[Room], rows: Sequence[Shard], bdb: Bdb) -> list[str]:
-    size = bdb_rules.shard_memory(bdb.memory_size, bdb.shards_count, bdb.replication)
+    size = bdb.share.ram
     short = [
         str(room.node_uid)
         for room in rooms

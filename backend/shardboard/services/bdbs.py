@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import inspect
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from shardboard.domain.bdb_rules import MAX_UID
 from shardboard.domain.moves import Move
 from shardboard.errors import Conflict, NotFound
 from shardboard.schemas import bdb_fields
@@ -36,7 +37,8 @@ async def create(
     if dry_run:
         return draft.bdb, draft.shards
     bdb = draft.bdb
-    cluster.next_bdb_uid = max(cluster.next_bdb_uid, bdb.uid + 1)
+    if bdb.uid < MAX_UID:
+        cluster.next_bdb_uid = max(cluster.next_bdb_uid, bdb.uid + 1)
     cluster.next_shard_uid += len(draft.shards)
     action = actions.start(
         session,
@@ -84,6 +86,8 @@ async def revamp(
     blueprint = plan.blueprint(await shards.of_bdb(session, uid))
     reshapes = "shards_count" in changed or (not changed and plan.total > 0)
     if not changed and not reshapes:
+        if not dry_run:
+            bdb.status_detail = ""  # it is as wanted, however an earlier order ended
         return bdb, blueprint
     return await _change(session, bdb, changed, plan if reshapes else None, principal, dry_run=dry_run), blueprint
 
@@ -163,7 +167,8 @@ def _order_update(
 
 
 async def delete(session: AsyncSession, uid: int, principal: Principal) -> Bdb:
-    """Order the removal of a database, its shards and their data."""
+    """Order the removal of a database, its shards and their data. It waits for what else runs on it."""
+    await cluster_state.load_for_update(session)
     bdb = await _locked(session, uid)
     given_up = bdb.status == "delete-pending" and bdb.action_uid is None
     if bdb.status not in REMOVABLE and not given_up:
@@ -192,6 +197,7 @@ async def delete(session: AsyncSession, uid: int, principal: Principal) -> Bdb:
 
 async def flush(session: AsyncSession, uid: int, principal: Principal, *, dry_run: bool = False) -> Bdb:
     """Order the deletion of all keys."""
+    await cluster_state.load_for_update(session)
     bdb = await _idle(session, uid)
     if dry_run:
         return bdb
@@ -220,20 +226,18 @@ async def _locked(session: AsyncSession, uid: int) -> Bdb:
 
 async def _idle(session: AsyncSession, uid: int) -> Bdb:
     bdb = await _locked(session, uid)
-    if bdb.status != "active":
-        raise Conflict("busy", f"Database {bdb.name} is {bdb.status}; try again when it is active.")
+    await moves.insist_on_idle(session, [bdb], "busy")
     return bdb
 
 
 async def _abandon(session: AsyncSession, bdb: Bdb) -> None:
     """End the creation that still runs; without its lease the loop cannot apply what it is doing."""
-    for action in await actions_state.of_bdb(session, bdb.uid):
-        if action.status in actions_state.OPEN:
-            action.status = "failed"
-            action.error = "The database was deleted while it was being created."
-            action.finished_at = datetime.now(UTC)
-            action.lease_token = None
-            action.lease_until = None
+    for action in await actions_state.open_of_bdb(session, bdb.uid):
+        action.status = "failed"
+        action.error = "The database was deleted while it was being created."
+        action.finished_at = datetime.now(UTC)
+        action.lease_token = None
+        action.lease_until = None
 
 
 def _copy(bdb: Bdb) -> Bdb:

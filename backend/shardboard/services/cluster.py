@@ -5,6 +5,7 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from shardboard.domain.cluster_settings import merged
 from shardboard.errors import Conflict, NotAcceptable
 from shardboard.schemas.bootstrap import is_host_name
 from shardboard.services import events, users
@@ -19,7 +20,7 @@ async def update(
     """Change settings of the cluster."""
     cluster = await state.load_for_update(session)
     if changes and not dry_run:
-        cluster.config = {**cluster.config, **changes}
+        cluster.config = merged(cluster.config, changes)
         _tell(session, "cluster_updated", f"Settings of the cluster were changed: {_list(changes)}.", principal)
     return cluster
 

@@ -1,14 +1,10 @@
 """Ordering a rehearsed fault."""
 
-from datetime import timedelta
-
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.errors import BadRequest, Forbidden, NotAcceptable, NotFound
-from shardboard.schemas.cluster import policy_of
-from shardboard.services import actions, events
 from shardboard.services.users import Principal
-from shardboard.state import cluster, nodes, shards
+from shardboard.state import cluster, drills, nodes, shards
 from shardboard.state.actions import Action
 
 KINDS = {
@@ -33,13 +29,27 @@ async def order(
     confirm: str,
 ) -> Action:
     """Queue a drill. It needs the policy `drills_enabled` and the words `node <uid>`, typed by who orders it."""
-    if not policy_of(await cluster.load(session))["drills_enabled"]:
+    await examine(session, node_uid, kind=kind, shard_uid=shard_uid)
+    if confirm != f"node {node_uid}":
+        raise BadRequest("bad_request", f'To confirm, send "node {node_uid}".', field="confirm")
+    return drills.queue(
+        session,
+        node_uid,
+        kind=kind,
+        seconds=seconds,
+        shard_uid=shard_uid,
+        what=describe(kind, node_uid, seconds, shard_uid),
+        originator=principal.username,
+    )
+
+
+async def examine(session: AsyncSession, node_uid: int, *, kind: str, shard_uid: int | None) -> None:
+    """Raises when such a drill cannot be ordered now."""
+    if not (await cluster.load(session)).rules.drills_enabled:
         raise Forbidden("drills_disabled", "Drills are switched off by the cluster's policy drills_enabled.")
     node = await nodes.by_uid(session, node_uid)
     if node is None:
         raise NotFound("node_not_found", f"There is no node {node_uid}.")
-    if confirm != f"node {node_uid}":
-        raise BadRequest("bad_request", f'To confirm, send "node {node_uid}".', field="confirm")
     if node.agent_status != "connected":
         raise NotAcceptable(
             "node_not_connected", f"The agent of node {node_uid} does not answer; nothing can be drilled."
@@ -51,27 +61,7 @@ async def order(
         shard = await shards.by_uid(session, shard_uid) if shard_uid is not None else None
         if shard is None or shard.node_uid != node_uid:
             raise NotFound("shard_not_exist", f"There is no such shard on node {node_uid}.")
-    what = KINDS[kind].format(node=node_uid, seconds=seconds, shard=shard_uid)
-    action = actions.start(
-        session,
-        "SMDrill",
-        object_type="node",
-        object_uid=node_uid,
-        description=f"Drill: {what}",
-        originator=principal.username,
-        deadline=timedelta(seconds=seconds + 60),
-        params={"kind": kind, "seconds": seconds, "shard_uid": shard_uid},
-    )
-    events.record(
-        session,
-        "drill_started",
-        f"A drill was ordered: {what[0].lower()}{what[1:]}.",
-        source="node",
-        severity="WARNING",
-        originator=principal.username,
-        node_uid=node_uid,
-        shard_uid=shard_uid,
-        action_uid=action.uid,
-        details={"kind": kind, "seconds": seconds},
-    )
-    return action
+
+
+def describe(kind: str, node_uid: int, seconds: float, shard_uid: int | None) -> str:
+    return KINDS[kind].format(node=node_uid, seconds=seconds, shard=shard_uid)

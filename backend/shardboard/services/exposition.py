@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from shardboard.domain import bdb_rules, families, rates
+from shardboard.domain import families, rates
 from shardboard.domain.families import Family
 from shardboard.domain.histogram import Histogram, Key
 from shardboard.domain.rates import Value
@@ -26,6 +26,7 @@ async def expose(
     session: AsyncSession,
     raw_nodes: Mapping[int, Raw],
     raw_shards: Mapping[int, Raw],
+    raw_tiers: Mapping[int, Raw],
     endpoints: Mapping[tuple[int, int], Mapping[str, int]],
     latencies: Mapping[Key, Histogram],
 ) -> str:
@@ -34,10 +35,12 @@ async def expose(
     name = (await cluster.load(session)).name
     page = Exposition()
     everything = (
-        *(families.NODE_UP, *families.NODE, families.CPU, families.PROVISIONAL, *families.CLUSTER),
+        *(families.NODE_UP, *families.NODE, families.CPU, families.PROVISIONAL, families.PROVISIONAL_FLASH),
+        *families.CLUSTER,
         *(*families.DB, *families.ENDPOINT),
         *(families.DISCONNECTIONS, families.ENDPOINT_ERRORS, *families.LATENCY.values()),
         *(families.UP, families.LINK, *families.SHARD, families.PROCESS_CPU, families.PROCESS_MEMORY),
+        *(*families.TIER, families.USED_RAM, families.MAX_RAM, families.DISK_FRAGMENTATION),
     )
     for family in everything:
         page.family(family.name, family.kind, family.help)
@@ -51,7 +54,7 @@ async def expose(
     _tell_databases(page, name, databases)
     _tell_endpoints(page, name, {bdb.uid for bdb in databases}, endpoints)
     _tell_latencies(page, name, {bdb.uid for bdb in databases}, latencies)
-    _tell_shards(page, name, await shards.every(session), raw_shards)
+    _tell_shards(page, name, await shards.every(session), raw_shards, raw_tiers)
     return page.render()
 
 
@@ -76,13 +79,19 @@ def _tell_nodes(page: Exposition, name: str, machines: Sequence[Node], raw: Mapp
 def _tell_promises(
     page: Exposition, name: str, machines: Iterable[Node], databases: Iterable[Bdb], rows: Iterable[Shard]
 ) -> None:
-    limits = {bdb.uid: bdb_rules.shard_memory(bdb.memory_size, bdb.shards_count, bdb.replication) for bdb in databases}
-    promised: Counter[int] = Counter()
+    shares = {bdb.uid: bdb.share for bdb in databases}
+    ram: Counter[int] = Counter()
+    flash: Counter[int] = Counter()
     for row in rows:
-        promised[row.node_uid] += limits.get(row.bdb_uid, 0)
+        if (share := shares.get(row.bdb_uid)) is not None:
+            ram[row.node_uid] += share.ram
+            flash[row.node_uid] += share.flash or 0
     for node in machines:
-        left = max(0, int(node.facts.get("total_memory", 0)) - promised[node.uid])
-        page.add(families.PROVISIONAL.name, render_labels({"cluster": name, "node": node.uid}), left)
+        labels = render_labels({"cluster": name, "node": node.uid})
+        left = max(0, int(node.facts.get("total_memory", 0)) - ram[node.uid])
+        page.add(families.PROVISIONAL.name, labels, left)
+        if node.flash_size:
+            page.add(families.PROVISIONAL_FLASH.name, labels, max(0, node.flash_size - flash[node.uid]))
 
 
 def _tell_databases(page: Exposition, name: str, rows: Iterable[Bdb]) -> None:
@@ -126,7 +135,9 @@ def _tell_latencies(page: Exposition, name: str, uids: Collection[int], latencie
             page.add_histogram(families.LATENCY[kind].name, labels, buckets, measured.count, measured.total)
 
 
-def _tell_shards(page: Exposition, name: str, rows: Iterable[Shard], raw: Mapping[int, Raw]) -> None:
+def _tell_shards(
+    page: Exposition, name: str, rows: Iterable[Shard], raw: Mapping[int, Raw], tiers: Mapping[int, Raw]
+) -> None:
     for shard in rows:
         values = raw.get(shard.uid)
         primary = shard.current_role == "master" if values is None else values["is_primary"] == 1
@@ -146,7 +157,17 @@ def _tell_shards(page: Exposition, name: str, rows: Iterable[Shard], raw: Mappin
             page.add(families.PROCESS_CPU.name, render_labels({**labels, "mode": mode}), values[field])
         resident = render_labels({**labels, "memtype": "resident"})
         page.add(families.PROCESS_MEMORY.name, resident, values["used_memory_rss"])
+        if (tier := tiers.get(shard.uid)) is not None:
+            _tell_tier(page, rendered, values, tier)
         page.add(families.LINK.name, rendered, 3 if primary else 1 if values["link_up"] else 2)
+
+
+def _tell_tier(page: Exposition, labels: str, values: Raw, tier: Raw) -> None:
+    _tell(page, families.TIER, labels, tier)
+    page.add(families.USED_RAM.name, labels, values["used_memory"])
+    page.add(families.MAX_RAM.name, labels, values["maxmemory"])
+    files, live = tier["flash_file_bytes"], tier["flash_used_bytes"]
+    page.add(families.DISK_FRAGMENTATION.name, labels, files / live if files is not None and live else None)
 
 
 def _tell(page: Exposition, told: Iterable[Family], labels: str, values: Mapping[str, Any]) -> None:

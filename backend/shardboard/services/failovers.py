@@ -10,6 +10,7 @@ from shardboard.services import actions
 from shardboard.services.users import Principal
 from shardboard.state import actions as actions_state
 from shardboard.state import bdbs, shards
+from shardboard.state import cluster as clusters
 from shardboard.state.actions import Action
 from shardboard.state.shards import Shard
 
@@ -22,6 +23,7 @@ async def order(
     """Hand the role of these primaries to their replicas: gracefully, or by force. None for a dry run."""
     if not uids:
         raise NotFound("shard_uids_required", "No shards were named.")
+    await clusters.load_for_update(session)
     rows = [await _primary(session, uid) for uid in dict.fromkeys(uids)]
     if len({row.bdb_uid for row in rows}) > 1:
         raise BadRequest("failover_shards_different_bdb", "All shards of one failover belong to one database.")

@@ -1,9 +1,7 @@
 """Logging in: the account behind a user name, the lockout after repeated failures, and the audit events of both."""
 
 import time
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -16,23 +14,6 @@ _NEVER = datetime(9999, 12, 31, tzinfo=UTC)
 _LONGEST_NAME = 254
 _EVENT_BURST = 20
 _EVENT_EVERY_SECONDS = 30.0
-
-
-@dataclass(frozen=True)
-class Lockout:
-    """`login_lockout_*` of the cluster policy; a threshold of 0 turns it off, a duration of 0 locks until unlocked."""
-
-    threshold: int
-    duration: int
-    counter_reset_after: int
-
-
-def lockout(policy: dict[str, Any]) -> Lockout:
-    return Lockout(
-        threshold=int(policy.get("login_lockout_threshold", 5)),
-        duration=int(policy.get("login_lockout_duration", 1800)),
-        counter_reset_after=int(policy.get("login_lockout_counter_reset_after", 900)),
-    )
 
 
 async def account(session: AsyncSession, username: str) -> User | None:
@@ -111,16 +92,20 @@ async def _for_update(session: AsyncSession, username: str) -> User | None:
 
 async def _count_failure(session: AsyncSession, user: User) -> bool:
     """True when this failure locked the user."""
-    rules = lockout((await cluster.load(session)).policy)
+    rules = (await cluster.load(session)).rules
     now = datetime.now(UTC)
-    if user.last_failed_at is None or now - user.last_failed_at > timedelta(seconds=rules.counter_reset_after):
+    if user.last_failed_at is None or now - user.last_failed_at > timedelta(
+        seconds=rules.login_lockout_counter_reset_after
+    ):
         user.failed_logins = 0
     user.failed_logins += 1
     user.last_failed_at = now
-    if not rules.threshold or user.failed_logins < rules.threshold:
+    if not rules.login_lockout_threshold or user.failed_logins < rules.login_lockout_threshold:
         return False
     user.failed_logins = 0
-    user.locked_until = now + timedelta(seconds=rules.duration) if rules.duration else _NEVER
+    user.locked_until = (
+        now + timedelta(seconds=rules.login_lockout_duration) if rules.login_lockout_duration else _NEVER
+    )
     return True
 
 

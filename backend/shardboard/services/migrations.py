@@ -119,6 +119,12 @@ def _insist_on_room(around: Ground, leaving: Sequence[Shard], target: int) -> No
     if room.shards + len(leaving) > room.max_shards:
         sentence = f"Node {target} runs {room.shards} of at most {room.max_shards} shards."
         raise NotAcceptable("insufficient_resources", sentence, field="target_node_uid")
+    on_flash = [row for row in leaving if around.databases[row.bdb_uid].on_flash]
+    disk = sum(around.databases[row.bdb_uid].share.flash or 0 for row in on_flash)
+    if on_flash and not room.gives(disk):
+        has = "no flash" if room.free_flash is None else f"{max(room.free_flash, 0)} bytes of flash to give"
+        sentence = f"Node {target} has {has}; these shards need {disk}."
+        raise NotAcceptable("insufficient_resources", sentence, field="target_node_uid")
     if needed > max(room.free_memory, 0):
         sentence = f"Node {target} has {max(room.free_memory, 0)} bytes to give; these shards need {needed}."
         raise NotAcceptable("insufficient_resources", sentence, field="target_node_uid")

@@ -8,7 +8,8 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from shardboard.domain import bdb_rules, placement, ports, reshard, slots
+from shardboard.domain import placement, ports, reshard, slots
+from shardboard.domain.flash import Share
 from shardboard.domain.placement import Placed
 from shardboard.domain.slots import Ranges
 from shardboard.errors import Conflict, NotAcceptable
@@ -35,8 +36,8 @@ class Plan:
     """The slots of each pair at the end."""
     total: int
     """How many slots move."""
-    memory_before: int
-    """Bytes per shard as it is now."""
+    before: Share
+    """What each shard has now."""
 
     def blueprint(self, rows: Sequence[Shard]) -> list[dict[str, Any]]:
         """In the form of the REST reference (3.9)."""
@@ -57,14 +58,14 @@ async def plan(session: AsyncSession, bdb: Bdb, changed: Mapping[str, Any], avoi
     """How the database gets to `changed["shards_count"]` pairs. Raises when it cannot, and writes nothing."""
     around = await moves.ground(session)
     await moves.insist_on_idle(session, [bdb], "busy")
-    count, memory_size = changed.get("shards_count", bdb.shards_count), changed.get("memory_size", bdb.memory_size)
+    count = changed.get("shards_count", bdb.shards_count)
+    target = _target(bdb, changed, count)
     rows = around.of(bdb.uid)
     pairs = sorted({row.pair for row in rows})
     _insist_on_primaries(rows, pairs)
-    memory = bdb_rules.shard_memory(memory_size, count, bdb.replication)
-    staying = pairs[:count]
-    around = _as_if(around, bdb, memory_size, count, staying)
-    newcomers = _placed(around, bdb, rows, count - len(staying), memory, avoid)
+    staying = _staying(rows, pairs, count, sparse=bdb.config["shards_placement"] == "sparse")
+    around = _as_if(around, target, staying)
+    newcomers = _placed(around, bdb, rows, count - len(staying), target.share, avoid)
     if count < len(pairs):
         _insist_on_room(around, rows, staying)
     held = {row.pair: slots.parse(row.slots) for row in rows}
@@ -72,10 +73,10 @@ async def plan(session: AsyncSession, bdb: Bdb, changed: Mapping[str, Any], avoi
     return Plan(
         count=count,
         newcomers=newcomers,
-        leaving=pairs[count:],
+        leaving=[pair for pair in pairs if pair not in staying],
         wanted=wanted,
         total=sum(haul.size for haul in reshard.hauls(held, wanted)),
-        memory_before=bdb_rules.shard_memory(bdb.memory_size, bdb.shards_count, bdb.replication),
+        before=bdb.share,
     )
 
 
@@ -104,15 +105,22 @@ async def order(session: AsyncSession, bdb: Bdb, chosen: Plan, originator: str) 
             "shards": chosen.count * (2 if bdb.replication else 1),
             "total": chosen.total,
             "count_before": before,
-            "memory_before": chosen.memory_before,
+            "memory_before": chosen.before.ram,
+            "flash_before": chosen.before.flash,
         },
     )
 
 
-def is_even(rows: Sequence[Shard]) -> bool:
-    """Whether the pairs hold equal numbers of slots, as far as the number of slots allows."""
-    sizes = [reshard.count(slots.parse(text)) for text in {row.pair: row.slots for row in rows}.values()]
-    return max(sizes) - min(sizes) <= 1
+def _staying(rows: Sequence[Shard], pairs: Sequence[int], count: int, *, sparse: bool) -> list[int]:
+    """Which pairs are kept: the first ones; of a sparse database those whose primaries are on as many nodes as can be."""
+    if not sparse:
+        return list(pairs[:count])
+    home = {row.pair: row.node_uid for row in rows if row.current_role == "master"}
+    earlier = {
+        pair: sum(home[other] == home[pair] for other in pairs if other < pair and other in home) if pair in home else 0
+        for pair in pairs
+    }
+    return sorted(sorted(pairs, key=lambda pair: (earlier[pair], pair))[:count])
 
 
 def _insist_on_primaries(rows: Sequence[Shard], pairs: Sequence[int]) -> None:
@@ -123,15 +131,21 @@ def _insist_on_primaries(rows: Sequence[Shard], pairs: Sequence[int]) -> None:
         raise Conflict("busy", sentence, field="shards_count")
 
 
-def _as_if(around: Ground, bdb: Bdb, memory_size: int, count: int, staying: Sequence[int]) -> Ground:
+def _target(bdb: Bdb, changed: Mapping[str, Any], count: int) -> Bdb:
+    """The database as it will be, as far as its shards' memory is concerned."""
+    config = {**bdb.config, **{name: changed[name] for name in changed.keys() & {"bigstore_ram_size"}}}
+    size = changed.get("memory_size", bdb.memory_size)
+    return Bdb(uid=bdb.uid, memory_size=size, shards_count=count, replication=bdb.replication, config=config)
+
+
+def _as_if(around: Ground, target: Bdb, staying: Sequence[int]) -> Ground:
     """With the database as it will be, before its newcomers are placed."""
-    target = Bdb(uid=bdb.uid, memory_size=memory_size, shards_count=count, replication=bdb.replication)
-    kept = [row for row in around.occupying if row.bdb_uid != bdb.uid or row.pair in staying]
-    return replace(around, databases={**around.databases, bdb.uid: target}, occupying=kept)
+    kept = [row for row in around.occupying if row.bdb_uid != target.uid or row.pair in staying]
+    return replace(around, databases={**around.databases, target.uid: target}, occupying=kept)
 
 
 def _placed(
-    around: Ground, bdb: Bdb, rows: Sequence[Shard], more: int, memory: int, avoid: Collection[str]
+    around: Ground, bdb: Bdb, rows: Sequence[Shard], more: int, share: Share, avoid: Collection[str]
 ) -> list[Placed]:
     """Nodes for `more` pairs beside those that exist, numbered by the lowest free numbers."""
     if more <= 0:
@@ -147,7 +161,8 @@ def _placed(
             pairs=more,
             replication=bdb.replication,
             policy=bdb.config["shards_placement"],
-            shard_memory=memory,
+            shard_memory=share.ram,
+            shard_flash=share.flash,
             overbooking=around.overbooking,
             beside=[Placed(row.pair, row.current_role, row.node_uid) for row in rows],
         )
@@ -159,12 +174,15 @@ def _placed(
 
 
 def _insist_on_room(around: Ground, rows: Sequence[Shard], staying: Sequence[int]) -> None:
-    """Fewer shards are larger ones: without overbooking the nodes that keep some must have the memory."""
-    if around.overbooking:
-        return
+    """Fewer shards are larger ones: the nodes that keep some must have the flash and, without overbooking, the memory."""
     keeping = {row.node_uid for row in rows if row.pair in staying}
     for uid, room in around.rooms().items():
-        if uid in keeping and room.free_memory < 0:
+        if uid in keeping and room.free_flash is not None and room.free_flash < 0:
+            sentence = (
+                f"Node {uid} lacks {-room.free_flash} bytes of flash for the larger shards; make the database smaller."
+            )
+            raise NotAcceptable("insufficient_resources", sentence, field="shards_count")
+        if uid in keeping and room.free_memory < 0 and not around.overbooking:
             sentence = (
                 f"Node {uid} lacks {-room.free_memory} bytes for the larger shards; add a node, make the database smaller, "
                 "or allow overbooking (policy shards_overbooking)."

@@ -9,6 +9,7 @@ from shardboard.services import actions
 from shardboard.services.users import Principal
 from shardboard.state import actions as actions_state
 from shardboard.state import bdbs, nodes, shards
+from shardboard.state import cluster as clusters
 from shardboard.state.actions import Action
 from shardboard.state.bdbs import Bdb
 from shardboard.state.shards import Shard
@@ -20,6 +21,7 @@ async def order(
     session: AsyncSession, uid: int, principal: Principal, *, confirm: str, discard_data: bool, dry_run: bool
 ) -> tuple[Action | None, str]:
     """The action (None for a dry run), and what will be lost. It needs the words `shard <uid>`, typed by who orders it."""
+    await clusters.load_for_update(session)
     shard = await shards.by_uid(session, uid)
     bdb = await bdbs.by_uid(session, shard.bdb_uid) if shard is not None else None
     if shard is None or bdb is None:

@@ -22,6 +22,7 @@ ADMINS = frozenset({"admin"})
 USER_ADMINS = ADMINS | {"user_manager"}
 EDITORS = ADMINS | {"cluster_member", "db_member"}
 VIEWERS = EDITORS | USER_ADMINS | {"cluster_viewer", "db_viewer"}
+LOG_VIEWERS = VIEWERS - {"db_viewer"}
 """Management roles of the REST reference (2.8); `none` may do nothing here."""
 
 

@@ -3,6 +3,7 @@
 from shardboard.state import (
     actions,
     bdbs,
+    benchmarks,
     cluster,
     events,
     join_tokens,
@@ -17,6 +18,7 @@ from shardboard.state import (
 __all__ = [
     "actions",
     "bdbs",
+    "benchmarks",
     "cluster",
     "events",
     "join_tokens",

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import JSON, delete, func, or_, select
+from sqlalchemy import JSON, Index, delete, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -20,11 +20,12 @@ class Action(Base):
     __tablename__ = "actions"
     __kind__ = "action"
     __quiet__ = frozenset({"lease_token", "lease_until"})
+    __table_args__ = (Index("ix_actions_object", "object_type", "object_uid", "created_at"),)
 
     uid: Mapped[str] = mapped_column(primary_key=True)
     name: Mapped[str]
     object_type: Mapped[str]
-    object_uid: Mapped[int] = mapped_column(index=True)
+    object_uid: Mapped[int]
     status: Mapped[str] = mapped_column(index=True)
     """queued, running, completed, failed, cancelled."""
     progress: Mapped[float] = mapped_column(default=0.0)
@@ -35,7 +36,7 @@ class Action(Base):
     steps: Mapped[list[dict[str, Any]]] = mapped_column(JSON, default=list)
     """`[{"name": sentence, "status": pending|running|completed|failed}]`."""
     originator: Mapped[str] = mapped_column(default="system")
-    created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime, index=True)
     deadline_at: Mapped[datetime] = mapped_column(UtcDateTime)
     finished_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     cancelled_by: Mapped[str] = mapped_column(default="")
@@ -60,7 +61,13 @@ def start(
     object_type: str = "bdb",
     params: dict[str, Any] | None = None,
 ) -> Action:
-    """Queue an action; `name` is its state machine (SMCreateBDB, …). After `deadline` the loop gives up and cleans up."""
+    """Queue an action; `name` is its state machine (SMCreateBDB, …). After `deadline` the loop gives up and cleans up.
+
+    For a database the cluster row must be locked before anything is looked at that the order depends on: else two orders at
+    once find it idle.
+    """
+    if object_type == "bdb" and not session.info.get("locked"):
+        raise RuntimeError(f"{name} was ordered without the lock of the cluster row")
     now = datetime.now(UTC)
     action = Action(
         uid=str(uuid.uuid4()),

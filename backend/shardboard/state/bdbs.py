@@ -9,6 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
 from shardboard.db import Base, UtcDateTime
+from shardboard.domain import flash
 
 
 class Bdb(Base):
@@ -38,6 +39,16 @@ class Bdb(Base):
     action_uid: Mapped[str | None]
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
     changed_at: Mapped[datetime] = mapped_column(UtcDateTime)
+
+    @property
+    def on_flash(self) -> bool:
+        return bool(self.config.get("bigstore"))
+
+    @property
+    def share(self) -> flash.Share:
+        """What each of its shards may take."""
+        copies = self.shards_count * (2 if self.replication else 1)
+        return flash.share(self.memory_size, self.config.get("bigstore_ram_size", 0), copies, on_flash=self.on_flash)
 
 
 async def every(session: AsyncSession) -> Sequence[Bdb]:

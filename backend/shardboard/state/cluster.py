@@ -8,10 +8,14 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
 from shardboard.db import Base, UtcDateTime
+from shardboard.domain.cluster_settings import ClusterSettings
+from shardboard.domain.policy import NAMES, Policy
+
+_BOTH = frozenset(name for name in NAMES if name.startswith("slave_ha"))
 
 
 class Cluster(Base):
-    """`config` and `policy` hold what was changed from the defaults of `schemas/cluster.py`."""
+    """`config` and `policy` hold what was changed from the defaults; ask `settings` and `rules` for what is in force."""
 
     __tablename__ = "cluster"
     __kind__ = "cluster"
@@ -28,6 +32,16 @@ class Cluster(Base):
     next_shard_uid: Mapped[int] = mapped_column(default=1)
     next_node_uid: Mapped[int] = mapped_column(default=1)
 
+    @property
+    def settings(self) -> ClusterSettings:
+        """The settings of the cluster object."""
+        return ClusterSettings.of(self.config)
+
+    @property
+    def rules(self) -> Policy:
+        """The policy. The reference knows some of it both as settings and as policy; the policy comes first."""
+        return Policy.of({**{name: self.config[name] for name in self.config.keys() & _BOTH}, **self.policy})
+
 
 async def load(session: AsyncSession) -> Cluster:
     """The cluster row; it exists from the first start of the console on."""
@@ -35,5 +49,8 @@ async def load(session: AsyncSession) -> Cluster:
 
 
 async def load_for_update(session: AsyncSession) -> Cluster:
-    """The row, locked until the transaction ends: who allocates uids or ports holds this lock."""
-    return (await session.execute(select(Cluster).with_for_update())).scalar_one()
+    """The row, locked until the transaction ends: who allocates uids or ports, or orders an action, holds this lock."""
+    locked = select(Cluster).with_for_update().execution_options(populate_existing=True)
+    cluster = (await session.execute(locked)).scalar_one()
+    session.info["locked"] = True
+    return cluster

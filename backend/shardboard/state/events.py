@@ -4,11 +4,14 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import JSON, ColumnElement, and_, delete, func, not_, or_, select
+from sqlalchemy import JSON, ColumnElement, Index, and_, delete, false, func, not_, or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
-from sqlalchemy.orm import Mapped, mapped_column
+from sqlalchemy.orm import Mapped, mapped_column, validates
 
 from shardboard.db import Base, UtcDateTime
+
+LOOP_FAILED = "alarm_loop_failed"
+"""The alarm about a part of the console itself. Its supervisor raises and ends it."""
 
 
 class Event(Base):
@@ -16,20 +19,37 @@ class Event(Base):
 
     __tablename__ = "events"
     __kind__ = "event"
+    __table_args__ = (
+        Index("ix_events_type", "type", "uid"),
+        Index("ix_events_bdb", "bdb_uid", "type", "uid"),
+        Index("ix_events_node", "node_uid", "type", "uid"),
+        Index("ix_events_shard", "shard_uid", "type", "uid"),
+        Index("ix_events_open", "is_open", "type"),
+    )
 
     uid: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
     time: Mapped[datetime] = mapped_column(UtcDateTime, index=True)
-    ended_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    ended_at: Mapped[datetime | None] = mapped_column(UtcDateTime, index=True)
     type: Mapped[str]
     severity: Mapped[str]
     source: Mapped[str]
     description: Mapped[str]
     originator: Mapped[str]
-    bdb_uid: Mapped[int | None] = mapped_column(index=True)
+    bdb_uid: Mapped[int | None]
     node_uid: Mapped[int | None]
     shard_uid: Mapped[int | None]
     action_uid: Mapped[str | None]
     details: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
+    is_open: Mapped[bool] = mapped_column(default=False, server_default=false())
+    """What `details["open"]` says, where an index finds it."""
+
+    @validates("details")
+    def _note_open(self, _name: str, details: dict[str, Any]) -> dict[str, Any]:
+        self.is_open = bool(details.get("open"))
+        return details
+
+
+_OPEN = and_(Event.is_open.is_(True), Event.ended_at.is_(None))
 
 
 def record(
@@ -91,30 +111,24 @@ async def newest_ended(session: AsyncSession, type_: str, *, bdb_uid: int) -> Ev
 
 async def newest_loss(session: AsyncSession, shard_uid: int, node_uid: int) -> Event | None:
     """The newest event that a shard went down, or its node with it."""
-    query = (
-        select(Event)
-        .where(
-            or_(
-                and_(Event.type == "shard_down", Event.shard_uid == shard_uid),
-                and_(Event.type == "node_failed", Event.node_uid == node_uid),
-            )
-        )
-        .order_by(Event.uid.desc())
-        .limit(1)
-    )
-    return (await session.execute(query)).scalar_one_or_none()
+    losses: list[Event] = []
+    for lost in (
+        (Event.type == "shard_down", Event.shard_uid == shard_uid),
+        (Event.type == "node_failed", Event.node_uid == node_uid),
+    ):
+        query = select(Event).where(*lost).order_by(Event.uid.desc()).limit(1)
+        losses += (await session.execute(query)).scalars().all()
+    return max(losses, key=lambda event: event.uid, default=None)
 
 
 async def open_spans(session: AsyncSession, type_: str) -> Sequence[Event]:
     """All events of this type that have begun and not ended."""
-    query = select(Event).where(Event.type == type_, Event.ended_at.is_(None), Event.details["open"].as_boolean())
-    return (await session.execute(query)).scalars().all()
+    return (await session.execute(select(Event).where(_OPEN, Event.type == type_))).scalars().all()
 
 
 async def open_alarms(session: AsyncSession) -> Sequence[Event]:
     """All alarms that are raised."""
-    still = (Event.ended_at.is_(None), Event.details["open"].as_boolean())
-    query = select(Event).where(Event.type.startswith("alarm_", autoescape=True), *still)
+    query = select(Event).where(_OPEN, Event.type.startswith("alarm_", autoescape=True))
     return (await session.execute(query)).scalars().all()
 
 
@@ -132,15 +146,23 @@ async def touching(
 
     A span that is still open has no end yet and reaches to now.
     """
-    reaches = or_(Event.ended_at >= first, and_(Event.ended_at.is_(None), Event.details["open"].as_boolean()))
-    query = select(Event).where(Event.type.in_(types), Event.time < last, or_(Event.time >= first, reaches))
+    # Of conditions that several indices serve a planner may choose the one that most events meet: each query leaves it one.
+    kind, began = func.coalesce(Event.type, ""), func.coalesce(Event.time, first, type_=Event.time.type)
+    wanted: list[ColumnElement[bool]] = [kind.in_(types)]
     if bdb_uid is not None:
         # What befell a node befell its databases.
-        query = query.where(or_(Event.bdb_uid == bdb_uid, Event.source == "node"))
+        wanted.append(or_(func.coalesce(Event.bdb_uid, 0) == bdb_uid, Event.source == "node"))
     if node_uid is not None:
-        query = query.where(Event.node_uid == node_uid)
-    newest = (await session.execute(query.order_by(Event.time.desc(), Event.uid.desc()).limit(limit))).scalars().all()
-    return newest[::-1]
+        wanted.append(func.coalesce(Event.node_uid, 0) == node_uid)
+    found: list[Event] = []
+    for reach in (
+        [Event.time >= first, Event.time < last],
+        [Event.ended_at >= first, began < first],
+        [_OPEN, began < first],
+    ):
+        query = select(Event).where(*wanted, *reach).order_by(began.desc(), Event.uid.desc()).limit(limit)
+        found += (await session.execute(query)).scalars().all()
+    return sorted(found, key=lambda event: (event.time, event.uid))[-limit:]
 
 
 async def newest_uid(session: AsyncSession) -> int:
@@ -206,8 +228,7 @@ async def forget_surplus(session: AsyncSession, keep: int, before: datetime, lim
 async def _forget(session: AsyncSession, which: Sequence[ColumnElement[bool]], limit: int) -> int:
     # The newest event stays whatever its age: its number is the `cluster-state-id`, which must not fall.
     newest = select(func.max(Event.uid)).scalar_subquery()
-    opened = and_(Event.ended_at.is_(None), func.coalesce(Event.details["open"].as_boolean(), False))
-    doomed = select(Event.uid).where(*which, not_(opened), Event.uid < newest).order_by(Event.uid).limit(limit)
+    doomed = select(Event.uid).where(*which, not_(_OPEN), Event.uid < newest).order_by(Event.uid).limit(limit)
     uids = (await session.execute(doomed)).scalars().all()
     if uids:
         await session.execute(delete(Event).where(Event.uid.in_(uids)).execution_options(synchronize_session=False))

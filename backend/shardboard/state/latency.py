@@ -65,6 +65,12 @@ async def read(session: AsyncSession, step: int, first: int, last: int) -> dict[
     return {t: decode(data) for t, data in (await session.execute(query)).all()}
 
 
+async def histograms(session: AsyncSession, step: int, first: int, last: int) -> list[tuple[int, bytes]]:
+    """As `read`, but still encoded: hundreds of intervals are little that way."""
+    query = _span(select(LatencyFrame.t, LatencyFrame.data), step, first, last)
+    return [(t, data) for t, data in (await session.execute(query)).all()]
+
+
 async def cells(session: AsyncSession, step: int, first: int, last: int) -> list[tuple[int, bytes]]:
     """(t, encoded cells of all endpoints) of `first <= t < last` where they are known, by time."""
     query = _span(select(LatencyFrame.t, LatencyFrame.cells), step, first, last)

@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
 from shardboard.db import Base
-from shardboard.domain.rollup import Frame
+from shardboard.domain.rollup import Frame, numbers
 
 
 class MetricLayout(Base):
@@ -54,6 +54,34 @@ class Extent:
     last: int
 
 
+@dataclass(frozen=True)
+class Weight:
+    """How many frames of one topic and step a span has, the bytes of their values, and when the first begins."""
+
+    frames: int
+    stored: int
+    first: int
+
+
+async def weight(session: AsyncSession, topic: str, step: int, first: int, last: int) -> Weight:
+    """Of `first <= t < last`."""
+    stored = func.coalesce(func.sum(func.length(MetricFrame.data)), 0)
+    query = select(func.count(), stored, func.coalesce(func.min(MetricFrame.t), last)).where(
+        MetricFrame.topic == topic, MetricFrame.step == step, MetricFrame.t >= first, MetricFrame.t < last
+    )
+    frames, taken, begin = (await session.execute(query)).one()
+    return Weight(int(frames), int(taken), int(begin))
+
+
+async def width(session: AsyncSession, topic: str, step: int, first: int, last: int) -> int:
+    """How many uids the newest frame of a span has, at most."""
+    query = select(func.length(MetricFrame.uids)).where(
+        MetricFrame.topic == topic, MetricFrame.step == step, MetricFrame.t >= first, MetricFrame.t < last
+    )
+    newest = (await session.execute(query.order_by(MetricFrame.t.desc()).limit(1))).scalar_one_or_none()
+    return int(newest or 0) // 4
+
+
 async def layouts(session: AsyncSession) -> dict[tuple[str, ...], int]:
     """Every known layout, by its columns."""
     rows = (await session.execute(select(MetricLayout.columns, MetricLayout.id))).all()
@@ -76,7 +104,7 @@ async def write(session: AsyncSession, frames: Sequence[tuple[str, int, int, Fra
             "step": step,
             "t": frame.t,
             "layout": layout,
-            "uids": frame.uids.tobytes(),
+            "uids": _packed(frame.uids),
             "data": b"".join(column.tobytes() for column in frame.columns.values()),
         }
         for topic, step, layout, frame in frames
@@ -96,8 +124,9 @@ async def frames(
     )
     found = []
     for t, layout, uid_bytes, data in (await session.execute(query)).all():
-        uids, values = _integers(uid_bytes), _floats(data)
-        width = len(uids)
+        values = _floats(data)
+        width = len(values) // len(names[layout])
+        uids = _numbers(uid_bytes, width)
         columns = {name: values[i * width : (i + 1) * width] for i, name in enumerate(names[layout])}
         found.append(Frame(t, uids, columns))
     return found
@@ -118,12 +147,12 @@ async def columns(
         wanted = [metric for metric in metrics if metric in known]
         if not wanted:
             continue
-        width = func.length(MetricFrame.uids)
+        width = func.length(MetricFrame.data, type_=Integer) // len(known)
         cuts = [func.substr(MetricFrame.data, 1 + known.index(metric) * width, width) for metric in wanted]
         query = _span(select(MetricFrame.t, MetricFrame.uids, *cuts), topic, step, first, last)
         for t, uid_bytes, *parts in (await session.execute(query.where(MetricFrame.layout == layout))).all():
             values = {metric: _floats(part) for metric, part in zip(wanted, parts, strict=True)}
-            found.append(Frame(t, _integers(uid_bytes), values))
+            found.append(Frame(t, _numbers(uid_bytes, len(next(iter(values.values())))), values))
     return sorted(found, key=lambda frame: frame.t)
 
 
@@ -170,14 +199,20 @@ async def store_size(session: AsyncSession) -> int:
     return int(pages) * int(page)
 
 
+_MAX_SHORT = 2**31 - 1
 _ROW_OVERHEAD = 100
 """Of SQLite, about: key, index entry, and what overflow pages leave unused."""
 
 
-def _integers(data: bytes) -> "array[int]":
-    values = array("i")
+def _packed(uids: "array[int]") -> bytes:
+    """In four bytes each where all fit, as nearly all do; else in eight. How many uids there are tells a reader which."""
+    return (array("i", uids) if not uids or uids[-1] <= _MAX_SHORT else uids).tobytes()
+
+
+def _numbers(data: bytes, count: int) -> "array[int]":
+    values = array("i" if len(data) == 4 * count else "q")
     values.frombytes(data)
-    return values
+    return numbers(values)
 
 
 def _floats(data: bytes) -> "array[float]":

@@ -7,7 +7,8 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from shardboard.domain import bdb_rules, layout
+from shardboard.domain import layout
+from shardboard.domain.flash import Share
 from shardboard.domain.layout import Layout
 from shardboard.domain.moves import Move
 from shardboard.domain.placement import Room
@@ -56,6 +57,7 @@ class Ground:
                 name=bdb.name,
                 dense=bdb.config["shards_placement"] == "dense",
                 memory=self.memory(bdb),
+                flash=bdb.share.flash,
                 nodes=(frozenset(map(int, bdb.config["use_nodes"])) or everyone)
                 - frozenset(map(int, bdb.config["avoid_nodes"])),
                 copies=2 if bdb.replication else 1,
@@ -71,13 +73,13 @@ class Ground:
     @property
     def overbooking(self) -> bool:
         """Whether the policy lets nodes be promised more memory than they have."""
-        return bool(self.cluster.policy.get("shards_overbooking", True))
+        return self.cluster.rules.shards_overbooking
 
     def memory(self, bdb: Bdb) -> int:
         """Bytes that one shard more needs; 0 when the policy does not count."""
         if self.overbooking:
             return 0
-        return bdb_rules.shard_memory(bdb.memory_size, bdb.shards_count, bdb.replication)
+        return bdb.share.ram
 
 
 async def ground(session: AsyncSession) -> Ground:
@@ -93,16 +95,18 @@ async def ground(session: AsyncSession) -> Ground:
 
 
 def rooms_of(eligible: Sequence[Node], occupying: Sequence[Shard], databases: Sequence[Bdb]) -> list[Room]:
-    """How much each node still has to give: its memory less what is promised to its shards."""
-    promised = {
-        bdb.uid: bdb_rules.shard_memory(bdb.memory_size, bdb.shards_count, bdb.replication) for bdb in databases
-    }
+    """How much each node still has to give: its memory and its flash less what is promised to its shards."""
+    promised = {bdb.uid: bdb.share for bdb in databases}
+    nothing = Share(0)
     return [
         Room(
             node_uid=node.uid,
-            free_memory=node.facts["total_memory"] - sum(promised.get(shard.bdb_uid, 0) for shard in held),
+            free_memory=node.facts["total_memory"] - sum(promised.get(shard.bdb_uid, nothing).ram for shard in held),
             shards=len(held),
             max_shards=node.config.get("max_redis_servers", MAX_SHARDS_PER_NODE),
+            free_flash=node.flash_size - sum(promised.get(shard.bdb_uid, nothing).flash or 0 for shard in held)
+            if node.flash_size
+            else None,
         )
         for node in eligible
         for held in [[shard for shard in occupying if shard.node_uid == node.uid]]

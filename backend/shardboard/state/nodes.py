@@ -36,6 +36,12 @@ class Node(Base):
     """What its proxy last reported after being told what to do (`agent.contract.ProxyReport`)."""
 
     @property
+    def flash_size(self) -> int:
+        """Bytes of flash that it may give to shards; 0 = it has none."""
+        size: int = self.facts.get("flash_size", 0)
+        return size
+
+    @property
     def proxy_threads(self) -> int:
         """As configured; half of the machine's cores unless changed, since the shards need the others."""
         chosen: int = self.config.get("proxy_threads", max(1, int(self.facts.get("cores", 1)) // 2))

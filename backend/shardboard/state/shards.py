@@ -43,6 +43,8 @@ class Shard(Base):
     """Replicas: idle (in sync), in_progress, link_down."""
     observed_pid: Mapped[int | None]
     observed_started_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    observed_version: Mapped[str] = mapped_column(default="", server_default="")
+    """Of the engine that runs: `9.1.2`; empty until it was seen."""
     observed_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     leads_again: Mapped[bool] = mapped_column(default=False)
     """It led when it was lost, and may have the lead back once it is in sync."""
@@ -99,6 +101,7 @@ class Condition(NamedTuple):
     observed_link: str
     observed_pid: int | None
     observed_started_at: datetime | None
+    observed_version: str
     detail: str
 
 

@@ -22,9 +22,10 @@ from backend.tests.shards import (
     until,
 )
 
-from shardboard.agent import enrol, machine
+from shardboard.agent import enrol
 from shardboard.agent.app import create_app, tls_options
 from shardboard.agent.contract import Sample, ShardCommand
+from shardboard.agent.engine import engine_version
 from shardboard.agent.settings import AgentSettings
 from shardboard.driver.agents import HttpAgents
 from shardboard.driver.ports import NodeRef
@@ -96,7 +97,7 @@ async def test_facts_describe_this_machine(agent: NodeRef, agents: HttpAgents) -
     facts = await agents.facts(agent)
     assert facts.total_memory == psutil.virtual_memory().total
     assert facts.cores == psutil.cpu_count()
-    assert facts.engine_version == machine.engine_version("valkey-server")
+    assert facts.engine_version == engine_version("valkey-server")
     assert facts.engine_version.split(".")[0].isdigit()
     assert facts.machine_id
 

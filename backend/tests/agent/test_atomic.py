@@ -111,7 +111,8 @@ async def ends(directory: Path, source: Engine, target: Engine) -> AsyncIterator
     address = own_address()
     far = await asyncio.start_server(target.serve, address, 20001)
     record = SimpleNamespace(
-        spec=SimpleNamespace(engine_id=source.engine_id), bdb=SimpleNamespace(admin_password="secret", maxclients=1000)
+        spec=SimpleNamespace(engine_id=source.engine_id),
+        bdb=SimpleNamespace(admin_password="secret", maxclients=1000, tier=None),
     )
     shard = SimpleNamespace(state="running", directory=directory, record=record, own=OwnTraffic())
     supervisor = SimpleNamespace(shards={1: shard})

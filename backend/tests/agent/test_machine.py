@@ -6,12 +6,14 @@ import pytest
 
 from shardboard.agent import machine
 from shardboard.agent.contract import NODE_FIELDS
+from shardboard.agent.flash import Flash
 from shardboard.agent.machine import MachineSampler
 from shardboard.agent.settings import AgentSettings
 
 
 def sampled(tmp_path: Path) -> dict[str, float | None]:
-    values = MachineSampler(AgentSettings(address="127.0.0.1", state_dir=tmp_path)).sample()
+    flash = Flash(tmp_path, 2**20, tmp_path / "module.so")
+    values = MachineSampler(AgentSettings(address="127.0.0.1", state_dir=tmp_path), flash).sample()
     return dict(zip(NODE_FIELDS, values, strict=True))
 
 

@@ -15,6 +15,7 @@ import pytest
 from backend.tests.shards import Farm, ask, farm, lone, request, until
 
 from shardboard.agent import processes, record, render
+from shardboard.agent.engine import engine_path
 from shardboard.agent.record import FILE, ShardRecord
 
 
@@ -257,6 +258,32 @@ async def test_a_process_that_never_answers_is_ended(node: Farm, monkeypatch: py
     assert (outcome.code, outcome.reason) == ("start_failed", "it did not answer within 0.3 s")
     assert set(psutil.Process().children()) == children
     assert directories(node) == []
+
+
+async def hanging(node: Farm) -> Path:
+    """An engine that hangs for shard 1, and is the real one for others."""
+    engine = node.root / "engine"
+    real = engine_path(node.settings[1].engine)
+    engine.write_text(f'#!/bin/sh\ncase "$PWD" in */shards/1) exec sleep 600;; esac\nexec {real} "$@"\n')
+    engine.chmod(0o755)
+    await node.restart_agent(engine=str(engine))
+    return engine
+
+
+async def test_a_shard_that_hangs_at_its_start_holds_up_no_other(node: Farm) -> None:
+    await hanging(node)
+    children = set(psutil.Process().children())
+    hung = asyncio.create_task(node[1].start(request(lone(1), lone(2))))
+    await until(lambda: 2 in node[1].shards and node[1].shards[2].state == "running")
+    assert (await node[1].start(request(lone(3))))[0].ok
+    assert (await node[1].restart([2], discard_data=False))[0].ok
+    assert (await node[1].remove([3]))[0].ok
+    await node[1].park()  # would else wait for it
+    assert not hung.done()
+    assert (await node[1].remove([1, 2]))[0].ok
+    assert [outcome.ok for outcome in await hung] == [False, True]
+    assert directories(node) == []
+    assert set(psutil.Process().children()) == children
 
 
 async def test_parked_shards_come_back_with_their_data(node: Farm) -> None:

@@ -30,7 +30,8 @@ class Connection:
 
 
 def shard() -> Any:
-    record = SimpleNamespace(spec=SimpleNamespace(uid=1), pid=7, started_at=1.0)
+    bdb = SimpleNamespace(tier=None)
+    record = SimpleNamespace(spec=SimpleNamespace(uid=1), bdb=bdb, pid=7, started_at=1.0, engine_version="9.1.2")
     return SimpleNamespace(record=record, own=OwnTraffic())
 
 

@@ -1,13 +1,15 @@
 """What the two generated files say; that the engine agrees is in driver/test_cluster.py."""
 
 import hashlib
+from pathlib import Path
 from typing import Any
 
 import pytest
 from backend.tests.shards import FIRST_PORT, PASSWORD, lone, request
 
 from shardboard.agent import render
-from shardboard.agent.contract import Peer
+from shardboard.agent.contract import Peer, TierSpec
+from shardboard.agent.flash import Flash
 
 A, B, C, D = (letter * 40 for letter in "abcd")
 
@@ -34,6 +36,20 @@ def peers() -> list[Peer]:
         peer(C, "1", 20002, 1, primary_engine_id=A),
         peer(D, "2", 20003, 2, primary_engine_id=B),
     ]
+
+
+def test_a_shard_on_flash_loads_the_module_with_a_directory_of_its_own() -> None:
+    flash = Flash(Path('/mnt/fast "one"'), 10**9, Path("/usr/lib/libshardboard_tier.so"))
+    tier = TierSpec(ram_limit=1000, flash_limit=90_000_000)
+    lines = render.valkey_conf(request(tier=tier).bdb, lone(7), "10.0.0.1", flash).splitlines()
+    assert [line for line in lines if "tier" in line] == [
+        'loadmodule "/usr/lib/libshardboard_tier.so"',
+        'tier.flash-path "/mnt/fast \\"one\\"/shards/7"',
+        "tier.flash-limit 90000000",
+        "tier.segment-size 5570560",
+        "tier.ram-limit 1000",
+    ]
+    assert not any("tier" in line for line in conf())
 
 
 def test_a_plain_file_lists_all_as_they_shall_be() -> None:

@@ -8,8 +8,10 @@ import pytest
 
 from shardboard.console import Console
 from shardboard.domain import slots
+from shardboard.driver.fake import FACTS
 from shardboard.state import actions, bdbs, shards
 from shardboard.state.bdbs import Bdb
+from shardboard.state.nodes import Node
 from shardboard.state.users import User
 
 GOOD: dict[str, Any] = {"name": "db", "memory_size": 100_000_000}
@@ -44,6 +46,8 @@ async def activate(console: Console, uid: int) -> None:
         bdb = await bdbs.by_uid(session, uid)
         assert bdb is not None
         bdb.status, bdb.action_uid = "active", None
+        for action in await actions.open_of_bdb(session, uid):
+            action.status = "completed"
 
 
 async def test_create_answers_pending_with_an_action(client: httpx.AsyncClient) -> None:
@@ -66,7 +70,7 @@ async def test_the_published_example_works_as_printed(client: httpx.AsyncClient,
     assert len(bdb["endpoints"][0]["addr"]) == min(count, 3)
     log = (await client.get("/v1/logs?severity=WARNING&bdb_uid=1")).json()
     assert any("read as the standard policy" in event["description"] for event in log)
-    assert any("version 4.0" in event["description"] and "Valkey 8.0.1" in event["description"] for event in log)
+    assert any("version 4.0" in event["description"] and FACTS.engine_version in event["description"] for event in log)
     assert any("overbooking" in event["description"] for event in log)
     async with console.store.read() as session:
         rows = await shards.of_bdb(session, 1)
@@ -121,6 +125,43 @@ async def test_explicit_uid(client: httpx.AsyncClient) -> None:
     assert (await created(client))["uid"] == 42
 
 
+async def test_the_greatest_uid_leaves_room_for_others(client: httpx.AsyncClient) -> None:
+    greatest = 10**9 - 1
+    assert (await client.post("/v1/bdbs", json={**GOOD, "uid": greatest + 1})).status_code == 400
+    assert [(await created(client, uid=uid))["uid"] for uid in (greatest, 1)] == [greatest, 1]
+    assert (await created(client))["uid"] == 2
+    assert (await created(client, uid=greatest - 1))["uid"] == greatest - 1
+    assert (await created(client))["uid"] == 3
+    assert (await client.get(f"/v1/history?topic=shards:{greatest}&metrics=total_req&from=0")).status_code == 200
+
+
+async def test_persistence_is_another_name_of_data_persistence(client: httpx.AsyncClient, console: Console) -> None:
+    shown = await created(client, persistence="aof")
+    assert (shown["data_persistence"], "persistence" in shown) == ("aof", False)
+    assert (await created(client, persistence="aof", data_persistence="aof"))["data_persistence"] == "aof"
+    for wrong, status, field in (
+        ({"persistence": "aof", "data_persistence": "disabled"}, 400, "persistence"),
+        ({"persistence": "aof-every-second"}, 406, "data_persistence"),
+        ({"persistence": True}, 400, "data_persistence"),
+    ):
+        refused = await client.post("/v1/bdbs", json={**GOOD, **wrong})
+        assert (refused.status_code, refused.json()["field"]) == (status, field)
+    await activate(console, 1)
+    assert (await client.put("/v1/bdbs/1", json={"persistence": "aof"})).status_code == 200
+    assert (await client.put("/v1/bdbs/1", json={"persistence": "disabled"})).status_code == 406
+
+
+async def test_a_persistence_that_an_earlier_release_kept_is_not_shown(
+    client: httpx.AsyncClient, console: Console
+) -> None:
+    await created(client)
+    async with console.store.begin() as session:
+        row = await session.get_one(Bdb, 1)
+        row.config = {**row.config, "persistence": "aof"}
+    shown = (await client.get("/v1/bdbs/1")).json()
+    assert (shown["data_persistence"], "persistence" in shown) == ("disabled", False)
+
+
 async def test_update(client: httpx.AsyncClient, console: Console) -> None:
     await created(client, sharding=True, shards_count=3)
     await activate(console, 1)
@@ -147,6 +188,41 @@ async def test_update_without_a_difference_starts_nothing(client: httpx.AsyncCli
     present = (await client.get("/v1/bdbs/1")).json()
     reply = await client.put("/v1/bdbs/1", json={**present, "port": present["endpoints"][0]["port"]})
     assert (reply.status_code, reply.json()) == (200, present)
+
+
+async def test_the_ram_of_a_database_on_flash_is_changed_live(client: httpx.AsyncClient, console: Console) -> None:
+    async with console.store.begin() as session:
+        node = await session.get_one(Node, 1)
+        node.facts = {**node.facts, "flash_size": 10 * 2**30, "flash_path": "/mnt/flash"}
+    made = (await client.post("/v1/bdbs", json={"name": "db", "memory_size": 2**30, "bigstore": True})).json()
+    assert made["bigstore_ram_size"] == -(-(2**30) // 10), "10 % when nothing is said"
+    await activate(console, 1)
+    for path in ("/v1/bdbs/1", "/v1/bdbs/1/actions/revamp"):
+        for size, code in ((2**20, "replication_size_violation"), (2**31, "bad_request")):
+            refused = await client.put(path, json={"bigstore_ram_size": size})
+            assert (refused.status_code, refused.json()["error_code"]) == (406, code)
+    full = await client.put("/v1/bdbs/1", json={"memory_size": 20 * 2**30, "bigstore_ram_size": 2 * 2**30})
+    assert "bytes of flash more" in full.json()["description"]
+    fixed = await client.put("/v1/bdbs/1", json={"bigstore": False})
+    assert fixed.json()["description"].startswith("bigstore cannot be changed once")
+    changed = await client.put("/v1/bdbs/1", json={"bigstore_ram_size": 2**29})
+    assert changed.status_code == 200, changed.text
+    action = (await client.get(f"/v2/actions/{changed.json()['action_uid']}")).json()
+    assert action["name"] == "SMUpdateBDB"
+    assert (await client.get("/v1/bdbs/1")).json()["bigstore_ram_size"] == 2**29
+
+
+async def test_a_dry_run_says_where_shards_would_be(client: httpx.AsyncClient) -> None:
+    wanted = {"name": "db", "memory_size": 600_000_000, "sharding": True, "shards_count": 3, "replication": True}
+    reply = await client.post("/v1/bdbs?dry_run", json={**wanted, "shards_placement": "sparse"})
+    pairs = reply.json()["shards_blueprint"]
+    assert [pair["slot_range"] for pair in pairs] == ["0-5460", "5461-10922", "10923-16383"]
+    nodes = [[(node["node_uid"], node["role"]) for node in pair["nodes"]] for pair in pairs]
+    assert nodes == [
+        [("1", "master"), ("2", "slave")],
+        [("2", "master"), ("3", "slave")],
+        [("3", "master"), ("1", "slave")],
+    ]
 
 
 async def test_update_dry_run(client: httpx.AsyncClient, console: Console) -> None:
@@ -252,6 +328,7 @@ async def test_roles(client: httpx.AsyncClient, console: Console, role: str, may
         assert shown.status_code == 403
         return
     assert shown.json()["authentication_redis_pass"] == ("s3cret" if may_edit else "")
+    assert shown.json()["authentication"] is True
     assert (await client.post("/v1/bdbs?dry_run", json=GOOD)).status_code == (200 if may_edit else 403)
     assert (await client.get("/v1/logs")).status_code == (200 if may_edit else 403)
     assert (await client.put("/v1/cluster", json={})).status_code == 403

@@ -1,10 +1,15 @@
 """The cluster, its policy and its licence over HTTP."""
 
+from datetime import UTC, datetime
+
 import httpx
 import pytest
 
+from shardboard.console import Console
 from shardboard.schemas.cluster import Cluster, Policy
 from shardboard.schemas.license import License
+from shardboard.state.cluster import load_for_update
+from shardboard.state.events import Event
 
 
 async def test_cluster(client: httpx.AsyncClient) -> None:
@@ -29,13 +34,73 @@ async def test_update(client: httpx.AsyncClient) -> None:
 
 
 @pytest.mark.parametrize(
-    "body", [{"email_alerts": "yes"}, {"reserved_ports": ["x"]}, {"email_from": "\0"}, {"smtp_port": True}]
+    "body",
+    [
+        {"email_alerts": "yes"},
+        {"reserved_ports": ["x"]},
+        {"reserved_ports": [-12669]},
+        {"email_from": "\0"},
+        {"smtp_port": True},
+        {"cm_port": 70000},
+        {"cm_session_timeout_minutes": -1},
+        {"slave_ha_grace_period": 10**12},
+        {"debuginfo_path": "tmp"},
+        {"min_data_TLS_version": "1.1"},
+        {"alert_settings": []},
+        {"alert_settings": {"node_memory": True}},
+        {"alert_settings": {"node_memory": {"enabled": True, "threshold": "many"}}},
+        {"alert_settings": {"nobody_knows": True}},
+        {"logrotate_settings": {"maxage": -1}},
+    ],
 )
 async def test_update_refused(client: httpx.AsyncClient, body: dict[str, object]) -> None:
     before = (await client.get("/v1/cluster")).json()
     reply = await client.put("/v1/cluster", json=body)
     assert (reply.status_code, reply.json()["field"].split(".")[0]) == (400, next(iter(body)))
     assert (await client.get("/v1/cluster")).json() == before
+
+
+async def test_health_names_what_is_wrong_now(client: httpx.AsyncClient, console: Console) -> None:
+    assert (await client.get("/v1/cluster/health")).json() == {"status": "ok", "alarms": []}
+    usual = {"source": "node", "originator": "system", "description": "It was so."}
+    async with console.store.begin() as session:
+        for type_, severity, open_ in (
+            ("alarm_clock", "WARNING", True),
+            ("alarm_storage_full", "ERROR", True),
+            ("alarm_two_primaries", "ERROR", False),
+            ("node_failed", "ERROR", True),
+        ):
+            moment = datetime.now(UTC)
+            ended = None if open_ else moment
+            details = {"open": open_}
+            session.add(Event(type=type_, severity=severity, time=moment, ended_at=ended, details=details, **usual))
+    shown = (await client.get("/v1/cluster/health")).json()
+    assert shown["status"] == "error"
+    assert [alarm["type"] for alarm in shown["alarms"]] == ["alarm_storage_full", "alarm_clock"]
+
+
+async def test_members_of_settings_that_are_not_given_stay(client: httpx.AsyncClient) -> None:
+    before = (await client.get("/v1/cluster")).json()
+    alert = {"node_memory": {"enabled": True, "threshold": "80"}}
+    assert (await client.put("/v1/cluster", json={"alert_settings": alert})).status_code == 200
+    reply = await client.put("/v1/cluster", json={"alert_settings": {"node_memory": {"enabled": False}}})
+    off = {"node_memory": {"enabled": False, "threshold": "80"}}
+    assert reply.json() == {**before, "alert_settings": before["alert_settings"] | off}
+
+
+async def test_a_store_that_holds_junk_is_shown_and_mended(client: httpx.AsyncClient, console: Console) -> None:
+    defaults = (await client.get("/v1/cluster")).json()
+    async with console.store.begin() as session:
+        row = await load_for_update(session)
+        row.config = {"alert_settings": {"node_failed": 7, "node_free_flash": "x"}, "reserved_ports": [-1, 15000]}
+        row.policy = {
+            "login_lockout_duration": 99999999999999,
+            "shards_overbooking": "no",
+            "default_shards_placement": 5,
+        }
+    assert (await client.get("/v1/cluster")).json() == {**defaults, "reserved_ports": [15000]}
+    assert (await client.get("/v1/cluster/policy")).json()["login_lockout_duration"] == 365 * 86_400
+    assert (await client.put("/v1/cluster/policy", json={"login_lockout_duration": 60})).status_code == 200
 
 
 async def test_policy(client: httpx.AsyncClient) -> None:
@@ -52,8 +117,17 @@ async def test_policy(client: httpx.AsyncClient) -> None:
         {"failure_detection_sensitivity": "medium"},
         {"resharding_pace": "slow"},
         {"max_slave_full_syncs": -1},
+        {"events_keep_days": 999999999999},
+        {"actions_keep_days": 999999},
+        {"login_lockout_threshold": -1},
+        {"login_lockout_duration": 99999999999999},
+        {"login_lockout_counter_reset_after": 0},
+        {"redis_upgrade_policy": "minor"},
+        {"default_provisioned_redis_version": "seven"},
     ):
-        assert (await client.put("/v1/cluster/policy", json=wrong)).status_code == 400
+        refused = await client.put("/v1/cluster/policy", json=wrong)
+        assert (refused.status_code, refused.json()["field"]) == (400, next(iter(wrong)))
+    assert (await client.get("/v1/cluster/policy")).json() == {**shown, **changes}
 
 
 @pytest.mark.usefixtures("nodes")

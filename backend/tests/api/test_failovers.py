@@ -84,6 +84,7 @@ async def test_refusals_of_the_replica(client: httpx.AsyncClient, console: Conso
 
 async def test_refusals_of_the_database(client: httpx.AsyncClient, console: Console) -> None:
     async with console.store.begin() as session:
+        session.info["locked"] = True
         orders.start(
             session, "SMUpdateBDB", object_uid=pairs.BDB, description="", originator="", deadline=timedelta(60)
         )

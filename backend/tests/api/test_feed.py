@@ -1,7 +1,9 @@
 """What readers of the stream are told, and in which order."""
 
 import asyncio
+import json
 
+import httpx
 import pytest
 from backend.tests.shards import until
 
@@ -22,14 +24,26 @@ async def test_parts_are_told_before_what_they_are_parts_of(
             for kind in kinds:
                 console.bus.publish("change", (kind, 1))
             heard: list[str] = []
-            await until(lambda: heard.extend(content["kind"] for _, content in told.drain()) or len(heard) == 3)
+            await until(lambda: heard.extend(content.kind for _, content in told.drain()) or len(heard) == 3)
         assert heard == ["shard", "node", "bdb"]
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
 
-@pytest.mark.parametrize("error", [OSError("no store"), RuntimeError("a bug")])
+async def test_a_change_tells_that_there_is_a_password_but_not_which(
+    console: Console, nodes: list[Node], client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = {"name": "closed", "memory_size": 1 << 30, "authentication_redis_pass": "s3cret"}
+    assert (await client.post("/v1/bdbs", json=body)).status_code == 200
+    with console.bus.listen("object") as told:
+        await feed.Feed(console)._tell([("bdb", 1)])
+        [(_, frame)] = told.drain()
+    shown = json.loads(frame.text.partition(b"data: ")[2])["object"]
+    assert (shown["authentication"], shown["authentication_redis_pass"]) == (True, "")
+
+
+@pytest.mark.parametrize("error", [ConnectionRefusedError("no store"), RuntimeError("a bug")])
 async def test_a_change_that_could_not_be_told_is_not_forgotten(
     console: Console, nodes: list[Node], error: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:

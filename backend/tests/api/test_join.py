@@ -11,6 +11,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from shardboard.agent.contract import protocol
 from shardboard.app import create_app
 from shardboard.bus import Bus
 from shardboard.console import Console
@@ -118,7 +119,6 @@ async def test_only_an_administrator_makes_tokens(
         ({"agent_port": 80}, 400, "bad_request"),
         ({"agent_port": 70000}, 400, "bad_request"),
         ({"facts": {}}, 400, "bad_request"),
-        ({"facts": {**FACTS.model_dump(), "stranger": 1}}, 400, "bad_request"),
     ],
 )
 async def test_bad_bodies(
@@ -136,3 +136,14 @@ async def test_bad_bodies(
     async with console.store.read() as session:
         assert await nodes.every(session) == []
     assert (await agent.post("/v1/bootstrap/join", json=body(token))).status_code == 200, "the token is still good"
+
+
+async def test_an_agent_may_be_one_release_ahead_and_no_more(
+    client: httpx.AsyncClient, agent: httpx.AsyncClient
+) -> None:
+    wanted = body(await token_of(client)) | {"facts": {**FACTS.model_dump(), "of_the_next_release": 1}}
+    refused = await agent.post("/v1/bootstrap/join", json=wanted, headers={protocol.HEADER: str(protocol.PROTOCOL + 2)})
+    assert (refused.status_code, refused.json()["error_code"]) == (406, "wrong_release")
+    assert refused.json()["description"].startswith("The agent is of a release that is too much newer")
+    reply = await agent.post("/v1/bootstrap/join", json=wanted, headers={protocol.HEADER: str(protocol.PROTOCOL + 1)})
+    assert reply.status_code == 200, reply.text

@@ -40,6 +40,33 @@ async def test_statuses(client: httpx.AsyncClient) -> None:
     assert (await client.get("/v1/nodes/3/status")).json() == statuses["3"]
 
 
+async def test_flash(client: httpx.AsyncClient, console: Console) -> None:
+    async with console.store.begin() as session:
+        for uid in (1, 2):
+            node = await session.get_one(Node, uid)
+            node.facts = {**node.facts, "flash_size": 10 * 2**30, "flash_path": "/mnt/flash"}
+    size = {"memory_size": 8 * 2**30, "bigstore_ram_size": 2 * 2**30}
+    made = await client.post("/v1/bdbs", json={"name": "cold", "bigstore": True, "replication": True, **size})
+    assert made.status_code == 200, made.text
+    assert (made.json()["bigstore"], made.json()["bigstore_ram_size"]) == (True, 2 * 2**30)
+    await client.post("/v1/bdbs", json={"name": "warm", "memory_size": 2**30})
+    shown = {node["uid"]: node for node in (await client.get("/v1/nodes")).json()}
+    assert [shown[uid]["bigstore_enabled"] for uid in (1, 2, 3)] == [True, True, False]
+    assert (shown[1]["bigstore_size"], shown[1]["bigredis_storage_path"]) == (10 * 2**30, "/mnt/flash")
+    assert [shown[uid]["flash_shard_count"] for uid in (1, 2, 3)] == [1, 1, 0]
+    assert sum(shown[uid]["ram_shard_count"] for uid in (1, 2, 3)) == 1
+    statuses = (await client.get("/v1/nodes/status")).json()
+    assert statuses["2"]["provisional_flash"] == 7 * 2**30
+    assert statuses["2"]["free_provisional_ram"] == 7 * 2**30, "what is on flash needs no RAM"
+    assert "provisional_flash" not in statuses["3"]
+    license_ = (await client.get("/v1/license")).json()
+    assert (license_["ram_shards_in_use"], license_["flash_shards_in_use"]) == (1, 2)
+    refused = await client.post("/v1/bdbs", json={"name": "more", "bigstore": True, "memory_size": 16 * 2**30})
+    assert refused.json()["error_code"] == "insufficient_resources"
+    assert "GiB of flash to give" in refused.json()["description"]
+    assert len((await client.get("/v1/bdbs")).json()) == 2
+
+
 async def test_a_lost_agent_is_no_dead_node(client: httpx.AsyncClient, console: Console) -> None:
     async with console.store.begin() as session:
         (await session.get_one(Node, 2)).agent_status = "lost"
@@ -54,3 +81,22 @@ async def test_a_lost_agent_is_no_dead_node(client: httpx.AsyncClient, console: 
 @pytest.mark.parametrize("path", ["/v1/nodes/4", "/v1/nodes/4/status", "/v1/nodes/x", "/v1/nodes/0"])
 async def test_unknown(client: httpx.AsyncClient, path: str) -> None:
     assert (await client.get(path)).status_code == 404
+
+
+@pytest.mark.parametrize(
+    "body", [{"external_addr": ["here"]}, {"rack_id": "a\nb"}, {"recovery_path": "etc"}, {"max_redis_servers": -1}]
+)
+async def test_settings_have_ranges(client: httpx.AsyncClient, body: dict[str, object]) -> None:
+    refused = await client.put("/v1/nodes/1", json=body)
+    assert (refused.status_code, refused.json()["field"]) == (400, next(iter(body)))
+    assert (await client.put("/v1/nodes/1", json={"external_addr": ["192.0.2.7", "2001:db8::7"]})).status_code == 200
+
+
+async def test_how_its_machine_is_set_up(client: httpx.AsyncClient, console: Console, nodes: list[Node]) -> None:
+    found = {"name": "swappiness", "value": "60", "good": False, "costs": "c", "mends": "m"}
+    async with console.store.begin() as session:
+        row = await session.get_one(Node, 1)
+        row.facts = {**row.facts, "host": [found]}
+    assert (await client.get("/v1/nodes/1/host")).json() == [found]
+    assert (await client.get("/v1/nodes/2/host")).json() == []
+    assert (await client.get("/v1/nodes/9/host")).status_code == 404

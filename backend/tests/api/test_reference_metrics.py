@@ -1,5 +1,5 @@
 """Check-list against the REST reference: every metric of its sections 4.2 and 4.5 is told when it is known, or is absent for a
-reason. Nothing is made up: what this console does not have (flash, replica-of, licences, …) has no name in a reply."""
+reason. Nothing is made up: what this console does not have (replica-of, licences, …) has no name in a reply."""
 
 import time
 from datetime import UTC, datetime
@@ -9,7 +9,15 @@ import pytest
 from backend.tests.collectors.samples import BOOT, shard
 from prometheus_client.parser import text_string_to_metric_families
 
-from shardboard.agent.contract import ENDPOINT_FIELDS, NODE_FIELDS, SHARD_FIELDS, EndpointReading, ProxyReading, Sample
+from shardboard.agent.contract import (
+    ENDPOINT_FIELDS,
+    NODE_FIELDS,
+    SHARD_FIELDS,
+    TIER_FIELDS,
+    EndpointReading,
+    ProxyReading,
+    Sample,
+)
 from shardboard.collectors import endpoint_samples, live
 from shardboard.collectors.live import Member
 from shardboard.console import Console
@@ -17,7 +25,7 @@ from shardboard.state.bdbs import Bdb
 from shardboard.state.nodes import Node
 from shardboard.state.shards import Shard
 
-FLASH = "there is no flash"
+NO_DELETIONS = "files on flash are rewritten as a whole; nothing is deleted there one by one"
 ENGINE = "the engine does not count it"
 OVERBOOKED = "what is promised is told by /v1/nodes and Prometheus, it is not measured"
 NO_EPHEMERAL = "agents keep everything in one place"
@@ -34,10 +42,10 @@ NOT_OF_MACHINES = {
     **dict.fromkeys(("ephemeral_storage_free", "ephemeral_storage_avail"), NO_EPHEMERAL),
     **dict.fromkeys(
         ("available_flash", "available_flash_no_overbooking", "provisional_flash", "provisional_flash_no_overbooking"),
-        FLASH,
+        OVERBOOKED,
     ),
-    **dict.fromkeys(("bigstore_free", "bigstore_iops", "bigstore_kv_ops", "bigstore_throughput"), FLASH),
 }
+DISK = "bigstore_free bigstore_iops bigstore_kv_ops bigstore_throughput"
 DATA = (
     "used_memory mem_frag_ratio mem_size_lua mem_not_counted_for_evict no_of_keys no_of_expires evicted_objects "
     "expired_objects read_hits read_misses pubsub_channels pubsub_patterns"
@@ -45,24 +53,20 @@ DATA = (
 CPU = "shard_cpu_user shard_cpu_system main_thread_cpu_user main_thread_cpu_system fork_cpu_user fork_cpu_system"
 NOT_OF_DATA = {
     **dict.fromkeys(("write_hits", "write_misses"), ENGINE),
-    **dict.fromkeys(
-        (
-            *("big_fetch_ram", "big_fetch_flash", "big_write_ram", "big_write_flash", "big_del_ram", "big_del_flash"),
-            *("big_io_ratio_redis", "big_io_ratio_flash", "bigstore_objs_ram", "bigstore_objs_flash"),
-            *("bigstore_io_reads", "bigstore_io_writes", "bigstore_io_dels", "bigstore_io_read_bytes"),
-            *("bigstore_io_write_bytes", "bigstore_iops", "bigstore_kv_ops", "bigstore_throughput", "used_ram"),
-            *("used_bigstore", "ram_overhead", "disk_frag_ratio"),
-        ),
-        FLASH,
-    ),
+    "bigstore_io_dels": NO_DELETIONS,
 }
+FLASH = (
+    "big_fetch_ram big_fetch_flash big_write_ram big_write_flash big_del_ram big_del_flash big_io_ratio_redis big_io_ratio_flash "
+    "bigstore_objs_ram bigstore_objs_flash bigstore_io_reads bigstore_io_writes bigstore_io_read_bytes bigstore_io_write_bytes "
+    "bigstore_iops bigstore_kv_ops bigstore_throughput used_ram used_bigstore ram_overhead disk_frag_ratio"
+)
 GIVEN = {
-    "cluster": MACHINE,
-    "nodes": MACHINE + " cur_aof_rewrites",
+    "cluster": f"{MACHINE} {DISK}",
+    "nodes": f"{MACHINE} {DISK} cur_aof_rewrites",
     "bdbs": "total_req read_req write_req other_req total_res read_res write_res other_res instantaneous_ops_per_sec "
     "avg_latency avg_read_latency avg_write_latency avg_other_latency conns total_connections_received ingress_bytes "
-    f"egress_bytes {DATA} {CPU}",
-    "shards": f"{DATA} {CPU} total_req connected_clients blocked_clients avg_ttl used_memory_peak used_memory_rss "
+    f"egress_bytes {DATA} {CPU} {FLASH}",
+    "shards": f"{DATA} {CPU} {FLASH} total_req connected_clients blocked_clients avg_ttl used_memory_peak used_memory_rss "
     "aof_rewrite_inprog rdb_changes_since_last_save last_save_time sync_full sync_partial_ok sync_partial_err",
     "endpoints": "conns total_req ingress_bytes egress_bytes avg_latency read_req write_req other_req total_res read_res "
     "write_res other_res",
@@ -80,8 +84,8 @@ ABSENT = {
 }
 OURS = {
     "bdbs": "hit_ratio p50_latency p99_latency p999_latency p99_read_latency p99_write_latency p99_other_latency responsiveness "
-    "p50_responsiveness p99_responsiveness main_thread_cpu",
-    "shards": "hit_ratio responsiveness p50_responsiveness main_thread_cpu",
+    "p50_responsiveness p99_responsiveness main_thread_cpu ram_hit_ratio flash_read_p99",
+    "shards": "hit_ratio ram_hit_ratio responsiveness p50_responsiveness main_thread_cpu",
     "nodes": "disk_read_bytes disk_write_bytes cpu_pressure io_pressure memory_pressure agent_cpu agent_rss used_memory",
     "cluster": "hit_ratio p99_latency used_memory no_of_keys",
     "endpoints": "errors",
@@ -90,7 +94,7 @@ OURS = {
 
 @pytest.fixture
 async def busy(console: Console, nodes: list[Node], monkeypatch: pytest.MonkeyPatch) -> Console:
-    """Two seconds of one machine with one primary and its endpoint, in which everything is known and something happened."""
+    """Two seconds of one primary on flash, its machine and its endpoint, in which everything is known and something happened."""
     for module in (live, endpoint_samples):
         monkeypatch.setattr(module, "STALE", 3600)  # however long it takes until somebody asks
     now, stamp = int(time.time()), datetime.now(UTC)
@@ -103,6 +107,8 @@ async def busy(console: Console, nodes: list[Node], monkeypatch: pytest.MonkeyPa
         )  # fmt: skip
         ports = {"port": 20011, "bus_port": 25011, "engine_id": "1" * 40}
         session.add(Shard(uid=11, bdb_uid=1, node_uid=1, pair=0, role="master", slots="0-1", **ports))
+        node = await session.get_one(Node, nodes[0].uid)
+        node.facts = {**node.facts, "flash_size": 10**9}
         for node in nodes[1:]:
             await session.delete(await session.get_one(Node, node.uid))
     console.live.set_members({11: Member(1, 0, 1)})
@@ -118,7 +124,7 @@ async def busy(console: Console, nodes: list[Node], monkeypatch: pytest.MonkeyPa
             1,
             Sample(
                 seq=t, boot=BOOT, t=t, at=t + 0.1, node=[grown] * len(NODE_FIELDS), missing={}, died={}, pings={1: [90, 200]},
-                shards={11: shard(**counted)},
+                shards={11: shard(**counted)}, tiers={11: [grown] * len(TIER_FIELDS)},
                 proxy=ProxyReading(seconds=1.0, pid=7, threads=1, cpu=1.0, rss=1, databases={1: endpoint}),
             ),
         )  # fmt: skip
@@ -184,6 +190,12 @@ PROMETHEUS = (
     *("redis_server_allocator_resident", "redis_server_total_connections_received"),
     *("redis_server_total_net_input_bytes", "redis_server_total_net_output_bytes"),
     *("namedprocess_namegroup_cpu_seconds_total", "namedprocess_namegroup_thread_cpu_seconds_total"),
+    *("node_bigstore_free_bytes", "node_provisional_flash_bytes", "redis_server_used_ram", "redis_server_max_ram"),
+    *("redis_server_used_disk", "redis_server_ram_overhead", "redis_server_disk_fragmentation_ratio"),
+    *(f"redis_server_ram_{kind}_hit_ratio_{place}" for kind in ("fetch", "write", "del") for place in ("ram", "flash")),
+    *("redis_server_bigdb_ram", "redis_server_bigdb_disk", "redis_server_big_io_reads", "redis_server_big_io_writes"),
+    *("redis_server_big_io_reads_bytes", "redis_server_big_io_writes_bytes", "redis_server_ram_dirty_evictions"),
+    *("redis_server_ram_clean_evictions", "redis_server_big_inst_avg_read_io_queue"),
     *("namedprocess_namegroup_memory_bytes", "namedprocess_namegroup_oldest_start_time_seconds"),
 )
 NOT_IN_PROMETHEUS = {
@@ -197,11 +209,10 @@ NOT_IN_PROMETHEUS = {
     **dict.fromkeys(("license_expiration_days", "license_shards_limit"), "there is no licence"),
     **dict.fromkeys(("has_quorum", "is_primary", "generation", "primary_selections_total"), "there is one console"),
     **dict.fromkeys(("node_ephemeral_storage_avail_bytes", "node_ephemeral_storage_free_bytes"), NO_EPHEMERAL),
-    **dict.fromkeys(("node_available_flash_bytes", "node_provisional_flash_bytes", "node_bigstore_free_bytes"), FLASH),
+    "node_available_flash_bytes": "node_bigstore_free_bytes tells it",
     "node_cert_expires_in_seconds": "certificates are not watched",
     **dict.fromkeys(("redis_server_keyspace_write_hits", "redis_server_keyspace_write_misses"), ENGINE),
     **dict.fromkeys(("redis_server_forwarding_state", "redis_server_repl_touch_bytes"), ENGINE),
-    **dict.fromkeys(("redis_server_used_ram", "redis_server_used_disk", "redis_server_bigdb_ram"), FLASH),
     "namedprocess_namegroup_open_filedesc": "agents do not look",
     "redis_server_search_number_of_indexes": "there are no modules",
 }

@@ -190,3 +190,14 @@ async def test_what_is_asked_for_goes_before_evenness(client: httpx.AsyncClient,
             row.slots = ("0-10", "11-8191", "8192-16383")[row.pair]
     reply = (await client.put("/v1/bdbs/1/actions/revamp", json={"replication": False})).json()
     assert (await client.get(f"/v2/actions/{reply['action_uid']}")).json()["name"] == "SMUpdateBDB"
+
+
+async def test_a_shape_that_was_reached_is_no_matter_of_an_earlier_order(
+    client: httpx.AsyncClient, console: Console, shop: None
+) -> None:
+    await change(console, status_detail="It was cancelled by somebody.")
+    assert (await client.put("/v1/bdbs/1/actions/revamp?dry_run", json={"shards_count": 3})).status_code == 200
+    assert (await client.get("/v1/bdbs/1")).json()["status_detail"] == "It was cancelled by somebody."
+    reply = await client.put("/v1/bdbs/1/actions/revamp", json={"shards_count": 3})
+    assert reply.json()["action_uid"] is None
+    assert (await client.get("/v1/bdbs/1")).json()["status_detail"] == ""

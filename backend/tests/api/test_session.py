@@ -281,8 +281,3 @@ async def test_a_role_of_none_may_do_nothing(
         user.role = "none"
     reply = await browser.get("/v1/session")
     assert (reply.status_code, reply.json()["error_code"]) == (403, "unauthorized_action")
-
-
-def test_a_threshold_of_nothing_turns_the_lockout_off() -> None:
-    assert logins.lockout({}) == logins.Lockout(5, 1800, 900)
-    assert logins.lockout({"login_lockout_threshold": 0}).threshold == 0

@@ -1,5 +1,6 @@
 """Statistics over HTTP: shapes and names of the REST reference (4.1, 4.2), and columns for charts."""
 
+import re
 import time
 from array import array
 from datetime import UTC, datetime
@@ -8,6 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
+from backend.tests.shards import until
 
 from shardboard.api import history as api_history
 from shardboard.api import intervals as api_intervals
@@ -15,6 +17,9 @@ from shardboard.collectors.archive import Archive
 from shardboard.console import Console
 from shardboard.domain import endpoints, intervals
 from shardboard.domain.rollup import TOPICS, Frame, columns_of
+from shardboard.errors import Unavailable
+from shardboard.services import budget
+from shardboard.services.metrics import Found
 from shardboard.state import metrics
 from shardboard.state.bdbs import Bdb
 from shardboard.state.nodes import Node
@@ -201,6 +206,58 @@ async def test_bad_questions(stored: Console, client: httpx.AsyncClient, wrong: 
     reply = await client.get("/v1/history", params={**query, **wrong})
     assert reply.status_code == 400
     assert reply.json()["error_code"] == "bad_request"
+
+
+@pytest.mark.parametrize(("limit", "allowed"), [("MAX_VALUES", 2_000), ("MAX_INTERVALS", 40), ("MAX_STORED", 20_000)])
+async def test_more_than_one_reply_holds_is_refused_with_questions_that_fit(
+    stored: Console, client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch, limit: str, allowed: int
+) -> None:
+    monkeypatch.setattr(budget, limit, allowed)
+    for interval in ("", "15min", "1hour"):
+        asked = {"stime": "2020-01-01T00:00:00Z", "interval": interval}
+        reply = await client.get("/v1/shards/stats", params=asked)
+        assert (reply.status_code, reply.json()["error_code"]) == (400, "too_much")
+        sentence = reply.json()["description"]
+        better = dict(re.findall(r"(interval|stime)=([^ ,.]+)", sentence))
+        assert (await client.get("/v1/shards/stats", params={**asked, "stime": better["stime"]})).status_code == 200
+        if "interval" in better:
+            reply = await client.get("/v1/shards/stats", params={**asked, "interval": better["interval"]})
+            assert reply.status_code == 200, sentence
+    await until(lambda: budget.held._values == 0)  # freed with the last reply, which a thread may still hold
+
+
+async def test_few_of_many_objects_and_metrics_are_little(
+    stored: Console, client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(budget, "MAX_VALUES", 200)
+    asked = {"stime": "2020-01-01T00:00:00Z", "interval": "15min"}
+    assert (await client.get("/v1/shards/stats/12", params=asked)).status_code == 400
+    reply = await client.get("/v1/shards/stats/12", params={**asked, "metrics": "total_req"})
+    assert len(reply.json()["intervals"]) == 98
+
+
+async def test_a_chart_of_too_much_is_refused_with_one_that_fits(
+    stored: Console, client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(budget, "MAX_VALUES", 300)
+    query: dict[str, Any] = {"topic": "shards:1", "metrics": "total_req,used_memory", "from": NOW - 3000}
+    reply = await client.get("/v1/history", params={**query, "max_points": 400})
+    assert (reply.status_code, reply.json()["field"]) == (400, "max_points")
+    [fits] = re.findall(r"max_points=(\d+)", reply.json()["description"])
+    assert (await client.get("/v1/history", params={**query, "max_points": fits})).status_code == 200
+    monkeypatch.setattr(budget, "MAX_VALUES", 3)
+    assert "fewer metrics" in (await client.get("/v1/history", params=query)).json()["description"]
+
+
+def test_replies_in_the_making_are_counted_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budget, "MAX_HELD", 100)
+    held, first = budget.Held(), Found()
+    held.count(80, first)
+    with pytest.raises(Unavailable):
+        held.count(21, Found())
+    held.count(20, Found())
+    del first
+    held.count(100, Found())
 
 
 async def test_what_is_kept(stored: Console, client: httpx.AsyncClient) -> None:

@@ -13,6 +13,7 @@ from shardboard.collectors.alarms import AlarmCollector
 from shardboard.collectors.live import members
 from shardboard.collectors.pulse import Pulses
 from shardboard.console import Console
+from shardboard.domain import alarms
 from shardboard.driver.fake import FakeAgents
 from shardboard.state import cluster, events, shards
 from shardboard.state.events import Event
@@ -54,7 +55,7 @@ def second(console: Console, *, say: Mapping[int, Mapping[str, float]], free: fl
     for node in (1, 2, 3):
         held = {uid: shard(**say.get(uid, {})) for uid in hub._members if hub._members[uid].node_uid == node}
         made = sample(now, held, seq=now)
-        made.node[NODE_FIELDS.index("storage_free")] = free
+        made.node[NODE_FIELDS.index("storage_avail")] = free
         hub.ingest(node, made)
     hub._tell(now, hub._seconds[now])
 
@@ -156,6 +157,21 @@ async def test_a_replica_that_is_far_behind(console: Console, pulses: Pulses) ->
     await look(watching, 3 * LONG)
     [span] = await raised(console)
     assert (span.type, span.shard_uid, span.details["threshold"]) == ("alarm_replication_lag", 4, 1000)
+
+
+async def test_memory_that_is_full_is_an_alarm_while_writes_are_refused(console: Console, pulses: Pulses) -> None:
+    watching = collector(console, pulses)
+    for now, refused in ((0, 40.0), (1, 40.0)):
+        second(console, say={1: {"oom_errors": refused}})
+        await look(watching, now)
+    assert await raised(console) == [], "those were refused before anybody looked"
+    second(console, say={1: {"oom_errors": 41.0}})
+    await look(watching, 2)
+    [span] = await raised(console)
+    assert (span.type, span.bdb_uid, span.severity, span.details["shards"]) == ("alarm_memory_full", 1, "ERROR", [1])
+    await look(watching, 3 + alarms.REFUSED)
+    [span] = await raised(console)
+    assert span.ended_at is not None
 
 
 async def test_a_clock_that_is_ahead(console: Console, pulses: Pulses) -> None:

@@ -10,12 +10,14 @@ from types import SimpleNamespace
 import pytest
 from backend.tests.collectors.samples import sample, shard
 
+from shardboard.agent.contract import ENDPOINT_FIELDS, EndpointReading, ProxyReading
 from shardboard.bus import Bus
 from shardboard.collectors import archive as archiving
 from shardboard.collectors.archive import FORGET_EVERY, FORGET_ROWS, Archive
 from shardboard.collectors.live import Live
 from shardboard.db import Store
 from shardboard.domain import cells, endpoints, intervals, rollup
+from shardboard.domain.bdb_rules import MAX_UID
 from shardboard.domain.histogram import Histogram
 from shardboard.domain.intervals import RESOLUTIONS
 from shardboard.domain.rollup import TOPICS, Frame
@@ -226,6 +228,34 @@ async def test_latency_of_endpoints_is_stored_and_survives_a_console_that_does_n
             (endpoints.number(1, node_uid), "read"): requests for node_uid in (1, 2)
         }
         assert len(found) == count
+
+
+async def test_the_greatest_uids_are_stored_like_any_other(store: Store, bus: Bus) -> None:
+    greatest = MAX_UID
+    row = {"pair": 0, "role": "master", "slots": "0-16383", "port": 20000, "bus_port": 25000}
+    async with store.begin() as session:
+        session.add(Shard(uid=11, bdb_uid=greatest, node_uid=5_000, engine_id="0" * 40, **row))
+    live = Live(bus)
+    archive = Archive(store, bus, live)
+    await archive.restore()
+    served = EndpointReading(values=[float(n) for n in range(len(ENDPOINT_FIELDS))], errors={}, latency={})
+    for t in range(NOW, NOW + 11):
+        proxy = ProxyReading(seconds=1.0, pid=7, threads=1, cpu=1.0, rss=1, databases={greatest: served})
+        live.ingest(5_000, sample(t, {11: shard(read_cmds=t * 10.0)}, proxy=proxy))
+        live._tell(t, live._seconds[t])
+    await archive.step()
+    assert await column(store, "bdbs", "write_req", NOW, NOW + 3, 1) == [1, 1, 1]
+    restarted = Live(bus)
+    await Archive(store, bus, restarted).restore()
+    endpoint = f"{greatest}:1:5000"
+    for step, name in ((1, "write_req"), (10, "write_req_max")):
+        async with store.read() as session:
+            found = await service.history(
+                session, "endpoints", {endpoints.parsed(endpoint)}, [name], NOW, NOW + 10, 10 // step, NOW + 10
+            )
+        assert [endpoints.name(uid) for uid in found.uids] == [endpoint]
+        assert [*found.series(0)[0]] == [1] * (10 // step)
+    assert restarted.latest("endpoints", endpoint)["write_req"] == 1
 
 
 async def test_what_is_too_old_goes_in_small_steps(

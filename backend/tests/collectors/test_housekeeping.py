@@ -42,7 +42,7 @@ async def kept(store: Store) -> list[int]:
         return list((await session.execute(select(Event.uid).order_by(Event.uid))).scalars())
 
 
-async def policy(store: Store, **changes: int) -> None:
+async def policy(store: Store, **changes: Any) -> None:
     async with store.begin() as session:
         row = await cluster.load_for_update(session)
         row.policy = {**row.policy, **changes}
@@ -94,8 +94,18 @@ async def test_nothing_goes_where_the_policy_says_so(store: Store, keeper: House
         assert await actions.count(session) == 1
 
 
+@pytest.mark.parametrize("days_kept", [739_000, 999_999_999_999, -1, "x", None])
+async def test_whatever_the_store_holds_ends_nothing(store: Store, keeper: Housekeeping, days_kept: Any) -> None:
+    await policy(store, events_keep_days=days_kept, max_saved_events_per_type=days_kept, actions_keep_days=days_kept)
+    await told(store, days(10))
+    await told(store, days(5))
+    await keeper.sweep()
+    assert len(await kept(store)) == 2
+
+
 async def action(store: Store, age: timedelta, status: str = "completed") -> str:
     async with store.begin() as session:
+        session.info["locked"] = True
         queued = actions.start(
             session, "SMCreateBDB", object_uid=1, description="x", originator="system", deadline=days(1)
         )

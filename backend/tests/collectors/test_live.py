@@ -1,6 +1,7 @@
 """Seconds: when they are told, what late ones change, and what is not known."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -8,10 +9,12 @@ import pytest
 from backend.tests.collectors.samples import sample, shard
 from backend.tests.shards import until
 
+from shardboard.agent.contract import TIER_FIELDS
 from shardboard.bus import Bus, Listener
 from shardboard.collectors import live as hub
 from shardboard.collectors.live import RETENTION, SHARD_RETENTION, Live, Member
 from shardboard.domain.rollup import TOPICS as METRICS
+from shardboard.frames import Told
 
 NOW = 1_700_000_000
 MEMBERS = {11: Member(1, 0, 1), 12: Member(1, 1, 2), 13: Member(1, 0, 2), 21: Member(2, 0, 1)}
@@ -83,10 +86,14 @@ def columns(live: Live, topic: str, uid: int | str, first: int, count: int) -> l
 
 def received(frames: Listener) -> list[tuple[str, str, int]]:
     """(topic, kind, second) of everything told so far."""
-    return [
-        (frame["topic"], kind, frame["t"] if kind == "sample" else frame["from"])
-        for _, (kind, _, frame) in frames.drain()
-    ]
+    found = [decoded(told) for _, told in frames.drain()]
+    return [(frame["topic"], kind, frame["t"] if kind == "sample" else frame["from"]) for kind, frame in found]
+
+
+def decoded(told: Told) -> tuple[str, Any]:
+    """Kind and content of a frame, as a browser reads them."""
+    lines = dict(line.split(": ", 1) for line in told.text.decode().splitlines() if line)
+    return lines["event"], json.loads(lines["data"])
 
 
 def heard(frames: Listener) -> int:
@@ -101,6 +108,29 @@ async def test_a_second_is_told_once_all_nodes_delivered_it(running: Live, frame
     running.ingest(2, second_node(NOW))
     await told(running, NOW)
     assert sorted(received(frames)) == [(topic, "sample", NOW) for topic in sorted(TOPICS)]
+
+
+async def test_what_shards_on_flash_tell_is_kept_beside(running: Live) -> None:
+    def on_flash(t: int, keys: float) -> dict[int, list[float | None]]:
+        counted = {"fetch_ram": keys * 3, "fetch_flash": keys, "flash_used_bytes": 1000.0}
+        return {uid: [counted.get(name, 0.0) for name in TIER_FIELDS] for uid in (11, 12, 13) if keys and t}
+
+    for t, keys in ((NOW, 10.0), (NOW + 1, 20.0)):
+        running.ingest(1, first_node(t).model_copy(update={"tiers": {11: on_flash(t, keys)[11]}}))
+        others = {uid: values for uid, values in on_flash(t, keys).items() if uid != 11}
+        running.ingest(2, second_node(t).model_copy(update={"tiers": others}))
+        await told(running, t)
+    assert value(running, "flash", 1, "ram_hit_ratio", NOW + 1) == 0.75
+    assert value(running, "flash", 1, "big_fetch_flash", NOW + 1) == 20, "of both primaries"
+    assert value(running, "flash_shards:1", 13, "big_fetch_ram", NOW + 1) == 30
+    assert value(running, "flash", 1, "ram_hit_ratio", NOW) is None
+    assert value(running, "bdbs", 1, "used_memory", NOW + 1) == 3000, "RAM and flash together"
+    assert "2" not in running._rings["flash"], "database 2 is not on flash"
+    frame = running.frame("flash", NOW + 1)
+    assert frame is not None
+    assert list(frame.uids) == [0, 1], "0: all together"
+    running.set_members({21: Member(2, 0, 1)})
+    assert "1" not in running._rings["flash"]
 
 
 async def test_a_slow_node_is_waited_for_only_so_long(
@@ -282,8 +312,9 @@ async def test_a_topic_that_nobody_hears_is_not_made(running: Live, bus: Bus) ->
         running.ingest(1, first_node(NOW))
         running.ingest(2, second_node(NOW))
         await told(running, NOW)
-        [(topic, (kind, newest, frame))] = listener.drain()
-    assert (topic, kind, newest) == ("frame:nodes", "sample", NOW)
+        [(topic, frame_told)] = listener.drain()
+    kind, frame = decoded(frame_told)
+    assert (topic, kind, frame_told.text.startswith(f"id: {NOW}\n".encode())) == ("frame:nodes", "sample", True)
     assert frame["at"] == NOW * 1000 + 100
     assert sorted(frame["series"]) == ["1", "2"]
 
@@ -296,3 +327,17 @@ async def test_memory_does_not_grow_with_time(running: Live) -> None:
             await told(running, t)
     await told(running, NOW + 399)
     await until(lambda: len(running._seconds) <= 151)
+
+
+async def test_an_agent_tells_of_its_own_shards_only(running: Live) -> None:
+    lie = {12: shard(write_cmds=1e9, keys=99.0), 99: shard()}
+    running.ingest(2, second_node(NOW))
+    first = first_node(NOW)
+    running.ingest(1, first.model_copy(update={"shards": first.shards | lie, "pings": {1: [5], 7: [5]}}))
+    await told(running, NOW)
+    assert value(running, "shards:1", 12, "no_of_keys", NOW) == 7
+    assert set(running._seconds[NOW].pings) == {(1, 1)}
+    running.ingest(2, second_node(NOW + 1))
+    running.ingest(1, first_node(NOW + 1).model_copy(update={"died": {13: "a lie"}, "missing": {12: "a lie"}}))
+    await told(running, NOW + 1)
+    assert not running._seconds[NOW + 1].died | running._seconds[NOW + 1].missing

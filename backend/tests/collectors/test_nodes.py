@@ -114,6 +114,17 @@ async def status_is(console: Console, wanted: str) -> bool:
     return found is not None and found.agent_status == wanted
 
 
+@pytest.mark.usefixtures("database", "running")
+async def test_an_agent_tells_of_its_own_shards_only(console: Console, agents: FakeAgents) -> None:
+    await all_well(agents)
+    await observed(console, 1, "ok")
+    await observed(console, 2, "ok")
+    agents.sample(2, sample(NOW + 1, {2: shard(is_primary=0.0, loading=1.0)}, died={1: "a lie"}))
+    await observed(console, 2, "loading")
+    assert (await row(console, 1)).observed_status == "ok"
+    assert not await told(console, "shard_down")
+
+
 async def test_an_agent_is_lost_once_and_back_once(
     console: Console, agents: FakeAgents, running: NodeCollector
 ) -> None:

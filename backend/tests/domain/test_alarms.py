@@ -14,6 +14,7 @@ from shardboard.domain.alarms import (
     collapsed,
     lagging,
     of_database,
+    of_engine,
     of_node,
 )
 
@@ -140,3 +141,17 @@ def test_whatever_comes_each_is_ended_as_often_as_it_is_raised(looks: list[set[t
         for key in over:
             up.remove(key)
     assert not up
+
+
+def test_an_engine_with_published_weaknesses_is_named() -> None:
+    (alarm,) = of_engine(2, "8.0.1")
+    assert (alarm.type, alarm.node_uid, alarm.source, alarm.severity) == (
+        "alarm_engine_advisories",
+        2,
+        "node",
+        "WARNING",
+    )
+    assert alarm.description.startswith("Valkey 8.0.1 of node 2 has published weaknesses, unless")
+    assert "a script can run code of its own in the server (CVE-2025-49844" in alarm.description
+    assert "CVE-2025-21605" in alarm.details["advisories"]
+    assert of_engine(2, "9.1.2") == of_engine(2, "") == []

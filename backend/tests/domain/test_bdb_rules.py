@@ -6,16 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardboard.domain import bdb_rules
+from shardboard.domain import bdb_rules, flash
 from shardboard.domain.bdb_rules import Surroundings
-from shardboard.schemas.cluster import POLICY_DEFAULTS
+from shardboard.domain.policy import Policy
 from shardboard.services.bdb_drafts import complete
 
 GIB = 2**30
 
 
 def wanted(**given: Any) -> dict[str, Any]:
-    return complete({"name": "db", "memory_size": GIB, **given}, POLICY_DEFAULTS)
+    return complete({"name": "db", "memory_size": GIB, **given}, Policy())
 
 
 def around(**changes: Any) -> Surroundings:
@@ -55,6 +55,16 @@ def code_of(**given: Any) -> str | None:
         {"version": "7.2.4", "redis_version": "7.2"},
         {"tags": [{"key": str(number), "value": ""} for number in range(30)]},
         {"backup_interval": 3600},
+        {"bigstore": True},
+        {"bigstore": True, "bigstore_ram_size": -(-GIB // 10)},
+        {"bigstore": True, "bigstore_ram_size": GIB, "replication": True},
+        {
+            "bigstore": True,
+            "memory_size": 12 * flash.MIN_SHARD_RAM,
+            "sharding": True,
+            "shards_count": 6,
+            "replication": True,
+        },
     ],
 )
 def test_valid(given: dict[str, Any]) -> None:
@@ -112,7 +122,12 @@ def test_valid(given: dict[str, Any]) -> None:
         ({"backup": True}, "missing_backup_interval"),
         ({"backup": True, "backup_interval": 3600}, "not_supported"),
         ({"type": "memcached"}, "not_supported"),
-        ({"bigstore": True}, "not_supported"),
+        ({"bigstore": True, "memory_size": 0}, "missing_memory_size"),
+        ({"bigstore": True, "bigstore_ram_size": GIB // 10}, "bad_request"),
+        ({"bigstore": True, "bigstore_ram_size": GIB + 1}, "bad_request"),
+        ({"bigstore": True, "bigstore_ram_size": -1}, "replication_size_violation"),
+        ({"bigstore": True, "memory_size": 8 * 2**20}, "replication_size_violation"),
+        ({"bigstore_ram_size": GIB}, "not_supported"),
         ({"crdt": True}, "not_supported"),
         ({"tls_mode": "replica_ssl"}, "bad_request"),
         ({"ssl": True}, "not_supported"),
@@ -130,6 +145,20 @@ def test_valid(given: dict[str, Any]) -> None:
 )
 def test_invalid(given: dict[str, Any], code: str) -> None:
     assert code_of(**given) == code
+
+
+def test_what_a_shard_on_flash_may_take() -> None:
+    given = wanted(bigstore=True, memory_size=40 * GIB, sharding=True, shards_count=2, replication=True)
+    assert given["bigstore_ram_size"] == 4 * GIB
+    assert bdb_rules.share(given) == flash.Share(GIB, 9 * GIB)
+    assert bdb_rules.share(wanted(memory_size=20 * GIB, replication=True)) == flash.Share(10 * GIB)
+
+
+def test_a_refused_ram_size_is_told_with_the_arithmetic() -> None:
+    fault = bdb_rules.of_itself(wanted(bigstore=True, bigstore_ram_size=2**20, replication=True))
+    assert fault is not None
+    assert "shared by 2 shards" in fault.sentence
+    assert f"give {2 * flash.MIN_SHARD_RAM} or more" in fault.sentence
 
 
 def test_among_others() -> None:

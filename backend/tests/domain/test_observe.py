@@ -25,5 +25,7 @@ def test_condition(is_primary: float, loading: float | None, link_up: float, obs
         "link_up": link_up,
         "pid": 4711.0,
         "started_at": 1700000000.123,
+        "engine_version": 90102.0,
     }
-    assert observe(raw) == replace(observed, pid=4711, started_at=1700000000.12)
+    assert observe(raw) == replace(observed, pid=4711, started_at=1700000000.12, version="9.1.2")
+    assert observe(raw | {"engine_version": None}).version == ""

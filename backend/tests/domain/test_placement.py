@@ -101,6 +101,13 @@ def test_dense_uses_as_few_nodes_as_can_be(count: int, fit: int, pairs: int) -> 
     assert len({shard.node_uid for shard in placed}) == -(-pairs // fit)
 
 
+@pytest.mark.parametrize(("nodes", "pairs"), [(3, 3), (3, 6), (3, 4), (4, 4), (5, 5), (5, 7)])
+def test_sparse_gives_every_node_as_many_shards(nodes: int, pairs: int) -> None:
+    held = Counter(shard.node_uid for shard in plan(equal_rooms(nodes), pairs))
+    assert max(held.values()) - min(held.values()) <= 1
+    assert sum(held.values()) == 2 * pairs
+
+
 def test_dense_with_replicas_uses_two_nodes() -> None:
     placed = plan(equal_rooms(5), 6, policy="dense")
     assert len({shard.node_uid for shard in placed if shard.role == "master"}) == 1
@@ -117,6 +124,29 @@ def test_memory_is_not_counted_when_overbooking_is_allowed() -> None:
     with pytest.raises(NoRoom):
         plan(nodes, 2, memory=GIB)
     assert len(plan(nodes, 2, memory=GIB, overbooking=True)) == 4
+
+
+def on_flash(nodes: list[Room], shard_flash: int, pairs: int = 2) -> set[int]:
+    placed = place(
+        nodes,
+        pairs=pairs,
+        replication=True,
+        policy="sparse",
+        shard_memory=GIB,
+        shard_flash=shard_flash,
+        overbooking=True,
+    )
+    return {shard.node_uid for shard in placed}
+
+
+def test_a_database_on_flash_is_placed_where_flash_is_left() -> None:
+    nodes = [Room(1, GIB, 0, 9), Room(2, GIB, 0, 9, 10 * GIB), Room(3, GIB, 0, 9, 3 * GIB), Room(4, GIB, 0, 9, GIB)]
+    assert on_flash(nodes, 2 * GIB, pairs=1) == {2, 3}
+    assert on_flash(nodes, 0) == {2, 3, 4}, "all in RAM for now: its values must find flash later"
+    with pytest.raises(NoRoom, match=r"node 3 has 1.0 GiB and 3.0 GiB of flash to give"):
+        on_flash(nodes, 2 * GIB)
+    with pytest.raises(NoRoom, match="at least two nodes with flash that accept shards, and there is one"):
+        on_flash(nodes[:2], GIB)
 
 
 @pytest.mark.parametrize(

@@ -64,14 +64,16 @@ def expected(told: list[dict[int, list[Value]]], topic: str, metric: str, uid: i
     index = TOPICS[topic].index(metric)
     known = [row[uid][index] for row in told if uid in row and row[uid][index] is not None]
     if metric in SHARES:
-        part, rest = (expected(told, topic, name, uid) for name in SHARES[metric])
-        return part / (part + rest) if part is not None and rest is not None and part + rest > 0 else None
+        part, rest = ([expected(told, topic, name, uid) for name in names] for names in SHARES[metric])
+        if any(value is None for value in (*part, *rest)) or not fsum((*part, *rest)) > 0:  # type: ignore[arg-type]
+            return None
+        return fsum(part) / fsum((*part, *rest))  # type: ignore[arg-type]
     if not known:
         return None
     return known[-1] if metric in LAST else fsum(known) / len(known)  # type: ignore[arg-type]
 
 
-@given(told_of("bdbs") | told_of("shards"), st.integers(1, 7), st.integers(1, 3))
+@given(told_of("bdbs") | told_of("shards") | told_of("flash"), st.integers(1, 7), st.integers(1, 3))
 def test_rolling_up_in_steps_is_rolling_up_at_once(
     seconds: tuple[str, list[dict[int, list[Value]]]], short: int, longer: int
 ) -> None:

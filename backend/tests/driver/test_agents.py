@@ -13,7 +13,9 @@ import pytest
 from backend.tests.shards import seconds
 
 from shardboard.agent import enrol
-from shardboard.agent.contract import NODE_FIELDS, Sample
+from shardboard.agent.contract import NODE_FIELDS, ProbeTarget, Sample, protocol
+from shardboard.bus import Bus
+from shardboard.collectors.live import Live, Member
 from shardboard.driver import agents as driver
 from shardboard.driver.agents import HttpAgents
 from shardboard.driver.ports import NodeRef
@@ -74,7 +76,8 @@ async def impostor(tmp_path: Path, authority: Authority, said: bytes, *, holds_o
 
 def http(body: str, status: str = "200 OK", length: int | None = None) -> bytes:
     size = len(body.encode()) if length is None else length
-    return f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {size}\r\n\r\n{body}".encode()
+    spoken = f"{protocol.HEADER}: {protocol.PROTOCOL}"
+    return f"HTTP/1.1 {status}\r\n{spoken}\r\nContent-Type: application/json\r\nContent-Length: {size}\r\n\r\n{body}".encode()
 
 
 async def test_nobody_listens(agents: HttpAgents) -> None:
@@ -134,7 +137,7 @@ async def test_a_refusal_is_permanent(agents: HttpAgents, authority: Authority, 
 
 
 @pytest.mark.parametrize("said", ["not json", "{}", json.dumps({"seq": 1}), '[{"uid": 1}]'])
-async def test_another_release_is_refused_with_a_sentence(
+async def test_nonsense_is_refused_with_a_sentence(
     agents: HttpAgents, authority: Authority, tmp_path: Path, said: str
 ) -> None:
     """Whatever call it is: an unexpected reply must not pass for a crash of the console."""
@@ -146,8 +149,48 @@ async def test_another_release_is_refused_with_a_sentence(
     }
     for call in calls.values():
         async with impostor(tmp_path, authority, http(said + "\n")) as node:
-            with pytest.raises(AgentRefused, match="are both the same release"):
+            with pytest.raises(AgentRefused, match="does not understand"):
                 await call(node)
+
+
+@pytest.mark.parametrize("length", [0, 3, 200])
+async def test_rows_of_other_lengths_are_made_to_fit(
+    agents: HttpAgents, authority: Authority, tmp_path: Path, length: int
+) -> None:
+    endpoint = {"values": [1.0] * length, "errors": {}, "latency": {}}
+    proxy = {"seconds": 1.0, "pid": 1, "threads": 1, "cpu": 0.0, "rss": 1, "databases": {1: endpoint}}
+    rows = {"node": [1.0] * length, "shards": {1: [1.0] * length}, "tiers": {1: [1.0] * length}, "proxy": proxy}
+    said = json.dumps({**json.loads(SAMPLE), **rows, "of_a_later_release": True})
+    async with impostor(tmp_path, authority, http(said + "\n", length=9999)) as node:
+        found = await anext(seconds(agents.samples(node, 0, "")))
+    live = Live(Bus())
+    live.set_members({1: Member(1, 0, 1)})
+    live.connect(1)
+    live.ingest(1, found)
+    live._tell(found.t, live._seconds[found.t])
+    assert live.newest == found.t
+    assert json.dumps(live.history("shards:1", 5, 0), allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"boot": "no hex"}, {"t": -1}, {"t": 2**60}, {"pings": {"1": [2**40]}}, {"shards": {"1": 5}}, {"node": ["x"]}],
+)
+async def test_values_that_no_agent_has_are_refused(
+    agents: HttpAgents, authority: Authority, tmp_path: Path, wrong: dict[str, object]
+) -> None:
+    said = json.dumps({**json.loads(SAMPLE), **wrong})
+    async with impostor(tmp_path, authority, http(said + "\n")) as node:
+        with pytest.raises(AgentRefused, match="does not understand"):
+            await anext(seconds(agents.samples(node, 0, "")))
+
+
+async def test_a_witness_that_leaves_shards_out_is_none(
+    agents: HttpAgents, authority: Authority, tmp_path: Path
+) -> None:
+    async with impostor(tmp_path, authority, http("[false]")) as node:
+        with pytest.raises(AgentRefused):
+            await agents.probe(node, [ProbeTarget(address=ADDRESS, port=20000 + number) for number in range(2)])
 
 
 def test_addresses_of_version_6_are_bracketed() -> None:

@@ -9,6 +9,7 @@ from backend.tests.shards import ENGINE, Farm, ask, bring_up, ended, farm, layou
 
 from shardboard.domain import slots
 from shardboard.domain.creation import Seen
+from shardboard.domain.flash import Share
 from shardboard.driver import cluster
 from shardboard.driver.cluster import BIG_CLUSTER, ShardRef
 
@@ -88,7 +89,9 @@ async def test_a_pair_outside_cluster_mode_replicates(nodes: Farm) -> None:
 
 async def test_engine_settings_reach_the_engine(nodes: Farm) -> None:
     shards = layout(nodes.nodes, 1, replication=False)
-    engine = replace(ENGINE, maxmemory=50_000_000, eviction_policy="allkeys-lru", save=[(60, 7)], client_password="pw")
+    engine = replace(
+        ENGINE, memory=Share(50_000_000), eviction_policy="allkeys-lru", save=[(60, 7)], client_password="pw"
+    )
     await bring_up(nodes, engine, shards)
     for name, value in (
         ("maxmemory", "50000000"),

@@ -1,5 +1,6 @@
 """What the engines' views add up to: owners, slots between two owners, slots of nobody, and who sees it differently."""
 
+import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -119,3 +120,22 @@ async def test_who_does_not_know_the_newcomers() -> None:
 async def test_engines_that_move_slots_in_their_own_way(jobs: list[Any], busy: list[int]) -> None:
     agents = cast(Agents, Views({1: repr(jobs)}))
     assert await slotmap.moving(agents, SHARDS[:2]) == busy
+
+
+async def test_views_are_read_beside_the_event_loop_and_each_line_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hundreds of views of hundreds of lines take seconds to read, and agents that are not heard meanwhile are called lost."""
+    read: list[tuple[str, bool]] = []
+    understand = slotmap._line
+
+    def noted(engine_id: str, flags: str, epoch: str, slots: str = "") -> slotmap.Line:
+        read.append((engine_id, threading.current_thread() is threading.main_thread()))
+        return understand(engine_id, flags, epoch, slots)
+
+    monkeypatch.setattr(slotmap, "_line", noted)
+    found = await look(dict.fromkeys(range(1, 7), ALL), range(1, 7))
+    assert (found.held, found.astray) == (EVEN, [])
+    assert sorted(read) == sorted((each, False) for each in (A, B, C))
+    read.clear()
+    agents = cast(Agents, Views(dict.fromkeys(range(1, 7), ALL)))
+    assert await slotmap.strangers(agents, SHARDS[:3], SHARDS[:3]) == []
+    assert sorted(read) == sorted((each, False) for each in (A, B, C))

@@ -439,6 +439,7 @@ class TestDelete:
         """It might start a shard when all seem to be gone."""
         uid = await created(console)
         async with console.store.begin() as session:
+            session.info["locked"] = True
             other = actions.start(
                 session, "SMOther", object_uid=uid, description="Other", originator="", deadline=timedelta(60)
             )

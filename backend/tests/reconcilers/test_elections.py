@@ -61,6 +61,7 @@ async def test_it_becomes_what_is_wanted_and_is_told_once(console: Console, agen
 async def test_what_an_action_does_is_that_actions_to_tell(console: Console, agents: FakeAgents) -> None:
     await pairs.active(console, agents)
     async with console.store.begin() as session:
+        session.info["locked"] = True
         made = actions.start(
             session, "SMFailover", object_uid=pairs.BDB, description="", originator="", deadline=timedelta(60)
         )

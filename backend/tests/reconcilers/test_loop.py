@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 from backend.tests.shards import until
-from sqlalchemy.exc import OperationalError
+from sqlalchemy import text
+from sqlalchemy.exc import OperationalError, ProgrammingError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.console import Console
@@ -52,6 +53,7 @@ class Steps:
 
 async def order(console: Console, *, deadline: float = 60, **columns: Any) -> str:
     async with console.store.begin() as session:
+        session.info["locked"] = True
         made = orders.start(
             session,
             "SMTest",
@@ -122,24 +124,40 @@ async def test_a_store_that_fails_for_a_moment_ends_nothing(console: Console, mo
     assert (action.status, action.error) == ("completed", "")
     monkeypatch.setattr(loops, "PATIENCE", timedelta(seconds=0.1))
     action = await ends_as(console, Steps(away))
-    assert (action.status, action.error) == ("failed", "The store failed (OperationalError).")
+    assert (action.status, action.error) == ("failed", "The store failed (OperationalError: connection was closed).")
 
 
 async def test_what_a_step_achieved_is_written_when_the_store_is_back(
     console: Console, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(loops, "AWAY_SECONDS", 0.01)
-    apply, failures = ActionLoop._apply, [OSError("no store")]
+    apply, failures = ActionLoop._apply, [ConnectionRefusedError("no store")]
 
-    async def failing(loop: ActionLoop, uid: str, token: str, outcome: Outcome) -> bool:
+    async def failing(loop: ActionLoop, uid: str, token: str, outcome: Outcome, *, ends: bool) -> bool:
         if failures:
             raise failures.pop()
-        return await apply(loop, uid, token, outcome)
+        return await apply(loop, uid, token, outcome, ends=ends)
 
     monkeypatch.setattr(ActionLoop, "_apply", failing)
     steps = Steps(Outcome(finished=True))
     action = await ends_as(console, steps)
     assert (action.status, steps.taken, len(steps.finished)) == ("completed", 2, 1)
+
+
+async def refused(session: AsyncSession, _action: Action, _what: Any) -> None:
+    await session.execute(text("SELECT 1 FROM nowhere"))
+
+
+@pytest.mark.parametrize("refuses", [("finish",), ("finish", "fail")])
+async def test_an_end_that_the_store_refuses_fails_the_action(console: Console, refuses: tuple[str, ...]) -> None:
+    steps = Steps(Outcome(finished=True))
+    for method in refuses:
+        setattr(steps, method, refused)
+    action = await ends_as(console, steps)
+    assert action.status == "failed"
+    assert action.error.startswith("The console failed (")
+    assert "nowhere" in action.error
+    assert steps.failed == ([] if "fail" in refuses else [action.error])
 
 
 async def test_progress_is_kept_and_never_goes_back(console: Console) -> None:
@@ -159,6 +177,10 @@ async def test_progress_is_kept_and_never_goes_back(console: Console) -> None:
         (Outcome(failed="Nothing fits.", steps=STEPS), "Nothing fits."),
         (AgentRefused("the agent of node 1 answered 422"), "The agent of node 1 answered 422."),
         (ZeroDivisionError(), "The console failed (ZeroDivisionError); its log tells more."),
+        (
+            ProgrammingError("SELECT nothing", {}, Exception("no such column: nothing")),
+            "The console failed (ProgrammingError: no such column: nothing); its log tells more.",
+        ),
     ],
 )
 async def test_permanent_failures_end_it_at_once(console: Console, outcome: Any, error: str) -> None:

@@ -81,6 +81,7 @@ async def test_it_waits_for_the_failover_and_for_other_actions(console: Console)
     assert await sweep(console) == []
     await pairs.observe(console, 2, 4, status="down", role="slave")
     async with console.store.begin() as session:
+        session.info["locked"] = True
         actions.start(session, "SMx", object_uid=1, description="", originator="", deadline=timedelta(60))
     assert await sweep(console) == []
 

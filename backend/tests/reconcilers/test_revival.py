@@ -213,6 +213,7 @@ async def test_it_is_ordered_once_by_however_many_consoles_and_waits_for_other_a
     console: Console, agents: FakeAgents
 ) -> None:
     async with console.store.begin() as session:
+        session.info["locked"] = True
         other = actions.start(
             session, "SMUpdateBDB", object_uid=1, description="", originator="", deadline=timedelta(60)
         )

@@ -30,6 +30,7 @@ async def at_most(console: Console, count: int) -> None:
 
 async def action(console: Console) -> Action:
     async with console.store.begin() as session:
+        session.info["locked"] = True
         made = actions.start(session, "SMx", object_uid=1, description="", originator="", deadline=timedelta(60))
         made.lease_token = "mine"
     return made

@@ -11,14 +11,8 @@ from shardboard.local import LocalCluster, private_cluster
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
     """Started once for the tests of a file."""
-    made = private_cluster(tmp_path_factory.mktemp("cluster"), nodes=3)
-    try:
-        made.start_console()
-        made.start_agents()
+    with databases.running(private_cluster(tmp_path_factory.mktemp("cluster"), nodes=3)) as made:
         yield made
-    finally:
-        made.stop()
-        made.kill_shards()
 
 
 @pytest.fixture(autouse=True)

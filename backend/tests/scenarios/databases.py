@@ -1,6 +1,8 @@
 """What scenarios do with databases over REST, and how they look at what is really there."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,18 @@ import valkey
 from shardboard.local import LocalCluster, ok
 
 STANDARD = [{"regex": ".*\\{(?<tag>.*)\\}.*"}, {"regex": "(?<tag>.*)"}]
+
+
+@contextmanager
+def running(made: LocalCluster) -> Iterator[LocalCluster]:
+    """With its console and its agents, until the end of the block."""
+    try:
+        made.start_console()
+        made.start_agents()
+        yield made
+    finally:
+        made.stop()
+        made.kill_shards()
 
 
 def body(shards: int, *, replication: bool = False, **more: Any) -> dict[str, Any]:

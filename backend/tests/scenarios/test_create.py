@@ -16,6 +16,7 @@ from shardboard.local import LocalCluster, ok
 
 
 @pytest.mark.parametrize(("shards", "replication"), [(1, False), (1, True), (3, False), (3, True), (12, True)])
+@pytest.mark.older
 def test_a_database_serves_and_goes_without_a_trace(cluster: LocalCluster, shards: int, replication: bool) -> None:
     uid = databases.create(cluster, databases.body(shards, replication=replication))
     bdb = databases.settled(cluster, uid)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 import valkey
 from backend.tests.scenarios import databases
 
@@ -9,6 +10,7 @@ from shardboard.domain import slots
 from shardboard.local import LocalCluster, ok
 
 
+@pytest.mark.older
 def test_a_dead_node_is_failed_over_without_loss(cluster: LocalCluster) -> None:
     uid = databases.create(cluster, databases.body(6, replication=True))
     bdb = databases.settled(cluster, uid)

@@ -1,4 +1,4 @@
-//! One thread accepts for all databases and deals new clients out to the workers in turn. The listening sockets are
+//! One thread accepts for all databases and gives each new client to the worker that has the fewest. The listening sockets are
 //! never closed while a worker comes or goes, so no waiting connection is lost.
 
 use crate::poll::{Interest, Poll, Source, Waker};
@@ -151,13 +151,12 @@ impl State {
                 }
             },
         };
-        if self.workers.is_empty() {
-            return;
-        }
+        let load = |worker: &&Handle| worker.clients.load(Ordering::Relaxed);
+        let Some(worker) = self.workers.iter().min_by_key(load) else { return };
+        worker.clients.fetch_add(1, Ordering::Relaxed);
         connections.now.fetch_add(1, Ordering::Relaxed);
         connections.total.fetch_add(1, Ordering::Relaxed);
         self.clients += 1;
-        let worker = &self.workers[self.clients as usize % self.workers.len()];
         let (uid, number) = (listener.uid, self.clients);
         worker.send(Message::Accepted { uid, stream: Box::new(stream), peer, number });
     }

@@ -16,7 +16,7 @@ impl Class {
 }
 
 /// Positions of keys among the arguments, the name of the command being number 0.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keys {
     None,
     /// From this one on, one key in that many arguments.
@@ -27,6 +27,8 @@ pub enum Keys {
     DestinationAndCounted,
     /// The first half of what follows the word STREAMS.
     Streams,
+    /// Somewhere.
+    Unknown,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +40,8 @@ pub enum Handling {
     Count,
     Block,
     Xread,
+    /// A script or a function: what it answers with is its author's.
+    Run,
     Subscribe,
     Unsubscribe,
     Monitor,
@@ -70,7 +74,7 @@ pub enum Handling {
     Refuse,
 }
 
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Command {
     pub name: &'static str,
     /// As the engine defines it: exact with the name counted, or at least that many when negative.
@@ -102,7 +106,15 @@ impl Command {
     /// Scripts and functions are of class other, and may write as well.
     #[inline]
     pub fn may_write(&self) -> bool {
-        self.class == Class::Write || self.class == Class::Other && self.handling == Handling::Forward
+        self.class == Class::Write
+            || self.class == Class::Other && matches!(self.handling, Handling::Forward | Handling::Run)
+    }
+
+    /// All keys of a command that counts them; of another, the first.
+    pub fn keys_of<'a>(&self, args: &Args<'a>) -> Vec<&'a [u8]> {
+        let Keys::Counted(at) = self.keys else { return self.first_key(args).into_iter().collect() };
+        let count = args.get(at).and_then(resp::decimal).unwrap_or(0);
+        args.iter().skip(at + 1).take(usize::try_from(count).unwrap_or(0)).collect()
     }
 
     /// The first key, which decides the shard: where keys of one command are on different shards the engine that
@@ -110,7 +122,7 @@ impl Command {
     #[inline]
     pub fn first_key<'a>(&self, args: &Args<'a>) -> Option<&'a [u8]> {
         match self.keys {
-            Keys::None => None,
+            Keys::None | Keys::Unknown => None,
             Keys::Range(first, _) => args.get(first),
             Keys::Counted(at) => match resp::decimal(args.get(at)?) {
                 Some(1..) => args.get(at + 1),

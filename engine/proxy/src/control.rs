@@ -18,6 +18,7 @@
 //! | `applied` | after `apply` and `threads`, with what could not be done per database |
 //! | `metrics` | every second |
 //! | `topology` | a shard said that a slot has another owner than was applied |
+//! | `outage` | a shard answers requests no more (`first_success_ms` is null then), and again when it does, or its heir |
 //! | `draining` | the process finishes its connections and exits |
 //! | `error` | a line could not be understood |
 //!
@@ -27,6 +28,7 @@
 //! A second process started with the same `--control PATH` takes over: see `takeover.rs`.
 
 use crate::metrics::Metrics;
+use crate::process::Outage;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 
@@ -53,6 +55,9 @@ pub enum Order {
 pub struct State {
     #[serde(default)]
     pub threads: Option<usize>,
+    /// Bytes that all clients together may occupy; without: a quarter of the machine's memory.
+    #[serde(default)]
+    pub memory_bytes: Option<u64>,
     #[serde(default)]
     pub databases: Vec<Database>,
 }
@@ -83,6 +88,12 @@ pub struct Database {
     /// A connection on which a shard has said nothing for so long, although asked, is given up; 0: never.
     #[serde(default = "default_request_timeout")]
     pub request_timeout_ms: u64,
+    /// Who has not logged in by then, where that is needed, is closed; 0: never.
+    #[serde(default = "default_login_timeout")]
+    pub login_timeout_ms: u64,
+    /// Who has said nothing for so long and waits for nothing is closed; 0: never.
+    #[serde(default)]
+    pub idle_timeout_ms: u64,
     pub shards: Vec<Shard>,
     /// The endpoints of this database on all nodes; needed by `oss_cluster` only.
     #[serde(default)]
@@ -165,6 +176,7 @@ pub enum Report {
         address: String,
         port: u16,
     },
+    Outage(Outage),
     Draining {
         connections: u32,
     },
@@ -208,5 +220,9 @@ fn default_failover_wait() -> u64 {
 }
 
 fn default_request_timeout() -> u64 {
+    30_000
+}
+
+fn default_login_timeout() -> u64 {
     30_000
 }

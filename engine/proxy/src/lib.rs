@@ -4,18 +4,18 @@
 //! `control.rs` is all that agent and proxy say to each other.
 
 pub mod acceptor;
-pub mod arena;
+pub mod budget;
 pub mod command;
 mod command_table;
 pub mod control;
+mod learned;
 pub mod listeners;
 pub mod metrics;
-pub mod poll;
 pub mod process;
 pub mod resources;
-pub mod socket;
 pub mod stats;
-pub mod stream;
 pub mod tls;
 pub mod topology;
 pub mod worker;
+
+pub(crate) use net::{arena, poll, socket, stream};

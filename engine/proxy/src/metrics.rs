@@ -25,6 +25,8 @@ pub struct DatabaseMetrics {
     pub threads: usize,
     pub requests: BTreeMap<&'static str, u64>,
     pub responses: BTreeMap<&'static str, u64>,
+    /// Answered with an error of the proxy's own, or with MOVED; not among the others.
+    pub unserved: BTreeMap<&'static str, u64>,
     pub errors: BTreeMap<&'static str, u64>,
     pub bytes_in: u64,
     pub bytes_out: u64,
@@ -48,6 +50,7 @@ impl DatabaseMetrics {
             threads,
             requests: by_class(stats.requests),
             responses: by_class(stats.responses),
+            unserved: by_class(stats.unserved),
             errors,
             bytes_in: stats.bytes_in,
             bytes_out: stats.bytes_out,

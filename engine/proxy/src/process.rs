@@ -2,15 +2,19 @@
 
 mod agents;
 mod measure;
+mod outages;
 mod takeover;
 
 use crate::acceptor::{self, Acceptor};
+use crate::budget::Budget;
 use crate::control::{Database, Failure, Order, Report, State};
 use crate::listeners::Listeners;
 use crate::resources;
 use crate::worker::{self, Handle, Listing, Message};
 use agents::Agents;
 use measure::Measured;
+use outages::Outages;
+pub use outages::{Outage, Part};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
@@ -33,6 +37,8 @@ pub enum Event {
         agent: u64,
     },
     Report(Report),
+    /// A worker has lost a shard, or has it again.
+    Outage(Part),
     /// A client wants to know of all clients.
     List(Arc<Listing>),
     Terminate,
@@ -50,6 +56,9 @@ struct Process {
     started: usize,
     databases: Vec<Arc<Database>>,
     measured: Measured,
+    outages: Outages,
+    budget: Arc<Budget>,
+    memory_bytes: Option<u64>,
     draining: bool,
 }
 
@@ -73,6 +82,9 @@ pub fn run(control: &Path) -> io::Result<()> {
         started: 0,
         databases: Vec::new(),
         measured: Measured::new(),
+        outages: Outages::default(),
+        budget: Budget::new(),
+        memory_bytes: None,
         draining: false,
     };
     process.set_threads(1)?;
@@ -144,6 +156,11 @@ impl Process {
                 Err(error) => self.agents.tell(agent, &Report::Error { message: error.to_string() }),
             },
             Event::Report(report) => self.agents.tell_all(&report),
+            Event::Outage(part) => {
+                if let Some(outage) = self.outages.add(part) {
+                    self.agents.tell_all(&Report::Outage(outage));
+                }
+            }
             Event::List(listing) => self.tell_workers(|| Message::List(Arc::clone(&listing))),
             Event::Terminate => self.drain(Duration::ZERO),
         }
@@ -179,10 +196,13 @@ impl Process {
         let databases: Vec<_> = state.databases.into_iter().map(Arc::new).collect();
         for old in &self.databases {
             if !databases.iter().any(|new| new.uid == old.uid) {
+                self.outages.forget(old.uid);
                 self.tell_workers(|| Message::Remove { uid: old.uid });
             }
         }
         self.databases = databases;
+        self.memory_bytes = state.memory_bytes;
+        self.budget.divide(self.memory_bytes, self.databases.len());
         for database in &self.databases {
             let connections = self.listeners.connections(database.uid);
             self.tell_workers(|| Message::Apply {
@@ -208,9 +228,10 @@ impl Process {
         while self.workers.len() < threads {
             self.started += 1;
             let (handle, thread) = worker::start(
-                format!("worker-{}", self.started),
+                self.started,
                 self.sender.clone(),
                 self.measured.counts.clone(),
+                Arc::clone(&self.budget),
             )?;
             for database in &self.databases {
                 let connections = self.listeners.connections(database.uid);
@@ -246,7 +267,7 @@ impl Process {
 
     fn hand_over(&mut self, successor: u64) {
         let databases = self.databases.iter().map(|database| Database::clone(database)).collect();
-        let state = State { threads: Some(self.workers.len()), databases };
+        let state = State { threads: Some(self.workers.len()), memory_bytes: self.memory_bytes, databases };
         self.measured.has_successor = true;
         let sockets = self.listeners.sockets();
         self.agents.hand_over(successor, &sockets, state);

@@ -1,5 +1,6 @@
 //! What one worker counts for one database, since it was asked last. Plain numbers: the worker is the only writer.
 
+use crate::budget::Used;
 use crate::command::Class;
 use hdrhistogram::Histogram;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -17,11 +18,13 @@ pub enum Failure {
     Reset,
     Protocol,
     Maxclients,
+    /// Closed because its database occupied more than its share of the memory.
+    Memory,
     Other,
 }
 
 impl Failure {
-    pub const NAMES: [&str; 12] = [
+    pub const NAMES: [&str; 13] = [
         "moved",
         "ask",
         "clusterdown",
@@ -33,6 +36,7 @@ impl Failure {
         "reset",
         "protocol",
         "maxclients",
+        "memory",
         "other",
     ];
 
@@ -55,7 +59,9 @@ impl Failure {
 pub struct Stats {
     pub requests: [u64; 3],
     pub responses: [u64; 3],
-    pub failures: [u64; 12],
+    /// Answered by the proxy itself with an error or with MOVED: neither requests nor responses, and their time tells nothing.
+    pub unserved: [u64; 3],
+    pub failures: [u64; 13],
     pub bytes_in: u64,
     pub bytes_out: u64,
     /// Microseconds from a request's arrival until its reply left; made when first needed.
@@ -75,6 +81,12 @@ impl Stats {
             .expect("a histogram that grows holds any value");
     }
 
+    pub fn is_empty(&self) -> bool {
+        let served = self.requests.iter().chain(&self.responses);
+        served.chain(&self.unserved).chain(&self.failures).all(|&count| count == 0)
+            && self.bytes_in + self.bytes_out == 0
+    }
+
     pub fn failed(&mut self, failure: Failure) {
         self.failures[failure as usize] += 1;
     }
@@ -82,6 +94,7 @@ impl Stats {
     pub fn add(&mut self, other: &Self) {
         add(&mut self.requests, &other.requests);
         add(&mut self.responses, &other.responses);
+        add(&mut self.unserved, &other.unserved);
         add(&mut self.failures, &other.failures);
         self.bytes_in += other.bytes_in;
         self.bytes_out += other.bytes_out;
@@ -111,6 +124,7 @@ pub struct Connections {
     pub now: AtomicU32,
     pub total: AtomicU64,
     pub rejected: AtomicU64,
+    pub memory: Used,
 }
 
 impl Connections {

@@ -14,6 +14,8 @@ pub struct Target {
     pub proxy: Option<usize>,
     /// Whether it was a primary when last heard of.
     pub primary: bool,
+    /// Whether the agent has named it with what it applied last.
+    listed: bool,
 }
 
 pub type TargetNumber = u16;
@@ -44,6 +46,11 @@ impl Default for Topology {
 }
 
 impl Topology {
+    /// Of a database that is gone; nobody may ask it for a slot.
+    pub fn empty() -> Self {
+        Self { slots: Box::default(), ..Self::default() }
+    }
+
     /// Adopts what the agent says; `false` when it is not newer than what is known.
     pub fn adopt(&mut self, database: &Database) -> bool {
         if self.version.is_some_and(|version| database.version <= version) {
@@ -55,6 +62,7 @@ impl Topology {
         self.slots.fill(NOBODY);
         for target in &mut self.targets {
             target.primary = false;
+            target.listed = false;
         }
         for shard in &database.shards {
             let Ok(ip) = shard.address.parse::<IpAddr>() else { continue };
@@ -62,6 +70,7 @@ impl Topology {
             let target = &mut self.targets[usize::from(number)];
             target.unix_socket.clone_from(&shard.unix_socket);
             target.primary = shard.role == Role::Primary;
+            target.listed = true;
             target.proxy = database.proxies.iter().position(|proxy| Some(&proxy.id) == shard.proxy.as_ref());
             if shard.role == Role::Primary {
                 self.own(number, if database.sharded { &shard.slots } else { &[(0, SLOTS - 1)] });
@@ -80,18 +89,22 @@ impl Topology {
         }
     }
 
-    /// The number of the process at this address, which may be new.
-    pub fn intern(&mut self, address: SocketAddr) -> TargetNumber {
+    /// The number of the process at this address, if the agent says that it is one of this database.
+    pub fn listed(&self, address: SocketAddr) -> Option<TargetNumber> {
+        let number = self.targets.iter().position(|target| target.address == address && target.listed)?;
+        Some(number as TargetNumber)
+    }
+
+    fn intern(&mut self, address: SocketAddr) -> TargetNumber {
         if let Some(number) = self.targets.iter().position(|target| target.address == address) {
             return number as TargetNumber;
         }
-        self.targets.push(Target { address, unix_socket: None, proxy: None, primary: true });
+        self.targets.push(Target { address, unix_socket: None, proxy: None, primary: false, listed: false });
         self.targets.len() as TargetNumber - 1
     }
 
-    /// A shard said that `slot` belongs to `address`. `false`: known already.
-    pub fn moved(&mut self, slot: u16, address: SocketAddr) -> bool {
-        let number = self.intern(address);
+    /// A shard said that `slot` belongs to that one. `false`: known already.
+    pub fn moved(&mut self, slot: u16, number: TargetNumber) -> bool {
         let owner = &mut self.slots[usize::from(slot % SLOTS)];
         if *owner == number {
             return false;
@@ -137,6 +150,12 @@ impl Topology {
     /// The endpoint that serves the slot, by its number in the database's `proxies`.
     pub fn proxy_of(&self, slot: u16) -> Option<usize> {
         self.targets[usize::from(self.owner(slot)?)].proxy
+    }
+
+    /// Inclusive ranges of slots that this one owns.
+    pub fn ranges_of(&self, number: TargetNumber) -> Vec<(u16, u16)> {
+        let own = self.ranges(|slot| self.owner(slot).filter(|&owner| owner == number));
+        own.into_iter().map(|(first, last, _)| (first, last)).collect()
     }
 
     /// Inclusive ranges of slots with the same value of `key`; `None` values are left out.

@@ -4,28 +4,34 @@
 //! bytes -> request (`intake`) -> command (`dispatch`) -> shard (`send`) -> reply (`replies`) -> client.
 
 mod backend;
+mod blocking;
 mod client;
 mod client_command;
 mod cluster;
 mod db;
 mod dispatch;
+mod doubt;
 mod exclusive;
 mod fanout;
 mod info;
 mod intake;
 mod join;
 mod listing;
+mod memory;
 mod moving;
+mod outage;
 mod pubsub;
 mod redirect;
 mod replies;
 mod send;
 mod session;
 mod split;
+mod subcommands;
 mod timers;
 mod transaction;
 
 use crate::arena::{Arena, Id};
+use crate::budget::Budget;
 use crate::control::Database;
 use crate::poll::{Poll, Ready, Source, Waker};
 use crate::process::Event;
@@ -41,6 +47,7 @@ use resp::RequestParser;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -95,6 +102,8 @@ pub enum Message {
 pub struct Handle {
     messages: Sender<Message>,
     waker: Waker,
+    /// Clients it has, or is about to have.
+    pub clients: Arc<AtomicU32>,
 }
 
 impl Handle {
@@ -114,6 +123,8 @@ pub struct Worker {
     /// To the thread that speaks with the agents.
     events: Sender<Event>,
     counts: Sender<Counts>,
+    budget: Arc<Budget>,
+    number: usize,
     started: Instant,
     now: u64,
     clients: Arena<Client>,
@@ -126,7 +137,11 @@ pub struct Worker {
     deferrals: u32,
     gathered: u32,
     resume: Vec<Id>,
+    /// Clients whose turn was over before they were done.
+    later: Vec<Id>,
     scratch: Vec<u8>,
+    /// By slot, the part of the request that was split last.
+    places: Vec<u16>,
     parser: RequestParser,
     next_tick: u64,
     /// When idle clients are closed because the worker ends.
@@ -143,19 +158,22 @@ const DRAIN: u64 = 30_000_000;
 
 /// Starts a worker thread; `events` receives what the agent should know.
 pub fn start(
-    name: String,
+    number: usize,
     events: Sender<Event>,
     counts: Sender<Counts>,
+    budget: Arc<Budget>,
 ) -> io::Result<(Handle, JoinHandle<()>)> {
     let poll = Poll::new()?;
     let (sender, messages) = std::sync::mpsc::channel();
-    let handle = Handle { messages: sender, waker: poll.waker() };
+    let handle = Handle { messages: sender, waker: poll.waker(), clients: Arc::default() };
     let mut worker = Worker {
         poll,
         handle: handle.clone(),
         messages,
         events,
         counts,
+        budget,
+        number,
         started: Instant::now(),
         now: 1,
         clients: Arena::default(),
@@ -167,13 +185,15 @@ pub fn start(
         deferrals: 0,
         gathered: 0,
         resume: Vec::new(),
+        later: Vec::new(),
         scratch: vec![0; SCRATCH],
+        places: vec![0; usize::from(resp::slot::SLOTS)],
         parser: RequestParser::default(),
         next_tick: TICK,
         draining: None,
         retiring: None,
     };
-    let thread = std::thread::Builder::new().name(name).spawn(move || worker.run())?;
+    let thread = std::thread::Builder::new().name(format!("worker-{number}")).spawn(move || worker.run())?;
     Ok((handle, thread))
 }
 
@@ -182,13 +202,15 @@ impl Worker {
         let mut ready = Vec::with_capacity(256);
         while !self.is_done() {
             let until_tick = Duration::from_micros(self.next_tick.saturating_sub(self.clock()));
-            let more_first = !self.deferred.is_empty() || !self.dirty_backends.is_empty();
+            let more_first =
+                !self.deferred.is_empty() || !self.dirty_backends.is_empty() || !self.later.is_empty();
             let timeout = if more_first { Duration::ZERO } else { until_tick };
             if let Err(error) = self.poll.wait(&mut ready, timeout) {
                 eprintln!("worker: {error}");
                 return;
             }
             self.clock();
+            self.resume.append(&mut self.later);
             for event in &ready {
                 self.react(*event);
             }
@@ -261,19 +283,33 @@ impl Worker {
     }
 
     fn tell_counts(&mut self) {
-        let counts = self.dbs.iter_mut().map(|db| (db.config.uid, std::mem::take(&mut db.stats))).collect();
+        let counts = self
+            .dbs
+            .iter_mut()
+            .filter(|db| !db.is_free)
+            .map(|db| (db.config.uid, std::mem::take(&mut db.stats)))
+            .collect();
         // Nobody listens only when the process is ending.
         let _ = self.counts.send(counts);
     }
 
     fn db_of(&self, uid: u64) -> Option<usize> {
-        self.dbs.iter().position(|db| db.config.uid == uid)
+        self.dbs.iter().position(|db| db.config.uid == uid && !db.is_free)
     }
 
     fn apply(&mut self, database: Arc<Database>, connections: Arc<Connections>) {
         let Some(db) = self.db_of(database.uid) else {
-            self.dbs.push(Db::new(database, connections));
-            let db = self.dbs.len() - 1;
+            let fresh = Db::new(database, connections);
+            let db = match self.dbs.iter().position(|db| db.is_free) {
+                Some(free) => {
+                    self.dbs[free] = fresh;
+                    free
+                }
+                None => {
+                    self.dbs.push(fresh);
+                    self.dbs.len() - 1
+                }
+            };
             self.warm(db);
             return;
         };
@@ -305,7 +341,10 @@ impl Worker {
     }
 
     fn accepted(&mut self, uid: u64, stream: Stream, peer: Option<SocketAddr>, number: u64) {
-        let Some(db) = self.db_of(uid) else { return };
+        let Some(db) = self.db_of(uid) else {
+            self.handle.clients.fetch_sub(1, Ordering::Relaxed);
+            return;
+        };
         let id = self.welcome(Client::new(stream, peer, db, number, self.now));
         if let Some(to) = self.retiring.clone() {
             // Dealt to this worker before the accepting thread knew.

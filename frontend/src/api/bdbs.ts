@@ -8,6 +8,7 @@ import type {
   RebalanceReply,
   RevampOrder,
   UpdateBdb,
+  UpgradePlan,
 } from './types';
 
 export const bdbsQuery = queryOptions({
@@ -20,6 +21,17 @@ export function useBdb(uid: number) {
 }
 
 export const createBdb = (body: CreateBdb) => request<Bdb>('POST', '/v1/bdbs', body);
+
+/** Where the shards of a database would be; nothing is made. */
+export const previewCreate = async (body: CreateBdb, signal?: AbortSignal) => {
+  const bdb = await request<{ shards_blueprint: BlueprintPair[] }>(
+    'POST',
+    '/v1/bdbs?dry_run',
+    body,
+    signal,
+  );
+  return bdb.shards_blueprint;
+};
 
 export const updateBdb = (uid: number, body: UpdateBdb) =>
   request<Bdb>('PUT', `/v1/bdbs/${uid}`, body);
@@ -45,3 +57,9 @@ export const previewRebalance = (uid: number, handoversOnly: boolean) =>
 
 export const rebalance = (uid: number, handoversOnly: boolean) =>
   request<RebalanceReply>('PUT', rebalancePath(uid, handoversOnly), {});
+
+/** The steps of an upgrade to the engine that the nodes have now; none when all shards run it. */
+export const previewUpgrade = (uid: number) =>
+  request<UpgradePlan>('POST', `/v1/bdbs/${uid}/upgrade?dry_run`, {});
+
+export const upgradeBdb = (uid: number) => request<Bdb>('POST', `/v1/bdbs/${uid}/upgrade`, {});

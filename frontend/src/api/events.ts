@@ -10,9 +10,12 @@ export interface EventFilter {
   source?: string | undefined;
   text?: string | undefined;
   bdb_uid?: number | undefined;
+  /** ISO 8601: included, and excluded. */
+  stime?: string | undefined;
+  etime?: string | undefined;
 }
 
-const page = (filter: EventFilter, offset: number) => {
+const page = (filter: EventFilter, offset: number, signal?: AbortSignal) => {
   const query = new URLSearchParams({
     order: 'desc',
     limit: String(EVENT_PAGE),
@@ -21,7 +24,7 @@ const page = (filter: EventFilter, offset: number) => {
   for (const [name, value] of Object.entries(filter)) {
     if (value !== undefined && value !== '') query.set(name, String(value));
   }
-  return request<LogEvent[]>('GET', `/v1/logs?${query}`);
+  return request<LogEvent[]>('GET', `/v1/logs?${query}`, undefined, signal);
 };
 
 /** The newest events; the stream folds further ones in. */
@@ -34,7 +37,7 @@ export const eventsQuery = queryOptions({
 export const eventLogQuery = (filter: EventFilter) =>
   infiniteQueryOptions({
     queryKey: ['log', filter],
-    queryFn: ({ pageParam }) => page(filter, pageParam),
+    queryFn: ({ pageParam, signal }) => page(filter, pageParam, signal),
     initialPageParam: 0,
     getNextPageParam: (last, pages) =>
       last.length < EVENT_PAGE ? undefined : pages.reduce((sum, { length }) => sum + length, 0),
@@ -44,5 +47,5 @@ export const eventLogQuery = (filter: EventFilter) =>
 /** Newest first, each event once. */
 export function mergeEvents(...lists: readonly (readonly LogEvent[])[]): LogEvent[] {
   const byUid = new Map(lists.flat().map((event) => [event.uid, event]));
-  return [...byUid.values()].sort((a, b) => b.uid - a.uid);
+  return [...byUid.values()].sort((a, b) => b.time_ms - a.time_ms || b.uid - a.uid);
 }

@@ -44,6 +44,7 @@ export async function request<T>(
   method: 'GET' | 'POST' | 'PUT' | 'DELETE',
   path: string,
   body?: unknown,
+  signal?: AbortSignal,
 ): Promise<T> {
   const headers: Record<string, string> = {
     Accept: 'application/json',
@@ -58,8 +59,11 @@ export async function request<T>(
       headers,
       credentials: 'same-origin',
       body: body === undefined ? null : JSON.stringify(body),
+      signal: signal ?? null,
     });
-  } catch {
+  } catch (error) {
+    // Whoever does not wait any more is told nothing wrong.
+    if (signal?.aborted) throw error;
     throw new OfflineError();
   }
   if (!response.ok) {

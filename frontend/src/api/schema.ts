@@ -104,7 +104,8 @@ export interface paths {
         put?: never;
         /**
          * Create Bdb
-         * @description Order a database. The reply says `pending` and names the action to follow.
+         * @description Order a database. The reply says `pending` and names the action to follow; of a dry run it says in `shards_blueprint`
+         *     where the shards would be.
          */
         post: operations["create_bdb_v1_bdbs_post"];
         delete?: never;
@@ -303,6 +304,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/bdbs/{uid}/upgrade": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Upgrade Bdb
+         * @description Have the database's shards run the engine that their nodes have now. Replicas go first; clients of the cluster see
+         *     redirections, those of the endpoint nothing. The reply is the database; `action_uid` is empty when there was nothing to do.
+         */
+        post: operations["upgrade_bdb_v1_bdbs__uid__upgrade_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/bdbs/{uid}/{action}": {
         parameters: {
             query?: never;
@@ -317,6 +339,238 @@ export interface paths {
          */
         put: operations["act_on_bdb_v1_bdbs__uid___action__put"];
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/benchmarks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Benchmarks
+         * @description Runs, newest first.
+         */
+        get: operations["list_benchmarks_v1_benchmarks_get"];
+        put?: never;
+        /**
+         * Create Benchmark
+         * @description Order a run. It is carried out on the load nodes, whatever becomes of the console and the browser.
+         */
+        post: operations["create_benchmark_v1_benchmarks_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/benchmarks/compare": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Compare Benchmarks
+         * @description Figures with the spread of their repetitions, and no claim of a difference inside the noise.
+         */
+        get: operations["compare_benchmarks_v1_benchmarks_compare_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/benchmarks/preflight": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Preflight
+         * @description What an order would do: phases, load nodes, keys and memory, and what stands against it. Nothing is written.
+         */
+        post: operations["preflight_v1_benchmarks_preflight_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/benchmarks/scenarios": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Scenarios
+         * @description Published benchmarks, scaled by one factor; what was published is kept beside.
+         */
+        get: operations["list_scenarios_v1_benchmarks_scenarios_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/benchmarks/scenarios/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Scenario
+         * @description One published benchmark; its `order` and a database make an order of a run.
+         */
+        get: operations["get_scenario_v1_benchmarks_scenarios__name__get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/benchmarks/understand": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Understand Command Line
+         * @description What a memtier_benchmark command line means here. Nothing is written.
+         */
+        post: operations["understand_command_line_v1_benchmarks_understand_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/benchmarks/{uid}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Benchmark
+         * @description One run.
+         */
+        get: operations["get_benchmark_v1_benchmarks__uid__get"];
+        /**
+         * Update Benchmark
+         * @description Change name, notes or tags.
+         */
+        put: operations["update_benchmark_v1_benchmarks__uid__put"];
+        post?: never;
+        /**
+         * Delete Benchmark
+         * @description Remove a run that has ended, with all that it measured.
+         */
+        delete: operations["delete_benchmark_v1_benchmarks__uid__delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/benchmarks/{uid}/meanwhile": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Meanwhile
+         * @description What the cluster did during the run: events, and the metrics of its database and of the nodes.
+         */
+        get: operations["meanwhile_v1_benchmarks__uid__meanwhile_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/benchmarks/{uid}/report": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Benchmark Report Of
+         * @description A run as a document: Markdown, one HTML file, the series as CSV, all of it as JSON, or JSON in memtier's layout.
+         */
+        get: operations["benchmark_report_of_v1_benchmarks__uid__report_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/benchmarks/{uid}/series": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Benchmark Series
+         * @description What was measured second by second, all load nodes together.
+         */
+        get: operations["benchmark_series_v1_benchmarks__uid__series_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/benchmarks/{uid}/stop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Stop Benchmark
+         * @description Ask a run to end early; what it has measured is kept.
+         */
+        post: operations["stop_benchmark_v1_benchmarks__uid__stop_post"];
         delete?: never;
         options?: never;
         head?: never;
@@ -378,7 +632,7 @@ export interface paths {
         put?: never;
         /**
          * Join
-         * @description Admit an agent that holds a join token.
+         * @description Admit an agent that holds a join token, and is of this release or at most one apart.
          */
         post: operations["join_v1_bootstrap_join_post"];
         delete?: never;
@@ -424,6 +678,26 @@ export interface paths {
          * @description Change the given settings. Read-only and unknown ones are ignored.
          */
         put: operations["update_cluster_v1_cluster_put"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/cluster/health": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Health
+         * @description What is wrong now: the alarms that are raised, the most serious first.
+         */
+        get: operations["get_health_v1_cluster_health_get"];
+        put?: never;
         post?: never;
         delete?: never;
         options?: never;
@@ -1005,6 +1279,26 @@ export interface paths {
          * @description End a running one early, or clear the result of one that has ended.
          */
         delete: operations["cancel_action_v1_nodes__uid__actions__action__delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/nodes/{uid}/host": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Host Checks
+         * @description Settings of the machine that cost latency or data when they are wrong; good ones included, what cannot be read left out.
+         */
+        get: operations["host_checks_v1_nodes__uid__host_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -1623,10 +1917,25 @@ export interface components {
              */
             aof_policy: "appendfsync-every-sec" | "appendfsync-always";
             /**
+             * Authentication
+             * @description Whether clients need a password; told to everybody, unlike the password.
+             */
+            authentication: boolean;
+            /**
              * Authentication Redis Pass
              * @description Empty for users who may not edit the database.
              */
             authentication_redis_pass: string;
+            /**
+             * Bigstore
+             * @description On flash: memory_size is RAM and flash together.
+             */
+            bigstore: boolean;
+            /**
+             * Bigstore Ram Size
+             * @description Bytes of memory_size that may be RAM; 0 when not on flash.
+             */
+            bigstore_ram_size: number;
             /** Created Time */
             created_time: string;
             /**
@@ -1759,6 +2068,18 @@ export interface components {
              */
             avoid_nodes?: string[];
             /**
+             * Bigstore
+             * @description On flash: values that are used little leave the RAM. Only when creating.
+             * @default false
+             */
+            bigstore?: boolean;
+            /**
+             * Bigstore Ram Size
+             * @description Bytes of memory_size that may be RAM, 10 % to 100 % of it; 0 = 10 %. For databases on flash.
+             * @default 0
+             */
+            bigstore_ram_size?: number;
+            /**
              * Data Persistence
              * @description How data is kept on disk.
              * @default disabled
@@ -1888,6 +2209,18 @@ export interface components {
              */
             avoid_nodes?: string[];
             /**
+             * Bigstore
+             * @description On flash: values that are used little leave the RAM. Only when creating.
+             * @default false
+             */
+            bigstore?: boolean;
+            /**
+             * Bigstore Ram Size
+             * @description Bytes of memory_size that may be RAM, 10 % to 100 % of it; 0 = 10 %. For databases on flash.
+             * @default 0
+             */
+            bigstore_ram_size?: number;
+            /**
              * Data Persistence
              * @description How data is kept on disk.
              * @default disabled
@@ -1994,6 +2327,156 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /**
+         * Benchmark
+         * @description A run.
+         */
+        Benchmark: {
+            /** Action Uid */
+            action_uid: string;
+            /** Bdb Name */
+            bdb_name: string;
+            /** Bdb Uid */
+            bdb_uid: number;
+            /** Created Time */
+            created_time: string;
+            /**
+             * Detail
+             * @description One sentence, for example why it failed; else empty.
+             */
+            detail: string;
+            drill: components["schemas"]["PlannedDrill"] | null;
+            /**
+             * Facts
+             * @description Database, engine and machines as they were.
+             */
+            facts: {
+                [key: string]: unknown;
+            };
+            /** Finished Time */
+            finished_time?: string;
+            /** Load Nodes */
+            load_nodes: number[];
+            /** Loads */
+            loads: components["schemas"]["Load"][];
+            /** Name */
+            name: string;
+            /** Notes */
+            notes: string;
+            /** Originator */
+            originator: string;
+            /**
+             * Phase
+             * @description Index of the phase that runs; null when none does.
+             */
+            phase: number | null;
+            /** Phases */
+            phases: components["schemas"]["PhaseShown"][];
+            /**
+             * Progress
+             * @description 0-100
+             */
+            progress: number;
+            /** Repetition */
+            repetition: number | null;
+            /** Repetitions */
+            repetitions: number;
+            /** Scenario */
+            scenario: string;
+            sla: components["schemas"]["Sla"] | null;
+            /** Started Time */
+            started_time?: string;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "queued" | "running" | "completed" | "failed" | "stopped";
+            /** @description null until it has ended. */
+            summary: components["schemas"]["Summary"] | null;
+            /** Tags */
+            tags: components["schemas"]["Tag"][];
+            /**
+             * Time Left
+             * @description Seconds, as far as the phases say how long they take.
+             */
+            time_left: number | null;
+            /** Uid */
+            uid: number;
+        } & {
+            [key: string]: unknown;
+        };
+        /**
+         * BenchmarkCreate
+         * @description A run. What it does is said by `workload` or `command_line`, and by `phases` when there are several parts.
+         */
+        BenchmarkCreate: {
+            /** Bdb Uid */
+            bdb_uid: number;
+            /**
+             * Command Line
+             * @description A memtier_benchmark command line as text, instead of workload. What it says of the target is ignored.
+             */
+            command_line?: string | null;
+            drill?: components["schemas"]["PlannedDrill"] | null;
+            /**
+             * Load Nodes
+             * @description Uids of the nodes that put the load; the console chooses one when empty.
+             * @default []
+             */
+            load_nodes?: number[];
+            /**
+             * Name
+             * @description 1-120 characters.
+             */
+            name: string;
+            /**
+             * Notes
+             * @default
+             */
+            notes?: string;
+            /**
+             * Overwrite
+             * @description Go on although keys that are not of a benchmark may be overwritten, or memory run out.
+             * @default false
+             */
+            overwrite?: boolean;
+            /**
+             * Phases
+             * @description One after the other; the last is measured.
+             * @default []
+             */
+            phases?: components["schemas"]["Phase"][];
+            /**
+             * Repetitions
+             * @description How often the last phase runs; once when left out.
+             */
+            repetitions?: number | null;
+            /**
+             * Scenario
+             * @description The library's scenario that this was made from.
+             * @default
+             */
+            scenario?: string;
+            sla?: components["schemas"]["Sla"] | null;
+            /**
+             * Tags
+             * @default []
+             */
+            tags?: components["schemas"]["Tag"][];
+            workload?: components["schemas"]["Workload"] | null;
+        };
+        /**
+         * BenchmarkUpdate
+         * @description Fields to change.
+         */
+        BenchmarkUpdate: {
+            /** Name */
+            name?: string | null;
+            /** Notes */
+            notes?: string | null;
+            /** Tags */
+            tags?: components["schemas"]["Tag"][] | null;
+        };
         /** BlueprintNode */
         BlueprintNode: {
             /** Node Uid */
@@ -2048,6 +2531,28 @@ export interface components {
             state: "idle" | "completed";
         };
         /**
+         * Check
+         * @description One setting of the machine.
+         */
+        Check: {
+            /**
+             * Costs
+             * @description What a wrong value costs.
+             */
+            costs: string;
+            /** Good */
+            good: boolean;
+            /**
+             * Mends
+             * @description The line that mends it.
+             */
+            mends: string;
+            /** Name */
+            name: string;
+            /** Value */
+            value: string;
+        };
+        /**
          * Cluster
          * @description The fields used most; replies carry those of the REST reference.
          */
@@ -2089,7 +2594,7 @@ export interface components {
         };
         /**
          * ClusterUpdate
-         * @description Fields of the cluster to change. Read-only and unknown ones are ignored.
+         * @description Fields of the cluster to change. Read-only and unknown ones are ignored; of an object only the given members change.
          */
         ClusterUpdate: {
             /**
@@ -2100,6 +2605,95 @@ export interface components {
             reserved_ports?: number[];
         } & {
             [key: string]: unknown;
+        };
+        /**
+         * Columns
+         * @description Columns over time: `count` intervals of `step` seconds from `from` on; null = gap.
+         */
+        Columns: {
+            /** Count */
+            count: number;
+            /** From */
+            from: number;
+            /** Metrics */
+            metrics: string[];
+            /**
+             * Series
+             * @description By uid, one list per metric.
+             */
+            series: {
+                [key: string]: (number | null)[][];
+            };
+            /** Step */
+            step: number;
+        };
+        /**
+         * Command
+         * @description A command in place of SET and GET.
+         */
+        Command: {
+            /**
+             * Command
+             * @description __key__ and __data__ are filled in.
+             */
+            command: string;
+            /**
+             * Key Pattern
+             * @default R
+             * @enum {string}
+             */
+            key_pattern?: "R" | "S" | "P" | "G" | "Z";
+            /**
+             * Ratio
+             * @default 1
+             */
+            ratio?: number;
+        };
+        /**
+         * CommandLine
+         * @description Text to be understood.
+         */
+        CommandLine: {
+            /** Command Line */
+            command_line: string;
+        };
+        /** Compared */
+        Compared: {
+            /** Name */
+            name: string;
+            /**
+             * Repetitions
+             * @description Of the last phase, as far as they were measured.
+             */
+            repetitions: number;
+            /** Status */
+            status: string;
+            /** Uid */
+            uid: number;
+        };
+        /** Comparison */
+        Comparison: {
+            /** Figures */
+            figures: components["schemas"]["Figure"][];
+            /** Runs */
+            runs: components["schemas"]["Compared"][];
+            /** Settings */
+            settings: components["schemas"]["Setting"][];
+        };
+        /**
+         * Concern
+         * @description Something to know before the run.
+         */
+        Concern: {
+            /**
+             * Blocks
+             * @description The run is refused unless it is ordered with `overwrite`.
+             */
+            blocks: boolean;
+            /** Code */
+            code: string;
+            /** Description */
+            description: string;
         };
         /** CreateCluster */
         CreateCluster: {
@@ -2112,6 +2706,24 @@ export interface components {
             password: string;
             /** Username */
             username: string;
+        };
+        /**
+         * Difference
+         * @description Of a run from the first.
+         */
+        Difference: {
+            /**
+             * Noise
+             * @description How much the ratio may differ from 1 by chance.
+             */
+            noise: number | null;
+            /** Ratio */
+            ratio: number;
+            /**
+             * Stands Out
+             * @description Whether it is more than the noise between repetitions; null when a run has only one.
+             */
+            stands_out: boolean | null;
         };
         /**
          * DrillOrder
@@ -2315,10 +2927,54 @@ export interface components {
             /** Description */
             description: string;
         };
+        /** Figure */
+        Figure: {
+            /**
+             * Differences
+             * @description From the second run on.
+             */
+            differences: (components["schemas"]["Difference"] | null)[];
+            /** Name */
+            name: string;
+            /** Values */
+            values: (components["schemas"]["Spread"] | null)[];
+        };
+        /**
+         * Generator
+         * @description How the load generators themselves did: figures of one that has no processor left are about it, not the database.
+         */
+        Generator: {
+            /**
+             * Busiest Thread Cpu
+             * @description 0-1, of the busiest thread in its busiest second.
+             */
+            busiest_thread_cpu: number | null;
+            /** Is Bottleneck */
+            is_bottleneck: boolean;
+            /**
+             * Schedule Lag Ms
+             * @description Open loop: how late requests were sent at most.
+             */
+            schedule_lag_ms: number | null;
+        };
         /** HTTPValidationError */
         HTTPValidationError: {
             /** Detail */
             detail?: components["schemas"]["ValidationError"][];
+        };
+        /**
+         * Health
+         * @description The alarms that are raised now.
+         */
+        Health: {
+            /** Alarms */
+            alarms: components["schemas"]["Event"][];
+            /**
+             * Status
+             * @description That of the most serious alarm.
+             * @enum {string}
+             */
+            status: "ok" | "warning" | "error";
         };
         /** History */
         History: {
@@ -2345,6 +3001,22 @@ export interface components {
              * @description Seconds of one interval.
              */
             step: number;
+        };
+        /**
+         * HostCheck
+         * @description One setting of a machine. `costs` says what a wrong one costs, `mends` is the line that mends it.
+         */
+        HostCheck: {
+            /** Costs */
+            costs: string;
+            /** Good */
+            good: boolean;
+            /** Mends */
+            mends: string;
+            /** Name */
+            name: string;
+            /** Value */
+            value: string;
         };
         /**
          * Interval
@@ -2520,6 +3192,41 @@ export interface components {
             /** License */
             license: string;
         };
+        /**
+         * Limit
+         * @description One limit of the SLA and what was measured.
+         */
+        Limit: {
+            /** Kept */
+            kept: boolean;
+            /** Limit */
+            limit: number;
+            /** Name */
+            name: string;
+            /** Value */
+            value: number | null;
+        };
+        /**
+         * Load
+         * @description One run of the load generator on one node.
+         */
+        Load: {
+            /** Detail */
+            detail: string;
+            /** Node Uid */
+            node_uid: number;
+            /** Phase */
+            phase: number;
+            /** Repetition */
+            repetition: number;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "waiting" | "running" | "stopping" | "ended" | "failed" | "skipped";
+            /** Warnings */
+            warnings: string[];
+        };
         /** Loading */
         Loading: {
             /**
@@ -2652,6 +3359,15 @@ export interface components {
             /** Target Node Uid */
             target_node_uid: number;
         };
+        /** Meanwhile */
+        Meanwhile: {
+            bdbs: components["schemas"]["Columns"];
+            /** Events */
+            events: components["schemas"]["Event"][];
+            nodes: components["schemas"]["Columns"];
+            /** Uid */
+            uid: number;
+        };
         /**
          * MigrationOrder
          * @description The reference's body.
@@ -2705,6 +3421,21 @@ export interface components {
             agent_version: string;
             /** Architecture */
             architecture: string;
+            /**
+             * Bigredis Storage Path
+             * @description Where that is; empty without flash.
+             */
+            bigredis_storage_path: string;
+            /**
+             * Bigstore Enabled
+             * @description It has flash, and takes databases on flash.
+             */
+            bigstore_enabled: boolean;
+            /**
+             * Bigstore Size
+             * @description Bytes of flash that shards may use.
+             */
+            bigstore_size: number;
             /** Cores */
             cores: number;
             /**
@@ -2712,6 +3443,11 @@ export interface components {
              * @description Version of valkey-server; empty when it is missing.
              */
             engine_version: string;
+            /**
+             * Flash Shard Count
+             * @description How many of its shards are of databases on flash.
+             */
+            flash_shard_count: number;
             /**
              * Free Ram
              * @description Bytes that the machine has available; absent without a recent sample.
@@ -2800,6 +3536,21 @@ export interface components {
             cores: number;
             /** Engine Version */
             engine_version: string;
+            /**
+             * Flash Path
+             * @default
+             */
+            flash_path?: string;
+            /**
+             * Flash Size
+             * @default 0
+             */
+            flash_size?: number;
+            /**
+             * Host
+             * @default []
+             */
+            host?: components["schemas"]["HostCheck"][];
             /** Hostname */
             hostname: string;
             /** Machine Id */
@@ -2844,6 +3595,11 @@ export interface components {
             node_overbooking_depth: number;
             /** Node Status */
             node_status: string;
+            /**
+             * Provisional Flash
+             * @description Bytes of flash promised to no shard; absent without flash.
+             */
+            provisional_flash?: number;
             /**
              * Role
              * @description master for the node with the lowest uid, slave for the others.
@@ -2900,12 +3656,153 @@ export interface components {
             /** Uid */
             uid: string;
         };
+        /**
+         * Order
+         * @description Fields of an order; a database and load nodes are still to be chosen.
+         */
+        Order: {
+            /**
+             * Database
+             * @description A body for POST /v1/bdbs, as far as the scenario says.
+             */
+            database: {
+                [key: string]: unknown;
+            };
+            drill: components["schemas"]["PlannedDrill"] | null;
+            /** Name */
+            name: string;
+            /** Phases */
+            phases: components["schemas"]["PhaseShown"][];
+            /** Repetitions */
+            repetitions: number;
+            /** Scenario */
+            scenario: string;
+            sla: components["schemas"]["Sla"] | null;
+        };
+        /**
+         * Outage
+         * @description From the last good operation of a shard to the first one after, as the load generator saw it.
+         */
+        Outage: {
+            /**
+             * Began
+             * @description Epoch seconds.
+             */
+            began: number;
+            /** Ended */
+            ended: number | null;
+            /** Errors */
+            errors: {
+                [key: string]: number;
+            };
+            /**
+             * Lost
+             * @description Requests without an answer.
+             */
+            lost: number;
+            /** Retried */
+            retried: number;
+            /** Seconds */
+            seconds: number;
+            /**
+             * Shard
+             * @description address:port
+             */
+            shard: string;
+        };
         /** PairBlueprint */
         PairBlueprint: {
             /** Nodes */
             nodes: components["schemas"]["Seat"][];
             /** Slot Range */
             slot_range: string;
+        };
+        /**
+         * Part
+         * @description The seconds of one repetition of one phase. Columns have one value per second; null = nothing known.
+         */
+        Part: {
+            /**
+             * At
+             * @description Ends of the seconds, epoch.
+             */
+            at: number[];
+            /** Began At */
+            began_at: number | null;
+            /**
+             * Columns
+             * @description ops, reads, writes, misses, redirected, errors, sent_bytes, received_bytes, average_ms, p50_ms, p99_ms, p999_ms, max_ms, in_flight, schedule_lag_ms, busiest_thread_cpu
+             */
+            columns: {
+                [key: string]: (number | null)[];
+            };
+            /**
+             * Errors
+             * @description Errors per second, by type.
+             */
+            errors: {
+                [key: string]: number[];
+            };
+            /**
+             * First
+             * @description Which second of the load the columns begin with.
+             */
+            first: number;
+            /**
+             * Histograms
+             * @description With ?histograms=true: counts by microseconds, per second.
+             */
+            histograms?: {
+                [key: string]: number;
+            }[] | null;
+            /** Phase */
+            phase: number;
+            /** Phase Name */
+            phase_name: string;
+            /** Repetition */
+            repetition: number;
+        };
+        /**
+         * Phase
+         * @description A part of a run. Its options replace those of the run's own workload.
+         */
+        Phase: {
+            /** Command Line */
+            command_line?: string | null;
+            /** Name */
+            name: string;
+            workload?: components["schemas"]["Workload"] | null;
+        };
+        /** PhaseShown */
+        PhaseShown: {
+            /** Name */
+            name: string;
+            workload: components["schemas"]["Workload"];
+        };
+        /**
+         * PlannedDrill
+         * @description A fault in the last phase. Needs the policy `drills_enabled` and an administrator.
+         */
+        PlannedDrill: {
+            /**
+             * At Seconds
+             * @description After the last phase began.
+             */
+            at_seconds: number;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "reboot" | "freeze" | "cut_off" | "slow_network" | "kill_shard" | "freeze_shard";
+            /** Node Uid */
+            node_uid: number;
+            /**
+             * Seconds
+             * @default 20
+             */
+            seconds?: number;
+            /** Shard Uid */
+            shard_uid?: number | null;
         };
         /** Policy */
         Policy: {
@@ -2938,6 +3835,40 @@ export interface components {
             shards_overbooking?: boolean;
         } & {
             [key: string]: unknown;
+        };
+        /**
+         * Preflight
+         * @description What a run would do. Nothing is written.
+         */
+        Preflight: {
+            /** Concerns */
+            concerns: components["schemas"]["Concern"][];
+            /**
+             * Keys
+             * @description That it may write, at most.
+             */
+            keys: number;
+            /**
+             * Keys Present
+             * @description In the database now.
+             */
+            keys_present: number | null;
+            /** Load Nodes */
+            load_nodes: number[];
+            /**
+             * Memory
+             * @description Bytes that these keys take, about, replicas included.
+             */
+            memory: number;
+            /** Phases */
+            phases: components["schemas"]["PhaseShown"][];
+            /** Repetitions */
+            repetitions: number;
+            /**
+             * Seconds
+             * @description null when a number of requests decides how long it takes.
+             */
+            seconds: number | null;
         };
         /**
          * Proxy
@@ -3041,6 +3972,14 @@ export interface components {
             wait_for_persistence?: boolean | null;
         };
         /**
+         * Removed
+         * @description The reply to a removal.
+         */
+        Removed: {
+            /** Uid */
+            uid: number;
+        };
+        /**
          * RestartOrder
          * @description For a shard that is down while nobody is left to take over from it.
          */
@@ -3070,6 +4009,74 @@ export interface components {
             action_uid: string | null;
             /** Description */
             description: string;
+        };
+        /**
+         * Result
+         * @description One repetition of one phase, all load nodes together.
+         */
+        Result: {
+            /** Average Ms */
+            average_ms: number | null;
+            /**
+             * Began At
+             * @description Epoch seconds.
+             */
+            began_at: number | null;
+            /** Ended At */
+            ended_at: number | null;
+            /**
+             * Errors
+             * @description By type.
+             */
+            errors: {
+                [key: string]: number;
+            };
+            generator: components["schemas"]["Generator"];
+            /** Longest Outage Seconds */
+            longest_outage_seconds: number;
+            /** Max Ms */
+            max_ms: number | null;
+            /** Misses */
+            misses: number;
+            /**
+             * Ops
+             * @description Good operations; errors and redirections are none.
+             */
+            ops: number;
+            /** Ops Per Second */
+            ops_per_second: number;
+            /** Outages */
+            outages: components["schemas"]["Outage"][];
+            /** P50 Ms */
+            p50_ms: number | null;
+            /** P90 Ms */
+            p90_ms: number | null;
+            /** P999 Ms */
+            p999_ms: number | null;
+            /** P99 Ms */
+            p99_ms: number | null;
+            /** Phase */
+            phase: number;
+            /** Phase Name */
+            phase_name: string;
+            /** Reads */
+            reads: number;
+            /** Received Bytes */
+            received_bytes: number;
+            /** Redirected */
+            redirected: number;
+            /** Repetition */
+            repetition: number;
+            /** Seconds */
+            seconds: number;
+            /** Sent Bytes */
+            sent_bytes: number;
+            /** Stopped */
+            stopped: boolean;
+            /** Warnings */
+            warnings: string[];
+            /** Writes */
+            writes: number;
         };
         /** Retention */
         Retention: {
@@ -3111,7 +4118,7 @@ export interface components {
             avoid_nodes?: string[];
             /**
              * Bigstore Ram Size
-             * @description 0: databases on flash are not supported.
+             * @description Bytes of a database on flash that may be RAM.
              * @default 0
              */
             bigstore_ram_size?: number;
@@ -3151,6 +4158,30 @@ export interface components {
             /** Description */
             description: string;
         };
+        /** Scenario */
+        Scenario: {
+            /** About */
+            about: string;
+            /** @description As published. */
+            full: components["schemas"]["Order"];
+            /** Name */
+            name: string;
+            /**
+             * Needs
+             * @description What must be there; empty when any database will do.
+             */
+            needs: string;
+            order: components["schemas"]["Order"];
+            /** Scale */
+            scale: number;
+            /**
+             * Source
+             * @description Where it was published, and what came out.
+             */
+            source: string;
+            /** Title */
+            title: string;
+        };
         /** Seat */
         Seat: {
             /** Node Uid */
@@ -3160,6 +4191,13 @@ export interface components {
              * @enum {string}
              */
             role: "master" | "slave";
+        };
+        /** Series */
+        Series: {
+            /** Parts */
+            parts: components["schemas"]["Part"][];
+            /** Uid */
+            uid: number;
         };
         /**
          * SessionInfo
@@ -3174,6 +4212,16 @@ export interface components {
             username: string;
             /** Version */
             version: string;
+        };
+        /**
+         * Setting
+         * @description Something that is not the same in all runs.
+         */
+        Setting: {
+            /** Name */
+            name: string;
+            /** Values */
+            values: (string | number | boolean | null)[];
         };
         /** Shard */
         Shard: {
@@ -3201,6 +4249,11 @@ export interface components {
              * @enum {string}
              */
             detailed_status: "ok" | "loading" | "down" | "unknown";
+            /**
+             * Engine Version
+             * @description Of the Valkey that runs; absent until it was seen.
+             */
+            engine_version?: string;
             loading: components["schemas"]["Loading"];
             /** Node Uid */
             node_uid: string;
@@ -3240,6 +4293,29 @@ export interface components {
              */
             used_memory?: number;
         };
+        /**
+         * Sla
+         * @description Limits that the measured phase must keep.
+         */
+        Sla: {
+            /** Average Ms */
+            average_ms?: number | null;
+            /** Max Errors */
+            max_errors?: number | null;
+            /**
+             * Max Outage Seconds
+             * @description Of the shard that was away longest.
+             */
+            max_outage_seconds?: number | null;
+            /** Min Ops Per Second */
+            min_ops_per_second?: number | null;
+            /** P50 Ms */
+            p50_ms?: number | null;
+            /** P999 Ms */
+            p999_ms?: number | null;
+            /** P99 Ms */
+            p99_ms?: number | null;
+        };
         /** Snapshot */
         Snapshot: {
             /** Created Time */
@@ -3270,6 +4346,23 @@ export interface components {
             writes: number;
         } & {
             [key: string]: unknown;
+        };
+        /**
+         * Spread
+         * @description A figure over the repetitions of the measured phase.
+         */
+        Spread: {
+            /**
+             * Deviation
+             * @description Standard deviation; 0 for one repetition.
+             */
+            deviation: number;
+            /** Least */
+            least: number;
+            /** Mean */
+            mean: number;
+            /** Most */
+            most: number;
         };
         /**
          * StateMachine
@@ -3327,6 +4420,19 @@ export interface components {
              */
             status: "pending" | "running" | "completed" | "failed" | "cancelled";
         };
+        /** Summary */
+        Summary: {
+            /** Results */
+            results: components["schemas"]["Result"][];
+            /**
+             * Spread
+             * @description By name of a figure.
+             */
+            spread: {
+                [key: string]: components["schemas"]["Spread"];
+            };
+            verdict: components["schemas"]["Verdict"];
+        };
         /** Sync */
         Sync: {
             /**
@@ -3357,6 +4463,83 @@ export interface components {
              * @default 300
              */
             ttl?: number;
+        };
+        /**
+         * Understood
+         * @description A pasted command line as a workload.
+         */
+        Understood: {
+            /**
+             * Ignored
+             * @description Options about the target or about files: the console decides these.
+             */
+            ignored: string[];
+            /** Repetitions */
+            repetitions: number | null;
+            workload: components["schemas"]["Workload"];
+        };
+        /**
+         * UpgradeOrder
+         * @description The reference's body.
+         */
+        UpgradeOrder: {
+            /**
+             * Force Discard
+             * @description Kept without effect.
+             * @default false
+             */
+            force_discard?: boolean;
+            /**
+             * Force Restart
+             * @description Replace also shards that run that engine already.
+             * @default false
+             */
+            force_restart?: boolean;
+            /**
+             * May Discard Data
+             * @description Kept without effect: nothing is ever discarded.
+             * @default false
+             */
+            may_discard_data?: boolean;
+            /**
+             * Modules
+             * @description There are no modules to upgrade.
+             * @default []
+             */
+            modules?: {
+                [key: string]: unknown;
+            }[];
+            /**
+             * Parallel Shards Upgrade
+             * @description Shards at a time; `all`: as many as the policy lets copy at once.
+             * @default all
+             */
+            parallel_shards_upgrade?: number | "all";
+            /**
+             * Preserve Roles
+             * @description Roles are always kept.
+             * @default false
+             */
+            preserve_roles?: boolean;
+            /**
+             * Redis Version
+             * @description The engine that must run in the end; the installed one when left out.
+             * @default
+             */
+            redis_version?: string;
+        };
+        /**
+         * UpgradePlan
+         * @description Reply to a dry run.
+         */
+        UpgradePlan: {
+            /** Description */
+            description: string;
+            /**
+             * Steps
+             * @description In their order within each pair; pairs go side by side.
+             */
+            steps: string[];
         };
         /**
          * UserOut
@@ -3410,6 +4593,146 @@ export interface components {
             msg: string;
             /** Error Type */
             type: string;
+        };
+        /** Verdict */
+        Verdict: {
+            /**
+             * Kept
+             * @description null without limits or without a measurement.
+             */
+            kept: boolean | null;
+            /** Limits */
+            limits: components["schemas"]["Limit"][];
+        };
+        /**
+         * Workload
+         * @description Options of memtier_benchmark with underscores; what is left out is as memtier has it (`x-default`).
+         */
+        Workload: {
+            /**
+             * Clients
+             * @description Connections per thread.
+             */
+            clients?: number | null;
+            /**
+             * Clients Start
+             * @description Staircase: how many clients per thread to begin with.
+             */
+            clients_start?: number | null;
+            /** Clients Step */
+            clients_step?: number | null;
+            /**
+             * Command
+             * @description Commands in place of SET and GET; __key__ and __data__ are filled in.
+             */
+            command?: components["schemas"]["Command"][] | null;
+            /** Connection Timeout */
+            connection_timeout?: number | null;
+            /** Data Offset */
+            data_offset?: number | null;
+            /**
+             * Data Size
+             * @description Bytes of a value.
+             */
+            data_size?: number | null;
+            /** Data Size List */
+            data_size_list?: string | null;
+            /** Data Size Pattern */
+            data_size_pattern?: string | null;
+            /** Data Size Range */
+            data_size_range?: string | null;
+            /**
+             * Distinct Client Seed
+             * @description Without it every client uses the same keys in the same order.
+             */
+            distinct_client_seed?: boolean | null;
+            /** Expiry Range */
+            expiry_range?: string | null;
+            /** Hide Histogram */
+            hide_histogram?: boolean | null;
+            /** Key Maximum */
+            key_maximum?: number | null;
+            /** Key Median */
+            key_median?: number | null;
+            /** Key Minimum */
+            key_minimum?: number | null;
+            /**
+             * Key Pattern
+             * @description Of SETs and GETs: R random, S in turn, P in turn and shared out, G gaussian, Z zipf.
+             */
+            key_pattern?: string | null;
+            /** Key Prefix */
+            key_prefix?: string | null;
+            /** Key Stddev */
+            key_stddev?: number | null;
+            /** Key Zipf Exp */
+            key_zipf_exp?: number | null;
+            /** Max Reconnect Attempts */
+            max_reconnect_attempts?: number | null;
+            /** Multi Key Get */
+            multi_key_get?: number | null;
+            /** Num Slaves */
+            num_slaves?: string | null;
+            /**
+             * Pipeline
+             * @description Requests under way per connection.
+             */
+            pipeline?: number | null;
+            /** Print Percentiles */
+            print_percentiles?: string | null;
+            /** Protocol */
+            protocol?: string | null;
+            /** Random Data */
+            random_data?: boolean | null;
+            /**
+             * Randomize
+             * @description Without it every run uses the same keys in the same order.
+             */
+            randomize?: boolean | null;
+            /**
+             * Rate
+             * @description Open loop: requests per second in all, sent by schedule whatever the replies do.
+             */
+            rate?: number | null;
+            /**
+             * Rate Limiting
+             * @description Requests per second and connection.
+             */
+            rate_limiting?: number | null;
+            /**
+             * Ratio
+             * @description SETs to GETs.
+             */
+            ratio?: string | null;
+            /** Reconnect Backoff Factor */
+            reconnect_backoff_factor?: number | null;
+            /** Reconnect Interval */
+            reconnect_interval?: number | null;
+            /** Reconnect On Error */
+            reconnect_on_error?: boolean | null;
+            /**
+             * Requests
+             * @description Per client; "allkeys" = once through the key range.
+             */
+            requests?: number | "allkeys" | null;
+            /** Select Db */
+            select_db?: number | null;
+            /**
+             * Step Duration
+             * @description Seconds per step of the staircase.
+             */
+            step_duration?: number | null;
+            /**
+             * Test Time
+             * @description Seconds; instead of requests.
+             */
+            test_time?: number | null;
+            /** Threads */
+            threads?: number | null;
+            /** Wait Ratio */
+            wait_ratio?: string | null;
+            /** Wait Timeout */
+            wait_timeout?: string | null;
         };
     };
     responses: never;
@@ -5029,6 +6352,116 @@ export interface operations {
             };
         };
     };
+    upgrade_bdb_v1_bdbs__uid__upgrade_post: {
+        parameters: {
+            query?: {
+                /** @description Validate only. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: never;
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["UpgradeOrder"] | null;
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Bdb"] | components["schemas"]["UpgradePlan"];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Understood, but not valid */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Busy, or it exists already */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     act_on_bdb_v1_bdbs__uid___action__put: {
         parameters: {
             query?: {
@@ -5057,6 +6490,1253 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Bdb"];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Busy, or it exists already */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    list_benchmarks_v1_benchmarks_get: {
+        parameters: {
+            query?: {
+                /** @description only of this database */
+                bdb_uid?: number | null;
+                limit?: number;
+                offset?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Benchmark"][];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    create_benchmark_v1_benchmarks_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BenchmarkCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Benchmark"];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Understood, but not valid */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Busy, or it exists already */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    compare_benchmarks_v1_benchmarks_compare_get: {
+        parameters: {
+            query: {
+                /** @description comma list of 2 to 6, the first is the base */
+                uids: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Comparison"];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    preflight_v1_benchmarks_preflight_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BenchmarkCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Preflight"];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Understood, but not valid */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    list_scenarios_v1_benchmarks_scenarios_get: {
+        parameters: {
+            query?: {
+                /** @description 1 is the size that was published. */
+                scale?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Scenario"][];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    get_scenario_v1_benchmarks_scenarios__name__get: {
+        parameters: {
+            query?: {
+                /** @description 1 is the size that was published. */
+                scale?: number;
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Scenario"];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    understand_command_line_v1_benchmarks_understand_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CommandLine"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Understood"];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Understood, but not valid */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    get_benchmark_v1_benchmarks__uid__get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Benchmark"];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    update_benchmark_v1_benchmarks__uid__put: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BenchmarkUpdate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Benchmark"];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    delete_benchmark_v1_benchmarks__uid__delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Removed"];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Busy, or it exists already */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    meanwhile_v1_benchmarks__uid__meanwhile_get: {
+        parameters: {
+            query?: {
+                max_points?: number;
+            };
+            header?: never;
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Meanwhile"];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    benchmark_report_of_v1_benchmarks__uid__report_get: {
+        parameters: {
+            query?: {
+                /** @description memtier: the generator's own JSON report of the last repetition */
+                format?: "markdown" | "csv" | "json" | "html" | "memtier";
+            };
+            header?: never;
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    benchmark_series_v1_benchmarks__uid__series_get: {
+        parameters: {
+            query?: {
+                /** @description only this phase */
+                phase?: number | null;
+                /** @description only this repetition */
+                repetition?: number | null;
+                /** @description with the latency histogram of each second */
+                histograms?: boolean;
+                /** @description only from this second of each load on */
+                since?: number;
+            };
+            header?: never;
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Series"];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    stop_benchmark_v1_benchmarks__uid__stop_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Benchmark"];
                 };
             };
             /** @description Broken JSON or a value of the wrong type */
@@ -5720,6 +8400,71 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    get_health_v1_cluster_health_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Health"];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The header x-api-version names an unknown version */
@@ -6405,7 +9150,7 @@ export interface operations {
     get_history_v1_history_get: {
         parameters: {
             query: {
-                /** @description cluster, nodes, bdbs, endpoints, shards:<bdb uid> */
+                /** @description cluster, nodes, bdbs, flash, endpoints, shards:<bdb uid>, flash_shards:<bdb uid> */
                 topic: string;
                 /** @description comma list */
                 metrics: string;
@@ -6600,7 +9345,7 @@ export interface operations {
     get_retention_v1_history_retention_get: {
         parameters: {
             query?: {
-                /** @description cluster, nodes, bdbs, endpoints, shards:<bdb uid> */
+                /** @description cluster, nodes, bdbs, flash, endpoints, shards:<bdb uid>, flash_shards:<bdb uid> */
                 topic?: string;
             };
             header?: never;
@@ -8509,6 +11254,91 @@ export interface operations {
             };
             /** @description Busy, or it exists already */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    host_checks_v1_nodes__uid__host_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Check"][];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -10568,12 +13398,14 @@ export interface operations {
     stream_v1_stream_get: {
         parameters: {
             query?: {
-                /** @description comma list of cluster, nodes, bdbs, endpoints, shards:<bdb uid> */
+                /** @description comma list of cluster, nodes, bdbs, flash, endpoints, shards:<bdb uid>, flash_shards:<bdb uid>, benchmark:<uid> */
                 topics?: string;
                 /** @description seconds of history to start with */
                 history?: number;
                 /** @description newest second that the reader already has */
                 after?: number;
+                /** @description comma list of <topic>@<second>: the newest second that the reader has of a topic */
+                since?: string;
             };
             header?: {
                 "last-event-id"?: string | null;

@@ -13,9 +13,9 @@ const iso = (seconds: number): string => new Date(seconds * 1000).toISOString();
 export const timelineQuery = (from: number, to: number) =>
   queryOptions({
     queryKey: ['timeline', from, to],
-    queryFn: () => {
+    queryFn: ({ signal }) => {
       const query = new URLSearchParams({ from: iso(from), to: iso(to) });
-      return request<LogEvent[]>('GET', `/v1/timeline?${query}`);
+      return request<LogEvent[]>('GET', `/v1/timeline?${query}`, undefined, signal);
     },
     gcTime: KEPT_MS,
   });

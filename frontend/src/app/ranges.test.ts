@@ -46,7 +46,12 @@ describe('windowWord', () => {
   it.each([
     ['2026-03-01T14:03:07Z', '2026-03-01T14:05:00Z', '1\u00a0Mar 14:03:07–14:05:00'],
     ['2026-03-01T14:03:07Z', '2026-03-03T02:00:00Z', '1\u00a0Mar 14:03–3\u00a0Mar 02:00'],
+    [
+      '2025-12-31T14:03:07Z',
+      '2026-01-01T02:00:00Z',
+      '31\u00a0Dec\u00a02025 14:03–1\u00a0Jan\u00a02026 02:00',
+    ],
   ])('%s to %s', (from, to, text) => {
-    expect(windowWord(at(from), at(to), 'utc')).toBe(text);
+    expect(windowWord(at(from), at(to), 'utc', at('2026-04-01T00:00:00Z') * 1000)).toBe(text);
   });
 });

@@ -1,5 +1,5 @@
 /** The time ranges one can choose, what they are called, and which of them have nothing to show. Pure. */
-import { day } from '@/lib/dates';
+import { dated, year } from '@/lib/dates';
 import { clock, duration, type Zone } from '@/lib/time';
 import { RANGES, type Range } from './search';
 
@@ -45,10 +45,11 @@ export function whyNot(range: Range, oldest: number, now: number): string | unde
 }
 
 /** 3 Mar 14:03:07–14:05:00 · 3 Mar 14:03–5 Mar 02:00 */
-export function windowWord(from: number, to: number, zone: Zone): string {
+export function windowWord(from: number, to: number, zone: Zone, now = Date.now()): string {
   const [a, b] = [from * 1000, to * 1000];
   const cut = to - from < 3_600 ? 8 : 5;
-  const [first, last] = [day(a, zone), day(b, zone)];
+  const years = new Set([a, b, now].map((ms) => year(ms, zone)));
+  const [first, last] = [a, b].map((ms) => dated(ms, zone, years.size > 1));
   const end = clock(b, zone).slice(0, cut);
   return `${first} ${clock(a, zone).slice(0, cut)}–${first === last ? end : `${last} ${end}`}`;
 }

@@ -15,10 +15,12 @@ import { NotFoundPage, RouteError } from './routes/fallback';
 import { LoginPage } from './routes/login';
 import { OverviewPage } from './routes/overview';
 import {
+  compareSearch,
   eventSearch,
   frameSearch,
   loginSearch,
   metricsSearch,
+  newRunSearch,
   shardsSearch,
   timelineSearch,
 } from './search';
@@ -134,6 +136,32 @@ const node = createRoute({
   component: lazyRouteComponent(() => import('./routes/node'), 'NodePage'),
 });
 
+const benchmarks = createRoute({
+  getParentRoute: () => shell,
+  path: 'benchmarks',
+  component: lazyRouteComponent(() => import('./routes/benchmarks'), 'BenchmarksPage'),
+});
+
+const benchmarkNew = createRoute({
+  getParentRoute: () => shell,
+  path: 'benchmarks/new',
+  validateSearch: newRunSearch,
+  component: lazyRouteComponent(() => import('./routes/benchmark-new'), 'BenchmarkNewPage'),
+});
+
+const benchmarkCompare = createRoute({
+  getParentRoute: () => shell,
+  path: 'benchmarks/compare',
+  validateSearch: compareSearch,
+  component: lazyRouteComponent(() => import('./routes/benchmark-compare'), 'BenchmarkComparePage'),
+});
+
+const benchmark = createRoute({
+  getParentRoute: () => shell,
+  path: 'benchmarks/$uid',
+  component: lazyRouteComponent(() => import('./routes/benchmark'), 'BenchmarkPage'),
+});
+
 const timeline = createRoute({
   getParentRoute: () => shell,
   path: 'timeline',
@@ -171,6 +199,10 @@ const tree = root.addChildren([
     ]),
     nodes,
     node,
+    benchmarks,
+    benchmarkNew,
+    benchmarkCompare,
+    benchmark,
     timeline,
     incident,
     events,
@@ -183,6 +215,8 @@ export function createAppRouter(client: QueryClient) {
     context: { client },
     defaultPreload: 'intent',
     defaultPendingMs: 400,
+    // At every route, so that a page that breaks leaves the navigation around it.
+    defaultErrorComponent: RouteError,
   });
 }
 

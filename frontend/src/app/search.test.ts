@@ -10,9 +10,12 @@ describe('search', () => {
   });
 
   it('takes a zoom only when it is one', () => {
-    expect(frameSearch({ from: 10, to: 20 })).toMatchObject({ from: 10, to: 20 });
-    expect(frameSearch({ from: 20, to: 10 }).from).toBeUndefined();
-    expect(frameSearch({ from: 'x', to: 10 }).from).toBeUndefined();
+    const [from, to] = [1_700_000_010, 1_700_000_020];
+    expect(frameSearch({ from, to })).toMatchObject({ from, to });
+    expect(frameSearch({ from: to, to: from }).from).toBeUndefined();
+    expect(frameSearch({ from: 'x', to }).from).toBeUndefined();
+    expect(frameSearch({ from, to: 577_000_000_000 }).from).toBeUndefined();
+    expect(frameSearch({ from: 10, to }).from).toBeUndefined();
     expect(frameSearch({}).from).toBeUndefined();
   });
 
@@ -25,6 +28,7 @@ describe('search', () => {
 
   it('drops filters nobody knows', () => {
     expect(eventSearch({ severity: 'LOUD', source: 'node', text: 5 })).toEqual({
+      span: undefined,
       severity: undefined,
       source: 'node',
       text: '5',

@@ -1,5 +1,6 @@
 /** What the address bar may hold; anything else is dropped. */
 import { isStep } from '@/lib/resolution';
+import { windowFault } from '@/lib/timeWindow';
 
 export const RANGES = [
   60, 300, 900, 3_600, 21_600, 86_400, 604_800, 2_592_000, 31_536_000,
@@ -25,11 +26,11 @@ export interface FrameSearch {
   res?: number | undefined;
 }
 
-export function frameSearch(raw: Raw): FrameSearch {
+export function frameSearch(raw: Raw, now = Date.now() / 1000): FrameSearch {
   const range = RANGES.find((seconds) => seconds === Number(raw.range));
   const from = Number(raw.from);
   const to = Number(raw.to);
-  const zoomed = Number.isInteger(from) && Number.isInteger(to) && from < to;
+  const zoomed = Number.isInteger(from) && Number.isInteger(to) && !windowFault(from, to, now);
   return {
     range: range === DEFAULT_RANGE ? undefined : range,
     from: zoomed ? from : undefined,
@@ -61,6 +62,14 @@ export const metricsSearch = (raw: Raw): MetricsSearch => ({
   metric: text(raw.metric),
   left: text(raw.left),
   right: text(raw.right),
+});
+
+/** Uids of the runs to compare, the base first. */
+export const compareSearch = (raw: Raw): { uids: string } => ({ uids: text(raw.uids) ?? '' });
+
+/** The database that a new run begins with. */
+export const newRunSearch = (raw: Raw): { bdb?: number | undefined } => ({
+  bdb: Number.isInteger(Number(raw.bdb)) && raw.bdb !== undefined ? Number(raw.bdb) : undefined,
 });
 
 export interface ShardsSearch {
@@ -98,12 +107,15 @@ export const timelineSearch = (raw: Raw): TimelineSearch => ({
 });
 
 export interface EventSearch {
+  /** Of the header's time range, or all there are. */
+  span?: 'range' | 'all' | undefined;
   severity?: string | undefined;
   source?: string | undefined;
   text?: string | undefined;
 }
 
 export const eventSearch = (raw: Raw): EventSearch => ({
+  span: oneOf(raw.span, ['range', 'all']),
   severity: oneOf(raw.severity, ['DEBUG', 'INFO', 'WARNING', 'ERROR', 'CRITICAL']),
   source: oneOf(raw.source, ['cluster', 'node', 'bdb', 'shard']),
   text: text(raw.text),

@@ -4,6 +4,7 @@
  */
 import { chooseStep, intervalCount, intervalStart } from '@/lib/resolution';
 import { createStore } from '@/lib/store';
+import { EARLIEST, WIDEST } from '@/lib/timeWindow';
 import type { Live } from '@/live/live';
 import type { TimeAxis } from '@/ui/chart/types';
 import { DEFAULT_RANGE, type FrameSearch } from './search';
@@ -71,7 +72,7 @@ export class PageTimeAxis implements TimeAxis {
   zoom(from: number, to: number): void {
     // Charts are synced: one drag may be told by several of them.
     if (this.zoomed && this.trail.at(-1) !== this.zoomed) this.trail.push(this.zoomed);
-    this.navigate({ from, to, res: undefined });
+    this.navigate({ from: Math.max(from, EARLIEST, to - WIDEST), to, res: undefined });
   }
 
   reset(): void {

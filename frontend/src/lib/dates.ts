@@ -11,6 +11,16 @@ export function day(ms: number, zone: Zone): string {
     : `${date.getDate()}\u00a0${MONTHS[date.getMonth()]}`;
 }
 
+/** 3 Mar · 3 Mar 2026 */
+export function dated(ms: number, zone: Zone, withYear: boolean): string {
+  return withYear ? `${day(ms, zone)}\u00a0${year(ms, zone)}` : day(ms, zone);
+}
+
+export function year(ms: number, zone: Zone): number {
+  const date = new Date(ms);
+  return zone === 'utc' ? date.getUTCFullYear() : date.getFullYear();
+}
+
 /** The interval of `step` seconds from `second` on: 14:03:07 · 3 Mar 14:05–14:10 · 3 Mar–10 Mar */
 export function interval(second: number, step: number, zone: Zone): string {
   const from = second * 1000;

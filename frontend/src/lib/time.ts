@@ -24,6 +24,16 @@ export function setZone(zone: Zone): void {
   }
 }
 
+let offset = 0;
+
+/** How far the console's clock is ahead of this one: what charts are right by, sentences are, too. */
+export function correctClock(milliseconds: number): void {
+  offset = milliseconds;
+}
+
+/** Epoch milliseconds by the console's clock. */
+export const correctedNow = (): number => Date.now() + offset;
+
 const pad = (value: number): string => String(value).padStart(2, '0');
 
 /** 14:03:07 */

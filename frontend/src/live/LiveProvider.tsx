@@ -8,6 +8,7 @@ import {
   useState,
   useSyncExternalStore,
 } from 'react';
+import type { Freshness } from './freshness';
 import { Live } from './live';
 import type { StreamState } from './stream';
 
@@ -34,6 +35,17 @@ export function useStreamState(): StreamState {
   return useSyncExternalStore(state.subscribe, state.get);
 }
 
+export function useFreshness(): Freshness {
+  const { freshness } = useLive();
+  return useSyncExternalStore(freshness.subscribe, freshness.get);
+}
+
+/** What a part of the page fails with, if one does. */
+export function useFault(): string | null {
+  const { fault } = useLive();
+  return useSyncExternalStore(fault.subscribe, fault.get);
+}
+
 /** Keeps a topic in the stream while the component is mounted. */
 export function useTopic(topic: string): void {
   const live = useLive();
@@ -44,7 +56,9 @@ export function useTopic(topic: string): void {
 export function useTick(draw: () => void): void {
   const live = useLive();
   useEffect(() => {
-    draw();
-    return live.onTick(draw);
+    // Registered first: what cannot be drawn yet may be drawn a second later.
+    const stop = live.onTick(draw);
+    live.attempt(draw);
+    return stop;
   }, [live, draw]);
 }

@@ -12,9 +12,11 @@ interface Props {
   /** What a dash means; that no sample arrived when left out. */
   nothing?: string | undefined;
   className?: string;
+  /** From which values on it wants a look. */
+  toneOf?: (value: number) => 'attention' | 'broken' | undefined;
 }
 
-export function LiveText({ topic, uid, metric, unit, nothing, className }: Props) {
+export function LiveText({ topic, uid, metric, unit, nothing, className, toneOf }: Props) {
   const live = useLive();
   const ref = useRef<HTMLSpanElement>(null);
   const names = typeof metric === 'string' ? metric : metric.join();
@@ -26,12 +28,17 @@ export function LiveText({ topic, uid, metric, unit, nothing, className }: Props
       .split(',')
       .reduce((sum, name) => sum + ring.latest(String(uid), name, live.edge()), 0);
     const text = format(unit, value);
-    if (span.textContent === text && span.title) return;
-    span.textContent = text;
-    span.title = Number.isNaN(value)
+    if (span.textContent !== text) span.textContent = text;
+    const title = Number.isNaN(value)
       ? (nothing ?? 'No sample in the last seconds')
       : exact(unit, value);
-  }, [live, topic, uid, names, unit, nothing]);
+    if (span.title !== title) span.title = title;
+    const tone = Number.isNaN(value) ? undefined : toneOf?.(value);
+    if (span.dataset.alert !== tone) {
+      if (tone) span.dataset.alert = tone;
+      else delete span.dataset.alert;
+    }
+  }, [live, topic, uid, names, unit, nothing, toneOf]);
   useTick(draw);
   return (
     <span ref={ref} className={className ? `num ${className}` : 'num'}>

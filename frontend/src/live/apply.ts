@@ -25,21 +25,57 @@ export function applyChanges(client: QueryClient, changes: readonly Change[]): v
 
 function fold(client: QueryClient, kind: ListKind, group: readonly Change[]): void {
   const queryKey = KEYS[kind];
+  // A reply on its way was computed before this change and would undo it: folded over it when it comes. Asking
+  // again instead would never end while changes pour in.
+  if (client.getQueryState(queryKey)?.fetchStatus === 'fetching') wait(client, kind, group);
+  client.setQueryData<readonly unknown[]>(queryKey, (list) => list && folded(kind, list, group));
+}
+
+function folded(
+  kind: ListKind,
+  list: readonly unknown[],
+  group: readonly Change[],
+): readonly unknown[] {
   const entries = group.map(({ uid, object }) => ({ id: String(uid), object }));
   // Which rules fit which objects is known by `kind`, which the type system cannot follow here.
   const rules = RULES[kind] as unknown as Rules<unknown>;
-  client.setQueryData<readonly unknown[]>(queryKey, (list) =>
-    list ? foldList(list, entries, rules, kind === 'event' ? 'prepend' : 'append') : list,
-  );
-  // A reply on its way was computed before this change and would undo it: ask once more.
-  if (client.getQueryState(queryKey)?.fetchStatus === 'fetching') {
-    void client.invalidateQueries({ queryKey });
-  }
+  return foldList(list, entries, rules, kind === 'event' ? 'prepend' : 'append');
+}
+
+/** Changes that came while a reply was on its way, by kind. */
+const pending = new WeakMap<QueryClient, Map<ListKind, Change[]>>();
+
+function wait(client: QueryClient, kind: ListKind, group: readonly Change[]): void {
+  const waiting = pending.get(client) ?? attend(client);
+  waiting.set(kind, [...(waiting.get(kind) ?? []), ...group]);
+}
+
+function attend(client: QueryClient): Map<ListKind, Change[]> {
+  const waiting = new Map<ListKind, Change[]>();
+  pending.set(client, waiting);
+  client.getQueryCache().subscribe((event) => {
+    if (event.type !== 'updated') return;
+    const { action, query } = event;
+    if (action.type !== 'error' && !(action.type === 'success' && !action.manual)) return;
+    const kind = [...waiting.keys()].find((one) => query.queryKey.join() === KEYS[one].join());
+    const group = kind && waiting.get(kind);
+    if (!kind || !group) return;
+    waiting.delete(kind);
+    client.setQueryData<readonly unknown[]>(
+      KEYS[kind],
+      (list) => list && folded(kind, list, group),
+    );
+  });
+  return waiting;
 }
 
 /** After every (re)connection: what changed while nobody listened. */
 export function refreshObjects(client: QueryClient): void {
-  for (const queryKey of [...Object.values(KEYS), ['timeline']]) {
+  void client.refetchQueries({
+    type: 'active',
+    predicate: ({ state }) => state.status === 'error',
+  });
+  for (const queryKey of [...Object.values(KEYS), ['timeline'], ['health']]) {
     void client.invalidateQueries({ queryKey });
   }
 }

@@ -5,6 +5,7 @@
 import type { LatencyHistory } from '@/api/history';
 import { messageOf } from '@/api/http';
 import { intervalEnd, intervalStart } from '@/lib/resolution';
+import { isDrawable } from '@/lib/timeWindow';
 import type { Heat, HeatColumn } from '@/ui/chart/heat/types';
 
 export interface HeatWanted {
@@ -69,7 +70,8 @@ export class HeatPast {
 
   read(from: number, to: number): Heat {
     const { known } = this;
-    if (!known) return { from, step: Math.max(1, to - from), perDecade: 20, columns: [undefined] };
+    if (!known || !isDrawable(from, to, known.step))
+      return { from, step: Math.max(1, to - from), perDecade: 20, columns: [undefined] };
     const { step, perDecade } = known;
     const first = intervalStart(from, step);
     const count = Math.max(0, (intervalEnd(to, step) - first) / step);

@@ -4,11 +4,13 @@
  * about objects that changed.
  */
 import type { QueryClient } from '@tanstack/react-query';
-import { request } from '@/api/http';
+import { messageOf, request } from '@/api/http';
 import { createStore } from '@/lib/store';
+import { correctClock } from '@/lib/time';
 import { applyChanges, refreshObjects } from './apply';
 import { ClockSkew } from './clockSkew';
 import type { Change, FrameName, Frames, History, Sample } from './frames';
+import { type Freshness, freshness } from './freshness';
 import { Past } from './past';
 import { RETENTION, TopicRing } from './ring';
 import { LiveStream, type StreamState } from './stream';
@@ -23,9 +25,14 @@ const HISTORY_ROWS = 15_000;
 const HISTORY_LEAST = 10;
 /** Of the 16 ms between two frames. */
 const FRAME_BUDGET_MS = 6;
+const HEARTBEAT_MS = 1_000;
 
 export class Live {
   readonly state = createStore<StreamState>({ phase: 'idle' });
+  /** Whether samples come as they should. */
+  readonly freshness = createStore<Freshness>('waiting');
+  /** What a part of the page failed with when it was told; null once all of them take samples again. */
+  readonly fault = createStore<string | null>(null);
   readonly past: Past;
   private readonly rings = new Map<string, TopicRing>();
   private readonly wanted = new Map<string, number>();
@@ -41,6 +48,10 @@ export class Live {
   private refreshing: ReturnType<typeof setTimeout> | undefined;
   private greeted = false;
   private running = false;
+  private heartbeat: ReturnType<typeof setInterval> | undefined;
+  /** When the newest sample was taken and when it arrived, epoch milliseconds of the console's and of this clock. */
+  private sampled = { taken: Number.NaN, arrived: Number.NaN };
+  private failed: string | null = null;
   private readonly skew = new ClockSkew();
 
   constructor(private readonly client: QueryClient) {
@@ -57,6 +68,7 @@ export class Live {
     if (this.running) return;
     this.running = true;
     document.addEventListener('visibilitychange', this.onVisibility);
+    this.heartbeat = setInterval(() => this.look(), HEARTBEAT_MS);
     this.refollow();
   }
 
@@ -65,6 +77,8 @@ export class Live {
     document.removeEventListener('visibilitychange', this.onVisibility);
     clearTimeout(this.follow);
     clearTimeout(this.refreshing);
+    clearInterval(this.heartbeat);
+    this.sampled = { taken: Number.NaN, arrived: Number.NaN };
     this.greeted = false;
     this.stream.stop();
     this.rings.clear();
@@ -99,6 +113,12 @@ export class Live {
   onTick(listener: () => void): () => void {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);
+  }
+
+  /** Draws once; a failure is told as one of a tick is. */
+  attempt(draw: () => void): void {
+    this.guarded(draw);
+    if (this.failed) this.schedule();
   }
 
   now(): number {
@@ -159,6 +179,7 @@ export class Live {
 
   private changed(state: StreamState): void {
     this.state.set(state);
+    this.look();
     // An EventSource does not tell why it failed; a plain call does, and a 401 leads to the login.
     if (state.phase === 'lost' && state.attempt > 1) {
       request('GET', '/v1/cluster').catch(() => undefined);
@@ -168,6 +189,7 @@ export class Live {
   private received<N extends FrameName>(name: N, data: Frames[N]): void {
     if (name === 'hello') {
       this.skew.greeted((data as Frames['hello']).server_time, Date.now());
+      correctClock(this.skew.offset);
       this.refresh();
     } else if (name === 'history') this.insert(data as History);
     else if (name === 'sample') this.add(data as Sample);
@@ -197,8 +219,26 @@ export class Live {
     ring.advance(sample.t);
     for (const [uid, values] of Object.entries(sample.series)) ring.write(sample.t, uid, values);
     this.skew.sampled(sample.at, Date.now());
+    correctClock(this.skew.offset);
+    this.sampled = { taken: sample.at, arrived: Date.now() };
+    this.look();
     this.delays.push(this.now() - sample.at);
     if (this.delays.length > KEPT_DELAYS) this.delays.shift();
+  }
+
+  /** One part of the page that breaks must not take the numbers of the others along. */
+  private guarded(work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      if (!this.failed) console.error(error);
+      this.failed ??= messageOf(error);
+    }
+  }
+
+  private look(): void {
+    const lost = this.state.get().phase === 'lost';
+    this.freshness.set(freshness(this.sampled, Date.now(), this.skew.offset, lost));
   }
 
   private schedule(): void {
@@ -209,15 +249,17 @@ export class Live {
   /** Tells everybody, over as many frames as it takes: no frame is held up for long. */
   private tell(waiting: (() => void)[]): void {
     const changes = this.changes.splice(0);
-    if (changes.length) applyChanges(this.client, changes);
+    if (changes.length) this.guarded(() => applyChanges(this.client, changes));
     const until = performance.now() + FRAME_BUDGET_MS;
     let next = waiting.shift();
     for (; next; next = performance.now() < until ? waiting.shift() : undefined) {
-      if (this.listeners.has(next)) next();
+      if (this.listeners.has(next)) this.guarded(next);
     }
     if (waiting.length) this.frame = requestAnimationFrame(() => this.tell(waiting));
     else {
       this.frame = 0;
+      this.fault.set(this.failed);
+      this.failed = null;
       const again = this.more;
       this.more = false;
       if (again) this.schedule();

@@ -44,12 +44,22 @@ describe('PastSeries', () => {
     past.subscribe(['a'], () => undefined);
     const stop = past.subscribe([REFUSED], () => undefined);
     past.add();
-    await vi.runAllTimersAsync();
+    await vi.advanceTimersByTimeAsync(0);
     expect(past.reason).toContain('no such metric');
     stop();
     await vi.runAllTimersAsync();
     expect(asked).toEqual([`a,${REFUSED}`, 'a']);
     expect(past.reason).toBeUndefined();
+  });
+
+  it('asks again for what failed, for as long as somebody looks', async () => {
+    const stop = past.subscribe([REFUSED], () => undefined);
+    past.add();
+    await vi.advanceTimersByTimeAsync(11_000);
+    expect(asked).toEqual([REFUSED, REFUSED, REFUSED]);
+    stop();
+    await vi.runAllTimersAsync();
+    expect(asked).toHaveLength(3);
   });
 
   it('asks again when that changed before the refusal came', async () => {

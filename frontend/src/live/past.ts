@@ -18,6 +18,8 @@ interface Wanted {
 const READ_AGAIN = 2;
 /** An interval that has just ended may not be stored yet. */
 const SETTLE_MS = 2_000;
+/** Until what failed is asked for again. */
+const AGAIN_MS = 5_000;
 
 export class PastSeries {
   columns: PastColumns | null = null;
@@ -75,10 +77,10 @@ export class PastSeries {
     this.timer = setTimeout(() => void this.load(), 0);
   }
 
-  /** What was refused may be answered without the metrics that nobody wants any more. */
-  private again(): void {
+  /** What was refused may be answered later, or without the metrics that nobody wants any more. */
+  private again(wait = 0): void {
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => void this.load(), 0);
+    if (!this.idle) this.timer = setTimeout(() => void this.load(), wait);
   }
 
   private covers({ from, to, step }: Wanted): boolean {
@@ -121,7 +123,7 @@ export class PastSeries {
     } catch (error) {
       if (wanted !== this.wanted) return;
       this.reason = `The stored history could not be read: ${messageOf(error)}`;
-      if (this.names().join() !== metrics.join()) this.again();
+      this.again(this.names().join() === metrics.join() ? AGAIN_MS : 0);
     }
     for (const listener of this.listeners) listener();
   }

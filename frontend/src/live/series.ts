@@ -3,6 +3,7 @@
  * older. Several series may be folded into one: the sum of some shards, the highest of the rest.
  */
 import { chooseStep } from '@/lib/resolution';
+import { isDrawable } from '@/lib/timeWindow';
 import type { ChartSource, Columns, TimeAxis } from '@/ui/chart/types';
 import { cut, cutFrom, type PastColumns } from './columns';
 import { fold, type Rule } from './folding';
@@ -46,6 +47,10 @@ const PEAKS = new Set([
 /** Ratios and averages are averaged by how many requests are behind them. */
 const BEHIND: Readonly<Record<string, readonly string[]>> = {
   hit_ratio: ['read_hits', 'read_misses'],
+  ram_hit_ratio: ['big_io_ratio_redis'],
+  fetch_ram_hit_ratio: ['big_fetch_ram', 'big_fetch_flash'],
+  write_ram_hit_ratio: ['big_write_ram', 'big_write_flash'],
+  del_ram_hit_ratio: ['big_del_ram', 'big_del_flash'],
   avg_latency: ['total_req'],
   avg_read_latency: ['read_req'],
   avg_write_latency: ['write_req'],
@@ -101,6 +106,8 @@ export function seriesSource(live: Live, axis: TimeAxis, wanted: SeriesWanted): 
       ask({ from, to });
       const ring = live.ring(topic);
       if (isRecent({ from, to })) {
+        // The future has no seconds yet.
+        const last = Math.max(from, Math.min(to, live.edge() + PIECE));
         const before =
           missing({ from, to }) && past?.columns?.step === 1 ? early(past.columns) : null;
         const joined = (row: Float64Array, older?: Float64Array) =>
@@ -108,15 +115,16 @@ export function seriesSource(live: Live, axis: TimeAxis, wanted: SeriesWanted): 
         return {
           from,
           step: 1,
-          rows: folders.map((read, index) => joined(read(ring, from, to), before?.rows[index])),
+          rows: folders.map((read, index) => joined(read(ring, from, last), before?.rows[index])),
           weights: weighers.map((reads, index) =>
             reads.length
-              ? joined(sum(reads.map((read) => read(ring, from, to))), before?.weights?.[index])
+              ? joined(sum(reads.map((read) => read(ring, from, last))), before?.weights?.[index])
               : undefined,
           ),
         };
       }
-      return past?.columns
+      // What is known of another window may be much finer than this one needs.
+      return past?.columns && isDrawable(from, to, past.columns.step)
         ? stretch(past.columns, series, { from, to })
         : { from, step: to - from, rows: series.map(() => new Float64Array(1).fill(Number.NaN)) };
     },

@@ -81,8 +81,7 @@ describe('LiveStream', () => {
     expect(states.at(-1)).toMatchObject({ phase: 'lost', attempt: 1 });
     vi.advanceTimersByTime(500);
     expect(sources).toHaveLength(2);
-    expect(query().get('after')).toBe('1005');
-    expect(query().get('history')).toBeNull();
+    expect(query().get('since')).toBe('bdbs@1005');
     current().fail();
     expect(states.at(-1)).toMatchObject({ phase: 'lost', attempt: 2 });
     vi.advanceTimersByTime(999);
@@ -114,16 +113,18 @@ describe('LiveStream', () => {
     expect(states.at(-1)).toMatchObject({ phase: 'lost', attempt: 1 });
   });
 
-  it('asks for history when a topic is new, and only for what is missing when one is dropped', () => {
-    const { stream, sources, greet, query } = setUp();
+  it('asks for the history of new topics only', () => {
+    const { stream, sources, current, greet, query } = setUp();
     stream.follow(['bdbs']);
     greet('bdbs');
     stream.follow(['bdbs', 'shards:1']);
     expect(sources[0]?.closed).toBe(true);
     expect(query().get('history')).toBe('900');
-    greet('bdbs', 'shards:1');
+    expect(query().get('since')).toBe('bdbs@1000');
+    greet('shards:1');
+    current().emit('sample', { topic: 'bdbs' }, '1007');
     stream.follow(['bdbs']);
-    expect(query().get('after')).toBe('1000');
+    expect(query().get('since')).toBe('bdbs@1007');
     stream.follow(['bdbs']);
     expect(sources).toHaveLength(3);
   });

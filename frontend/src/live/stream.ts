@@ -3,6 +3,7 @@
  * so that the topics can change, a silent connection counts as lost, and the reader can be told
  * when the next attempt is due. What was missed is asked for by `after`.
  */
+import { correctedNow } from '@/lib/time';
 import { FRAME_NAMES, type FrameName, type Frames } from './frames';
 
 export type StreamState =
@@ -32,9 +33,8 @@ const BACKOFF_MS = [500, 1_000, 2_000, 4_000, 8_000];
 export class LiveStream {
   private source: Source | null = null;
   private topics: string[] = [];
-  /** Topics whose history this page already holds up to `newest`. */
-  private held = new Set<string>();
-  private newest = 0;
+  /** The newest second that this page holds of each topic. */
+  private held = new Map<string, number>();
   private lostSince = 0;
   private attempt = 0;
   private watchdog: ReturnType<typeof setTimeout> | undefined;
@@ -46,6 +46,7 @@ export class LiveStream {
     const next = [...new Set(topics)].sort();
     if (this.source && next.join() === this.topics.join()) return;
     this.topics = next;
+    for (const topic of this.held.keys()) if (!next.includes(topic)) this.held.delete(topic);
     this.open();
   }
 
@@ -57,7 +58,6 @@ export class LiveStream {
     this.close();
     this.topics = [];
     this.held.clear();
-    this.newest = 0;
     this.attempt = 0;
     this.lostSince = 0;
     this.options.onState({ phase: 'idle' });
@@ -71,10 +71,12 @@ export class LiveStream {
 
   private url(): string {
     const query = new URLSearchParams({ topics: this.topics.join(',') });
-    // `after` covers all topics alike, so it may be used only when none of them is new.
-    const resumes = this.newest > 0 && this.topics.every((topic) => this.held.has(topic));
-    if (resumes) query.set('after', String(this.newest));
-    else query.set('history', String(this.options.history()));
+    const held = this.topics.flatMap((topic) => {
+      const second = this.held.get(topic);
+      return second ? [`${topic}@${second}`] : [];
+    });
+    if (held.length) query.set('since', held.join(','));
+    query.set('history', String(this.options.history()));
     return `/v1/stream?${query}`;
   }
 
@@ -83,11 +85,10 @@ export class LiveStream {
     if (!this.lostSince) this.options.onState({ phase: 'connecting' });
     const source = this.options.open(this.url());
     this.source = source;
-    const topics = new Set(this.topics);
     for (const name of FRAME_NAMES) {
       source.addEventListener(name, (event) => {
         if (source !== this.source) return;
-        this.received(name, event, topics);
+        this.received(name, event);
       });
     }
     source.onerror = () => {
@@ -96,31 +97,37 @@ export class LiveStream {
     this.watch();
   }
 
-  private received(name: FrameName, event: MessageEvent<string>, topics: Set<string>): void {
+  private received<N extends FrameName>(name: N, event: MessageEvent<string>): void {
     this.watch();
     this.attempt = 0;
     this.lostSince = 0;
-    const second = Number(event.lastEventId);
-    if (second > this.newest) this.newest = second;
-    const data = JSON.parse(event.data || '{}');
-    if (name === 'history') this.held.add(data.topic);
-    if (name === 'hello') {
-      for (const topic of this.held) if (!topics.has(topic)) this.held.delete(topic);
-      this.options.onState({ phase: 'live' });
+    let data: Frames[N];
+    try {
+      data = JSON.parse(event.data || '{}');
+    } catch {
+      // Half a frame: what follows cannot be trusted either.
+      this.lose();
+      return;
     }
+    if (name === 'history' || name === 'sample') {
+      const { topic } = data as Frames['history' | 'sample'];
+      const second = Number(event.lastEventId);
+      if (second > (this.held.get(topic) ?? -1)) this.held.set(topic, second);
+    }
+    if (name === 'hello') this.options.onState({ phase: 'live' });
     this.options.onFrame(name, data);
   }
 
   private lose(): void {
     this.close();
-    this.lostSince ||= Date.now();
+    this.lostSince ||= correctedNow();
     const delay = BACKOFF_MS[Math.min(this.attempt, BACKOFF_MS.length - 1)] ?? 8_000;
     this.attempt += 1;
     this.options.onState({
       phase: 'lost',
       since: this.lostSince,
       attempt: this.attempt,
-      retryAt: Date.now() + delay,
+      retryAt: correctedNow() + delay,
     });
     this.retry = setTimeout(() => this.open(), delay);
   }

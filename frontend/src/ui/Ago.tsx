@@ -1,15 +1,15 @@
 /** "12 s ago", with the instant on hover; all of them share one clock. */
 import { useSyncExternalStore } from 'react';
 import { createStore } from '@/lib/store';
-import { ago, duration, stamp } from '@/lib/time';
+import { ago, correctedNow, duration, stamp } from '@/lib/time';
 import { useZone } from './zone';
 
-const clock = createStore(Date.now());
+const clock = createStore(correctedNow());
 let users = 0;
 let timer: ReturnType<typeof setInterval> | undefined;
 
 function subscribe(listener: () => void): () => void {
-  if (users++ === 0) timer = setInterval(() => clock.set(Date.now()), 1000);
+  if (users++ === 0) timer = setInterval(() => clock.set(correctedNow()), 1000);
   const stop = clock.subscribe(listener);
   return () => {
     stop();
@@ -33,9 +33,19 @@ export function Ago({ time }: { time: string | number | undefined }) {
   );
 }
 
-export function Elapsed({ since }: { since: number }) {
+interface ElapsedProps {
+  since: number;
+  /** Inside of what is read aloud when it changes, or it would be read every second. */
+  unspoken?: boolean;
+}
+
+export function Elapsed({ since, unspoken }: ElapsedProps) {
   const now = useNow();
-  return <span className="num">{duration((Math.max(now, since) - since) / 1000)}</span>;
+  return (
+    <span className="num" aria-hidden={unspoken}>
+      {duration((Math.max(now, since) - since) / 1000)}
+    </span>
+  );
 }
 
 export function Stamp({ time }: { time: string | undefined }) {

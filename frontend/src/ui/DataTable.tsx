@@ -1,6 +1,6 @@
 /** The one table: columns are data, rows sort by header, a row may lead somewhere. */
 import { IconChevronDown, IconChevronUp } from '@tabler/icons-react';
-import { type KeyboardEvent, type ReactNode, useMemo, useState } from 'react';
+import { type ReactNode, useMemo, useState } from 'react';
 import classes from './DataTable.module.css';
 
 export interface Column<T> {
@@ -20,6 +20,7 @@ interface Props<T> {
   columns: readonly Column<T>[];
   rows: readonly T[] | undefined;
   rowKey: (row: T) => string | number;
+  /** By mouse anywhere on the row; a link in one of the cells does the same for the keyboard. */
   onOpen?: (row: T) => void;
   initialSort?: { id: string; descending?: boolean };
   empty?: ReactNode;
@@ -78,7 +79,6 @@ export function DataTable<T>(props: Props<T>) {
               key={rowKey(row)}
               data-open={onOpen ? true : undefined}
               onClick={onOpen && ((event) => !isControl(event.target) && onOpen(row))}
-              onKeyDown={onOpen && ((event) => openByEnter(event, () => onOpen(row)))}
             >
               {columns.map((column) => (
                 <td
@@ -126,8 +126,4 @@ function sortRows<T>(
 
 function isControl(target: EventTarget): boolean {
   return target instanceof Element && target.closest('a, button, input') !== null;
-}
-
-function openByEnter(event: KeyboardEvent, open: () => void): void {
-  if (event.key === 'Enter' && event.target === event.currentTarget) open();
 }

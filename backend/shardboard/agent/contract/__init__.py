@@ -1,4 +1,5 @@
-"""All that console and agent may say to each other. JSON over HTTPS; every operation may be repeated.
+"""All that console and agent may say to each other. JSON over HTTPS; every operation may be repeated. How two releases
+agree is in `protocol.py`.
 
 | Call | Request | Reply |
 |---|---|---|
@@ -12,12 +13,18 @@
 | GET /proxy | | ProxyReport |
 | POST /drill | Drill | DrillReply; the fault begins and ends by itself |
 | POST /shards/move_slots | MoveSlots | SlotsMoved |
+| POST /loads/start | StartLoad | LoadState |
+| POST /loads/read | ReadLoad | LoadLines |
+| POST /loads/stop | NamedLoad | LoadState |
+| POST /loads/reports | NamedLoad | LoadReports |
+| POST /loads/remove | NamedLoad | LoadState |
 | POST /probe | list[ProbeTarget] | list[bool] |
 | GET /samples?after=N | | NDJSON stream of Sample, first the ring's newer ones, then one a second; an empty line is a pulse |
 """
 
 from shardboard.agent.contract.base import Hex40, Message, Port
-from shardboard.agent.contract.nodes import Drill, DrillReply, NodeFacts
+from shardboard.agent.contract.loads import LoadLines, LoadReports, LoadState, NamedLoad, ReadLoad, StartLoad
+from shardboard.agent.contract.nodes import Drill, DrillReply, HostCheck, NodeFacts
 from shardboard.agent.contract.proxies import ProxyDatabase, ProxyEndpoint, ProxyReport, ProxyShard, ProxyState
 from shardboard.agent.contract.samples import (
     ENDPOINT_FIELDS,
@@ -25,9 +32,11 @@ from shardboard.agent.contract.samples import (
     PULSE_SECONDS,
     RING_SECONDS,
     SHARD_FIELDS,
+    TIER_FIELDS,
     EndpointReading,
     ProxyReading,
     Sample,
+    fitted,
 )
 from shardboard.agent.contract.shards import (
     BdbSpec,
@@ -43,6 +52,7 @@ from shardboard.agent.contract.shards import (
     ShardSpec,
     SlotsMoved,
     StartShards,
+    TierSpec,
 )
 
 __all__ = [
@@ -51,14 +61,20 @@ __all__ = [
     "PULSE_SECONDS",
     "RING_SECONDS",
     "SHARD_FIELDS",
+    "TIER_FIELDS",
     "BdbSpec",
     "CommandResult",
     "Drill",
     "DrillReply",
     "EndpointReading",
     "Hex40",
+    "HostCheck",
+    "LoadLines",
+    "LoadReports",
+    "LoadState",
     "Message",
     "MoveSlots",
+    "NamedLoad",
     "NodeFacts",
     "Peer",
     "Port",
@@ -69,6 +85,7 @@ __all__ = [
     "ProxyReport",
     "ProxyShard",
     "ProxyState",
+    "ReadLoad",
     "RemoveShards",
     "RestartShards",
     "Sample",
@@ -77,5 +94,8 @@ __all__ = [
     "ShardReport",
     "ShardSpec",
     "SlotsMoved",
+    "StartLoad",
     "StartShards",
+    "TierSpec",
+    "fitted",
 ]

@@ -9,6 +9,12 @@ Port = Annotated[int, Field(ge=1024, le=65535)]
 
 
 class Message(BaseModel):
-    """Unknown fields are an error: both sides run the same release, a stranger must not pass unseen."""
+    """What the console says. A field that is not known is an order that would be forgotten: it is refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Reply(Message):
+    """What an agent says. Fields that a newer one has added are ignored (`protocol.py`)."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)

@@ -4,10 +4,20 @@ from typing import Literal
 
 from pydantic import Field
 
-from shardboard.agent.contract.base import Message
+from shardboard.agent.contract.base import Message, Reply
 
 
-class NodeFacts(Message):
+class HostCheck(Reply):
+    """One setting of a machine. `costs` says what a wrong one costs, `mends` is the line that mends it."""
+
+    name: str
+    value: str
+    good: bool
+    costs: str
+    mends: str
+
+
+class NodeFacts(Reply):
     """What a machine is. Sizes in bytes."""
 
     hostname: str
@@ -25,8 +35,12 @@ class NodeFacts(Message):
     agent_version: str
     engine_version: str
     """Of `valkey-server`; empty when the binary is missing."""
+    flash_path: str = ""
+    """Empty when the agent was given no flash."""
+    flash_size: int = 0
     uptime: int
     """Seconds since the machine started."""
+    host: list[HostCheck] = Field(default=[])
 
 
 class Drill(Message):
@@ -43,7 +57,7 @@ class Drill(Message):
     """Addresses of the other nodes, to be cut off from."""
 
 
-class DrillReply(Message):
+class DrillReply(Reply):
     """Whether it begins."""
 
     refused: str = ""

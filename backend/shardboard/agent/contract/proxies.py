@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from shardboard.agent.contract.base import Hex40, Message, Port
+from shardboard.agent.contract.base import Hex40, Message, Port, Reply
 
 
 class ProxyShard(Message):
@@ -55,7 +55,7 @@ class ProxyState(Message):
     databases: list[ProxyDatabase]
 
 
-class ProxyReport(Message):
+class ProxyReport(Reply):
     """How the proxy of this node does."""
 
     state: Literal["absent", "running", "died"]

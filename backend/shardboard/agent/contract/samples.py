@@ -1,10 +1,12 @@
 """What an agent tells of one second."""
 
-from typing import Literal
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import Field
 
-from shardboard.agent.contract.base import Message
+from shardboard.agent.contract.base import Reply
+
+T = TypeVar("T")
 
 RING_SECONDS = 120
 PULSE_SECONDS = 0.2
@@ -31,6 +33,7 @@ NODE_FIELDS = (
     "pressure_cpu",
     "pressure_io",
     "pressure_memory",
+    "flash_free",
 )
 """Order of `Sample.node`: cpu_* are seconds since boot summed over the cores (nice is contained in user, irqs and steal in
 system), net/disk bytes since boot, memory and storage bytes (avail: for an ordinary user), agent_cpu seconds since its start,
@@ -89,12 +92,27 @@ SHARD_FIELDS = (
     "sync_partial_err",
     "replicas",
     "syncing",
+    "engine_version",
+    "oom_errors",
 )
 """Order of a shard's values in `Sample.shards`. Counters (since `started_at`, epoch seconds): *_cmds, hits, misses,
-connections, net_* (bytes), evicted, expired, sync_*, and seconds of processor: cpu and main_cpu_system of the main thread,
+connections, net_* (bytes), evicted, expired, sync_*, oom_errors (commands refused because memory is full),
+and seconds of processor: cpu and main_cpu_system of the main thread,
 process_cpu_* of all threads, fork_cpu_* of children that ended. The rest are gauges; is_primary, loading, link_up,
 aof_rewriting, saving and syncing are 0 or 1, ping_ms is the slowest PING of the second and ping_p50_ms the median one, avg_ttl
-milliseconds, last_save epoch seconds. The agent's own commands and bytes are subtracted."""
+milliseconds, last_save epoch seconds, engine_version 90102 for Valkey 9.1.2. The agent's own commands and bytes are subtracted."""
+
+
+TIER_FIELDS = (
+    *("fetch_ram", "fetch_flash", "write_ram", "write_flash", "del_ram", "del_flash"),
+    *("values_ram", "values_flash", "flash_used_bytes", "flash_file_bytes"),
+    *("flash_read_bytes", "flash_write_bytes", "flash_reads", "flash_writes"),
+    *("promotions", "demotions_clean", "demotions_dirty", "queue_length", "ram_limit_bytes"),
+    *("read_errors", "checksum_errors", "flash_state", "flash_read_p50_us", "flash_read_p99_us", "overhead"),
+)
+"""Order of a shard's values in `Sample.tiers`, as the module for flash tells them. Counters: {fetch,write,del}_* (keys whose value
+was in RAM, or on flash), flash_{read,write}_bytes, flash_{reads,writes}, promotions, demotions_*, *_errors. flash_state: 0 ok, 1
+full, 2 failing. overhead: bytes of RAM that hold no value, as the engine tells them."""
 
 
 ENDPOINT_FIELDS = (
@@ -114,7 +132,10 @@ ENDPOINT_FIELDS = (
 interval; `conns` are open at its end."""
 
 
-class EndpointReading(Message):
+Micros = Annotated[int, Field(ge=0, le=2**31 - 1)]
+
+
+class EndpointReading(Reply):
     """What one proxy did for one database in one interval."""
 
     values: list[float]
@@ -126,13 +147,13 @@ class EndpointReading(Message):
     @property
     def connections(self) -> int:
         """Open at the end of the interval."""
-        return int(self.values[-1])
+        return int(self.values[ENDPOINT_FIELDS.index("conns")])
 
 
-class ProxyReading(Message):
+class ProxyReading(Reply):
     """The proxy of a node in one second."""
 
-    seconds: float
+    seconds: float = Field(gt=0)
     """Length of the interval that is counted in."""
     pid: int
     threads: int
@@ -142,23 +163,49 @@ class ProxyReading(Message):
     databases: dict[int, EndpointReading]
 
 
-class Sample(Message):
+class Sample(Reply):
     """One second of one node."""
 
-    seq: int
-    boot: str
+    seq: int = Field(ge=0)
+    boot: str = Field(pattern=r"^[0-9a-f]{32}$")
     """Identity of the agent process: sequence numbers start again when it changes."""
-    t: int
+    t: int = Field(ge=0, le=2**40)
     """The second it belongs to, epoch."""
     at: float
     """When it was complete, epoch seconds."""
     node: list[float | None]
     shards: dict[int, list[float | None]]
+    tiers: dict[int, list[float | None]] = Field(default={})
+    """Beside `shards`, of those on flash."""
     missing: dict[int, str]
     """Shards that run but gave no values in this second, and why."""
     died: dict[int, str]
     """Shards whose process ended, and what is known of the reason."""
-    pings: dict[int, list[int]] = Field(default={})
+    pings: dict[int, list[Micros]] = Field(default={})
     """Microseconds that each PING of this second took, of all shards of a database together."""
     proxy: ProxyReading | None = None
     """None when no proxy runs here, or when it did not tell in time."""
+
+
+def fitted(sample: Sample) -> Sample:
+    """With rows of the lengths that are known here: a neighbour's may be shorter, or longer."""
+    changed: dict[str, object] = {}
+    if len(sample.node) != len(NODE_FIELDS):
+        changed["node"] = _fit(sample.node, len(NODE_FIELDS), None)
+    for name, length in (("shards", len(SHARD_FIELDS)), ("tiers", len(TIER_FIELDS))):
+        rows: dict[int, list[float | None]] = getattr(sample, name)
+        if any(len(row) != length for row in rows.values()):
+            changed[name] = {uid: _fit(row, length, None) for uid, row in rows.items()}
+    if sample.proxy is not None:
+        length = len(ENDPOINT_FIELDS)
+        if any(len(each.values) != length for each in sample.proxy.databases.values()):
+            databases = {
+                uid: each.model_copy(update={"values": _fit(each.values, length, 0.0)})
+                for uid, each in sample.proxy.databases.items()
+            }
+            changed["proxy"] = sample.proxy.model_copy(update={"databases": databases})
+    return sample.model_copy(update=changed) if changed else sample
+
+
+def _fit(row: list[T], length: int, missing: T) -> list[T]:
+    return [*row, *[missing] * (length - len(row))][:length]

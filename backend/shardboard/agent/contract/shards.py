@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from shardboard.agent.contract.base import Hex40, Message, Port
+from shardboard.agent.contract.base import Hex40, Message, Port, Reply
 
 
 class Peer(Message):
@@ -40,6 +40,15 @@ class ShardSpec(Message):
     TAKEOVER. A process that starts as primary refuses writes for two seconds, one that is promoted does not."""
 
 
+class TierSpec(Message):
+    """Of a database on flash, per shard."""
+
+    ram_limit: int
+    """Bytes of memory above which values go to flash; 0 = all stay in RAM."""
+    flash_limit: int
+    """Bytes of values on flash; 0 = no limit."""
+
+
 class BdbSpec(Message):
     """What the shards of one database have in common."""
 
@@ -52,6 +61,8 @@ class BdbSpec(Message):
     default_user: bool = True
     maxmemory: int
     """Bytes per shard; 0 = unlimited."""
+    tier: TierSpec | None = None
+    """None for a database that is not on flash."""
     eviction_policy: str
     appendonly: bool
     appendfsync: Literal["always", "everysec"]
@@ -85,7 +96,7 @@ class RemoveShards(Message):
     """Refuse to touch a shard that runs: the caller believes it dead, and may be late."""
 
 
-class ShardOutcome(Message):
+class ShardOutcome(Reply):
     uid: int
     ok: bool
     code: Literal["ok", "port_in_use", "binary_missing", "start_failed", "process_died", "not_removed", "no_data"] = (
@@ -96,7 +107,7 @@ class ShardOutcome(Message):
     """Of a restart: when the data that it was started from were last written; epoch seconds."""
 
 
-class ShardReport(Message):
+class ShardReport(Reply):
     """What the agent knows of a shard in its care."""
 
     uid: int
@@ -117,7 +128,7 @@ class ShardCommand(Message):
     argv: list[str] = Field(min_length=1)
 
 
-class CommandResult(Message):
+class CommandResult(Reply):
     uid: int
     ok: bool
     reply: str = ""
@@ -143,7 +154,7 @@ class MoveSlots(Message):
     """Take no account of what clients notice."""
 
 
-class SlotsMoved(Message):
+class SlotsMoved(Reply):
     """What one order has achieved."""
 
     count: int

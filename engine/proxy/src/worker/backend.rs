@@ -7,6 +7,7 @@ use crate::poll::Interest;
 use crate::stream::Stream;
 use crate::topology::TargetNumber;
 use crate::worker::client::Asker;
+use crate::worker::doubt::Doubt;
 use resp::ReplyScanner;
 use std::collections::VecDeque;
 use std::io;
@@ -23,6 +24,10 @@ pub enum Purpose {
     Ignore,
     /// Of the greeting of a new connection.
     Greeting,
+    /// Of COMMAND, to learn what this engine knows.
+    Commands,
+    /// Whether the shard says of itself what a script said, see `doubt.rs`.
+    Probe,
 }
 
 /// Whether a request changes that a connection holds something of its client's.
@@ -43,10 +48,16 @@ pub struct Pending {
     pub slot: u16,
     pub len: u32,
     pub bond: Bond,
+    /// What answers may be a script, whose words are not the shard's.
+    pub is_script: bool,
+    /// Nobody here knows where its keys are; the shard that is asked first does.
+    pub roams: bool,
     /// How often it was sent somewhere else.
     pub tries: u8,
     /// Until when it may wait for a primary; 0 while it never had to.
     pub deadline: u64,
+    /// Since when it blocks with the time that its bytes say; 0: since it came.
+    pub blocks_since: u64,
 }
 
 impl Pending {
@@ -60,8 +71,11 @@ impl Pending {
             slot: 0,
             len: 0,
             bond: Bond::Unchanged,
+            is_script: false,
+            roams: false,
             tries: 0,
             deadline: 0,
+            blocks_since: 0,
         }
     }
 }
@@ -81,9 +95,13 @@ pub struct Backend {
     pub in_transaction: bool,
     /// Everything it says is the owner's: a subscription or MONITOR.
     pub is_relayed: bool,
+    /// Nobody's now, and the next one's who needs a connection of its own.
+    pub is_pooled: bool,
     pub interest: Interest,
     pub dirty: bool,
     pub inflight: VecDeque<Pending>,
+    /// What scripts said that only the shard may say, one for each probe under way.
+    pub doubts: VecDeque<Doubt>,
     out: Vec<u8>,
     answered: usize,
     sent: usize,
@@ -110,9 +128,11 @@ impl Backend {
             is_bound: false,
             in_transaction: false,
             is_relayed: false,
+            is_pooled: false,
             interest: Interest::WRITE,
             dirty: false,
             inflight: VecDeque::new(),
+            doubts: VecDeque::new(),
             out: Vec::new(),
             answered: 0,
             sent: 0,
@@ -200,6 +220,19 @@ impl Backend {
             at = end;
         }
         all
+    }
+
+    /// Whether nothing that its owner did is left on it.
+    pub fn is_clean(&self) -> bool {
+        self.connected
+            && self.inflight.is_empty()
+            && self.unsent() == 0
+            && !(self.is_bound || self.in_transaction || self.is_relayed)
+            && self.demoted_at.is_none()
+    }
+
+    pub fn weight(&self) -> usize {
+        self.out.capacity() + self.input.capacity() + self.inflight.capacity() * size_of::<Pending>()
     }
 
     pub fn slim(&mut self) {

@@ -3,6 +3,7 @@
 use crate::arena::Id;
 use crate::command::Class;
 use crate::poll::Interest;
+use crate::stats::Failure;
 use crate::stream::Stream;
 use crate::worker::Handle;
 use crate::worker::exclusive::Exclusive;
@@ -38,6 +39,8 @@ pub struct Slot {
     pub class: Class,
     /// CLIENT REPLY OFF or SKIP.
     pub silent: bool,
+    /// Its answer is an error of the proxy's own.
+    pub unserved: bool,
     pub answer: Answer,
 }
 
@@ -115,6 +118,12 @@ pub struct Client {
     pub profile: Option<Box<Profile>>,
     /// The worker it moves to when everything has been answered.
     pub destination: Option<Handle>,
+    /// The request looked at now was answered with this here.
+    pub refusal: Option<Failure>,
+    /// Bytes of its replies that wait for others to be joined with.
+    pub joining: usize,
+    /// What the budget thinks that it occupies.
+    pub weighed: usize,
 }
 
 impl Client {
@@ -149,6 +158,9 @@ impl Client {
             exclusive: None,
             profile: None,
             destination: None,
+            refusal: None,
+            joining: 0,
+            weighed: 0,
         }
     }
 
@@ -173,6 +185,17 @@ impl Client {
         self.written < self.out.len()
     }
 
+    /// Bytes that it occupies.
+    #[inline]
+    pub fn weight(&self) -> usize {
+        self.input.capacity()
+            + self.out.capacity()
+            + self.stash.capacity()
+            + self.queue.capacity() * size_of::<Slot>()
+            + self.joining
+            + self.exclusive.as_deref().map_or(0, Exclusive::weight)
+    }
+
     pub fn output_size(&self) -> usize {
         self.out.len() - self.written + self.stash.len()
     }
@@ -192,7 +215,7 @@ impl Client {
         if self.muted == Muted::Skip {
             self.muted = Muted::No;
         }
-        self.queue.push_back(Slot { arrived: self.read_at, class, silent, answer });
+        self.queue.push_back(Slot { arrived: self.read_at, class, silent, unserved: false, answer });
         self.first.wrapping_add(self.queue.len() as u32 - 1)
     }
 
@@ -206,7 +229,18 @@ impl Client {
         let mut frame = Vec::new();
         write(&mut frame);
         let number = self.expect(class, Answer::Waiting);
+        if frame.first() == Some(&b'-') {
+            self.refusal = Some(Failure::of(&frame));
+            self.mark_unserved(number);
+        }
         self.answer(number, &frame);
+    }
+
+    /// What comes next is an error that no shard has made.
+    pub fn mark_unserved(&mut self, number: u32) {
+        if let Some(slot) = self.slot(number) {
+            slot.unserved = true;
+        }
     }
 
     /// The reply to request `number`, complete.
@@ -235,6 +269,9 @@ impl Client {
 
     #[inline]
     fn count(&mut self, slot: &Slot) {
+        if slot.unserved {
+            return;
+        }
         match self.leaving.last_mut() {
             Some(last) if last.arrived == slot.arrived && last.class == slot.class => last.count += 1,
             _ => self.leaving.push(Leaving { arrived: slot.arrived, class: slot.class, count: 1 }),
@@ -256,14 +293,34 @@ impl Client {
         }
     }
 
-    /// Bytes that answer no request: messages of subscriptions, invalidations.
+    /// Bytes that answer no request: messages of subscriptions, invalidations. They must not overtake replies that have
+    /// come before them and wait for others: what is invalid is what those say.
     pub fn push(&mut self, frame: &[u8]) {
-        self.out.extend_from_slice(frame);
+        let stashed = self.queue.iter_mut().rev().find_map(|slot| match &mut slot.answer {
+            Answer::Stashed { at, len } => Some((at, len)),
+            _ => None,
+        });
+        let Some((at, len)) = stashed else {
+            self.out.extend_from_slice(frame);
+            return;
+        };
+        let (from, to) = (*at, *at + *len);
+        *at = self.stash.len();
+        *len += frame.len();
+        self.stash.extend_from_within(from..to);
+        self.stash.extend_from_slice(frame);
     }
 
-    /// Requests that will never be answered, because the client is gone.
-    pub fn abandon(&mut self) -> usize {
-        std::mem::take(&mut self.queue).len()
+    /// Requests will never be answered, because the client is gone; the identities that it would have got.
+    pub fn abandon(&mut self) -> Vec<usize> {
+        let queue = std::mem::take(&mut self.queue);
+        queue
+            .into_iter()
+            .filter_map(|slot| match slot.answer {
+                Answer::Then(then) => then.identity(),
+                _ => None,
+            })
+            .collect()
     }
 
     /// Writes what it can; `Ok(true)` when nothing is left. `left` hears of replies that have left.

@@ -29,8 +29,11 @@ impl Worker {
             line.push('\n');
             self.reply_text(client, &line);
         } else if word("list") {
-            let number = client.expect(Class::Other, Answer::Waiting);
-            self.ask_for_list(id, number, client.db);
+            // Whether this user may ask is for the engine to say; the one it lists then is nobody.
+            let number = client.expect(Class::Other, Answer::Then(Box::new(Then::List)));
+            let slot = self.dbs[client.db].topology.home();
+            let request = b"*4\r\n$6\r\nCLIENT\r\n$4\r\nLIST\r\n$2\r\nID\r\n$1\r\n1\r\n";
+            self.route(id, client, request, pending(id, number, 0, Class::Other, slot));
         } else if (word("no-evict") || word("no-touch"))
             && exact(3)
             && (is_word(args, 2, "on") || is_word(args, 2, "off"))
@@ -44,12 +47,8 @@ impl Worker {
             return self.track(id, client, args);
         } else if word("caching") || word("trackinginfo") {
             return self.about_tracking(id, client, args);
-        } else if ["kill", "pause", "unpause", "unblock"].into_iter().any(word) {
-            client.reply(Class::Other, |out| {
-                encode::error(out, "ERR this CLIENT subcommand is not available through the endpoint");
-            });
         } else {
-            // Unknown or malformed: the engine words it.
+            // HELP, or malformed: the engine words it.
             return self.forward_home(id, client, Class::Other, args.raw);
         }
         Flow::Next
@@ -128,6 +127,22 @@ impl Worker {
     }
 
     fn about_tracking(&mut self, id: Id, client: &mut Client, args: &Args<'_>) -> Flow {
+        let needs = match () {
+            () if is_word(args, 1, "caching") && is_word(args, 2, "yes") => "optin",
+            () if is_word(args, 1, "caching") && is_word(args, 2, "no") => "optout",
+            () => "",
+        };
+        let exclusive = client.exclusive.as_deref_mut();
+        let fits = |tracking: &Vec<u8>| {
+            tracking.to_ascii_lowercase().windows(needs.len()).any(|at| at == needs.as_bytes())
+        };
+        if let Some(exclusive) = exclusive
+            .filter(|own| args.len() == 3 && !needs.is_empty() && own.tracking.as_ref().is_some_and(fits))
+        {
+            exclusive.caching = Some(args.raw.to_vec());
+            client.reply(Class::Other, |out| encode::simple(out, "OK"));
+            return Flow::Next;
+        }
         let slot = self.dbs[client.db].topology.home();
         self.ask(id, client, Class::Other, slot, args.raw);
         Flow::Next

@@ -31,14 +31,13 @@ impl Worker {
     /// The slot is served by the endpoint of another node.
     #[cold]
     pub(super) fn elsewhere(&mut self, client: &mut Client, class: Class, slot: u16) -> Flow {
-        let db = &mut self.dbs[client.db];
+        let db = &self.dbs[client.db];
         let Some(endpoint) = db.topology.proxy_of(slot).and_then(|proxy| db.config.proxies.get(proxy)) else {
             client.reply(class, |out| encode::error(out, "CLUSTERDOWN Hash slot not served"));
             return Flow::Next;
         };
         let text = format!("MOVED {slot} {}:{}", endpoint.address, endpoint.port);
         client.reply(class, |out| encode::error(out, &text));
-        db.stats.failed(crate::stats::Failure::Moved);
         Flow::Next
     }
 

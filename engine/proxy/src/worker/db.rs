@@ -2,11 +2,14 @@
 
 use crate::arena::Id;
 use crate::control::Database;
+use crate::learned::Learned;
 use crate::stats::{Connections, Stats};
 use crate::topology::{TargetNumber, Topology};
 use crate::worker::backend::Pending;
+use crate::worker::outage::Open;
 use resp::Limits;
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// Whom commands are executed as: connections with different ones are never shared.
@@ -22,6 +25,8 @@ pub struct Identity {
     pub credentials: Credentials,
     /// Shared connections, by the number of the target.
     pub connections: Vec<Option<Id>>,
+    /// Connections that were one client's own and are nobody's now.
+    pub pool: Vec<(TargetNumber, Id)>,
     /// The shards want a password that was not given.
     pub noauth: bool,
     /// Why the shards refused it last.
@@ -38,6 +43,8 @@ pub struct Parked {
     pub opening: Vec<Vec<u8>>,
     pub identity: usize,
     pub exclusive: bool,
+    /// The topology that is known to be wrong about it: only a newer one helps.
+    pub outdated: Option<u64>,
     /// What its client hears if none appears.
     pub error: Vec<u8>,
 }
@@ -54,12 +61,25 @@ pub struct Db {
     pub down: Vec<u64>,
     pub parked: VecDeque<Parked>,
     pub retry_at: u64,
+    /// The last place of a slot that the agent was told of and had not named, and when.
+    pub told: Option<(u16, SocketAddr, u64)>,
     pub stats: Stats,
     pub connections: Arc<Connections>,
+    /// When each target answered a request last, by its number; 0: never.
+    pub successes: Vec<u64>,
+    pub outages: Vec<Open>,
+    /// Bytes that its clients occupy, and everything else for them; what of it the budget knows.
+    pub clients_weigh: i64,
+    pub others_weigh: i64,
+    pub told_weight: i64,
     /// Name and version of the engine, once a shard has told.
     pub engine: (String, String),
+    /// Commands of its engine that the table does not have.
+    pub commands: Learned,
     /// Not wanted any more; its clients finish.
     pub leaving: bool,
+    /// Nothing is left of it, and its place may be another's.
+    pub is_free: bool,
 }
 
 impl Db {
@@ -75,10 +95,18 @@ impl Db {
             down: Vec::new(),
             parked: VecDeque::new(),
             retry_at: 0,
+            told: None,
             stats: Stats::default(),
             connections,
+            successes: Vec::new(),
+            outages: Vec::new(),
+            clients_weigh: 0,
+            others_weigh: 0,
+            told_weight: 0,
             engine: ("valkey".into(), "8.0.0".into()),
+            commands: Learned::default(),
             leaving: false,
+            is_free: false,
         };
         db.configure(config);
         db
@@ -115,6 +143,20 @@ impl Db {
         }
     }
 
+    /// Gives back what it holds.
+    pub fn free(&mut self) {
+        self.topology = Topology::empty();
+        self.identities = Vec::new();
+        self.is_free = true;
+    }
+
+    /// Passwords of those who have left are not kept.
+    pub fn forget_identities(&mut self) {
+        for identity in self.identities.iter_mut().skip(2).filter(|identity| identity.is_unused()) {
+            *identity = Identity::default();
+        }
+    }
+
     #[inline]
     pub fn slot_of(&self, key: &[u8]) -> u16 {
         if self.config.sharded { resp::slot::of_key(key) } else { 0 }
@@ -130,6 +172,16 @@ impl Db {
             self.down.resize(at + 1, 0);
         }
         self.down[at] = until;
+    }
+
+    /// A target has answered a request.
+    #[inline]
+    pub fn note_success(&mut self, target: TargetNumber, now: u64) {
+        let at = usize::from(target);
+        if self.successes.len() <= at {
+            self.successes.resize(at + 1, 0);
+        }
+        self.successes[at] = now;
     }
 
     /// From the reply to HELLO: names and values alternate.
@@ -155,7 +207,7 @@ impl Db {
 }
 
 impl Identity {
-    fn is_unused(&self) -> bool {
-        self.clients == 0 && self.connections.iter().all(Option::is_none)
+    pub fn is_unused(&self) -> bool {
+        self.clients == 0 && self.pool.is_empty() && self.connections.iter().all(Option::is_none)
     }
 }

@@ -4,8 +4,10 @@ use super::Worker;
 use super::backend::{Pending, Purpose};
 use super::client::{Answer, Asker, Client};
 use super::intake::Flow;
+use super::subcommands;
 use crate::arena::Id;
-use crate::command::{self, Class, Command, Handling};
+use crate::command::{self, Class, Command, Handling, Keys};
+use crate::stats::Failure;
 use resp::{Args, encode};
 
 impl Worker {
@@ -20,20 +22,43 @@ impl Worker {
             }
             client.generation = db.generation;
         }
-        let command = args.get(0).and_then(command::find).unwrap_or(&command::UNKNOWN);
+        let name = args.get(0).unwrap_or_default();
+        let command = command::find(name).unwrap_or_else(|| db.commands.find(name));
+        if self.dbs[client.db].identities[client.identity].noauth && !is_open(command) {
+            return self.refuse_stranger(client, command);
+        }
         let flow = if client.exclusive.is_some() {
-            self.dispatch_exclusive(id, client, command, args)
+            let flow = self.dispatch_exclusive(id, client, command, args);
+            if flow == Flow::Next && command.handling != Handling::Client {
+                forget_caching(client);
+            }
+            flow
         } else {
             self.dispatch_command(id, client, command, args)
         };
         if flow == Flow::Next {
             let db = &mut self.dbs[client.db];
+            if let Some(failure) = client.refusal.take() {
+                db.stats.unserved[command.class as usize] += 1;
+                db.stats.failed(failure);
+                return flow;
+            }
             db.stats.requests[command.class as usize] += 1;
             if command.may_write() {
                 client.wrote(db.generation);
             }
         }
         flow
+    }
+
+    #[cold]
+    fn refuse_stranger(&mut self, client: &mut Client, command: &Command) -> Flow {
+        client.reply(command.class, |out| encode::error(out, "NOAUTH Authentication required."));
+        client.refusal = None;
+        let stats = &mut self.dbs[client.db].stats;
+        stats.unserved[command.class as usize] += 1;
+        stats.failed(Failure::Noauth);
+        Flow::Next
     }
 
     #[inline]
@@ -75,7 +100,7 @@ impl Worker {
                 self.fan_out(id, client, command, args)
             }
             Cluster => self.cluster(client, args),
-            Acl | Forward | Xread | Refuse => self.forward(id, client, command, args),
+            Acl | Forward | Xread | Run | Refuse => self.forward(id, client, command, args),
         }
     }
 
@@ -88,24 +113,17 @@ impl Worker {
         args: &Args<'_>,
     ) -> Option<Flow> {
         let wrong = match command.handling {
+            Handling::Auth if !command.accepts(args.len()) => {
+                Some("ERR wrong number of arguments for 'auth' command".into())
+            }
             _ if !command.accepts(args.len()) => {
                 return Some(self.forward_home(id, client, command.class, args.raw));
             }
-            Handling::Refuse => true,
-            Handling::Acl => ["setuser", "deluser", "load", "save"].iter().any(|word| is_word(args, 1, word)),
-            Handling::Config => ["set", "rewrite"].iter().any(|word| is_word(args, 1, word)),
-            _ => false,
+            Handling::Refuse => Some(format!("ERR {} is not available through the endpoint", command.name)),
+            handling => subcommands::refusal(handling, args.get(1).unwrap_or_default()),
         };
-        if wrong {
-            client.reply(command.class, |out| {
-                encode::error(out, &format!("ERR {} is not available through the endpoint", command.name));
-            });
-            return Some(Flow::Next);
-        }
-        let open =
-            matches!(command.handling, Handling::Auth | Handling::Hello | Handling::Quit | Handling::Reset);
-        if self.dbs[client.db].identities[client.identity].noauth && !open {
-            client.reply(command.class, |out| encode::error(out, "NOAUTH Authentication required."));
+        if let Some(text) = wrong {
+            client.reply(command.class, |out| encode::error(out, &text));
             return Some(Flow::Next);
         }
         None
@@ -131,7 +149,11 @@ impl Worker {
             }
             None => db.topology.home(),
         };
-        self.ask(id, client, command.class, slot, args.raw);
+        let number = client.expect(command.class, Answer::Waiting);
+        let is_script = command.handling == Handling::Run;
+        let roams = command.keys == Keys::Unknown;
+        let request = Pending { is_script, roams, ..pending(id, number, 0, command.class, slot) };
+        self.route(id, client, args.raw, request);
         Flow::Next
     }
 
@@ -153,6 +175,18 @@ impl Worker {
 pub(super) fn pending(client: Id, number: u32, part: u32, class: Class, slot: u16) -> Pending {
     let asker = Asker { client, number, part };
     Pending { asker, class, slot, ..Pending::own(Purpose::Reply) }
+}
+
+/// The command that it was about has been sent.
+fn forget_caching(client: &mut Client) {
+    if let Some(exclusive) = client.exclusive.as_deref_mut() {
+        exclusive.caching = None;
+    }
+}
+
+/// What may be said before logging in.
+fn is_open(command: &Command) -> bool {
+    matches!(command.handling, Handling::Auth | Handling::Hello | Handling::Quit | Handling::Reset)
 }
 
 pub(super) fn is_word(args: &Args<'_>, at: usize, word: &str) -> bool {

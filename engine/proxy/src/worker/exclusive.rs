@@ -1,5 +1,6 @@
 //! Connections of one client's own: for transactions, blocking commands, subscriptions, MONITOR and tracking.
-//! They are opened when first needed, used by nobody else ever, and closed with the client.
+//! They are opened when first needed, and nobody else uses them meanwhile. Where nothing of the client is left on them they
+//! wait for the next one with the same rights, for a while; otherwise they are closed with the client.
 
 use super::Worker;
 use super::backend::{Backend, Pending, Purpose};
@@ -13,6 +14,9 @@ use crate::command::{Class, Command, Handling};
 use crate::topology::TargetNumber;
 use resp::Args;
 
+/// Connections of one identity that wait for somebody who needs one.
+const POOLED: usize = 64;
+
 #[derive(Debug, Default)]
 pub struct Exclusive {
     connections: Vec<(TargetNumber, Id)>,
@@ -23,6 +27,8 @@ pub struct Exclusive {
     pub(super) monitors: bool,
     /// The CLIENT TRACKING request, said again on each new connection.
     pub(super) tracking: Option<Vec<u8>>,
+    /// CLIENT CACHING, which is about the next command, wherever that goes.
+    pub(super) caching: Option<Vec<u8>>,
     /// The last request went to a connection of its own; a shared one must not overtake it.
     pub(super) was_last: bool,
 }
@@ -39,6 +45,11 @@ impl Exclusive {
             || !self.subscriptions.is_empty()
             || self.monitors
             || self.tracking.is_some()
+    }
+
+    /// Bytes that it holds for a transaction.
+    pub(super) fn weight(&self) -> usize {
+        self.transaction.as_ref().map_or(0, Transaction::weight)
     }
 
     pub(super) fn all_connections(&self) -> Vec<Id> {
@@ -70,6 +81,7 @@ impl Worker {
             if let Some(exclusive) = &mut client.exclusive {
                 exclusive.was_last = false;
             }
+            self.give_back(client);
         }
         self.dispatch_command(id, client, command, args)
     }
@@ -79,6 +91,14 @@ impl Worker {
     pub(super) fn route(&mut self, id: Id, client: &mut Client, bytes: &[u8], pending: Pending) {
         match &client.exclusive {
             Some(exclusive) if exclusive.tracking.is_some() => {
+                if let Some(caching) = exclusive.caching.clone() {
+                    self.send_exclusive(
+                        id,
+                        client,
+                        &caching,
+                        Pending { slot: pending.slot, ..Pending::own(Purpose::Ignore) },
+                    );
+                }
                 self.send_exclusive(id, client, bytes, pending)
             }
             _ => self.send(client, bytes, pending),
@@ -103,7 +123,10 @@ impl Worker {
         if let Some(backend) = exclusive.connection(target) {
             return Some(backend);
         }
-        let backend = self.open(client.db, client.identity, target, Some(id))?;
+        let backend = match self.take_pooled(client.db, client.identity, target, id) {
+            Some(backend) => backend,
+            None => self.open(client.db, client.identity, target, Some(id))?,
+        };
         let exclusive = client.exclusive.get_or_insert_default();
         exclusive.connections.push((target, backend));
         if let Some(tracking) = exclusive.tracking.clone() {
@@ -123,6 +146,37 @@ impl Worker {
     pub(super) fn exclusive_again(&mut self, db: usize, pending: &Pending) -> Option<Id> {
         let target = self.dbs[db].topology.owner(pending.slot)?;
         self.exclusive_for(pending.asker.client, target)
+    }
+
+    /// Puts connections that the client needs no more where the next one finds them.
+    pub(super) fn give_back(&mut self, client: &mut Client) {
+        let all = client.exclusive.as_deref().map(Exclusive::all_connections).unwrap_or_default();
+        let is_clean = |id: &Id| self.backends.get(*id).is_none_or(Backend::is_clean);
+        if client.is_bound() || !client.is_drained() || !all.iter().all(is_clean) {
+            return;
+        }
+        client.exclusive = None;
+        for id in all {
+            let pool = &mut self.dbs[client.db].identities[client.identity].pool;
+            if pool.len() >= POOLED {
+                self.discard(id);
+            } else if let Some(backend) = self.backends.get_mut(id) {
+                backend.owner = None;
+                backend.is_pooled = true;
+                backend.used_at = self.now;
+                pool.push((backend.target, id));
+            }
+        }
+    }
+
+    fn take_pooled(&mut self, db: usize, identity: usize, target: TargetNumber, owner: Id) -> Option<Id> {
+        let pool = &mut self.dbs[db].identities[identity].pool;
+        let at = pool.iter().rposition(|(to, _)| *to == target)?;
+        let (_, id) = pool.swap_remove(at);
+        let backend = self.backends.get_mut(id)?;
+        backend.is_pooled = false;
+        backend.owner = Some(owner);
+        Some(id)
     }
 
     /// Closes what the client alone used.
@@ -156,22 +210,6 @@ impl Worker {
             client.push(b">2\r\n$10\r\ninvalidate\r\n_\r\n");
             self.progressed(owner);
         }
-    }
-
-    /// A command that may wait for long: nothing of this client is looked at until it is answered.
-    pub(super) fn block(&mut self, id: Id, client: &mut Client, command: &Command, args: &Args<'_>) -> Flow {
-        let db = &self.dbs[client.db];
-        let slot = command.first_key(args).map_or_else(|| db.topology.home(), |key| db.slot_of(key));
-        if !client.is_drained() {
-            return Flow::Hold;
-        }
-        if !self.serves(client, slot) {
-            return self.elsewhere(client, command.class, slot);
-        }
-        let number = client.expect(command.class, Answer::Waiting);
-        self.send_exclusive(id, client, args.raw, pending(id, number, 0, command.class, slot));
-        client.blocked = true;
-        Flow::Next
     }
 
     /// WAIT on all shards; the smallest number counts. A connection must have executed something to know what it

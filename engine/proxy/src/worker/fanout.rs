@@ -29,6 +29,9 @@ impl Worker {
             Handling::Function if ["load", "delete", "flush", "restore"].into_iter().any(word) => Kind::Same,
             Handling::Config if word("resetstat") => Kind::Same,
             Handling::Info => Kind::Info,
+            Handling::Script | Handling::Function if word("kill") && args.len() == 2 => {
+                return self.kill_script(id, client, args);
+            }
             Handling::Scan => return self.scan(id, client, command, args),
             Handling::Wait => return self.wait(id, client, args),
             _ => return self.forward_home(id, client, command.class, args.raw),
@@ -51,6 +54,24 @@ impl Worker {
         for (part, slot) in slots.into_iter().enumerate() {
             self.route(id, client, raw, pending(id, number, part as u32, class, slot));
         }
+    }
+
+    /// Whichever shard runs one. On connections of the client's own: on the shared ones the script itself is in front.
+    fn kill_script(&mut self, id: Id, client: &mut Client, args: &Args<'_>) -> Flow {
+        if !client.is_drained() {
+            return Flow::Hold;
+        }
+        let slots: Vec<_> = self.dbs[client.db].topology.representatives().collect();
+        if slots.is_empty() {
+            return self.forward_home(id, client, Class::Other, args.raw);
+        }
+        let join = Join::new(Kind::Any, slots.len());
+        let number = client.expect(Class::Other, Answer::Joining(join));
+        for (part, slot) in slots.into_iter().enumerate() {
+            self.send_exclusive(id, client, args.raw, pending(id, number, part as u32, Class::Other, slot));
+        }
+        client.blocked = true;
+        Flow::Next
     }
 
     /// The low bits of a cursor number the shard, the others are the shard's own cursor.

@@ -6,7 +6,7 @@ use crate::arena::Id;
 use crate::command::Class;
 use crate::poll::{Interest, Ready, Source};
 use crate::stats::Failure;
-use resp::encode;
+use resp::{Limits, ProtocolError, encode};
 use std::io::ErrorKind;
 
 /// What became of a request.
@@ -15,6 +15,22 @@ pub(super) enum Flow {
     Next,
     /// Look at it again when something has been answered.
     Hold,
+}
+
+/// What a client may send before it has logged in, as in the engine.
+const STRANGER: Limits = Limits { bulk: 16 * 1024, args: 10, request: 1 << 20 };
+
+/// Microseconds that the requests of one client are looked at before it is the next one's turn, and after how many of them that is
+/// found out.
+const SLICE: u64 = 100;
+const LOOK_AT_CLOCK: u32 = 64;
+
+fn worded(error: ProtocolError, is_stranger: bool) -> String {
+    match error {
+        ProtocolError::InvalidMultibulkLength if is_stranger => "unauthenticated multibulk length".into(),
+        ProtocolError::InvalidBulkLength if is_stranger => "unauthenticated bulk length".into(),
+        error => error.to_string(),
+    }
 }
 
 impl Worker {
@@ -37,10 +53,11 @@ impl Worker {
 
     fn hung_up(&mut self, id: Id) {
         let Some(client) = self.clients.get(id) else { return };
-        if client.is_drained() || client.exclusive.is_some() || client.closing {
+        let has_all = client.is_drained() && !client.paused;
+        if has_all || client.exclusive.is_some() || client.closing {
             self.close_client(id);
         } else {
-            // It may still read the replies to what it sent.
+            // It may still read the replies to what it sent; some of that may not have been looked at yet.
             self.set_interest(id, |interest| *interest = Interest { hangup: false, ..*interest });
         }
     }
@@ -103,6 +120,7 @@ impl Worker {
             self.consume_input(id, &mut client);
         }
         self.clients.put_back(id, client);
+        self.weigh(id);
         self.after_intake(id);
     }
 
@@ -116,13 +134,19 @@ impl Worker {
             self.consume_input(id, &mut client);
         }
         let reads = !client.paused && !client.closing;
+        let is_tls = client.stream.is_tls();
         self.clients.put_back(id, client);
         if reads {
             self.set_interest(id, |interest| {
                 *interest = Interest { write: interest.write, ..Interest::READ }
             });
         }
+        self.weigh(id);
         self.after_intake(id);
+        if reads && is_tls {
+            // What TLS has deciphered already the kernel does not tell of.
+            self.read_client(id);
+        }
     }
 
     fn consume_input(&mut self, id: Id, client: &mut Client) {
@@ -138,7 +162,10 @@ impl Worker {
 
     /// Handles the requests in `bytes`; how many bytes they were.
     fn consume(&mut self, id: Id, client: &mut Client, bytes: &[u8]) -> usize {
-        let limits = self.dbs[client.db].limits;
+        let is_stranger = self.dbs[client.db].identities[client.identity].noauth;
+        let limits = if is_stranger { STRANGER } else { self.dbs[client.db].limits };
+        let began = self.now;
+        let mut count = 0u32;
         let mut own = client.parser.take();
         let mut shared = std::mem::take(&mut self.parser);
         let parser = own.as_deref_mut().unwrap_or(&mut shared);
@@ -147,6 +174,14 @@ impl Worker {
             client.blocked &= !client.is_drained();
             if !client.may_go_on() {
                 client.paused = true;
+                break;
+            }
+            count += 1;
+            if count % LOOK_AT_CLOCK == 0 && self.clock() > began + SLICE {
+                // Others first; it goes on in the next round.
+                client.paused = true;
+                client.resuming = true;
+                self.later.push(id);
                 break;
             }
             match parser.parse(&bytes[at..], &limits) {
@@ -162,7 +197,7 @@ impl Worker {
                 Err(error) => {
                     self.dbs[client.db].stats.failed(Failure::Protocol);
                     client.reply(Class::Other, |out| {
-                        encode::error(out, &format!("ERR Protocol error: {error}"))
+                        encode::error(out, &format!("ERR Protocol error: {}", worded(error, is_stranger)))
                     });
                     client.closing = true;
                     at = bytes.len();

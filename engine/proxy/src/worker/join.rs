@@ -21,6 +21,8 @@ pub enum Kind {
     },
     /// The first key that is not null.
     First,
+    /// One that did it, or why the first one could not.
+    Any,
     Info,
 }
 
@@ -47,7 +49,16 @@ impl Join {
         self.missing == 0
     }
 
+    /// Bytes of the replies so far.
+    pub fn held(&self) -> usize {
+        self.parts.iter().map(Vec::len).sum()
+    }
+
     pub fn finish(&self) -> Vec<u8> {
+        if self.kind == Kind::Any {
+            let did = self.parts.iter().find(|part| part.first() != Some(&b'-'));
+            return did.unwrap_or(&self.parts[0]).clone();
+        }
         let is_least = self.kind == Kind::Least;
         let mut errors = self.parts.iter().filter(|part| part.first() == Some(&b'-'));
         if let Some(error) = errors.find(|part| !(is_least && part.starts_with(DEMOTED))) {
@@ -55,7 +66,7 @@ impl Join {
         }
         match &self.kind {
             Kind::Mget(order) => mget(order, &self.parts),
-            Kind::Same => self.parts[0].clone(),
+            Kind::Same | Kind::Any => self.parts[0].clone(),
             Kind::Sum => number(self.parts.iter().filter_map(|part| integer(part)).sum()),
             Kind::Least => {
                 number(self.parts.iter().map(|part| integer(part).unwrap_or(0)).min().unwrap_or(0))
@@ -163,6 +174,8 @@ mod tests {
             "*2\r\n:0\r\n:1\r\n"
         );
         assert_eq!(joined(Kind::Concatenate, &["*1\r\n$1\r\na\r\n", "*0\r\n"]), "*1\r\n$1\r\na\r\n");
+        assert_eq!(joined(Kind::Any, &["-NOTBUSY\r\n", "+OK\r\n"]), "+OK\r\n");
+        assert_eq!(joined(Kind::Any, &["-NOTBUSY\r\n", "-BUSY\r\n"]), "-NOTBUSY\r\n");
         assert_eq!(joined(Kind::First, &["$-1\r\n", "$1\r\nk\r\n"]), "$1\r\nk\r\n");
     }
 

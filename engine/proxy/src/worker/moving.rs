@@ -7,6 +7,7 @@ use super::{Handle, Message, Worker};
 use crate::arena::Id;
 use crate::stream::Stream;
 use std::net::SocketAddr;
+use std::sync::atomic::Ordering;
 
 /// Everything a client is between two requests.
 pub struct Traveller {
@@ -56,10 +57,12 @@ impl Worker {
             return;
         }
         let Some(mut client) = self.clients.remove(id) else { return };
+        self.handle.clients.fetch_sub(1, Ordering::Relaxed);
         self.release_exclusive(&mut client);
         self.poll.remove(client.stream.fd());
         let client = *client;
         let db = &mut self.dbs[client.db];
+        db.clients_weigh -= client.weighed as i64;
         let identity = &mut db.identities[client.identity];
         identity.clients -= 1;
         let traveller = Traveller {
@@ -75,12 +78,16 @@ impl Worker {
             input: client.input,
         };
         if let Some(to) = client.destination {
+            to.clients.fetch_add(1, Ordering::Relaxed);
             to.send(Message::Adopt(Box::new(traveller)));
         }
     }
 
     pub(super) fn adopt(&mut self, traveller: Traveller) {
-        let Some(db) = self.db_of(traveller.uid) else { return };
+        let Some(db) = self.db_of(traveller.uid) else {
+            self.handle.clients.fetch_sub(1, Ordering::Relaxed);
+            return;
+        };
         let Traveller { stream, peer, number, age, credentials, profile, unconfirmed, muted, input, .. } =
             traveller;
         let identity = self.dbs[db].intern(credentials);

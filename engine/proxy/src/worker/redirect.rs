@@ -2,6 +2,7 @@
 
 use super::Worker;
 use super::backend::{Backend, Pending, Purpose};
+use super::outage::Fate;
 use super::send::NO_PRIMARY;
 use crate::arena::Id;
 use crate::command::Class;
@@ -10,12 +11,18 @@ use crate::poll::Interest;
 use crate::process::Event;
 use crate::stats::Failure;
 use crate::topology::TargetNumber;
+use resp::slot::SLOTS;
 use std::net::{IpAddr, SocketAddr};
 
 /// A request follows that many redirections; more means that the shards disagree for long.
 const MAX_TRIES: u8 = 8;
+/// What a shard says that is no primary now, or has not all of it.
+const NO_PRIMARY_NOW: [&[u8]; 4] = [b"READONLY", b"CLUSTERDOWN", b"LOADING", b"MASTERDOWN"];
+/// The agent is told again of an address that it has not named.
+const TELL_AGAIN: u64 = 1_000_000;
 const LOST: &[u8] =
     b"-ERR the connection to the shard was lost; the write may or may not have been executed\r\n";
+const LOST_READ: &[u8] = b"-ERR the connection to the shard was lost before it answered\r\n";
 const SILENT: &[u8] = b"-ERR the shard did not answer in time; a write may or may not have been executed\r\n";
 
 const UNSETTLED: &[u8] = b"-TRYAGAIN the shards do not agree on who owns the slot; nothing was executed\r\n";
@@ -37,9 +44,13 @@ pub(super) struct Redirect {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum To {
     Owner,
+    /// The owner of this one.
+    Slot(u16),
     Asking(TargetNumber),
     /// When a primary can take it.
     Later,
+    /// When the agent has named the shards anew: a shard named one that it had not.
+    Told,
 }
 
 impl Worker {
@@ -47,23 +58,48 @@ impl Worker {
     #[cold]
     pub(super) fn error_reply(
         &mut self,
-        backend: &Backend,
+        backend: &mut Backend,
         pending: &Pending,
         frame: &[u8],
     ) -> Option<Redirect> {
+        if pending.is_script && !backend.in_transaction {
+            self.script_failed(backend, pending, frame);
+            return None;
+        }
+        self.follow(backend, pending, frame, None)
+    }
+
+    /// What the shard itself says of a request: of the one that it has just answered, or of `doubted`.
+    pub(super) fn follow(
+        &mut self,
+        backend: &Backend,
+        pending: &Pending,
+        frame: &[u8],
+        doubted: Option<&[u8]>,
+    ) -> Option<Redirect> {
         let again = self.destination(backend, pending, frame).filter(|_| pending.tries < MAX_TRIES);
         let Some(to) = again.filter(|_| !backend.in_transaction) else {
-            let moved = backend.in_transaction && matches!(again, Some(To::Owner | To::Asking(_)));
+            let moved =
+                backend.in_transaction && matches!(again, Some(To::Owner | To::Slot(_) | To::Asking(_)));
             let unsettled = frame.starts_with(b"-MOVED ") || frame.starts_with(b"-ASK ");
             let frame = if unsettled { UNSETTLED } else { frame };
-            self.deliver(pending, if moved { TRANSACTION_MOVED } else { frame });
+            match moved || unsettled {
+                true => {
+                    let frame = if moved { TRANSACTION_MOVED } else { frame };
+                    self.deliver_failure(backend.db, pending, Fate::Failed, frame);
+                }
+                false => self.deliver(pending, frame),
+            }
             return None;
         };
         let mut pending = *pending;
-        let bytes = backend.request(&pending).to_vec();
+        let bytes = doubted.unwrap_or_else(|| backend.request(&pending)).to_vec();
         // Waiting ends by time, following ends by count.
-        pending.tries += u8::from(to != To::Later);
+        pending.tries += u8::from(!matches!(to, To::Later | To::Told));
         self.dbs[backend.db].stats.failed(Failure::of(frame));
+        if to == To::Later && NO_PRIMARY_NOW.iter().any(|word| frame[1..].starts_with(word)) {
+            self.outage_begins(backend.db, backend.target, frame.starts_with(b"-READONLY"));
+        }
         let exclusive = backend.owner.is_some();
         let (db, identity) = (backend.db, backend.identity);
         Some(Redirect { pending, bytes, identity, db, exclusive, to, frame: frame.to_vec() })
@@ -74,24 +110,53 @@ impl Worker {
         let mut words = line.split(' ');
         match words.next()? {
             "MOVED" => {
-                let slot = words.next()?.parse().ok()?;
-                let address = self.address(backend, words.next()?)?;
-                self.moved(backend.db, slot, address);
+                if pending.roams {
+                    // Its own keys told the shard where it belongs.
+                    let slot = words.next()?.parse().ok().filter(|&slot: &u16| slot < SLOTS)?;
+                    return (slot != pending.slot).then_some(To::Slot(slot));
+                }
+                let (slot, address) = self.place(backend, pending, words)?;
+                let Some(target) = self.dbs[backend.db].topology.listed(address) else {
+                    self.tell_unlisted(backend.db, slot, address);
+                    return self.may_wait(pending).then_some(To::Told);
+                };
+                self.moved(backend.db, slot, target);
                 // Even where the slot is another endpoint's now: this request was right when it came, and shards'
                 // own addresses are nothing for clients.
                 Some(To::Owner)
             }
             "ASK" => {
-                let address = self.address(backend, words.nth(1)?)?;
-                Some(To::Asking(self.dbs[backend.db].topology.intern(address)))
+                let (slot, address) = self.place(backend, pending, words)?;
+                match self.dbs[backend.db].topology.listed(address) {
+                    Some(target) => Some(To::Asking(target)),
+                    None => {
+                        self.tell_unlisted(backend.db, slot, address);
+                        self.may_wait(pending).then_some(To::Told)
+                    }
+                }
             }
             "CLUSTERDOWN" | "READONLY" | "LOADING" | "MASTERDOWN" | "TRYAGAIN" => {
-                (pending.deadline == 0 || pending.deadline > self.now).then_some(To::Later)
+                self.may_wait(pending).then_some(To::Later)
             }
             // A primary that becomes a replica sends away whoever blocks there.
             "UNBLOCKED" if words.next() == Some("force") => Some(To::Later),
             _ => None,
         }
+    }
+
+    fn may_wait(&self, pending: &Pending) -> bool {
+        pending.deadline == 0 || pending.deadline > self.now
+    }
+
+    /// Of `<slot> <host>:<port>`, if it is about the slot that was asked for.
+    fn place<'a>(
+        &self,
+        backend: &Backend,
+        pending: &Pending,
+        mut words: impl Iterator<Item = &'a str>,
+    ) -> Option<(u16, SocketAddr)> {
+        let slot = words.next()?.parse().ok().filter(|&slot: &u16| slot == pending.slot)?;
+        Some((slot, self.address(backend, words.next()?)?))
     }
 
     /// `host:port` as shards write it; no host means the one that said so.
@@ -105,29 +170,48 @@ impl Worker {
         Some(SocketAddr::new(ip, port))
     }
 
-    fn moved(&mut self, db: usize, slot: u16, address: SocketAddr) {
-        let db = &mut self.dbs[db];
-        if db.topology.moved(slot, address) {
-            db.generation = db.generation.wrapping_add(1);
-            let (uid, port) = (db.config.uid, address.port());
-            // The control thread is gone only when the process ends.
-            let _ = self.events.send(Event::Report(Report::Topology {
-                uid,
-                slot,
-                address: address.ip().to_string(),
-                port,
-            }));
+    fn moved(&mut self, db: usize, slot: u16, target: TargetNumber) {
+        if self.dbs[db].topology.moved(slot, target) {
+            self.dbs[db].generation = self.dbs[db].generation.wrapping_add(1);
+            let address = self.dbs[db].topology.targets[usize::from(target)].address;
+            self.tell_place(db, slot, address);
+        }
+    }
+
+    fn tell_place(&self, db: usize, slot: u16, address: SocketAddr) {
+        let (uid, port) = (self.dbs[db].config.uid, address.port());
+        // The control thread is gone only when the process ends.
+        let _ = self.events.send(Event::Report(Report::Topology {
+            uid,
+            slot,
+            address: address.ip().to_string(),
+            port,
+        }));
+    }
+
+    /// Of an address that the agent has not named nothing is believed; once a second the agent is told of it.
+    fn tell_unlisted(&mut self, db: usize, slot: u16, address: SocketAddr) {
+        let now = self.now;
+        let told = self.dbs[db]
+            .told
+            .is_some_and(|(other, place, at)| (other, place) == (slot, address) && now < at + TELL_AGAIN);
+        if !told {
+            self.dbs[db].told = Some((slot, address, now));
+            self.tell_place(db, slot, address);
         }
     }
 
     /// Sends a request where its reply said it belongs.
     pub(super) fn redirect(&mut self, redirect: Redirect) {
-        let Redirect { pending, bytes, identity, db, exclusive, to, frame } = redirect;
+        let Redirect { mut pending, bytes, identity, db, exclusive, to, frame } = redirect;
+        if let To::Slot(slot) = to {
+            pending.slot = slot;
+        }
         self.hold_back(db, &pending);
         let target = match to {
-            To::Owner => self.dbs[db].topology.owner(pending.slot),
+            To::Owner | To::Slot(_) => self.dbs[db].topology.owner(pending.slot),
             To::Asking(target) => Some(target),
-            To::Later => None,
+            To::Later | To::Told => None,
         };
         let backend = target.and_then(|target| match exclusive {
             true => self.exclusive_for(pending.asker.client, target),
@@ -141,9 +225,50 @@ impl Worker {
                 self.push(id, &bytes, pending);
             }
             None => {
-                let error = if to == To::Later { &frame[..] } else { NO_PRIMARY };
+                let error = match to {
+                    To::Later => &frame[..],
+                    To::Told => UNSETTLED,
+                    _ => NO_PRIMARY,
+                };
                 self.park(db, identity, exclusive, &bytes, pending, error);
+                let outdated = self.dbs[db].topology.version.filter(|_| to == To::Told);
+                if let Some(parked) = self.dbs[db].parked.back_mut() {
+                    parked.outdated = outdated;
+                }
             }
+        }
+    }
+
+    /// A request was executed while an earlier one of the same client and slot waits to be sent again: that would change
+    /// their order, so the earlier one is answered with what the shard said of it.
+    #[inline]
+    pub(super) fn overtake(&mut self, db: usize, done: &Pending, redirects: &mut Vec<Redirect>) {
+        if !redirects.is_empty() || !self.dbs[db].parked.is_empty() {
+            self.answer_overtaken(db, done, redirects);
+        }
+    }
+
+    #[cold]
+    fn answer_overtaken(&mut self, db: usize, done: &Pending, redirects: &mut Vec<Redirect>) {
+        let is_overtaken = |waiting: &Pending| {
+            let behind = done.asker.number.wrapping_sub(waiting.asker.number) as i32;
+            waiting.asker.client == done.asker.client && waiting.slot == done.slot && behind > 0
+        };
+        let (overtaken, others): (Vec<_>, Vec<_>) = std::mem::take(redirects)
+            .into_iter()
+            .partition(|redirect| redirect.to == To::Later && is_overtaken(&redirect.pending));
+        *redirects = others;
+        let mut answers: Vec<_> =
+            overtaken.into_iter().map(|redirect| (redirect.pending, redirect.frame)).collect();
+        let (overtaken, parked) = std::mem::take(&mut self.dbs[db].parked)
+            .into_iter()
+            .partition::<std::collections::VecDeque<_>, _>(|parked| {
+            parked.error != NO_PRIMARY && is_overtaken(&parked.pending)
+        });
+        self.dbs[db].parked = parked;
+        answers.extend(overtaken.into_iter().map(|parked| (parked.pending, parked.error)));
+        for (pending, frame) in answers {
+            self.deliver_failure(db, &pending, Fate::Failed, &frame);
         }
     }
 
@@ -155,8 +280,8 @@ impl Worker {
         }
     }
 
-    /// A connection to a shard ended. What was not sent waits for a primary; a read is repeated; of a write nobody
-    /// knows, and its client is told so.
+    /// A connection to a shard ended. What was not sent waits for a primary. What the shard has seen may be what it died
+    /// of: it is not repeated, be it a read or a write, and its client is told so.
     pub(super) fn lost(&mut self, id: Id) {
         self.end_backend(id, Failure::Reset, LOST);
     }
@@ -179,8 +304,18 @@ impl Worker {
         self.disconnect(&backend, id);
         let rejected = self.dbs[db].identities[identity].rejected.take();
         let in_transaction = backend.in_transaction && backend.connected;
+        if backend.connected && backend.owner.is_none() && rejected.is_none() {
+            self.outage_begins(db, target, false);
+        }
         let mut opening = Vec::new();
         for (pending, bytes, seen) in backend.unanswered() {
+            if pending.purpose == Purpose::Commands {
+                self.dbs[db].commands.ask_again();
+            }
+            if pending.purpose == Purpose::Probe {
+                self.unproven(&mut backend);
+                continue;
+            }
             if pending.purpose != Purpose::Reply {
                 // MULTI that was never sent goes with the command behind it.
                 if backend.in_transaction && !backend.connected && pending.purpose == Purpose::Ignore {
@@ -190,16 +325,14 @@ impl Worker {
             }
             let seen = seen && backend.connected;
             if let Some(rejection) = &rejected {
-                self.deliver(&pending, rejection);
-            } else if in_transaction
-                || seen
-                    && (why == Failure::Timeout || pending.class != Class::Read || pending.tries >= MAX_TRIES)
-            {
-                self.deliver(&pending, error);
+                self.deliver_failure(db, &pending, Fate::Failed, rejection);
+            } else if in_transaction || seen {
+                let is_read = pending.class == Class::Read && why == Failure::Reset;
+                let fate = if seen { Fate::Lost } else { Fate::Failed };
+                self.deliver_failure(db, &pending, fate, if is_read { LOST_READ } else { error });
             } else {
-                let again = Pending { tries: pending.tries + u8::from(seen), ..pending };
-                self.hold_back(db, &again);
-                self.park(db, identity, backend.owner.is_some(), &bytes, again, NO_PRIMARY);
+                self.hold_back(db, &pending);
+                self.park(db, identity, backend.owner.is_some(), &bytes, pending, NO_PRIMARY);
                 if let Some(parked) = self.dbs[db].parked.back_mut() {
                     parked.opening = std::mem::take(&mut opening);
                 }
@@ -214,9 +347,12 @@ impl Worker {
     }
 
     fn disconnect(&mut self, backend: &Backend, id: Id) {
-        let connections = &mut self.dbs[backend.db].identities[backend.identity].connections;
+        let identity = &mut self.dbs[backend.db].identities[backend.identity];
+        if backend.is_pooled {
+            identity.pool.retain(|(_, pooled)| *pooled != id);
+        }
         if let Some(place) =
-            connections.get_mut(usize::from(backend.target)).filter(|place| **place == Some(id))
+            identity.connections.get_mut(usize::from(backend.target)).filter(|place| **place == Some(id))
         {
             *place = None;
         }

@@ -4,6 +4,7 @@ use super::Worker;
 use super::backend::{Backend, Bond, Pending, Purpose};
 use super::client::Answer;
 use super::join::Kind;
+use super::outage::Fate;
 use super::redirect::Redirect;
 use super::send::reuse;
 use crate::arena::Id;
@@ -11,6 +12,7 @@ use crate::poll::Ready;
 use crate::socket;
 use crate::stats::Failure;
 use std::io::ErrorKind;
+use std::sync::atomic::Ordering;
 
 /// Rounds that output may wait for more to go with it, and bytes that never wait.
 const DEFERRALS: u32 = 16;
@@ -56,7 +58,11 @@ impl Worker {
             Err(error) => error.kind() == ErrorKind::WouldBlock,
         };
         self.scratch = scratch;
+        let has_more = backend.unsent() > 0;
         self.backends.put_back(id, backend);
+        if has_more {
+            self.mark_dirty(id);
+        }
         for redirect in redirects {
             self.redirect(redirect);
         }
@@ -74,6 +80,7 @@ impl Worker {
     ) -> Option<usize> {
         backend.used_at = self.now;
         let mut at = 0;
+        let mut has_succeeded = false;
         while at < bytes.len() {
             let len = match backend.scanner.scan(&bytes[at..]) {
                 Ok(Some(len)) => len,
@@ -88,12 +95,18 @@ impl Worker {
             }
             let pending = backend.answered()?;
             match pending.purpose {
-                Purpose::Reply if frame[0] == b'-' => {
-                    if let Some(redirect) = self.error_reply(backend, &pending, frame) {
-                        redirects.push(redirect);
-                    }
+                Purpose::Reply if frame[0] == b'-' => match self.error_reply(backend, &pending, frame) {
+                    Some(redirect) => redirects.push(redirect),
+                    None => self.overtake(backend.db, &pending, redirects),
+                },
+                Purpose::Reply => {
+                    has_succeeded = true;
+                    self.succeeded(backend, &pending);
+                    self.deliver(&pending, frame);
+                    self.overtake(backend.db, &pending, redirects);
                 }
-                Purpose::Reply => self.deliver(&pending, frame),
+                Purpose::Probe => redirects.extend(self.probed(backend, frame)),
+                Purpose::Commands => self.dbs[backend.db].commands.learn(frame),
                 Purpose::Ignore => {}
                 Purpose::Greeting => self.greeted(backend, frame)?,
             }
@@ -103,11 +116,14 @@ impl Worker {
                 backend.in_transaction = false;
             }
         }
+        if has_succeeded {
+            self.dbs[backend.db].note_success(backend.target, self.now);
+        }
         Some(at)
     }
 
     /// The shard's answer to HELLO. `None`: commands cannot be executed as this identity.
-    fn greeted(&mut self, backend: &Backend, frame: &[u8]) -> Option<()> {
+    fn greeted(&mut self, backend: &mut Backend, frame: &[u8]) -> Option<()> {
         let identity = &mut self.dbs[backend.db].identities[backend.identity];
         identity.noauth = frame.starts_with(b"-NOAUTH");
         if frame[0] == b'-' && !identity.noauth {
@@ -116,6 +132,11 @@ impl Worker {
         }
         identity.rejected = None;
         self.dbs[backend.db].learn_engine(frame);
+        // On a connection that is somebody's own every reply is that client's.
+        if frame[0] != b'-' && backend.owner.is_none() && self.dbs[backend.db].commands.is_other_engine(frame)
+        {
+            backend.push(b"*1\r\n$7\r\nCOMMAND\r\n", Pending::own(Purpose::Commands));
+        }
         Some(())
     }
 
@@ -131,14 +152,16 @@ impl Worker {
         match &mut slot.answer {
             Answer::Waiting => client.answer(asker.number, frame),
             Answer::Joining(join) => {
-                if join.add(asker.part, frame) {
-                    let is_wait = join.kind == Kind::Least;
-                    let mut joined = join.finish();
+                let is_complete = join.add(asker.part, frame);
+                let complete = is_complete.then(|| (join.kind == Kind::Least, join.finish(), join.held()));
+                client.joining += frame.len();
+                if let Some((is_wait, mut joined, held)) = complete {
                     let generation = self.dbs[client.db].generation;
                     if is_wait && client.unconfirmed.is_some_and(|one| one.generation != generation) {
                         // The write was acknowledged by a shard that may be gone, and the write with it.
                         joined = b":0\r\n".to_vec();
                     }
+                    client.joining = client.joining.saturating_sub(held);
                     client.answer(asker.number, &joined);
                 }
             }
@@ -149,6 +172,16 @@ impl Worker {
             Answer::Stashed { .. } => return,
         }
         self.progressed(asker.client);
+    }
+
+    /// The same for an error that is not the shard's answer to it.
+    #[cold]
+    pub(super) fn deliver_failure(&mut self, db: usize, pending: &Pending, fate: Fate, frame: &[u8]) {
+        self.note_fate(db, pending, fate);
+        if let Some(client) = self.clients.get_mut(pending.asker.client) {
+            client.mark_unserved(pending.asker.number);
+        }
+        self.deliver(pending, frame);
     }
 
     /// A client got a reply: it has output, and may go on if it waited.
@@ -224,6 +257,7 @@ impl Worker {
             client.resuming = true;
             self.resume.push(id);
         }
+        self.weigh(id);
         self.set_interest(id, |interest| interest.write = !done);
         self.go_if_ready(id);
     }
@@ -232,9 +266,14 @@ impl Worker {
         let Some(mut client) = self.clients.remove(id) else { return };
         self.poll.remove(client.stream.fd());
         client.stream.say_goodbye();
-        client.abandon();
+        let abandoned = client.abandon();
         self.release_exclusive(&mut client);
+        self.handle.clients.fetch_sub(1, Ordering::Relaxed);
         let db = &mut self.dbs[client.db];
+        db.clients_weigh -= client.weighed as i64;
+        for identity in abandoned {
+            db.identities[identity].clients -= 1;
+        }
         db.identities[client.identity].clients -= 1;
         db.connections.closed();
     }

@@ -4,6 +4,7 @@ use super::Worker;
 use super::backend::{Backend, Pending, Purpose};
 use super::client::Client;
 use super::db::Parked;
+use super::outage::Fate;
 use crate::arena::Id;
 use crate::poll::{Interest, Source};
 use crate::socket;
@@ -104,6 +105,7 @@ impl Worker {
     pub(super) fn refused(&mut self, db: usize, target: TargetNumber) {
         let until = self.now + RETRY;
         self.dbs[db].set_down(target, until);
+        self.outage_begins(db, target, false);
         self.dbs[db].stats.failed(Failure::Refused);
     }
 
@@ -119,6 +121,7 @@ impl Worker {
     ) {
         if pending.deadline == 0 {
             pending.deadline = self.now + self.dbs[db].failover_wait();
+            self.note_fate(db, &pending, Fate::Waits);
         }
         let db = &mut self.dbs[db];
         if db.parked.is_empty() {
@@ -130,6 +133,7 @@ impl Worker {
             opening: Vec::new(),
             identity,
             exclusive,
+            outdated: None,
             error: error.to_vec(),
         });
     }
@@ -143,7 +147,15 @@ impl Worker {
                 if !parked.opening.is_empty() {
                     self.never_opened(parked.pending.asker.client);
                 }
-                self.deliver(&parked.pending, &parked.error);
+                self.deliver_failure(db, &parked.pending, Fate::Failed, &parked.error);
+                continue;
+            }
+            if self.clients.get(parked.pending.asker.client).is_none() {
+                // It was never executed, and never will be: who sent it is gone, and with it whose rights it had.
+                continue;
+            }
+            if parked.outdated.is_some() && parked.outdated == self.dbs[db].topology.version {
+                self.dbs[db].parked.push_back(parked);
                 continue;
             }
             let Parked { pending, identity, exclusive, .. } = parked;
@@ -157,7 +169,8 @@ impl Worker {
                     if !parked.opening.is_empty() {
                         self.opened(pending.asker.client, id, &parked.opening);
                     }
-                    self.push(id, &parked.bytes, pending);
+                    let (bytes, pending) = self.with_time_left(&parked, pending);
+                    self.push(id, &bytes, pending);
                 }
                 None => self.dbs[db].parked.push_back(parked),
             }

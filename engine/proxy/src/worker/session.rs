@@ -23,6 +23,18 @@ pub enum Then {
     /// EXEC or DISCARD: the connection is free of the transaction.
     TransactionEnded,
     Tracking,
+    /// The engine has no objection to this user's CLIENT LIST.
+    List,
+}
+
+impl Then {
+    /// The one it keeps a place for.
+    pub(super) fn identity(&self) -> Option<usize> {
+        match self {
+            Self::Become { identity, .. } => Some(*identity),
+            _ => None,
+        }
+    }
 }
 
 impl Worker {
@@ -240,8 +252,14 @@ impl Worker {
                 self.dbs[client.db].identities[identity].clients -= 1;
             }
             Then::TransactionEnded => super::transaction::end_transaction(&mut client),
-            Then::Tracking if failed => client.exclusive = None,
+            Then::Tracking if failed => self.release_exclusive(&mut client),
             Then::Tracking => {}
+            Then::List if failed => {}
+            Then::List => {
+                self.ask_for_list(asker.client, asker.number, client.db);
+                self.clients.put_back(asker.client, client);
+                return;
+            }
         }
         client.answer(asker.number, &reply);
         client.blocked = false;

@@ -37,16 +37,23 @@ impl Worker {
         }
         // Parts are per slot: a shard in cluster mode takes no request with keys of two.
         let mut parts: Vec<Part> = Vec::new();
+        let mut places = std::mem::take(&mut self.places);
         let mut order = Vec::with_capacity(args.len() / step);
         for at in (1..args.len()).step_by(step) {
             let slot = db.slot_of(args.get(at).unwrap_or_default());
-            let part = parts.iter().position(|part| part.slot == slot).unwrap_or_else(|| {
+            // Where it was put last: right if that part is of this slot and of this request.
+            let last = usize::from(places[usize::from(slot)]);
+            let part = if parts.get(last).is_some_and(|part| part.slot == slot) {
+                last
+            } else {
+                places[usize::from(slot)] = parts.len() as u16;
                 parts.push(Part { slot, args: Vec::new() });
                 parts.len() - 1
-            });
+            };
             parts[part].args.extend(at..at + step);
             order.push(part as u32);
         }
+        self.places = places;
         if parts.len() == 1 {
             return self.forward(id, client, command, args);
         }

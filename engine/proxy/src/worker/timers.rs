@@ -1,5 +1,6 @@
 //! What time alone brings about, looked at fifty times a second.
 
+use super::db::Db;
 use super::{TICK, Worker};
 use crate::arena::Id;
 
@@ -21,14 +22,35 @@ impl Worker {
         for id in self.backends.ids() {
             self.check_backend(id);
         }
+        self.weigh_others();
         if (self.now / TICK) % SELDOM == 0 {
             for id in self.clients.ids() {
-                if let Some(client) = self.clients.get_mut(id) {
-                    client.slim();
-                }
+                self.check_client(id);
+            }
+            for db in &mut self.dbs {
+                db.forget_identities();
             }
             self.dbs_gone();
             self.finish_if_due();
+        }
+    }
+
+    fn check_client(&mut self, id: Id) {
+        let Some(mut client) = self.clients.take(id) else { return };
+        client.slim();
+        if client.exclusive.is_some() {
+            self.give_back(&mut client);
+        }
+        self.clients.put_back(id, client);
+        let Some(client) = self.clients.get(id) else { return };
+        let db = &self.dbs[client.db];
+        let over = |since: u64, millis: u64| millis > 0 && since + millis * 1_000 < self.now;
+        let is_stranger = db.identities[client.identity].noauth;
+        let is_idle = client.is_drained() && !client.has_output() && !client.is_bound();
+        if is_stranger && over(client.since, db.config.login_timeout_ms)
+            || is_idle && over(client.read_at, db.config.idle_timeout_ms)
+        {
+            self.close_client(id);
         }
     }
 
@@ -37,10 +59,11 @@ impl Worker {
         let Some(backend) = self.backends.get_mut(id) else { return };
         backend.slim();
         let idle = backend.inflight.is_empty();
-        let unused = backend.used_at + UNUSED < self.now
-            && backend.owner.is_none()
-            && backend.identity > 1
-            && self.dbs[backend.db].identities[backend.identity].clients == 0;
+        let is_wanted = !backend.is_pooled
+            && (backend.owner.is_some()
+                || backend.identity < 2
+                || self.dbs[backend.db].identities[backend.identity].clients > 0);
+        let unused = !is_wanted && backend.used_at + UNUSED < self.now;
         let demoted = backend.demoted_at.is_some_and(|since| since + DEMOTED < self.now);
         if !backend.connected && backend.used_at + self.dbs[backend.db].failover_wait() < self.now {
             // A machine that does not even refuse.
@@ -70,8 +93,18 @@ impl Worker {
             && !backend.owner.and_then(|owner| self.clients.get(owner)).is_some_and(|client| client.blocked)
     }
 
-    /// A database that is not wanted and has no clients needs no connections.
+    /// A database that is not wanted and has no clients needs no connections, and then nothing.
     fn dbs_gone(&mut self) {
+        for db in 0..self.dbs.len() {
+            let is_over = |db: &Db| {
+                let nobody = db.identities.iter().all(|identity| identity.is_unused());
+                db.leaving && nobody && db.parked.is_empty() && db.stats.is_empty()
+            };
+            let is_used = |id: &Id| self.backends.get(*id).is_some_and(|backend| backend.db == db);
+            if !self.dbs[db].is_free && is_over(&self.dbs[db]) && !self.backends.ids().iter().any(is_used) {
+                self.dbs[db].free();
+            }
+        }
         for id in self.backends.ids() {
             let Some(backend) = self.backends.get(id) else { continue };
             let db = &self.dbs[backend.db];

@@ -18,6 +18,7 @@ pub struct Transaction {
     slot: Option<u16>,
     held: Held,
     deferred: Vec<Vec<u8>>,
+    deferred_bytes: usize,
     /// A command was refused: EXEC must not execute the others.
     broken: bool,
     /// MULTI was said; a lost WATCH makes a broken transaction before it is.
@@ -34,6 +35,10 @@ enum Held {
 }
 
 impl Transaction {
+    pub(super) fn weight(&self) -> usize {
+        self.deferred_bytes
+    }
+
     /// The connection is gone, and what was watched or queued with it.
     pub(super) fn lose(&mut self) {
         self.held = Held::Lost;
@@ -171,6 +176,7 @@ impl Worker {
             && !command.name.is_empty()
             && command.accepts(args.len())
         {
+            transaction.deferred_bytes += args.raw.len() + size_of::<Vec<u8>>();
             transaction.deferred.push(args.raw.to_vec());
             client.reply(command.class, |out| encode::simple(out, "QUEUED"));
             return;
@@ -210,6 +216,7 @@ impl Worker {
         let opening = match held {
             Held::Nowhere => {
                 let deferred = std::mem::take(&mut transaction.deferred);
+                transaction.deferred_bytes = 0;
                 std::iter::once(MULTI.to_vec()).chain(deferred).collect()
             }
             _ => Vec::new(),

@@ -34,6 +34,9 @@ fn each_user_has_its_own_rights() {
     assert!(reader.ask("HELLO 3 AUTH reader no").starts_with("-WRONGPASS"));
     assert_eq!(reader.ask("CLIENT GETNAME"), "$1\r\nr\r\n");
     assert_eq!(reader.ask("MGET a none"), "*2\r\n$1\r\n4\r\n_\r\n");
+    assert!(reader.ask("CLIENT LIST").contains("name=r "));
+    on_all(&lab, "ACL SETUSER reader -client|list");
+    assert!(reader.ask("CLIENT LIST").starts_with("-NOPERM"));
     assert_eq!(reader.ask("RESET"), "+RESET\r\n");
     assert_eq!(reader.ask("SET a 5"), "+OK\r\n");
     assert!(plain.ask("AUTH x").starts_with("-ERR AUTH <password> called without any password configured"));
@@ -50,7 +53,8 @@ fn nothing_without_the_password_of_the_database() {
             lab.shard(SHARDS[n], "primary", serde_json::json!([[n * 16384 / 3, (n + 1) * 16384 / 3 - 1]]))
         })
         .collect();
-    let _proxy = lab.proxy(&lab.database(&shards));
+    let mut database = lab.database(&shards);
+    let mut proxy = lab.proxy(&database);
     let (mut one, mut two) = (lab.client(), lab.client());
     let noauth = "-NOAUTH Authentication required.\r\n";
     wait("a shard to say that it wants a password", || one.ask("PING") == noauth);
@@ -63,7 +67,39 @@ fn nothing_without_the_password_of_the_database() {
     assert_eq!(one.ask("AUTH secret"), "+OK\r\n");
     assert_eq!(one.ask("SET a 1"), "+OK\r\n");
     assert_eq!(one.ask("PING"), "+PONG\r\n");
-    assert_eq!(two.ask("GET a"), noauth);
+    // None of it has come to a shard.
+    let refused = |lab: &Lab| {
+        let mut shard = lab.direct(SHARDS[2]);
+        shard.ask("AUTH secret");
+        let stats = shard.ask("INFO errorstats");
+        stats.lines().find(|line| line.starts_with("errorstat_NOAUTH")).map(str::to_string)
+    };
+    let before = refused(&lab);
+    for line in ["GET a", "SET a 2", "EVAL return(1) 1 a", "MGET a b", "GET", "NOSUCH"] {
+        assert_eq!(two.ask(line), noauth, "{line}");
+    }
+    assert_eq!(refused(&lab), before);
+    assert!(two.ask("AUTH").starts_with("-ERR wrong number of arguments for 'auth' command"));
     assert_eq!(two.ask("AUTH default secret"), "+OK\r\n");
     assert_eq!(two.ask("GET a"), "$1\r\n1\r\n");
+    // Nor is room made for it.
+    for (said, reply) in [
+        (&b"*11\r\n"[..], "-ERR Protocol error: unauthenticated multibulk length\r\n"),
+        (b"*2\r\n$4\r\nAUTH\r\n$16385\r\n", "-ERR Protocol error: unauthenticated bulk length\r\n"),
+    ] {
+        let mut client = lab.client();
+        client.send_raw(said);
+        assert_eq!(client.reply(), reply);
+        assert_eq!(client.try_reply(), None);
+    }
+    two.send_raw(b"*11\r\n$4\r\nMGET\r\n");
+    two.send_raw(&b"$1\r\na\r\n".repeat(10));
+    assert!(two.reply().starts_with("*10\r\n$1\r\n1\r\n"));
+    // Nor is it waited for.
+    database["login_timeout_ms"] = serde_json::json!(1_000);
+    database["version"] = serde_json::json!(2);
+    proxy.apply(&database);
+    let mut silent = lab.client();
+    assert_eq!(silent.try_reply(), None);
+    assert_eq!(two.ask("PING"), "+PONG\r\n");
 }

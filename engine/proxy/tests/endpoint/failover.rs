@@ -27,6 +27,39 @@ fn requests_wait_for_the_new_primary() {
 }
 
 #[test]
+fn an_outage_is_told_with_what_became_of_requests() {
+    let mut lab = Lab::new();
+    let shards = lab.cluster(true);
+    let mut proxy = lab.proxy(&lab.patient(&shards));
+    let (mut client, mut other) = (lab.client(), lab.client());
+    assert_eq!(client.ask("SET a 1"), "+OK\r\n");
+    lab.freeze(SHARDS[2]);
+    other.send("INCR a");
+    proxy.metrics(|database| database["requests"]["write"] == 2);
+    lab.kill(SHARDS[2]);
+    assert_eq!(other.reply(), LOST);
+    let began = proxy.expect("outage");
+    assert_eq!((began["uid"].as_u64(), began["port"].as_u64()), (Some(1), Some(SHARDS[2].into())));
+    assert_eq!(began["slots"], shards[2]["slots"]);
+    assert_eq!(began["first_success_ms"], json!(null));
+    assert!(began["last_success_ms"].as_u64() <= began["noticed_ms"].as_u64());
+    client.send("SET a 2");
+    assert!(client.is_quiet());
+    promote(&lab);
+    proxy.apply(&lab.promoted(&shards));
+    assert_eq!(client.reply(), "+OK\r\n");
+    let ended = proxy.expect("outage");
+    assert!(ended["first_success_ms"].as_u64() >= began["noticed_ms"].as_u64());
+    assert_eq!((&ended["waited"], &ended["failed"], &ended["lost"]), (&json!(1), &json!(0), &json!(1)));
+    assert_eq!(client.ask("GET a"), "$1\r\n2\r\n");
+    // What no shard has answered is no response, and its time tells nothing.
+    let metrics = proxy.metrics(|database| database["responses"]["read"] == 1);
+    let database = &metrics["databases"][0];
+    assert_eq!(database["requests"], json!({"read": 1, "write": 3, "other": 0}));
+    assert_eq!(database["responses"], json!({"read": 1, "write": 2, "other": 0}));
+}
+
+#[test]
 fn wait_never_confirms_what_a_lost_primary_has_acknowledged() {
     let mut lab = Lab::new();
     let shards = lab.cluster(true);
@@ -148,23 +181,29 @@ fn without_a_new_primary_the_wait_ends() {
 }
 
 #[test]
-fn of_a_lost_write_nobody_knows_and_a_read_is_repeated() {
+fn what_a_shard_had_seen_when_it_died_is_not_repeated() {
     let mut lab = Lab::new();
-    let shards = lab.cluster(false);
-    let mut database = lab.database(&shards);
-    database["failover_wait_ms"] = json!(800);
-    let mut proxy = lab.proxy(&database);
+    let shards = lab.cluster(true);
+    let mut proxy = lab.proxy(&lab.patient(&shards));
     let (mut writer, mut reader) = (lab.client(), lab.client());
     assert_eq!(writer.ask("SET a 1"), "+OK\r\n");
-    // Both requests are on their way to a shard that never wakes up.
+    // Both requests are on their way to a shard that never wakes up. Each may be what it dies of.
     lab.freeze(SHARDS[2]);
     writer.send("INCR a");
     reader.send("GET a");
     proxy.metrics(|database| database["requests"] == json!({"read": 1, "write": 2, "other": 0}));
     lab.kill(SHARDS[2]);
     assert_eq!(writer.reply(), LOST);
-    assert!(reader.reply().starts_with("-CLUSTERDOWN no primary"));
-    assert_eq!(writer.ask("SET b 1"), "+OK\r\n");
+    assert_eq!(reader.reply(), "-ERR the connection to the shard was lost before it answered\r\n");
+    promote(&lab);
+    let heir = lab.direct(REPLICAS[2]).ask("INFO commandstats");
+    proxy.apply(&lab.promoted(&shards));
+    assert_eq!(writer.ask("SET {a}2 1"), "+OK\r\n");
+    assert!(
+        !heir.contains("cmdstat_get:")
+            && !lab.direct(REPLICAS[2]).ask("INFO commandstats").contains("cmdstat_get:")
+    );
+    assert_eq!(reader.ask("GET a"), "$1\r\n1\r\n");
 }
 
 #[test]

@@ -47,6 +47,15 @@ fn keys_of_many_shards_are_one_database() {
     assert_eq!(client.ask("FLUSHALL"), "+OK\r\n");
     assert_eq!(client.ask("DBSIZE"), ":0\r\n");
     assert_eq!(client.ask("RANDOMKEY"), "$-1\r\n");
+    // Very many, of all slots, some more than once.
+    let keys: Vec<_> = (0..60_000).map(|n| format!("{}", n % 50_000)).collect();
+    let set: Vec<_> = keys.iter().flat_map(|key| [key.as_str(), key.as_str()]).collect();
+    assert_eq!(client.ask(&format!("MSET {}", set.join(" "))), "+OK\r\n");
+    let got = client.ask(&format!("MGET {}", keys.join(" ")));
+    let got = resp::items(got.as_bytes()).unwrap();
+    assert!(got.iter().zip(&keys).all(|(value, key)| resp::text(value) == Some(key.as_bytes())));
+    assert_eq!(client.ask(&format!("DEL {}", keys.join(" "))), ":50000\r\n");
+    assert_eq!(client.ask("DBSIZE"), ":0\r\n");
 }
 
 #[test]

@@ -1,62 +1,42 @@
 //! Servers and a proxy for one test, on loopback addresses of its own, ended with it.
 
+use lab::Servers;
+pub use lab::{Client, wait};
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::io::{BufRead, BufReader, Write};
+use std::ops::{Deref, DerefMut};
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU16, Ordering};
-use std::time::{Duration, Instant};
-
-static TESTS: AtomicU16 = AtomicU16::new(0);
 
 pub const ENDPOINT: u16 = 12000;
 pub const SHARDS: [u16; 3] = [21000, 21001, 21002];
 pub const REPLICAS: [u16; 3] = [22000, 22001, 22002];
 
-/// Nothing takes that long, unless it never comes.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub struct Lab(Servers);
 
-pub struct Lab {
-    pub ip: String,
-    pub directory: PathBuf,
-    servers: Vec<(u16, Child)>,
+impl Deref for Lab {
+    type Target = Servers;
+
+    fn deref(&self) -> &Servers {
+        &self.0
+    }
+}
+
+impl DerefMut for Lab {
+    fn deref_mut(&mut self) -> &mut Servers {
+        &mut self.0
+    }
 }
 
 impl Lab {
     pub fn new() -> Self {
-        let pid = std::process::id();
-        let number = TESTS.fetch_add(1, Ordering::Relaxed);
-        let ip = format!("127.8.{}.{}", 1 + pid % 250, 1 + number % 250);
-        let directory = std::env::temp_dir().join(format!("shardboard-proxy-{pid}-{number}"));
-        std::fs::create_dir_all(&directory).unwrap();
-        Self { ip, directory, servers: Vec::new() }
+        Self(Servers::new())
     }
 
     pub fn server(&mut self, port: u16, options: &[&str]) {
-        let home = self.directory.join(port.to_string());
-        std::fs::create_dir_all(&home).unwrap();
-        let log = std::fs::File::create(home.join("log")).unwrap();
-        let server = Command::new("valkey-server")
-            .args([
-                "--bind",
-                &self.ip,
-                "--port",
-                &port.to_string(),
-                "--dir",
-                home.to_str().unwrap(),
-                "--save",
-                "",
-            ])
-            .args(["--unixsocket", &self.unix_socket(port), "--protected-mode", "no"])
-            .args(["--repl-diskless-sync-delay", "0", "--enable-debug-command", "yes"])
-            .args(options)
-            .stdout(log)
-            .spawn()
-            .expect("valkey-server is installed");
-        self.servers.push((port, server));
-        wait("the server", || self.try_direct(port).is_some_and(|mut c| c.ask("PING") == "+PONG\r\n"));
+        let socket = self.unix_socket(port);
+        self.0.server(port, &[&own(&socket), options].concat());
     }
 
     /// Three primaries in cluster mode, optionally with a replica each, that know each other from the start.
@@ -73,15 +53,9 @@ impl Lab {
         }
         for shard in &shards {
             let port = shard["port"].as_u64().unwrap() as u16;
-            let home = self.directory.join(port.to_string());
-            std::fs::create_dir_all(&home).unwrap();
-            std::fs::write(home.join("nodes.conf"), nodes_conf(&shards, shard)).unwrap();
-            let bus = (port + 5000).to_string();
-            let ip = self.ip.clone();
-            let mut options =
-                vec!["--cluster-enabled", "yes", "--cluster-port", &bus, "--cluster-announce-ip", &ip];
-            options.extend(["--cluster-require-full-coverage", "no", "--cluster-node-timeout", "5000"]);
-            self.server(port, &options);
+            let socket = self.unix_socket(port);
+            let options = [&own(&socket)[..], &["--cluster-node-timeout", "5000"]].concat();
+            self.0.member(port, &nodes_conf(&shards, shard), &options);
         }
         for shard in &shards {
             let port = shard["port"].as_u64().unwrap() as u16;
@@ -140,54 +114,15 @@ impl Lab {
         Client::connect(self.address(ENDPOINT)).expect("the endpoint listens")
     }
 
-    pub fn address(&self, port: u16) -> SocketAddr {
-        format!("{}:{port}", self.ip).parse().unwrap()
-    }
-
     /// How often the primaries of the cluster say this in reply to a command.
     pub fn mentions(&self, command: &str, word: &str) -> usize {
         SHARDS.iter().map(|port| self.direct(*port).ask(command).matches(word).count()).sum()
     }
-
-    fn try_direct(&self, port: u16) -> Option<Client> {
-        Client::connect(self.address(port)).ok()
-    }
-
-    pub fn direct(&self, port: u16) -> Client {
-        self.try_direct(port).expect("the server listens")
-    }
-
-    /// The process answers nothing until it is thawed; what is sent to it waits in its sockets.
-    pub fn freeze(&self, port: u16) {
-        self.signal(port, rustix::process::Signal::STOP);
-    }
-
-    pub fn thaw(&self, port: u16) {
-        self.signal(port, rustix::process::Signal::CONT);
-    }
-
-    fn signal(&self, port: u16, signal: rustix::process::Signal) {
-        let (_, server) = self.servers.iter().find(|(p, _)| *p == port).expect("it was started");
-        let pid = rustix::process::Pid::from_child(server);
-        rustix::process::kill_process(pid, signal).unwrap();
-    }
-
-    pub fn kill(&mut self, port: u16) {
-        let at = self.servers.iter().position(|(p, _)| *p == port).expect("it was started");
-        let (_, mut server) = self.servers.remove(at);
-        server.kill().unwrap();
-        server.wait().unwrap();
-    }
 }
 
-impl Drop for Lab {
-    fn drop(&mut self) {
-        for (_, server) in &mut self.servers {
-            let _ = server.kill();
-            let _ = server.wait();
-        }
-        let _ = std::fs::remove_dir_all(&self.directory);
-    }
+/// What the proxy's shards have besides.
+fn own(socket: &str) -> [&str; 6] {
+    ["--unixsocket", socket, "--repl-diskless-sync-delay", "0", "--enable-debug-command", "yes"]
 }
 
 fn nodes_conf(shards: &[Value], myself: &Value) -> String {
@@ -214,14 +149,6 @@ fn nodes_conf(shards: &[Value], myself: &Value) -> String {
         lines.push('\n');
     }
     lines + "vars currentEpoch 3 lastVoteEpoch 0\n"
-}
-
-pub fn wait(what: &str, mut condition: impl FnMut() -> bool) {
-    let until = Instant::now() + PATIENCE;
-    while !condition() {
-        assert!(Instant::now() < until, "waited too long for {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 pub struct Proxy {
@@ -276,6 +203,18 @@ impl Proxy {
         }
     }
 
+    /// Whether it says `kind` before it says `last`.
+    pub fn heard_nothing_of(&mut self, kind: &str, last: &str) -> bool {
+        loop {
+            let mut line = String::new();
+            assert!(self.control.read_line(&mut line).unwrap() > 0, "the proxy ended before it said {last}");
+            let message: Value = serde_json::from_str(&line).unwrap();
+            if message["type"] == kind || message["type"] == last {
+                return message["type"] == last;
+            }
+        }
+    }
+
     /// Metrics for which the condition holds; they come every second.
     pub fn metrics(&mut self, condition: impl Fn(&Value) -> bool) -> Value {
         for _ in 0..60 {
@@ -292,77 +231,5 @@ impl Drop for Proxy {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
-    }
-}
-
-pub struct Client {
-    stream: TcpStream,
-    input: Vec<u8>,
-}
-
-impl Client {
-    pub fn connect(address: SocketAddr) -> std::io::Result<Self> {
-        let stream = TcpStream::connect(address)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_nodelay(true)?;
-        Ok(Self { stream, input: Vec::new() })
-    }
-
-    /// Words separated by spaces, as an array of bulk strings.
-    pub fn send(&mut self, line: &str) {
-        let args: Vec<_> = line.split(' ').map(str::as_bytes).collect();
-        self.send_args(&args);
-    }
-
-    pub fn send_args(&mut self, args: &[&[u8]]) {
-        let mut request = Vec::new();
-        resp::encode::command(&mut request, args.iter().copied());
-        self.send_raw(&request);
-    }
-
-    pub fn send_raw(&mut self, bytes: &[u8]) {
-        self.stream.write_all(bytes).unwrap();
-    }
-
-    pub fn reply(&mut self) -> String {
-        self.try_reply().expect("a reply")
-    }
-
-    /// `None`: the connection was closed.
-    pub fn try_reply(&mut self) -> Option<String> {
-        loop {
-            if let Some(len) = resp::ReplyScanner::default().scan(&self.input).unwrap() {
-                let frame: Vec<u8> = self.input.drain(..len).collect();
-                return Some(String::from_utf8_lossy(&frame).into_owned());
-            }
-            let mut bytes = [0; 65536];
-            match self.stream.read(&mut bytes) {
-                Ok(0) => return None,
-                Ok(n) => self.input.extend_from_slice(&bytes[..n]),
-                Err(error) if error.kind() == ErrorKind::ConnectionReset => return None,
-                Err(error) => panic!("no reply: {error}; so far {:?}", String::from_utf8_lossy(&self.input)),
-            }
-        }
-    }
-
-    /// `None`: the other side does not understand.
-    pub fn try_speak(&mut self, line: &str) -> Option<String> {
-        self.send(line);
-        let mut bytes = [0; 256];
-        let n = self.stream.read(&mut bytes).unwrap_or(0);
-        bytes[..n].starts_with(b"+").then(|| String::from_utf8_lossy(&bytes[..n]).into_owned())
-    }
-
-    pub fn ask(&mut self, line: &str) -> String {
-        self.send(line);
-        self.reply()
-    }
-
-    /// Whether nothing comes for a moment.
-    pub fn is_quiet(&mut self) -> bool {
-        self.stream.set_read_timeout(Some(Duration::from_millis(150))).unwrap();
-        let quiet = self.input.is_empty() && self.stream.peek(&mut [0]).is_err();
-        self.stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        quiet
     }
 }

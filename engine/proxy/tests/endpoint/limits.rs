@@ -51,3 +51,47 @@ fn who_does_not_read_is_closed_and_harms_nobody() {
     let metrics = proxy.metrics(|database| database["connections"] == 1);
     assert!(metrics["rss_bytes"].as_u64().unwrap() < 400 << 20);
 }
+
+#[test]
+fn who_takes_all_the_memory_gives_way() {
+    let mut lab = Lab::new();
+    let shards = lab.cluster(false);
+    let mut proxy = lab.proxy(&lab.database(&shards));
+    let order = json!({"type": "apply", "memory_bytes": 64 << 20, "databases": [lab.database(&shards)]});
+    proxy.order(&order);
+    assert_eq!(proxy.expect("applied")["failures"], json!([]));
+    let mut other = lab.client();
+    assert_eq!(other.ask("SET a 1"), "+OK\r\n");
+    let megabyte = vec![b'x'; 1 << 20];
+    // What waits for the first key of a transaction; what is not complete; what is not read.
+    let mut queueing = lab.client();
+    assert_eq!(queueing.ask("MULTI"), "+OK\r\n");
+    let queued = (0..200).take_while(|_| queueing.try_ask(&[b"ECHO", &megabyte]).is_some()).count();
+    assert!((32..100).contains(&queued), "{queued}");
+    let mut partial = lab.client();
+    partial.send_raw(b"*3\r\n$3\r\nSET\r\n$1\r\nb\r\n$200000000\r\n");
+    let sent = (0..190).take_while(|_| partial.try_send_raw(&megabyte)).count();
+    assert!((32..150).contains(&sent), "{sent}");
+    let mut slow = lab.client();
+    assert_eq!(slow.try_ask(&[b"SET", b"large", &megabyte]).as_deref(), Some("+OK\r\n"));
+    let requests = b"*2\r\n$3\r\nGET\r\n$5\r\nlarge\r\n".repeat(200);
+    slow.send_raw(&requests);
+    let metrics = proxy.metrics(|database| database["errors"]["memory"].as_u64() >= Some(3));
+    assert!(metrics["rss_bytes"].as_u64().unwrap() < 400 << 20);
+    assert_eq!(other.ask("GET a"), "$1\r\n1\r\n");
+    assert_eq!(metrics["databases"][0]["connections"], 1);
+}
+
+#[test]
+fn who_sends_no_more_gets_all_its_replies() {
+    let mut lab = Lab::new();
+    let shards = lab.cluster(false);
+    let _proxy = lab.proxy(&lab.database(&shards));
+    let mut client = lab.client();
+    assert_eq!(client.ask("PING"), "+PONG\r\n");
+    // More than is looked at in one round, and nothing that a shard has to be asked for.
+    client.send_raw(&b"*1\r\n$4\r\nPING\r\n".repeat(10_000));
+    client.send_end();
+    let replies = std::iter::from_fn(|| client.try_reply()).count();
+    assert_eq!(replies, 10_000);
+}

@@ -2,8 +2,11 @@
 
 mod auth;
 mod failover;
+mod fake;
 mod hidden;
+mod hostile;
 mod lab;
+mod learned;
 mod limits;
 mod oss_cluster;
 mod process;

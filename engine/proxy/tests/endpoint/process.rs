@@ -31,6 +31,14 @@ fn metrics_count_what_was_asked_and_answered() {
     };
     assert_eq!((counted("read"), counted("write"), counted("other")), (62, 30, 1));
     assert!(metrics["cpu_seconds"].as_f64().unwrap() > 0.0);
+    // Errors of the proxy's own are no successes, whatever they are for.
+    for line in ["EXEC", "SELECT 7", "SHUTDOWN", "CLIENT NOSUCH x"] {
+        assert!(client.ask(line).starts_with('-'), "{line}");
+    }
+    let metrics = proxy.metrics(|database| database["unserved"]["other"] == 4);
+    assert_eq!(metrics["databases"][0]["requests"], json!({"read": 62, "write": 30, "other": 1}));
+    assert_eq!(metrics["databases"][0]["responses"], json!({"read": 62, "write": 30, "other": 1}));
+    assert_eq!(metrics["databases"][0]["errors"]["other"], 5);
     assert!(metrics["rss_bytes"].as_u64().unwrap() < 25 << 20);
 }
 
@@ -106,13 +114,25 @@ fn clients_in_the_middle_of_something_finish_it_where_they_are() {
 #[test]
 fn a_database_that_is_not_wanted_stops_listening() {
     let mut lab = Lab::new();
-    let mut proxy = lab.hidden();
+    let shards = lab.cluster(false);
+    let mut proxy = lab.proxy(&lab.database(&shards));
     let mut client = lab.client();
     assert_eq!(client.ask("PING"), "+PONG\r\n");
     proxy.order(&json!({"type": "apply", "databases": []}));
     proxy.expect("applied");
     assert_eq!(client.try_reply(), None);
     wait("the endpoint to close", || std::net::TcpStream::connect(lab.address(ENDPOINT)).is_err());
+    wait("its connections to be closed", || lab.mentions("CLIENT LIST", " name=shardboard-proxy ") == 0);
+    // Others take its place, and so may it itself.
+    for uid in [2, 1, 2] {
+        proxy.order(&json!({"type": "apply", "databases": []}));
+        proxy.expect("applied");
+        wait("the endpoint to close", || std::net::TcpStream::connect(lab.address(ENDPOINT)).is_err());
+        let mut database = lab.database(&shards);
+        database["uid"] = json!(uid);
+        proxy.apply(&database);
+        assert_eq!(lab.client().ask("SET a 1"), "+OK\r\n");
+    }
 }
 
 #[test]

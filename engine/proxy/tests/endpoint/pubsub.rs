@@ -1,6 +1,6 @@
 //! Subscriptions and MONITOR.
 
-use crate::lab::{Lab, wait};
+use crate::lab::{Lab, SHARDS, wait};
 
 fn message(parts: &[&str]) -> String {
     let mut out = format!("*{}\r\n", parts.len());
@@ -88,4 +88,42 @@ fn monitor_shows_all_shards() {
     }
     drop(one);
     assert_eq!(two.ask("GET a"), "$1\r\n1\r\n");
+}
+
+#[test]
+fn what_is_invalid_is_said_behind_what_it_is_about() {
+    let mut lab = Lab::new();
+    let _proxy = lab.hidden();
+    let (mut client, mut other) = (lab.client(), lab.client());
+    // "a" is on the last shard, "b" on the first.
+    assert_eq!(other.ask("MSET a 1 b 1"), "+OK\r\n");
+    assert!(client.ask("HELLO 3").starts_with('%'));
+    assert_eq!(client.ask("CLIENT TRACKING ON OPTIN"), "+OK\r\n");
+    for _ in 0..2 {
+        // Only what is read next is tracked, whichever shard has it.
+        assert_eq!(client.ask("CLIENT CACHING YES"), "+OK\r\n");
+        assert_eq!(client.ask("GET a"), "$1\r\n1\r\n");
+        assert_eq!(client.ask("GET b"), "$1\r\n1\r\n");
+        assert_eq!(other.ask("MSET b 1"), "+OK\r\n");
+        assert_eq!(other.ask("MSET a 1"), "+OK\r\n");
+        assert_eq!(client.reply(), ">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\na\r\n");
+    }
+    assert!(client.ask("CLIENT CACHING NO").starts_with("-ERR"));
+    // The reply about "a" waits for that about "b", and so must what makes it invalid.
+    lab.freeze(SHARDS[0]);
+    client.send("GET b");
+    client.send("CLIENT CACHING YES");
+    client.send("GET a");
+    wait("the key to be read", || {
+        lab.direct(SHARDS[2]).ask("INFO clients").contains("tracking_total_keys:1") || {
+            lab.direct(SHARDS[2]).ask("INFO stats").contains("tracking_total_keys:1")
+        }
+    });
+    assert_eq!(other.ask("SET a 2"), "+OK\r\n");
+    assert!(client.is_quiet());
+    lab.thaw(SHARDS[0]);
+    assert_eq!(client.reply(), "$1\r\n1\r\n");
+    assert_eq!(client.reply(), "+OK\r\n");
+    assert_eq!(client.reply(), "$1\r\n1\r\n");
+    assert!(client.reply().starts_with(">2\r\n$10\r\ninvalidate"));
 }

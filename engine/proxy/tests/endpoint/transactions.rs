@@ -1,6 +1,6 @@
 //! MULTI, WATCH and blocking commands: on a connection of the client's own, so nobody else ever notices.
 
-use crate::lab::{Lab, wait};
+use crate::lab::{Lab, SHARDS, wait};
 
 #[test]
 fn a_transaction_never_leaks_into_other_clients() {
@@ -129,4 +129,50 @@ fn tracking_tells_who_reads_what_changes() {
     assert_eq!(one.ask("GET a"), "$1\r\n1\r\n");
     two.ask("SET a 2");
     assert!(one.is_quiet());
+}
+
+#[test]
+fn connections_of_their_own_are_used_again() {
+    let mut lab = Lab::new();
+    let _proxy = lab.hidden();
+    let connections = |lab: &Lab| lab.mentions("CLIENT LIST", " name=shardboard-proxy ");
+    wait("the shared connections", || connections(&lab) == SHARDS.len());
+    let before = SHARDS.len();
+    let mut clients: Vec<_> = (0..20).map(|_| lab.client()).collect();
+    for client in &mut clients {
+        for line in ["MULTI", "INCR n", "EXEC", "BLPOP {n}list 0.001", "GET n"] {
+            client.ask(line);
+        }
+    }
+    assert_eq!(clients[0].ask("GET n"), "$2\r\n20\r\n");
+    assert_eq!(connections(&lab), before + 1);
+    // One that failed to begin tracking needs none either.
+    assert!(clients[0].ask("HELLO 3").starts_with('%'));
+    for _ in 0..5 {
+        assert!(clients[0].ask("CLIENT TRACKING ON OPTIN OPTOUT").starts_with("-ERR"));
+    }
+    assert_eq!(clients[0].ask("GET n"), "$2\r\n20\r\n");
+    wait("connections to be closed", || connections(&lab) <= before + 5);
+}
+
+#[test]
+fn a_request_that_waits_is_not_executed_behind_a_later_one() {
+    let mut lab = Lab::new();
+    let _proxy = lab.hidden();
+    let mut client = lab.client();
+    assert_eq!(client.ask("MSET a 1 {a}b 1"), "+OK\r\n");
+    let slot = resp::slot::of_key(b"a");
+    let (from, to) = (SHARDS[2], SHARDS[0]);
+    let id = |port: u16| format!("{port:040x}");
+    lab.direct(to).ask(&format!("CLUSTER SETSLOT {slot} IMPORTING {}", id(from)));
+    lab.direct(from).ask(&format!("CLUSTER SETSLOT {slot} MIGRATING {}", id(to)));
+    assert_eq!(lab.direct(from).ask(&format!("MIGRATE {} {to} a 0 5000", lab.ip)), "+OK\r\n");
+    // The first needs both keys in one place, and has to wait for that; the second does not.
+    let mut both = Vec::new();
+    resp::encode::command(&mut both, [&b"MSET"[..], b"a", b"2", b"{a}b", b"2"].into_iter());
+    resp::encode::command(&mut both, [&b"SET"[..], b"{a}b", b"3"].into_iter());
+    client.send_raw(&both);
+    assert!(client.reply().starts_with("-TRYAGAIN"));
+    assert_eq!(client.reply(), "+OK\r\n");
+    assert_eq!(client.ask("GET {a}b"), "$1\r\n3\r\n");
 }

@@ -3,21 +3,25 @@ import { Button } from '@mantine/core';
 import { type FormEvent, useId, useState } from 'react';
 import { fromField, toField } from '@/lib/dates';
 import type { Zone } from '@/lib/time';
+import { windowFault } from '@/lib/timeWindow';
 import classes from './RangePicker.module.css';
 
 interface Props {
   window: { from: number; to: number };
   zone: Zone;
+  /** Epoch seconds. */
+  now: number;
   onChoose: (window: { from: number; to: number }) => void;
 }
 
-export function AbsoluteRange({ window, zone, onChoose }: Props) {
+export function AbsoluteRange({ window, zone, now, onChoose }: Props) {
   const id = useId();
   const [from, setFrom] = useState(toField(window.from * 1000, zone));
   const [to, setTo] = useState(toField(window.to * 1000, zone));
   const first = Math.floor(fromField(from, zone) / 1000);
   const last = Math.floor(fromField(to, zone) / 1000);
-  const valid = first < last;
+  const fault = windowFault(first, last, now);
+  const valid = fault === undefined;
   const submit = (event: FormEvent) => {
     event.preventDefault();
     if (valid) onChoose({ from: first, to: last });
@@ -44,7 +48,11 @@ export function AbsoluteRange({ window, zone, onChoose }: Props) {
       <Button type="submit" disabled={!valid}>
         Show this interval
       </Button>
-      {!valid && <p className="small">The beginning must be before the end.</p>}
+      {fault && (
+        <p className="small" role="alert">
+          {fault}
+        </p>
+      )}
     </form>
   );
 }

@@ -5,22 +5,33 @@ import { useRunningDrills } from '@/api/actions';
 import type { Action } from '@/api/types';
 import { actionTitle } from '@/features/actions/recent';
 import { duration } from '@/lib/time';
-import { useLive, useStreamState } from '@/live/LiveProvider';
+import { useFault, useLive, useStreamState } from '@/live/LiveProvider';
 import { Elapsed, useNow } from '@/ui/Ago';
 import { StatusIcon } from '@/ui/Status';
 import { useTroubles } from '../useTroubles';
+import { Failures } from './Failures';
 import classes from './Frame.module.css';
 
 const NOTICE_AFTER_MS = 1_500;
 
 export function Banners() {
   const stream = useStreamState();
+  const fault = useFault();
   const { pathname } = useLocation();
   const troubles = useTroubles();
   const drills = useRunningDrills();
   return (
     <div role="status">
-      {stream.phase === 'lost' && <StreamLost {...stream} />}
+      {stream.phase === 'lost' ? <StreamLost {...stream} /> : <Failures />}
+      {fault !== null && (
+        <div className={classes.banner} data-tone="attention">
+          <StatusIcon tone="attention" />
+          <span>A part of this page does not follow the newest samples: {fault}</span>
+          <Button size="compact-xs" variant="default" onClick={() => location.reload()}>
+            Load the page anew
+          </Button>
+        </div>
+      )}
       {drills.map((drill) => (
         <DrillRuns key={drill.action_uid} drill={drill} watched={pathname === '/timeline'} />
       ))}
@@ -35,7 +46,7 @@ export function Banners() {
               {trouble.since !== undefined && (
                 <>
                   {' '}
-                  for <Elapsed since={trouble.since} />
+                  for <Elapsed since={trouble.since} unspoken />
                 </>
               )}
               {trouble.rest?.map((part) => `; ${part}`)}
@@ -53,7 +64,7 @@ function DrillRuns({ drill, watched }: { drill: Action; watched: boolean }) {
     <div className={classes.banner} data-tone="progress">
       <StatusIcon tone="progress" />
       <span>
-        {actionTitle(drill)}; begun <Elapsed since={drill.creation_time * 1000} /> ago by{' '}
+        {actionTitle(drill)}; begun <Elapsed since={drill.creation_time * 1000} unspoken /> ago by{' '}
         {drill.originator}
       </span>
       {!watched && (

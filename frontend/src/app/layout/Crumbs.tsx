@@ -9,16 +9,20 @@ const WORDS: Record<string, string> = {
   cluster: 'Overview',
   databases: 'Databases',
   nodes: 'Nodes',
+  benchmarks: 'Benchmarks',
   timeline: 'Timeline',
   events: 'Events',
   new: 'New database',
 };
+
+const RUNS: Record<string, string> = { new: 'New run', compare: 'Compared' };
 
 export function Crumbs() {
   const { pathname } = useLocation();
   const { data: bdbs } = useQuery(bdbsQuery);
   const parts = pathname.split('/').filter(Boolean).slice(0, 2);
   const labels = parts.map((part, index) => {
+    if (parts[0] === 'benchmarks' && index) return RUNS[part] ?? `Benchmark ${part}`;
     if (index === 0 || part === 'new') return WORDS[part] ?? part;
     if (parts[0] === 'nodes') return `Node ${part}`;
     if (part === 'incident') return 'Incident';

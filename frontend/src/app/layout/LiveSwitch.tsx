@@ -2,7 +2,10 @@
 import { Tooltip } from '@mantine/core';
 import { useCallback, useRef, useState, useSyncExternalStore } from 'react';
 import { format } from '@/lib/format';
-import { useLive, useStreamState, useTick } from '@/live/LiveProvider';
+import type { Freshness } from '@/live/freshness';
+import { useFreshness, useLive, useStreamState, useTick } from '@/live/LiveProvider';
+import type { StreamState } from '@/live/stream';
+import type { Tone } from '@/ui/Status';
 import classes from './Frame.module.css';
 import { usePageAxis } from './PageAxis';
 
@@ -10,10 +13,11 @@ export function LiveSwitch() {
   const axis = usePageAxis();
   const live = useLive();
   const stream = useStreamState();
+  const freshness = useFreshness();
   const on = useSyncExternalStore(axis.live.subscribe, axis.live.get);
   const button = useRef<HTMLButtonElement>(null);
   const [hint, setHint] = useState('');
-  const lost = stream.phase === 'lost' && stream.attempt > 1;
+  const { tone, word } = stateOf(stream, freshness);
 
   const note = useCallback(() => {
     const { last, p99 } = live.delay();
@@ -38,14 +42,23 @@ export function LiveSwitch() {
         className={classes.live}
         aria-pressed={on}
         aria-label="Live"
-        data-lost={lost || undefined}
+        data-tone={on ? tone : undefined}
         onClick={() => axis.toggleLive()}
         onMouseEnter={describe}
         onFocus={describe}
       >
         <span className={classes.dot} />
-        {on ? (lost ? 'Lost' : 'Live') : 'Paused'}
+        {on ? word : 'Paused'}
       </button>
     </Tooltip>
   );
+}
+
+/** Green is only what is measured now. */
+export function stateOf(stream: StreamState, freshness: Freshness): { tone: Tone; word: string } {
+  // A short break mends itself before anybody can read about it.
+  if (stream.phase === 'lost' && stream.attempt > 1) return { tone: 'broken', word: 'Lost' };
+  if (freshness === 'fresh') return { tone: 'ok', word: 'Live' };
+  if (freshness === 'waiting') return { tone: 'unknown', word: 'Waiting' };
+  return { tone: 'attention', word: 'Late' };
 }

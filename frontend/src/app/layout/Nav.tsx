@@ -2,6 +2,7 @@
 
 import {
   IconDatabase,
+  IconGauge,
   IconLayoutDashboard,
   IconLayoutSidebarLeftCollapse,
   IconLayoutSidebarLeftExpand,
@@ -17,6 +18,7 @@ const LINKS = [
   { to: '/', label: 'Overview', Icon: IconLayoutDashboard },
   { to: '/databases', label: 'Databases', Icon: IconDatabase },
   { to: '/nodes', label: 'Nodes', Icon: IconServer2 },
+  { to: '/benchmarks', label: 'Benchmarks', Icon: IconGauge },
   { to: '/timeline', label: 'Timeline', Icon: IconTimeline },
   { to: '/events', label: 'Events', Icon: IconListDetails },
 ] as const;

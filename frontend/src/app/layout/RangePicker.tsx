@@ -81,6 +81,7 @@ function Choices({ onDone }: { onDone: () => void }) {
   const navigate = useNavigate();
   const zone = useZone();
   const axis = usePageAxis();
+  const live = useLive();
   const oldest = useOldest();
   const go = (place: FrameSearch) => {
     void navigate({ to: '.', search: (now) => ({ ...now, ...place, res: undefined }) });
@@ -93,7 +94,13 @@ function Choices({ onDone }: { onDone: () => void }) {
     <div className={classes.choices}>
       <Presets title="Every second" ranges={LIVE_RANGES} current={current} onChoose={preset} />
       <Presets title="Stored" ranges={STORED_RANGES} current={current} onChoose={preset} />
-      <AbsoluteRange key={zone} window={axis.window()} zone={zone} onChoose={go} />
+      <AbsoluteRange
+        key={zone}
+        window={axis.window()}
+        zone={zone}
+        now={live.now() / 1000}
+        onChoose={go}
+      />
       <SegmentedControl
         fullWidth
         aria-label="Time zone"

@@ -16,6 +16,25 @@ describe('findHits', () => {
     expect(names('nothing')).toEqual([]);
   });
 
+  it('puts what is called so first', () => {
+    const machines = [
+      { uid: 1, addr: '10.0.0.1', hostname: 'node 2 of rack 7' },
+      { uid: 2, addr: '10.0.0.2' },
+      { uid: 21, addr: '10.0.0.21' },
+    ] as Node[];
+    const found = findHits('node 2', bdbs, machines, shards);
+    expect(found.map(({ name }) => name)).toEqual(['node 2', 'node 21', 'node 1', 'redis:7']);
+  });
+
+  it('finds databases by port and tag', () => {
+    const tagged = [
+      { uid: 1, name: 'demo', endpoints: [{ port: 12003 }], tags: [{ key: 'team', value: 'web' }] },
+    ] as unknown as Bdb[];
+    for (const text of ['12003', 'team: web']) {
+      expect(findHits(text, tagged, [], []).map(({ name }) => name)).toEqual(['demo']);
+    }
+  });
+
   it('does not offer shards before anything is typed', () => {
     expect(names('')).toEqual(['demo', 'node 2']);
   });

@@ -27,7 +27,13 @@ export function findHits(
       id: `database-${bdb.uid}`,
       kind: 'database',
       name: bdb.name,
-      detail: `database ${bdb.uid}`,
+      detail: [
+        `database ${bdb.uid}`,
+        bdb.endpoints?.[0] && `port ${bdb.endpoints[0].port}`,
+        ...(bdb.tags ?? []).map(({ key, value }) => `${key}: ${value}`),
+      ]
+        .filter(Boolean)
+        .join(' · '),
       link: { to: '/databases/$uid/metrics', params: { uid: String(bdb.uid) } },
     }),
   );
@@ -56,5 +62,16 @@ export function findHits(
       },
     }),
   );
-  return [...databases, ...machines, ...parts].filter(matches).slice(0, LIMIT);
+  const typed = words.join(' ');
+  return [...databases, ...machines, ...parts]
+    .filter(matches)
+    .sort((a, b) => rankOf(a, typed) - rankOf(b, typed))
+    .slice(0, LIMIT);
+}
+
+/** What is called so comes before what only begins so, and that before what mentions it. */
+function rankOf({ name }: Hit, typed: string): number {
+  const called = name.toLowerCase();
+  if (called === typed) return 0;
+  return called.startsWith(typed) ? 1 : 2;
 }

@@ -10,6 +10,7 @@ import type { Shard } from '@/api/types';
 import { ShardPanelCharts } from '@/features/metrics/ShardPanelCharts';
 import { Placement } from '@/features/placement/Placement';
 import { ShardPanel } from '@/features/placement/ShardPanel';
+import { PageSkeleton } from '@/ui/Skeletons';
 import { useTabBdb } from './database';
 
 export function DatabaseShardsTab() {
@@ -20,7 +21,7 @@ export function DatabaseShardsTab() {
   const { data: shards } = useBdbShards(bdb?.uid ?? 0);
   const { data: events } = useQuery(eventsQuery);
   const resyncs = useMemo(() => openResyncs(events ?? []), [events]);
-  if (!bdb || !nodes || !shards) return null;
+  if (!bdb || !nodes || !shards) return <PageSkeleton />;
   const open = (shard: string | undefined) =>
     navigate({ search: (now) => ({ ...now, shard }), replace: true });
   const chosen = shards.find(({ uid }) => uid === search.shard);

@@ -4,6 +4,7 @@ import { useBdb } from '@/api/bdbs';
 import { messageOf } from '@/api/http';
 import { DatabaseHeader } from '@/features/databases/DatabaseHeader';
 import { EmptyState } from '@/ui/EmptyState';
+import { PageSkeleton } from '@/ui/Skeletons';
 import classes from './pages.module.css';
 
 const TABS = [
@@ -18,9 +19,9 @@ export function DatabasePage() {
   const { uid } = useParams({ from: '/shell/databases/$uid' });
   const navigate = useNavigate();
   const { data: bdb, error } = useBdb(Number(uid));
-  if (error)
+  if (error && bdb === undefined)
     return <EmptyState title="The database could not be read">{messageOf(error)}</EmptyState>;
-  if (bdb === undefined) return null;
+  if (bdb === undefined) return <PageSkeleton />;
   if (bdb === null) {
     return (
       <EmptyState title={`There is no database ${uid}`}>

@@ -17,6 +17,7 @@ import { NodeShards } from '@/features/nodes/NodeShards';
 import { nodeState } from '@/features/nodes/status';
 import { Card } from '@/ui/Card';
 import { EmptyState } from '@/ui/EmptyState';
+import { PageSkeleton } from '@/ui/Skeletons';
 import { Status } from '@/ui/Status';
 import classes from './pages.module.css';
 
@@ -27,8 +28,9 @@ export function NodePage() {
   const navigate = useNavigate();
   const [drilling, setDrilling] = useState(false);
   const mayDrill = useMayDrill();
-  if (error) return <EmptyState title="The node could not be read">{messageOf(error)}</EmptyState>;
-  if (node === undefined) return null;
+  if (error && node === undefined)
+    return <EmptyState title="The node could not be read">{messageOf(error)}</EmptyState>;
+  if (node === undefined) return <PageSkeleton />;
   if (node === null) {
     return (
       <EmptyState title={`There is no node ${uid}`}>

@@ -14,6 +14,7 @@ import { AddNodeButton } from '@/features/nodes/AddNode';
 import { NodeStrip } from '@/features/nodes/NodeStrip';
 import { Health } from '@/features/overview/Health';
 import { Totals } from '@/features/overview/Totals';
+import { useStreamState } from '@/live/LiveProvider';
 import { Card } from '@/ui/Card';
 import { useLatencyReason } from '../useLatencyReason';
 import { useTroubles } from '../useTroubles';
@@ -30,7 +31,8 @@ export function OverviewPage() {
 }
 
 function State() {
-  return <Health troubles={useTroubles()} />;
+  const { phase } = useStreamState();
+  return <Health troubles={useTroubles()} stale={phase === 'lost'} />;
 }
 
 function Beginning() {

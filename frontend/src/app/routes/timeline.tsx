@@ -1,10 +1,11 @@
 /** What happened, on one time axis. */
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { GuidedTour, useTourOffered } from '@/features/drills/GuidedTour';
-import { CLUSTER_THROUGHPUT } from '@/features/metrics/dashboards';
+import { THROUGHPUT } from '@/features/metrics/charts';
+import { CLUSTER_THROUGHPUT, NODE_THROUGHPUT } from '@/features/metrics/dashboards';
 import { TAIL_LATENCY } from '@/features/metrics/latency';
 import { MetricChart } from '@/features/metrics/MetricChart';
-import { useMarks } from '@/features/metrics/marks';
+import { type Concern, useMarks } from '@/features/metrics/marks';
 import { Incidents } from '@/features/timeline/Incidents';
 import { Timeline } from '@/features/timeline/Timeline';
 import { EmptyState } from '@/ui/EmptyState';
@@ -24,7 +25,7 @@ export function TimelinePage() {
         onFilter={change}
         chosen={event}
         onChoose={(id) => change({ event: id })}
-        charts={<TimelineCharts />}
+        charts={<TimelineCharts bdb={bdb} node={node} />}
         empty={<Quiet />}
       />
       <Incidents />
@@ -32,22 +33,43 @@ export function TimelinePage() {
   );
 }
 
-/** What clients got and how long they waited meanwhile. */
-export function TimelineCharts() {
-  const marks = useMarks();
-  const reasons = useLatencyReason();
-  return [CLUSTER_THROUGHPUT, TAIL_LATENCY].map((declaration) => (
+/** What clients got and how long they waited meanwhile: of what the lanes show. */
+export function TimelineCharts({ bdb, node }: Concern) {
+  const marks = useMarks({ bdb, node });
+  const reasons = useLatencyReason(bdb);
+  return chartsOf({ bdb, node }).map(({ declaration, topic, uid }) => (
     <MetricChart
       key={declaration.id}
       declaration={declaration}
-      topic="cluster"
-      uid="cluster"
+      topic={topic}
+      uid={uid}
       reasons={reasons}
       marks={marks}
       height={110}
       compact
     />
   ));
+}
+
+/** Latency is measured at endpoints: of a node there is none of its own. */
+export function chartsOf({ bdb, node }: Concern) {
+  const all = { topic: 'cluster', uid: 'cluster' };
+  if (bdb !== undefined) {
+    const of = { topic: 'bdbs', uid: String(bdb) };
+    return [
+      { declaration: THROUGHPUT, ...of },
+      { declaration: { ...TAIL_LATENCY, title: 'P99 latency' }, ...of },
+    ];
+  }
+  const first =
+    node === undefined
+      ? { declaration: CLUSTER_THROUGHPUT, ...all }
+      : {
+          declaration: { ...NODE_THROUGHPUT, title: `Throughput of the shards of node ${node}` },
+          topic: 'nodes',
+          uid: String(node),
+        };
+  return [first, { declaration: TAIL_LATENCY, ...all }];
 }
 
 function Quiet() {
@@ -60,7 +82,7 @@ function Quiet() {
           When a node goes down, this page shows when it was noticed, which replicas took over and
           how the node was filled again after its return, over the throughput of that time.
         </span>
-        <span>A longer range, or a filter less, may show more.</span>
+        <span>Try a longer range or fewer filters.</span>
       </EmptyState>
       {offered && <GuidedTour onStarted={() => navigate({ search: { range: 60 } })} />}
     </>

@@ -8,11 +8,11 @@ import { Card } from '@/ui/Card';
 import { CopyButton } from '@/ui/Copy';
 import { Facts } from '@/ui/Facts';
 import classes from './databases.module.css';
-import { EditForm } from './EditForm';
+import { EditForm, hasKeptEdit } from './EditForm';
 import { settingGroups, withoutSecrets } from './settings';
 
 export function Configuration({ bdb }: { bdb: Bdb }) {
-  const [editing, setEditing] = useState(false);
+  const [editing, setEditing] = useState(() => hasKeptEdit(bdb.uid));
   const [raw, setRaw] = useState(false);
   const may = useMay('edit');
   const changeable = bdb.status === 'active' ? undefined : 'Only an active database can be changed';

@@ -7,6 +7,7 @@ import { bdbsQuery, createBdb } from '@/api/bdbs';
 import { ApiError, messageOf } from '@/api/http';
 import { dutyOf, nodesQuery } from '@/api/nodes';
 import type { Bdb } from '@/api/types';
+import { forget, useKept } from '@/lib/kept';
 import { Card } from '@/ui/Card';
 import { CopyBlock } from '@/ui/Copy';
 import { Sections } from './CreateSections';
@@ -14,19 +15,34 @@ import classes from './databases.module.css';
 import { type CreateDraft, change, EMPTY_DRAFT, toCurl, toRequest } from './draft';
 import { planWords } from './plan';
 import { endpointOf } from './status';
+import { useCreatePreview } from './useCreatePreview';
 import { type FieldErrors, validate } from './validate';
+
+const KEPT = 'create';
+
+const withoutPassword = (draft: CreateDraft): CreateDraft => ({ ...draft, password: '' });
 
 export function CreateForm({ onCreated }: { onCreated: (bdb: Bdb) => void }) {
   const nodes = (useQuery(nodesQuery).data ?? []).filter(
     (node) => node.status === 'active' && node.accept_servers !== false && !dutyOf(node),
   );
   const ports = (useQuery(bdbsQuery).data ?? []).flatMap((bdb) => endpointOf(bdb)?.port ?? []);
-  const [draft, setDraft] = useState<CreateDraft>(EMPTY_DRAFT);
+  const [draft, setDraft] = useKept<CreateDraft>(KEPT, EMPTY_DRAFT, withoutPassword);
   const [touched, setTouched] = useState<ReadonlySet<string>>(new Set());
   const [refused, setRefused] = useState<{ field?: string | undefined; text: string } | null>(null);
   const [busy, setBusy] = useState(false);
 
-  const found = validate(draft, { nodes: nodes.length, ports });
+  const found = validate(draft, {
+    nodes: nodes.length,
+    ports,
+    flashNodes: nodes.filter((node) => node.bigstore_enabled).length,
+  });
+  const { blueprint, refused: unplaced } = useCreatePreview(
+    // Where shards go does not depend on the name, which is typed last or first.
+    Object.keys(found).some((field) => field !== 'name')
+      ? null
+      : toRequest(found.name ? { ...draft, name: 'preview' } : draft),
+  );
   const shown: FieldErrors = Object.fromEntries(
     Object.entries(found).filter(([field]) => touched.has(field) || touched.has('*')),
   );
@@ -48,7 +64,9 @@ export function CreateForm({ onCreated }: { onCreated: (bdb: Bdb) => void }) {
     }
     setBusy(true);
     try {
-      onCreated(await createBdb(toRequest(draft)));
+      const bdb = await createBdb(toRequest(draft));
+      forget(KEPT);
+      onCreated(bdb);
     } catch (error) {
       const field = error instanceof ApiError ? error.field : undefined;
       setRefused({ field, text: messageOf(error) });
@@ -69,7 +87,14 @@ export function CreateForm({ onCreated }: { onCreated: (bdb: Bdb) => void }) {
           <Button type="submit" size="sm" loading={busy}>
             Create database
           </Button>
-          <Button component={Link} to="/databases" variant="subtle" color="gray" size="sm">
+          <Button
+            component={Link}
+            to="/databases"
+            variant="subtle"
+            color="gray"
+            size="sm"
+            onClick={() => forget(KEPT)}
+          >
             Cancel
           </Button>
           {Object.keys(shown).length > 0 && (
@@ -80,10 +105,15 @@ export function CreateForm({ onCreated }: { onCreated: (bdb: Bdb) => void }) {
       <div className={classes.aside}>
         <Card title="What will be made">
           <ul className={classes.plan}>
-            {planWords(draft, nodes).map((line) => (
+            {planWords(draft, blueprint).map((line) => (
               <li key={line}>{line}</li>
             ))}
           </ul>
+          {unplaced && (
+            <Alert color="red" title="The console would refuse this" role="status">
+              {unplaced}
+            </Alert>
+          )}
         </Card>
         <Card title="The same with curl">
           <CopyBlock text={toCurl(draft, location.origin)} label="Copy curl command" />

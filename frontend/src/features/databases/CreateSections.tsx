@@ -1,10 +1,19 @@
 /** The sections of the create form; every field says in one line what it does. */
-import { NativeSelect, NumberInput, PasswordInput, Switch, TextInput } from '@mantine/core';
+import {
+  Input,
+  NativeSelect,
+  NumberInput,
+  PasswordInput,
+  SegmentedControl,
+  Switch,
+  TextInput,
+} from '@mantine/core';
 import { PROXY_POLICIES } from '@/api/endpoints';
 import { Card } from '@/ui/Card';
 import classes from './databases.module.css';
-import { type CreateDraft, DURABILITY, EVICTION_POLICIES } from './draft';
+import { type CreateDraft, DURABILITY, EVICTION_POLICIES, memoryBytes } from './draft';
 import { MemoryInput } from './MemoryInput';
+import { RamLimit } from './RamLimit';
 import { TagsInput } from './TagsInput';
 import { type FieldErrors, SHARDS_MAX } from './validate';
 
@@ -42,7 +51,7 @@ function General({ draft, errors, update }: SectionProps) {
         />
         <TextInput
           label="Port"
-          description="10000 to 19999, or empty for a free one. Stays as it is."
+          description="10000 to 19999, or empty for a free one. Cannot be changed later."
           placeholder="automatic"
           inputMode="numeric"
           value={draft.port}
@@ -67,15 +76,45 @@ function Capacity({ draft, errors, update }: SectionProps) {
     <Card title="Capacity">
       <div className={classes.fields}>
         <MemoryInput
-          description="For the whole database, replicas included; 0 = no limit."
+          description={
+            draft.flash
+              ? 'RAM and flash together, for the whole database, replicas included.'
+              : 'For the whole database, replicas included; 0 = no limit.'
+          }
           memory={draft.memory}
           unit={draft.memory_unit}
           error={errors.memory_size}
           onChange={(part) => update(part, 'memory_size')}
         />
+        <Input.Wrapper
+          label="Runs on"
+          description="Flash: values that are used little leave the RAM, for data much larger than what is used often."
+          error={errors.bigstore}
+        >
+          <SegmentedControl
+            aria-label="Runs on"
+            display="flex"
+            w="fit-content"
+            my={4}
+            value={draft.flash ? 'flash' : 'ram'}
+            onChange={(value) => update({ flash: value === 'flash' }, 'bigstore')}
+            data={[
+              { value: 'ram', label: 'RAM' },
+              { value: 'flash', label: 'Flash' },
+            ]}
+          />
+        </Input.Wrapper>
+        {draft.flash && (
+          <RamLimit
+            memory={memoryBytes(draft)}
+            percent={draft.ram_percent}
+            error={errors.bigstore_ram_size}
+            onChange={(ram_percent) => update({ ram_percent }, 'bigstore_ram_size')}
+          />
+        )}
         <NativeSelect
           label="Eviction policy"
-          description="What goes when memory is full. Volatile: keys with an expiry."
+          description="Which keys are evicted when memory is full. Volatile: only keys with an expiry."
           value={draft.eviction_policy}
           error={errors.eviction_policy}
           onChange={(event) =>
@@ -96,7 +135,7 @@ function HighAvailability({ draft, errors, update }: SectionProps) {
     <Card title="High availability">
       <Switch
         label="Replication"
-        description="One replica per primary on another node takes over when a node is lost. Doubles memory and shards."
+        description="One replica per primary on another node takes over when a node is lost. Doubles shards; half the limit is left for data."
         checked={draft.replication}
         error={errors.replication}
         onChange={(event) => update({ replication: event.currentTarget.checked }, 'replication')}
@@ -117,7 +156,7 @@ function Clustering({ draft, errors, update }: SectionProps) {
         />
         <Switch
           label="OSS Cluster API"
-          description="Cluster-aware clients go straight to the right shard. Sets sparse placement and all primary shards."
+          description="Cluster-aware clients go straight to the right shard. Also sets sparse placement and a proxy on every node with primaries."
           checked={draft.oss_cluster}
           error={errors.oss_cluster}
           onChange={(event) => update({ oss_cluster: event.currentTarget.checked }, 'oss_cluster')}

@@ -1,6 +1,12 @@
 /** Name, state, how to connect, and what can be done to the database. */
 import { ActionIcon, Alert, Menu } from '@mantine/core';
-import { IconDotsVertical, IconEraser, IconScale, IconTrash } from '@tabler/icons-react';
+import {
+  IconArrowUpCircle,
+  IconDotsVertical,
+  IconEraser,
+  IconScale,
+  IconTrash,
+} from '@tabler/icons-react';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { deleteBdb, flushBdb } from '@/api/bdbs';
@@ -12,6 +18,7 @@ import { Status } from '@/ui/Status';
 import classes from './databases.module.css';
 import { RebalanceDialog } from './RebalanceDialog';
 import { bdbState, endpointOf } from './status';
+import { UpgradeDialog } from './UpgradeDialog';
 
 interface Props {
   bdb: Bdb;
@@ -20,7 +27,7 @@ interface Props {
 
 export function DatabaseHeader({ bdb, onDeleted }: Props) {
   const { tone, text, title } = bdbState(bdb);
-  const [asking, setAsking] = useState<'flush' | 'delete' | 'rebalance' | null>(null);
+  const [asking, setAsking] = useState<'flush' | 'delete' | 'rebalance' | 'upgrade' | null>(null);
   const may = useMay('edit');
   const close = () => setAsking(null);
   return (
@@ -49,6 +56,13 @@ export function DatabaseHeader({ bdb, onDeleted }: Props) {
               Rebalance…
             </Menu.Item>
             <Menu.Item
+              leftSection={<IconArrowUpCircle size={15} />}
+              disabled={!may || bdb.status !== 'active'}
+              onClick={() => setAsking('upgrade')}
+            >
+              Upgrade engine…
+            </Menu.Item>
+            <Menu.Item
               leftSection={<IconEraser size={15} />}
               disabled={!may || bdb.status !== 'active'}
               onClick={() => setAsking('flush')}
@@ -68,6 +82,7 @@ export function DatabaseHeader({ bdb, onDeleted }: Props) {
       </div>
       {bdb.status === 'creation-failed' && <CreationFailed bdb={bdb} />}
       {asking === 'rebalance' && <RebalanceDialog bdb={bdb} onClose={close} />}
+      {asking === 'upgrade' && <UpgradeDialog bdb={bdb} onClose={close} />}
       {asking === 'flush' && (
         <ConfirmByTyping
           title={`Flush ${bdb.name}?`}

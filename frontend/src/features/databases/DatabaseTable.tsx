@@ -5,6 +5,7 @@ import { Link, useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { bdbsQuery } from '@/api/bdbs';
 import type { Bdb } from '@/api/types';
+import { useTopic } from '@/live/LiveProvider';
 import { LiveText } from '@/live/LiveText';
 import { CopyInline } from '@/ui/Copy';
 import { type Column, DataTable } from '@/ui/DataTable';
@@ -81,6 +82,25 @@ const P99: Column<Bdb> = {
   ),
 };
 
+const RAM_HIT: Column<Bdb> = {
+  id: 'ram-hit',
+  header: 'RAM hit',
+  align: 'right',
+  width: 80,
+  cell: (bdb) =>
+    bdb.bigstore ? (
+      <LiveText
+        topic="flash"
+        uid={bdb.uid}
+        metric="ram_hit_ratio"
+        unit="ratio"
+        nothing="No key was touched in the last seconds"
+      />
+    ) : (
+      <span title="In RAM, all of it">–</span>
+    ),
+};
+
 const SPARK: Column<Bdb> = {
   id: 'spark',
   header: 'Trend',
@@ -122,14 +142,15 @@ const TAGS: Column<Bdb> = {
 
 function features(bdb: Bdb): string[] {
   return [
+    bdb.bigstore && 'Flash',
     bdb.replication && 'Replication',
     bdb.oss_cluster && 'Cluster API',
     bdb.data_persistence !== 'disabled' && 'Persistence',
   ].filter((name): name is string => typeof name === 'string');
 }
 
-const FULL = [STATUS, NAME, ENDPOINT, MEMORY, SHARDS, OPS, P99, SPARK, FEATURES, TAGS];
-const COMPACT = [STATUS, NAME, MEMORY, SHARDS, OPS, P99, SPARK];
+const FULL = [STATUS, NAME, ENDPOINT, MEMORY, SHARDS, OPS, P99, RAM_HIT, SPARK, FEATURES, TAGS];
+const COMPACT = [STATUS, NAME, MEMORY, SHARDS, OPS, P99, RAM_HIT, SPARK];
 
 interface Props {
   compact?: boolean;
@@ -139,10 +160,13 @@ interface Props {
 export function DatabaseTable({ compact, empty }: Props) {
   const { data } = useQuery(bdbsQuery);
   const navigate = useNavigate();
+  const onFlash = data?.some((bdb) => bdb.bigstore);
+  const columns = (compact ? COMPACT : FULL).filter((one) => onFlash || one !== RAM_HIT);
+  useTopic('flash');
   return (
     <DataTable
       label="Databases"
-      columns={compact ? COMPACT : FULL}
+      columns={columns}
       rows={data}
       rowKey={(bdb) => bdb.uid}
       initialSort={{ id: 'name' }}

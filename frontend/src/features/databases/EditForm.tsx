@@ -1,20 +1,27 @@
-/** Name, memory, eviction, shape and tags, saved together in one request. */
+/** Name, memory, eviction, shape and tags, saved together in one request that holds only what was changed. */
 import { Alert, Button, NativeSelect, NumberInput, Switch, TextInput } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import { bdbsQuery, updateBdb } from '@/api/bdbs';
 import { ApiError, messageOf } from '@/api/http';
-import type { Bdb, UpdateBdb } from '@/api/types';
+import type { Bdb } from '@/api/types';
+import { forget, readKept, useKept } from '@/lib/kept';
 import { Card } from '@/ui/Card';
+import { BelowUse } from './BelowUse';
 import { ChangePreview, useChangePreview } from './ChangePreview';
 import classes from './databases.module.css';
-import { EVICTION_POLICIES, memoryBytes, splitMemory } from './draft';
+import { EVICTION_POLICIES, memoryBytes } from './draft';
+import { EditConflicts } from './EditConflicts';
+import { bodyOf, conflictsOf, type Editable, editable, NOTHING, touch } from './edit';
+import { LeaveGuard } from './LeaveGuard';
 import { MemoryInput } from './MemoryInput';
+import { RamLimit } from './RamLimit';
 import { TagsInput } from './TagsInput';
 import {
   type FieldErrors,
   memoryError,
   nameError,
+  ramError,
   SHARDS_MAX,
   shardsError,
   tagsError,
@@ -24,6 +31,7 @@ import {
 const SHOWN = new Set([
   'name',
   'memory_size',
+  'bigstore_ram_size',
   'eviction_policy',
   'shards_count',
   'replication',
@@ -31,63 +39,57 @@ const SHOWN = new Set([
   'tags',
 ]);
 
+const keyOf = (uid: number): string => `edit.${uid}`;
+
+/** Somebody had typed something when the session expired. */
+export const hasKeptEdit = (uid: number): boolean => readKept(keyOf(uid)) !== undefined;
+
 export function EditForm({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) {
   const client = useQueryClient();
-  const [draft, setDraft] = useState(() => ({
-    name: bdb.name,
-    ...splitMemory(bdb.memory_size),
-    eviction_policy: bdb.eviction_policy,
-    sharding: bdb.sharding,
-    shards_count: bdb.shards_count as number | string,
-    replication: bdb.replication,
-    shards_placement: bdb.shards_placement,
-    tags: bdb.tags ?? [],
-  }));
-  const [memoryTouched, setMemoryTouched] = useState(false);
+  const key = keyOf(bdb.uid);
+  const [edit, setEdit] = useKept(key, NOTHING);
   const [refused, setRefused] = useState<{ field?: string | undefined; text: string } | null>(null);
   const [busy, setBusy] = useState(false);
 
-  // An untouched limit is sent back to the byte, not as its rounded picture.
-  const bytes = memoryTouched ? memoryBytes(draft) : bdb.memory_size;
+  const draft: Editable = { ...editable(bdb), ...edit.patch };
+  const body = bodyOf(edit, bdb);
   const errors: FieldErrors = {
     name: nameError(draft.name),
-    memory_size: memoryTouched
-      ? memoryError(bytes, bdb.shards_total || bdb.shards_count)
+    memory_size:
+      'memory_size' in body
+        ? memoryError(memoryBytes(draft.memory), bdb.shards_total || bdb.shards_count)
+        : undefined,
+    bigstore_ram_size: body.bigstore_ram_size
+      ? ramError(body.bigstore_ram_size, bdb.shards_total || bdb.shards_count)
       : undefined,
-    shards_count: shardsError(draft),
+    shards_count: shardsError({ sharding: bdb.sharding, shards_count: draft.shards_count }),
     tags: tagsError(draft.tags),
   };
   const invalid = Object.values(errors).some(Boolean);
+  const conflicts = conflictsOf(edit, bdb);
+  const changed = Object.keys(body).length > 0;
+  const preview = useChangePreview(bdb, invalid || conflicts.length ? null : body);
+  if (refused?.field) errors[refused.field] = refused.text;
 
-  const update = (part: Partial<typeof draft>) => {
-    setDraft((now) => ({ ...now, ...part }));
+  const update = (part: Partial<Editable>) => {
+    setEdit((now) => touch(now, part, bdb));
     setRefused(null);
   };
-
-  const body: UpdateBdb = {};
-  if (draft.name !== bdb.name) body.name = draft.name;
-  if (bytes !== bdb.memory_size) body.memory_size = bytes;
-  if (draft.eviction_policy !== bdb.eviction_policy) body.eviction_policy = draft.eviction_policy;
-  if (draft.shards_count !== bdb.shards_count) body.shards_count = Number(draft.shards_count);
-  if (JSON.stringify(draft.tags) !== JSON.stringify(bdb.tags ?? [])) body.tags = draft.tags;
-  if (draft.replication !== bdb.replication) body.replication = draft.replication;
-  if (draft.shards_placement !== bdb.shards_placement) {
-    body.shards_placement = draft.shards_placement;
-  }
-  const changed = Object.keys(body).length > 0;
-  const preview = useChangePreview(bdb, invalid ? null : body);
-  if (refused?.field) errors[refused.field] = refused.text;
+  const close = () => {
+    forget(key);
+    onClose();
+  };
 
   const submit = async (event: FormEvent) => {
     event.preventDefault();
-    if (invalid || !changed) return;
+    if (invalid || !changed || conflicts.length) return;
     setBusy(true);
     try {
       const saved = await updateBdb(bdb.uid, body);
       client.setQueryData(bdbsQuery.queryKey, (list) =>
         list?.map((item) => (item.uid === saved.uid ? saved : item)),
       );
-      onClose();
+      close();
     } catch (error) {
       const field = error instanceof ApiError ? error.field : undefined;
       setRefused({ field, text: messageOf(error) });
@@ -97,6 +99,7 @@ export function EditForm({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) {
 
   return (
     <Card title="Edit" className={classes.editForm}>
+      <LeaveGuard dirty={changed && !busy} />
       <form className={classes.fields} onSubmit={submit} noValidate>
         <TextInput
           label="Name"
@@ -107,17 +110,23 @@ export function EditForm({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) {
         />
         <MemoryInput
           description="For the whole database, replicas included; takes effect without a restart."
-          memory={draft.memory}
-          unit={draft.memory_unit}
+          memory={draft.memory.memory}
+          unit={draft.memory.memory_unit}
           error={errors.memory_size}
-          onChange={(part) => {
-            setMemoryTouched(true);
-            update(part);
-          }}
+          onChange={(part) => update({ memory: { ...draft.memory, ...part } })}
         />
+        {bdb.bigstore && (
+          <RamLimit
+            memory={memoryBytes(draft.memory)}
+            percent={draft.ram_percent}
+            error={errors.bigstore_ram_size}
+            onChange={(ram_percent) => update({ ram_percent })}
+          />
+        )}
+        {body.memory_size && !errors.memory_size && <BelowUse bdb={bdb} limit={body.memory_size} />}
         <NativeSelect
           label="Eviction policy"
-          description="What goes when memory is full."
+          description="Which keys are evicted when memory is full."
           value={draft.eviction_policy}
           error={errors.eviction_policy}
           onChange={(event) =>
@@ -155,6 +164,7 @@ export function EditForm({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) {
           ]}
         />
         <TagsInput tags={draft.tags} error={errors.tags} onChange={(tags) => update({ tags })} />
+        <EditConflicts bdb={bdb} conflicts={conflicts} onDecide={setEdit} />
         <ChangePreview bdb={bdb} body={body} preview={preview} />
         {refused && !SHOWN.has(refused.field ?? '') && (
           <Alert color="red" className={classes.wide} role="alert">
@@ -162,10 +172,14 @@ export function EditForm({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) {
           </Alert>
         )}
         <div className={`${classes.buttons} ${classes.wide}`}>
-          <Button type="submit" loading={busy} disabled={invalid || !changed || preview.asking}>
+          <Button
+            type="submit"
+            loading={busy}
+            disabled={invalid || !changed || conflicts.length > 0 || preview.asking}
+          >
             Save
           </Button>
-          <Button variant="subtle" color="gray" onClick={onClose}>
+          <Button variant="subtle" color="gray" onClick={close}>
             Cancel
           </Button>
         </div>

@@ -1,6 +1,7 @@
 /** Used of provisioned memory, live. */
 import { useCallback, useRef } from 'react';
 import { format } from '@/lib/format';
+import { fullness } from '@/lib/thresholds';
 import { useLive, useTick } from '@/live/LiveProvider';
 import { LiveText } from '@/live/LiveText';
 import classes from './databases.module.css';
@@ -10,14 +11,22 @@ export function MemoryMeter({ uid, limit }: { uid: number; limit: number }) {
   const fill = useRef<HTMLDivElement>(null);
   const draw = useCallback(() => {
     const used = live.ring('bdbs').latest(String(uid), 'used_memory', live.edge());
-    const part = limit > 0 && !Number.isNaN(used) ? Math.min(1, used / limit) : 0;
-    if (fill.current) fill.current.style.width = `${(part * 100).toFixed(1)}%`;
+    const share = limit > 0 && !Number.isNaN(used) ? used / limit : 0;
+    if (!fill.current) return;
+    fill.current.style.width = `${(Math.min(1, share) * 100).toFixed(1)}%`;
+    const tone = fullness(share);
+    if (tone) fill.current.dataset.alert = tone;
+    else delete fill.current.dataset.alert;
   }, [live, uid, limit]);
   useTick(draw);
+  const toneOf = useCallback(
+    (used: number) => (limit > 0 ? fullness(used / limit) : undefined),
+    [limit],
+  );
   return (
     <div className={classes.meter}>
       <span>
-        <LiveText topic="bdbs" uid={uid} metric="used_memory" unit="bytes" />
+        <LiveText topic="bdbs" uid={uid} metric="used_memory" unit="bytes" toneOf={toneOf} />
         <span className="dim"> of {limit > 0 ? format('bytes', limit) : 'no limit'}</span>
       </span>
       <div className={classes.track} aria-hidden>

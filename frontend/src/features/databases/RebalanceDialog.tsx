@@ -39,7 +39,7 @@ export function RebalanceDialog({ bdb, onClose }: { bdb: Bdb; onClose: () => voi
         The database goes on serving meanwhile.
       </span>
       <Checkbox
-        label="Only hand over, copy nothing"
+        label="Only switch roles, move no data"
         checked={handoversOnly}
         onChange={(event) => setHandoversOnly(event.currentTarget.checked)}
       />

@@ -24,6 +24,12 @@ describe('change', () => {
 });
 
 describe('toRequest', () => {
+  it('says how much of a database on flash may be RAM', () => {
+    const body = toRequest({ ...EMPTY_DRAFT, flash: true, memory: 1 });
+    expect(body).toMatchObject({ bigstore: true, bigstore_ram_size: 107_374_183 });
+    expect(toRequest(EMPTY_DRAFT)).not.toHaveProperty('bigstore');
+  });
+
   it('leaves out what was left empty', () => {
     const body = toRequest({ ...EMPTY_DRAFT, name: 'demo' });
     expect(body).not.toHaveProperty('port');

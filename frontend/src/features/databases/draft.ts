@@ -1,5 +1,6 @@
 /** The create form as data: defaults, the request it becomes, and the same as curl. Pure. */
 import type { CreateBdb, Tag } from '@/api/types';
+import { RAM_PERCENT_MIN, ramBytes } from './flash';
 
 export const MEMORY_UNITS = { MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40 } as const;
 export type MemoryUnit = keyof typeof MEMORY_UNITS;
@@ -10,6 +11,9 @@ export interface CreateDraft {
   port: string;
   memory: number | string;
   memory_unit: MemoryUnit;
+  flash: boolean;
+  /** The part of a flash database's memory that may be RAM. */
+  ram_percent: number;
   eviction_policy: CreateBdb['eviction_policy'] & string;
   replication: boolean;
   sharding: boolean;
@@ -53,6 +57,8 @@ export const EMPTY_DRAFT: CreateDraft = {
   port: '',
   memory: 1,
   memory_unit: 'GiB',
+  flash: false,
+  ram_percent: RAM_PERCENT_MIN,
   eviction_policy: 'volatile-lru',
   replication: false,
   sharding: false,
@@ -116,6 +122,9 @@ export function toRequest(draft: CreateDraft): CreateBdb {
     name: draft.name,
     ...(draft.port.trim() ? { port: Number(draft.port) } : {}),
     memory_size: memoryBytes(draft),
+    ...(draft.flash
+      ? { bigstore: true, bigstore_ram_size: ramBytes(memoryBytes(draft), draft.ram_percent) }
+      : {}),
     eviction_policy: draft.eviction_policy,
     replication: draft.replication,
     sharding: draft.sharding,

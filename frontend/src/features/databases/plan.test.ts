@@ -1,30 +1,45 @@
 import { describe, expect, it } from 'vitest';
-import type { Node } from '@/api/types';
+import type { BlueprintPair } from '@/api/types';
 import { type CreateDraft, EMPTY_DRAFT } from './draft';
-import { planWords } from './plan';
+import { placeWords, planWords } from './plan';
 
-const nodes = [1, 2, 3].map((uid) => ({ uid }) as Node);
-const words = (part: Partial<CreateDraft>, on = nodes) =>
-  planWords({ ...EMPTY_DRAFT, ...part }, on).map((line) => line.replaceAll('\u00a0', ' '));
+const pair = (master: number, slave: number): BlueprintPair => ({
+  nodes: [
+    { node_uid: String(master), role: 'master' },
+    { node_uid: String(slave), role: 'slave' },
+  ],
+  slot_range: '',
+});
+const words = (part: Partial<CreateDraft>, blueprint: BlueprintPair[] | null = null) =>
+  planWords({ ...EMPTY_DRAFT, ...part }, blueprint).map((line) => line.replaceAll('\u00a0', ' '));
 
 describe('planWords', () => {
   it('counts shards, nodes and memory', () => {
-    const lines = words({
-      sharding: true,
-      shards_count: 6,
-      replication: true,
-      shards_placement: 'sparse',
-      memory: 12,
-    });
+    const lines = words({ sharding: true, shards_count: 6, replication: true, memory: 12 }, [
+      pair(1, 2),
+      pair(2, 1),
+      pair(1, 3),
+    ]);
     expect(lines[0]).toBe('6 primary shards, each with a replica on another node');
-    expect(lines[1]).toBe('12 shards spread over node 1, node 2, node 3: 4 on each');
+    expect(lines[1]).toBe(
+      'Placed now on node 1: 2 primaries and 1 replica; node 2: 1 primary and 1 replica; node 3: 1 replica',
+    );
     expect(lines[2]).toBe('12 GiB of memory with replicas, 1 GiB per shard; 6 GiB for your data');
     expect(lines[3]).toBe('16,384 hash slots, about 2,730 per primary');
   });
 
-  it('says when no node can take shards, and when there is no limit', () => {
-    expect(words({}, [])[1]).toBe('No node can take shards: add one first');
-    expect(words({ memory: 0 })[2]).toBe('No memory limit');
+  it('divides the memory of a database on flash', () => {
+    const lines = words({ flash: true, ram_percent: 25, memory: 4, replication: true });
+    expect(lines[2]).toBe('On flash: 1 GiB in RAM, 3 GiB on flash, 512 MiB of RAM per shard');
+  });
+
+  it('says when there is no limit, and nothing of places it does not know', () => {
+    expect(words({ memory: 0 })[1]).toBe('No memory limit');
+  });
+
+  it('counts the nodes where there are many', () => {
+    const many = Array.from({ length: 8 }, (_, index) => pair(index + 1, ((index + 1) % 8) + 1));
+    expect(placeWords(many).replaceAll('\u00a0', ' ')).toBe('Placed on 8 nodes');
   });
 
   it('is silent about a number that is none', () => {

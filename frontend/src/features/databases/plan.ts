@@ -1,17 +1,24 @@
 /** What a draft will make, in plain words. Pure. */
-import type { Node } from '@/api/types';
+import type { BlueprintPair } from '@/api/types';
 import { format, plural } from '@/lib/format';
 import { type CreateDraft, DURABILITY, memoryBytes } from './draft';
+import { ramBytes } from './flash';
 
-export function planWords(draft: CreateDraft, nodes: readonly Node[]): string[] {
+const MANY = 6;
+
+export function planWords(
+  draft: CreateDraft,
+  blueprint: readonly BlueprintPair[] | null,
+): string[] {
   const primaries = draft.sharding ? Number(draft.shards_count) : 1;
   if (!Number.isInteger(primaries) || primaries < 1) return [];
   const total = draft.replication ? primaries * 2 : primaries;
   const bytes = memoryBytes(draft);
   return [
     shardWords(primaries, draft.replication),
-    placeWords(draft, total, nodes),
+    ...(blueprint ? [placeWords(blueprint)] : []),
     bytes > 0 ? memoryWords(bytes, total, draft.replication) : 'No memory limit',
+    ...(draft.flash && bytes > 0 ? [flashWords(bytes, draft.ram_percent, total)] : []),
     ...(primaries > 1 ? [slotWords(primaries)] : []),
     accessWords(draft),
     durabilityWords(draft),
@@ -24,25 +31,36 @@ function shardWords(primaries: number, replication: boolean): string {
   return `${plural(primaries, 'primary shard')}, each with a replica on another node`;
 }
 
-function placeWords(draft: CreateDraft, total: number, nodes: readonly Node[]): string {
-  const names = nodes.map((node) => `node ${node.uid}`);
-  if (!names.length) return 'No node can take shards: add one first';
-  if (draft.shards_placement === 'dense') {
-    if (total === 1) return `Placed on one of ${plural(names.length, 'node')}`;
-    return `${plural(total, 'shard')} packed on as few of ${plural(names.length, 'node')} as can hold them`;
+/** Where the console would put the shards; it knows more of the nodes than the page. */
+export function placeWords(blueprint: readonly BlueprintPair[]): string {
+  const counts = new Map<number, { master: number; slave: number }>();
+  for (const { node_uid, role } of blueprint.flatMap(({ nodes }) => nodes)) {
+    const held = counts.get(Number(node_uid)) ?? { master: 0, slave: 0 };
+    held[role as 'master' | 'slave'] += 1;
+    counts.set(Number(node_uid), held);
   }
-  const used = names.slice(0, Math.min(total, names.length));
-  const low = Math.floor(total / used.length);
-  const high = Math.ceil(total / used.length);
-  const each = low === high ? `${low}` : `${low} to ${high}`;
-  const where = used.length > 6 ? plural(used.length, 'node') : used.join(', ');
-  return `${plural(total, 'shard')} spread over ${where}: ${each} on each`;
+  const told = [...counts].sort(([a], [b]) => a - b);
+  if (told.length > MANY) return `Placed on ${plural(told.length, 'node')}`;
+  const each = told.map(([node, { master, slave }]) => {
+    const parts = [
+      master && plural(master, 'primary', 'primaries'),
+      slave && plural(slave, 'replica'),
+    ];
+    return `node ${node}: ${parts.filter(Boolean).join(' and ')}`;
+  });
+  return `Placed now on ${each.join('; ')}`;
 }
 
 function memoryWords(bytes: number, total: number, replication: boolean): string {
   const each = `${format('bytes', bytes / total)} per shard`;
   if (!replication) return `${format('bytes', bytes)} of memory, ${each}`;
   return `${format('bytes', bytes)} of memory with replicas, ${each}; ${format('bytes', bytes / 2)} for your data`;
+}
+
+function flashWords(bytes: number, percent: number, total: number): string {
+  const ram = ramBytes(bytes, percent);
+  const each = total > 1 ? `, ${format('bytes', ram / total)} of RAM per shard` : '';
+  return `On flash: ${format('bytes', ram)} in RAM, ${format('bytes', bytes - ram)} on flash${each}`;
 }
 
 function slotWords(primaries: number): string {

@@ -33,9 +33,11 @@ export function settingGroups(bdb: Bdb): SettingGroup[] {
     {
       title: 'Capacity',
       facts: [
+        ['Runs on', bdb.bigstore ? 'Flash' : 'RAM'],
         ['Memory limit', memory(bdb.memory_size)],
+        ...(bdb.bigstore ? [['RAM limit', memory(bdb.bigstore_ram_size)] satisfies Fact] : []),
         ['Eviction policy', bdb.eviction_policy],
-        ['Client connections', Number(bdb.max_connections) || 'No limit'],
+        ...connectionLimits(bdb),
       ],
     },
     {
@@ -67,14 +69,20 @@ export function settingGroups(bdb: Bdb): SettingGroup[] {
     {
       title: 'Access',
       facts: [
-        [
-          'Password',
-          bdb.authentication_redis_pass ? 'Set' : 'None: open to whoever reaches the port',
-        ],
+        ['Password', bdb.authentication ? 'Set' : 'None: open to whoever reaches the port'],
         ['Default user', yes(bdb.default_user ?? true)],
         ['TLS', yes(bdb.tls_mode === 'enabled')],
       ],
     },
+  ];
+}
+
+/** The endpoint's own, per proxy; and that of the engine, which each shard keeps to. */
+function connectionLimits(bdb: Bdb): Fact[] {
+  const [proxy, shard] = [Number(bdb.max_connections), Number(bdb.maxclients)];
+  return [
+    ['Connections per proxy', proxy ? proxy.toLocaleString('en-US') : 'No limit of its own'],
+    ['Connections per shard', shard ? shard.toLocaleString('en-US') : ''],
   ];
 }
 
@@ -103,7 +111,9 @@ function persistence(bdb: Bdb): string {
 export function withoutSecrets(bdb: Bdb): Record<string, unknown> {
   const hidden = (key: string, value: unknown) =>
     /pass|secret|client_key/.test(key) && typeof value === 'string' && value !== '';
-  return Object.fromEntries(
+  const shown = Object.fromEntries(
     Object.entries(bdb).map(([key, value]) => [key, hidden(key, value) ? '•••' : value]),
   );
+  // Changes come without the password itself.
+  return bdb.authentication ? { ...shown, authentication_redis_pass: '•••' } : shown;
 }

@@ -2,13 +2,25 @@ import { describe, expect, it } from 'vitest';
 import { type CreateDraft, EMPTY_DRAFT } from './draft';
 import { nameError, tagsError, validate } from './validate';
 
-const around = { nodes: 3, ports: [12_000] };
-const errors = (part: Partial<CreateDraft>, nodes = 3) =>
-  Object.keys(validate({ ...EMPTY_DRAFT, name: 'demo', ...part }, { ...around, nodes }));
+const around = { nodes: 3, ports: [12_000], flashNodes: 1 };
+const errors = (part: Partial<CreateDraft>, nodes = 3, flashNodes = 1) =>
+  Object.keys(
+    validate({ ...EMPTY_DRAFT, name: 'demo', ...part }, { ...around, nodes, flashNodes }),
+  );
 
 describe('validate', () => {
   it('finds nothing wrong with the defaults and a name', () => {
     expect(errors({})).toEqual([]);
+  });
+
+  it('asks for a limit, flash and RAM enough of a database on flash', () => {
+    expect(errors({ flash: true })).toEqual([]);
+    expect(errors({ flash: true, memory: 0 })).toEqual(['memory_size']);
+    expect(errors({ flash: true }, 3, 0)).toEqual(['bigstore']);
+    expect(errors({ flash: true, replication: true })).toEqual(['bigstore']);
+    const small: Partial<CreateDraft> = { flash: true, memory: 100, memory_unit: 'MiB' };
+    expect(errors(small)).toEqual(['bigstore_ram_size']);
+    expect(errors({ ...small, ram_percent: 20 })).toEqual([]);
   });
 
   it.each(['a', 'A1', 'api-benchmark', 'x'.repeat(63)])('allows the name %s', (name) => {

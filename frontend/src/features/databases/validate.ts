@@ -2,12 +2,15 @@
 import { format, plural } from '@/lib/format';
 import type { CreateDraft } from './draft';
 import { memoryBytes, processes } from './draft';
+import { ramBytes, SHARD_RAM_MIN } from './flash';
 
 export interface Surroundings {
   /** Nodes that can take shards. */
   nodes: number;
   /** Ports other databases use. */
   ports: readonly number[];
+  /** Nodes among them that have flash. */
+  flashNodes: number;
 }
 
 export type FieldErrors = Partial<Record<string, string>>;
@@ -77,6 +80,19 @@ export function shardsError(
   return undefined;
 }
 
+/** `shards` counts replicas too. */
+export function ramError(bytes: number, shards: number): string | undefined {
+  const least = shards * SHARD_RAM_MIN;
+  if (!(bytes > 0) || bytes >= least) return undefined;
+  return `At least ${format('bytes', least)} of RAM for ${plural(shards, 'shard')}, replicas included.`;
+}
+
+function flashError(draft: CreateDraft, nodes: number): string | undefined {
+  if (!draft.flash || nodes >= (draft.replication ? 2 : 1)) return undefined;
+  const needed = draft.replication ? 'Two nodes' : 'A node';
+  return `${needed} with flash ${draft.replication ? 'are' : 'is'} needed: start agents with --flash.`;
+}
+
 /** Errors by the field names of the REST API. */
 export function validate(draft: CreateDraft, around: Surroundings): FieldErrors {
   const replication =
@@ -86,7 +102,14 @@ export function validate(draft: CreateDraft, around: Surroundings): FieldErrors 
   const found: FieldErrors = {
     name: nameError(draft.name),
     port: portError(draft.port, around.ports),
-    memory_size: memoryError(memoryBytes(draft), processes(draft)),
+    memory_size:
+      draft.flash && !memoryBytes(draft)
+        ? 'A database on flash needs a limit: RAM and flash together.'
+        : memoryError(memoryBytes(draft), processes(draft)),
+    bigstore: flashError(draft, around.flashNodes),
+    bigstore_ram_size: draft.flash
+      ? ramError(ramBytes(memoryBytes(draft), draft.ram_percent), processes(draft))
+      : undefined,
     shards_count: shardsError(draft),
     tags: tagsError(draft.tags),
     authentication_redis_pass: passwordError(draft.password),

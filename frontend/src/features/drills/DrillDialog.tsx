@@ -82,7 +82,7 @@ export function DrillDialog({ node, onClose, onStarted }: Props) {
           )}
           {drill.timed && (
             <NumberInput
-              label="Seconds"
+              label="Duration (seconds)"
               min={SECONDS_MIN}
               max={SECONDS_MAX}
               value={seconds}

@@ -9,6 +9,7 @@ import { Card } from '@/ui/Card';
 import { CopyInline } from '@/ui/Copy';
 import { EmptyState } from '@/ui/EmptyState';
 import { Facts } from '@/ui/Facts';
+import { PageSkeleton } from '@/ui/Skeletons';
 import { ConnectLines } from './ConnectLines';
 import { connectionOf, hostPort } from './connect';
 import classes from './endpoint.module.css';
@@ -39,7 +40,7 @@ export function EndpointView({ bdb, charts }: Props) {
   if (error && !endpoint) {
     return <EmptyState title="The endpoint could not be read">{messageOf(error)}</EmptyState>;
   }
-  if (!endpoint) return null;
+  if (!endpoint) return <PageSkeleton />;
   return <Opened endpoint={endpoint} charts={charts} />;
 }
 

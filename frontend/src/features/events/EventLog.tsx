@@ -1,5 +1,5 @@
 /** The log as a table: filtered by the console, live, older ones on demand. */
-import { Button } from '@mantine/core';
+import { Button, SegmentedControl } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
@@ -49,19 +49,29 @@ const COLUMNS: readonly Column<LogEvent>[] = [
 
 const TYPING_MS = 250;
 
+export interface Span {
+  chosen: 'range' | 'all';
+  word: string;
+  stime: string | undefined;
+  etime: string | undefined;
+}
+
 interface Props {
   filter: EventFilter;
-  onFilter: (change: EventFilter) => void;
+  onFilter: (change: EventFilter & { span?: Span['chosen'] }) => void;
+  /** The part of the log that is shown, and what the other choice is called. */
+  span: Span;
   /** Shows only what concerns one database. */
   bdbUid?: number;
 }
 
-export function EventLog({ filter, onFilter, bdbUid }: Props) {
+export function EventLog({ filter, onFilter, span, bdbUid }: Props) {
   const { severity, source, text } = filter;
+  const { stime, etime } = span;
   const [settled] = useDebouncedValue(text, TYPING_MS);
   const asked = useMemo(
-    () => ({ severity, source, text: settled, bdb_uid: bdbUid }),
-    [severity, source, settled, bdbUid],
+    () => ({ severity, source, text: settled, bdb_uid: bdbUid, stime, etime }),
+    [severity, source, settled, bdbUid, stime, etime],
   );
   const latest = useQuery(eventsQuery).data;
   const log = useInfiniteQuery({ ...eventLogQuery(asked), placeholderData: keepPreviousData });
@@ -71,7 +81,18 @@ export function EventLog({ filter, onFilter, bdbUid }: Props) {
   );
   return (
     <div className={classes.log}>
-      <EventFilters filter={filter} onFilter={onFilter} withSource={bdbUid === undefined} />
+      <div className={classes.bar}>
+        <EventFilters filter={filter} onFilter={onFilter} withSource={bdbUid === undefined} />
+        <SegmentedControl
+          aria-label="Time"
+          value={span.chosen}
+          onChange={(chosen) => onFilter({ span: chosen as Span['chosen'] })}
+          data={[
+            { value: 'all', label: 'All events' },
+            { value: 'range', label: span.word },
+          ]}
+        />
+      </div>
       <div className={classes.table}>
         <DataTable
           label="Events"
@@ -79,9 +100,9 @@ export function EventLog({ filter, onFilter, bdbUid }: Props) {
           rows={log.error ? [] : rows}
           rowKey={(event) => event.uid}
           empty={
-            <EmptyState title={log.error ? 'The log could not be read' : 'No matching event'}>
+            <EmptyState title={log.error ? 'The log could not be read' : 'No match'}>
               <span>
-                {log.error ? messageOf(log.error) : 'Nothing in the log passes the filter.'}
+                {log.error ? messageOf(log.error) : 'Try a longer range or fewer filters.'}
               </span>
             </EmptyState>
           }
@@ -90,7 +111,9 @@ export function EventLog({ filter, onFilter, bdbUid }: Props) {
       {rows && rows.length > 0 && (
         <div className={classes.more}>
           <span className="dim num">
-            {plural(rows.length, 'event')} shown{log.hasNextPage ? '' : ', that is all there are'}
+            {log.hasNextPage
+              ? `The newest ${plural(rows.length, 'event')} shown`
+              : `All ${plural(rows.length, 'event')} shown`}
           </span>
           {log.hasNextPage && (
             <Button

@@ -4,7 +4,14 @@ import type { LogEvent } from '@/api/types';
 import { filterEvents } from './filter';
 
 const event = (uid: number, part: Partial<LogEvent> = {}) =>
-  ({ uid, severity: 'INFO', source: 'bdb', description: `Event ${uid}`, ...part }) as LogEvent;
+  ({
+    uid,
+    time_ms: uid * 1000,
+    severity: 'INFO',
+    source: 'bdb',
+    description: `Event ${uid}`,
+    ...part,
+  }) as LogEvent;
 
 describe('filterEvents', () => {
   const events = [
@@ -22,10 +29,17 @@ describe('filterEvents', () => {
     expect(uids({ text: 'demo was' })).toEqual([1]);
     expect(uids({ bdb_uid: 1 })).toEqual([3]);
     expect(uids({ severity: 'ERROR', source: 'node' })).toEqual([]);
+    const at = (second: number) => new Date(second * 1000).toISOString();
+    expect(uids({ stime: at(2), etime: at(3) })).toEqual([2]);
   });
 });
 
 describe('mergeEvents', () => {
+  it('puts what began earlier below, in whatever order it was written', () => {
+    const late = event(4, { time_ms: 1_500 });
+    expect(mergeEvents([late, event(2), event(1)]).map(({ uid }) => uid)).toEqual([2, 4, 1]);
+  });
+
   it('keeps each event once, newest first', () => {
     const merged = mergeEvents([event(2), event(1)], [event(3), event(2)]);
     expect(merged.map(({ uid }) => uid)).toEqual([3, 2, 1]);

@@ -22,6 +22,8 @@ export const isRoutine = (event: LogEvent): boolean =>
 export function filterEvents(events: readonly LogEvent[], filter: EventFilter): LogEvent[] {
   const text = (filter.text ?? '').toLowerCase();
   return events.filter((event) => {
+    if (filter.stime && event.time_ms < Date.parse(filter.stime)) return false;
+    if (filter.etime && event.time_ms >= Date.parse(filter.etime)) return false;
     if (filter.severity && event.severity !== filter.severity) return false;
     if (filter.source && event.source !== filter.source) return false;
     if (filter.bdb_uid !== undefined && event.bdb_uid !== filter.bdb_uid) return false;

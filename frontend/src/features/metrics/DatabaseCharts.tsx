@@ -2,6 +2,7 @@
 import type { Bdb } from '@/api/types';
 import { Dashboard, type OnPin } from './Dashboard';
 import { DATABASE_CHARTS, DATABASE_LARGE } from './dashboards';
+import { FlashCharts } from './FlashCharts';
 import { LatencyHeat } from './LatencyHeat';
 import type { Reasons } from './MetricChart';
 import { useMarks } from './marks';
@@ -17,15 +18,18 @@ interface Props {
 export function DatabaseCharts({ bdb, left, right, onPin, reasons }: Props) {
   const marks = useMarks({ bdb: bdb.uid });
   return (
-    <Dashboard
-      charts={DATABASE_CHARTS}
-      subject={{ topic: 'bdbs', uid: String(bdb.uid) }}
-      large={[left ?? DATABASE_LARGE[0], right ?? DATABASE_LARGE[1]]}
-      onPin={onPin}
-      limits={{ memory_size: bdb.memory_size }}
-      reasons={reasons}
-      marks={marks}
-      between={<LatencyHeat of={`bdb=${bdb.uid}`} marks={marks} reason={reasons?.latency} />}
-    />
+    <>
+      <Dashboard
+        charts={DATABASE_CHARTS}
+        subject={{ topic: 'bdbs', uid: String(bdb.uid) }}
+        large={[left ?? DATABASE_LARGE[0], right ?? DATABASE_LARGE[1]]}
+        onPin={onPin}
+        limits={{ memory_size: bdb.memory_size }}
+        reasons={reasons}
+        marks={marks}
+        between={<LatencyHeat of={`bdb=${bdb.uid}`} marks={marks} reason={reasons?.latency} />}
+      />
+      {bdb.bigstore && <FlashCharts bdb={bdb} marks={marks} />}
+    </>
   );
 }

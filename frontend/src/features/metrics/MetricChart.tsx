@@ -48,12 +48,7 @@ function Drawn(props: Props) {
   const reason = props.reasons?.[declaration.unit] ?? declaration.emptyReason;
   const uids = typeof uid === 'string' ? [uid] : uid;
   const limit = declaration.limit && limits?.[declaration.limit.key];
-  const series = declaration.series.map(({ metric, rule, scale = 1, shareOf }) => ({
-    uids,
-    metric,
-    ...(rule && { rule }),
-    scale: shareOf ? scale / (limits?.[shareOf] || Number.NaN) : scale,
-  }));
+  const series = seriesOf(declaration, uids, limits);
   const source = useSeries({ topic, series });
   const query = useQueries(topic, uids, declaration, series);
   const spec = useMemo((): ChartSpec => {
@@ -83,6 +78,23 @@ function Drawn(props: Props) {
       actions={actions}
     />
   );
+}
+
+/** A share of what has no limit is no number, not zero. */
+export function seriesOf(
+  declaration: ChartDeclaration,
+  uids: readonly string[],
+  limits: Props['limits'],
+) {
+  return declaration.series.map(({ metric, rule, scale = 1, shareOf }) => {
+    const whole = shareOf ? limits?.[shareOf] : 1;
+    return {
+      uids: whole ? uids : [],
+      metric,
+      ...(rule && { rule }),
+      scale: whole ? scale / whole : scale,
+    };
+  });
 }
 
 function withLimit(source: ChartSource, limit: number): ChartSource {

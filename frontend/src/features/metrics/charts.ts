@@ -164,19 +164,3 @@ export const FRAGMENTATION = single(
   },
   { rollup: 'last' },
 );
-
-export const WRITE_MISSES = single(
-  {
-    id: 'write-misses',
-    title: 'Write misses',
-    unit: 'ops',
-    metric: 'write_misses',
-    color: COLOR.write,
-  },
-  { awaits: 'The engine counts the lookups of reads only.' },
-);
-
-export const FORK_CPU = single(
-  { id: 'cpu-fork', title: 'Fork CPU', unit: 'cores', metric: 'fork_cpu', color: COLOR.cpuSystem },
-  { awaits: 'The agents measure main threads, not the children that save or rewrite.' },
-);

@@ -68,7 +68,7 @@ export const NODE_METRICS: readonly ComparedMetric[] = [
   MEMORY,
   { metric: 'conns', title: 'Connections', unit: 'count' },
   ...NETWORK,
-  { metric: 'persistent_storage_free', title: 'Free disk', unit: 'bytes' },
+  { metric: 'persistent_storage_avail', title: 'Free disk', unit: 'bytes' },
   { metric: 'agent_cpu', title: 'Agent CPU', unit: 'cores' },
   { metric: 'agent_rss', title: 'Agent memory', unit: 'bytes' },
 ];

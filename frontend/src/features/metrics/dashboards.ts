@@ -6,7 +6,6 @@ import {
   EGRESS,
   EVICTED,
   EXPIRED,
-  FORK_CPU,
   FRAGMENTATION,
   HIT_RATIO,
   INGRESS,
@@ -15,7 +14,6 @@ import {
   RESPONSIVENESS,
   single,
   THROUGHPUT,
-  WRITE_MISSES,
 } from './charts';
 import { LATENCIES, LATENCY, NODE_LATENCY, PERCENTILES } from './latency';
 
@@ -57,7 +55,6 @@ export const DATABASE_CHARTS: readonly ChartDeclaration[] = [
   HIT_RATIO,
   INGRESS,
   EGRESS,
-  WRITE_MISSES,
   single({
     id: 'read-misses',
     title: 'Read misses',
@@ -78,7 +75,6 @@ export const DATABASE_CHARTS: readonly ChartDeclaration[] = [
     },
     { awaits: 'The agents measure main threads, not whole processes.' },
   ),
-  FORK_CPU,
   MAIN_THREAD,
   RESPONSIVENESS,
 ];
@@ -104,7 +100,7 @@ const CPU: ChartDeclaration = {
 const FREE_RAM = single(
   {
     id: 'free-ram',
-    title: 'Free RAM',
+    title: 'Free RAM of the machine',
     unit: 'bytes',
     metric: 'available_memory',
     color: COLOR.keys,
@@ -117,7 +113,7 @@ const FREE_DISK = single(
     id: 'storage',
     title: 'Free disk, persistent',
     unit: 'bytes',
-    metric: 'persistent_storage_free',
+    metric: 'persistent_storage_avail',
     color: COLOR.keys,
   },
   { rollup: 'last' },
@@ -141,7 +137,7 @@ export const CLUSTER_CHARTS: readonly ChartDeclaration[] = [
   LATENCY,
   CONNECTIONS,
   onMachines({ ...CPU, title: 'CPU usage of the machines' }),
-  onMachines(FREE_RAM),
+  onMachines({ ...FREE_RAM, title: 'Free RAM of the machines' }),
   onMachines(FREE_DISK),
   onMachines(FREE_EPHEMERAL),
   INGRESS,
@@ -151,18 +147,20 @@ export const CLUSTER_CHARTS: readonly ChartDeclaration[] = [
   HIT_RATIO,
 ];
 
+export const NODE_THROUGHPUT = single({
+  id: 'throughput',
+  title: 'Throughput of its shards',
+  unit: 'ops',
+  metric: 'total_req',
+  color: COLOR.read,
+});
+
 export const NODE_CHARTS: readonly ChartDeclaration[] = [
-  single({
-    id: 'throughput',
-    title: 'Throughput of its shards',
-    unit: 'ops',
-    metric: 'total_req',
-    color: COLOR.read,
-  }),
+  NODE_THROUGHPUT,
   NODE_LATENCY,
   CONNECTIONS,
   CPU,
-  { ...FREE_RAM, limit: { label: 'Total', key: 'total_memory' } },
+  FREE_RAM,
   FREE_DISK,
   FREE_EPHEMERAL,
   INGRESS,
@@ -206,9 +204,7 @@ export const SHARD_CHARTS: readonly ChartDeclaration[] = [
   HIT_RATIO,
   EVICTED,
   EXPIRED,
-  WRITE_MISSES,
   MAIN_THREAD,
-  FORK_CPU,
   single({ id, title, unit, metric: 'connected_clients', color: COLOR.conns }),
   INGRESS,
   EGRESS,

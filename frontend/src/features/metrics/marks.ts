@@ -22,8 +22,8 @@ const NOT_ON_CHARTS = new Set([
 ]);
 
 export interface Concern {
-  bdb?: number;
-  node?: number;
+  bdb?: number | undefined;
+  node?: number | undefined;
 }
 
 export interface EventMark extends ChartMark {

@@ -90,6 +90,41 @@ const SHARD: Readonly<Record<string, Query>> = {
   responsiveness: (where) => `1000 * max(${pings}${where()})`,
 };
 
+const flashKeys = (kinds: readonly string[], places: readonly string[]): Query =>
+  plus(
+    ...kinds.flatMap((kind) =>
+      places.map((place) => rate(`redis_server_ram_${kind}_hit_ratio_${place}`)),
+    ),
+  );
+const ramHit = (...kinds: string[]): Query =>
+  quotient(inside(flashKeys(kinds, ['ram'])), inside(flashKeys(kinds, ['ram', 'flash'])));
+const slowest =
+  (name: string): Query =>
+  (where) =>
+    `1000000 * max(${name}${where()})`;
+
+/** What shards on flash tell. */
+const FLASH: Readonly<Record<string, Query>> = {
+  ram_hit_ratio: ramHit('fetch', 'write', 'del'),
+  fetch_ram_hit_ratio: ramHit('fetch'),
+  write_ram_hit_ratio: ramHit('write'),
+  del_ram_hit_ratio: ramHit('del'),
+  used_ram: total('redis_server_used_ram'),
+  used_bigstore: total('redis_server_used_disk'),
+  flash_file_bytes: total('shardboard_shard_flash_file_bytes'),
+  bigstore_objs_ram: total('redis_server_bigdb_ram', 'role="master"'),
+  bigstore_objs_flash: total('redis_server_bigdb_disk', 'role="master"'),
+  bigstore_io_reads: rate('redis_server_big_io_reads'),
+  bigstore_io_writes: rate('redis_server_big_io_writes'),
+  bigstore_io_read_bytes: rate('redis_server_big_io_reads_bytes'),
+  bigstore_io_write_bytes: rate('redis_server_big_io_writes_bytes'),
+  promotions: rate('shardboard_shard_promotions'),
+  demotions_clean: rate('redis_server_ram_clean_evictions'),
+  demotions_dirty: rate('redis_server_ram_dirty_evictions'),
+  flash_read_p50: slowest('shardboard_shard_flash_read_p50_seconds'),
+  flash_read_p99: slowest('shardboard_shard_flash_read_p99_seconds'),
+};
+
 /** Of databases and of the cluster. */
 const DATA: Readonly<Record<string, Query>> = {
   ...SHARD,
@@ -120,7 +155,7 @@ const MACHINE: Readonly<Record<string, Query>> = {
   egress_bytes: rate('node_network_transmit_bytes_total'),
   disk_read_bytes: rate('node_disk_read_bytes_total'),
   disk_write_bytes: rate('node_disk_written_bytes_total'),
-  persistent_storage_free: total('node_persistent_storage_free_bytes'),
+  persistent_storage_avail: total('node_persistent_storage_avail_bytes'),
   agent_cpu: rate('shardboard_agent_cpu_seconds_total'),
   agent_rss: total('shardboard_agent_resident_memory_bytes'),
 };
@@ -136,6 +171,7 @@ const KIND: Readonly<Record<string, Kind>> = {
   nodes: { queries: MACHINE, label: 'node' },
   shards: { queries: SHARD, label: 'redis' },
   endpoints: { queries: ENDPOINT, label: 'proxy' },
+  flash: { queries: FLASH, label: 'db' },
 };
 
 /** One query per series under its name; undefined when a metric is not exported. */

@@ -69,7 +69,7 @@ export function EndMaintenance({ node, onClose }: Props) {
       </span>
       <Checkbox
         label="Bring its shards and primaries back"
-        description="As they were. Without it everything stays where it is now."
+        description="Restores the layout from before; otherwise nothing moves."
         checked={restore}
         onChange={(event) => setRestore(event.currentTarget.checked)}
       />

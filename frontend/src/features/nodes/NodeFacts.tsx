@@ -23,7 +23,7 @@ export function NodeFacts({ node }: { node: Node }) {
             ['System', node.os_name],
             ['Architecture', node.architecture],
             ['Cores', node.cores],
-            ['Memory', size(node.total_memory)],
+            ['Memory for shards', size(node.total_memory)],
             ['Persistent storage', size(node.persistent_storage_size)],
           ]}
         />

@@ -5,6 +5,7 @@ import { dutyOf, nodesQuery } from '@/api/nodes';
 import type { Node } from '@/api/types';
 import { format, plural } from '@/lib/format';
 import { LiveText } from '@/live/LiveText';
+import { NodeCpu } from '@/live/NodeCpu';
 import { StatusIcon } from '@/ui/Status';
 import classes from './nodes.module.css';
 import { nodeState } from './status';
@@ -37,13 +38,7 @@ function NodeTile({ node }: { node: Node }) {
         <span className={classes.tileFacts}>
           {duty && <span>{duty}</span>}
           <span>
-            CPU{' '}
-            <LiveText
-              topic="nodes"
-              uid={node.uid}
-              metric={['cpu_user', 'cpu_system']}
-              unit="ratio"
-            />
+            CPU <NodeCpu node={node.uid} />
           </span>
           <span>
             <LiveText topic="nodes" uid={node.uid} metric="used_memory" unit="bytes" /> of{' '}

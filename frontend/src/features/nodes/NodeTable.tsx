@@ -6,6 +6,7 @@ import { nodesQuery } from '@/api/nodes';
 import type { Node } from '@/api/types';
 import { format } from '@/lib/format';
 import { LiveText } from '@/live/LiveText';
+import { NodeCpu } from '@/live/NodeCpu';
 import { type Column, DataTable } from '@/ui/DataTable';
 import { Status } from '@/ui/Status';
 import { LastSeen } from './LastSeen';
@@ -47,9 +48,7 @@ const COLUMNS: readonly Column<Node>[] = [
     header: 'CPU',
     align: 'right',
     width: 90,
-    cell: (node) => (
-      <LiveText topic="nodes" uid={node.uid} metric={['cpu_user', 'cpu_system']} unit="ratio" />
-    ),
+    cell: (node) => <NodeCpu node={node.uid} />,
   },
   {
     id: 'memory',

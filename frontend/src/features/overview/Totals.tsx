@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { bdbsQuery } from '@/api/bdbs';
 import { format, type Unit } from '@/lib/format';
+import { useTopic } from '@/live/LiveProvider';
 import { LiveText } from '@/live/LiveText';
 import { useSeries } from '@/live/useSeries';
 import { COLOR } from '@/ui/chart/palette';
@@ -17,9 +18,10 @@ interface Props {
 export function Totals({ unmeasured }: Props) {
   const { data: bdbs } = useQuery(bdbsQuery);
   const provisioned = bdbs?.reduce((sum, bdb) => sum + bdb.memory_size, 0);
+  const onFlash = bdbs?.some((bdb) => bdb.bigstore);
   const quiet = unmeasured ?? 'No requests in the last seconds';
   return (
-    <div className={classes.totals}>
+    <div className={onFlash ? `${classes.totals} ${classes.six}` : classes.totals}>
       <Total title="Throughput" metric="total_req" unit="ops" color={COLOR.read} />
       <Total
         title="Average latency"
@@ -47,11 +49,30 @@ export function Totals({ unmeasured }: Props) {
         }
       />
       <Total title="Connections" metric="conns" unit="count" color={COLOR.conns} />
+      {onFlash && <RamHit />}
     </div>
   );
 }
 
+/** Of all databases on flash together. */
+function RamHit() {
+  useTopic('flash');
+  return (
+    <Total
+      title="RAM hit ratio"
+      topic="flash"
+      uid="0"
+      metric="ram_hit_ratio"
+      unit="ratio"
+      color={COLOR.ram}
+      nothing="No key of a database on flash was touched in the last seconds"
+    />
+  );
+}
+
 interface TotalProps {
+  topic?: string;
+  uid?: string;
   title: string;
   metric: string;
   unit: Unit;
@@ -61,14 +82,14 @@ interface TotalProps {
   nothing?: string;
 }
 
-function Total({ title, metric, unit, color, note, nothing }: TotalProps) {
-  const source = useSeries({ topic: 'cluster', series: [{ uids: ['cluster'], metric }] });
+function Total(props: TotalProps) {
+  const { title, topic = 'cluster', uid = 'cluster', metric, unit, color, note, nothing } = props;
+  const source = useSeries({ topic, series: [{ uids: [uid], metric }] });
   return (
     <section className={classes.total} aria-label={title}>
       <h2>{title}</h2>
       <p className={classes.figure}>
-        <LiveText topic="cluster" uid="cluster" metric={metric} unit={unit} nothing={nothing} />{' '}
-        {note}
+        <LiveText topic={topic} uid={uid} metric={metric} unit={unit} nothing={nothing} /> {note}
       </p>
       <Sparkline source={source} color={color} label={`${title} in the time range`} />
     </section>

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Bdb, Node, Shard } from '@/api/types';
-import { troubles, wellSentence } from './health';
+import { type RaisedAlarm, troubles, wellSentence } from './health';
 
 const node = (uid: number, agent_status = 'connected') =>
   ({ uid, status: 'active', agent_status, last_seen: '2026-01-01T00:00:00Z' }) as Node;
@@ -50,7 +50,7 @@ describe('troubles', () => {
     expect(troubles([gone], [dead], [bdb()], [outage])).toEqual([
       {
         tone: 'broken',
-        text: 'Node 2 is down',
+        text: 'Node 2 has been down',
         since: 5_000,
         rest: ['2 shards failed over'],
         banner: true,
@@ -84,6 +84,31 @@ describe('troubles', () => {
   it('expects nothing of the shards of a database that is being made', () => {
     const unborn = shard({ status: 'inactive', detailed_status: 'unknown' });
     expect(texts([], [unborn], [bdb('pending')])).toEqual([]);
+  });
+
+  it('tells of alarms, the serious ones first, and not of a missing replica twice', () => {
+    const alarm = (part: Partial<RaisedAlarm>): RaisedAlarm => ({
+      type: 'alarm_clock',
+      text: 'x',
+      severity: 'WARNING',
+      since: 7,
+      bdb: undefined,
+      node: undefined,
+      ...part,
+    });
+    const none = alarm({ type: 'alarm_no_replica', text: 'No replica', bdb: 1 });
+    const full = alarm({ type: 'alarm_storage_full', text: 'Full', severity: 'ERROR', node: 3 });
+    const found = troubles([node(1)], [shard()], [bdb()], [], [none, full]);
+    expect(found).toMatchObject([
+      { text: 'Full', tone: 'broken', since: 7, banner: true, link: { to: '/nodes/$uid' } },
+      { text: 'No replica', tone: 'attention', banner: false },
+    ]);
+    const waits = alarm({ type: 'alarm_slots_uncovered', severity: 'ERROR', bdb: 1 });
+    const outage = { uid: 10, node: 2, from: 0, to: null, consequences: [] };
+    expect(troubles([node(1)], [], [], [outage], [waits])[0]?.banner).toBe(false);
+    expect(troubles([node(1)], [], [], [], [waits])[0]?.banner).toBe(true);
+    const down = shard({ status: 'inactive', detailed_status: 'down' });
+    expect(texts([], [down], [bdb()], [], [none])).toEqual(['1 shard of demo is down']);
   });
 
   it('reports failed creations', () => {

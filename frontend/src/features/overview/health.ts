@@ -1,7 +1,7 @@
 /** The state of the cluster in words. Pure. */
 import { dutyOf } from '@/api/nodes';
 import { isShardDown } from '@/api/shards';
-import type { Bdb, Node, Shard } from '@/api/types';
+import type { Bdb, LogEvent, Node, Shard } from '@/api/types';
 import { plural } from '@/lib/format';
 import { precise } from '@/lib/time';
 import type { Tone } from '@/ui/Status';
@@ -18,10 +18,22 @@ export interface Trouble {
   /** except on its own. */
   page?: string;
   link:
+    | { to: '/timeline' }
     | { to: '/nodes/$uid'; params: { uid: string } }
     | { to: '/timeline/incident/$uid'; params: { uid: string } }
     | { to: '/databases/$uid/shards'; params: { uid: string } }
     | { to: '/databases/$uid/configuration'; params: { uid: string } };
+}
+
+/** An alarm that is raised, in words. */
+export interface RaisedAlarm {
+  type: string;
+  text: string;
+  severity: LogEvent['severity'];
+  /** Epoch milliseconds. */
+  since: number;
+  bdb: number | undefined;
+  node: number | undefined;
 }
 
 /** A node that is down, or is being filled again after it was. */
@@ -43,6 +55,7 @@ export function troubles(
   shards: readonly Shard[] = [],
   bdbs: readonly Bdb[] = [],
   outages: readonly OngoingOutage[] = [],
+  alarms: readonly RaisedAlarm[] = [],
 ): Trouble[] {
   // A shard of a database that is being made or removed is expected not to run.
   const settled = new Set(
@@ -58,14 +71,51 @@ export function troubles(
   const expected = shards.filter(
     (shard) => settled.has(shard.bdb_uid) && !told.has(Number(shard.node_uid)),
   );
-  return [
+  const ofShards = shardTroubles(expected, bdbs);
+  const found = [
     ...nodesDown(nodes, outages),
     ...returning(outages),
     ...lostAgents(nodes),
-    ...shardTroubles(expected, bdbs),
+    ...ofShards.map(({ trouble }) => trouble),
+    ...raised(alarms, {
+      outages: outages.length > 0,
+      bdbs: new Set(ofShards.map(({ bdb }) => bdb)),
+    }),
     ...failedBdbs(bdbs),
     ...outOfService(nodes),
   ];
+  return [
+    ...found.filter(({ tone }) => tone === 'broken'),
+    ...found.filter(({ tone }) => tone === 'attention'),
+  ];
+}
+
+/** That a replica is missing is said already by whoever tells of a node or of shards that are down. */
+function raised(
+  alarms: readonly RaisedAlarm[],
+  told: { outages: boolean; bdbs: ReadonlySet<number> },
+): Trouble[] {
+  return alarms
+    .filter(
+      ({ type, bdb }) =>
+        type !== 'alarm_no_replica' || !(told.outages || (bdb !== undefined && told.bdbs.has(bdb))),
+    )
+    .map(({ type, text, severity, since, bdb, node }) => {
+      const broken = severity === 'ERROR' || severity === 'CRITICAL';
+      return {
+        tone: broken ? 'broken' : 'attention',
+        text,
+        since,
+        // While a node is down, its outage tells of the slots that wait for a promotion.
+        banner: broken && !(told.outages && type === 'alarm_slots_uncovered'),
+        link:
+          bdb !== undefined
+            ? { to: '/databases/$uid/shards', params: { uid: String(bdb) } }
+            : node !== undefined
+              ? { to: '/nodes/$uid', params: { uid: String(node) } }
+              : { to: '/timeline' },
+      };
+    });
 }
 
 function nodesDown(nodes: readonly Node[], outages: readonly OngoingOutage[]): Trouble[] {
@@ -76,7 +126,7 @@ function nodesDown(nodes: readonly Node[], outages: readonly OngoingOutage[]): T
       const seen = outage?.from ?? Date.parse(node.last_seen ?? '');
       return {
         tone: 'broken',
-        text: `Node ${node.uid} is down`,
+        text: Number.isNaN(seen) ? `Node ${node.uid} is down` : `Node ${node.uid} has been down`,
         ...(Number.isNaN(seen) ? {} : { since: seen }),
         banner: true,
         ...(outage
@@ -123,7 +173,10 @@ function lostAgents(nodes: readonly Node[]): Trouble[] {
     });
 }
 
-function shardTroubles(shards: readonly Shard[], bdbs: readonly Bdb[]): Trouble[] {
+function shardTroubles(
+  shards: readonly Shard[],
+  bdbs: readonly Bdb[],
+): { bdb: number; trouble: Trouble }[] {
   return bdbs.flatMap((bdb) => {
     const own = shards.filter((shard) => shard.bdb_uid === bdb.uid);
     const link = { to: '/databases/$uid/shards', params: { uid: String(bdb.uid) } } as const;
@@ -138,7 +191,7 @@ function shardTroubles(shards: readonly Shard[], bdbs: readonly Bdb[]): Trouble[
       const text = `${plural(behind, 'replica')} of ${bdb.name} ${behind === 1 ? 'is' : 'are'} not in sync`;
       found.push({ tone: 'attention', text, banner: false, link });
     }
-    return found;
+    return found.map((trouble) => ({ bdb: bdb.uid, trouble }));
   });
 }
 

@@ -3,6 +3,7 @@ import { Link } from '@tanstack/react-router';
 import { dutyOf } from '@/api/nodes';
 import { format } from '@/lib/format';
 import { LiveText } from '@/live/LiveText';
+import { NodeCpu } from '@/live/NodeCpu';
 import { StatusIcon } from '@/ui/Status';
 import type { Column } from './model';
 import classes from './placement.module.css';
@@ -29,13 +30,7 @@ export function NodeHead({ node, shards }: { node: Column; shards: number }) {
           )
         ) : (
           <>
-            CPU{' '}
-            <LiveText
-              topic="nodes"
-              uid={node.uid}
-              metric={['cpu_user', 'cpu_system']}
-              unit="ratio"
-            />
+            CPU <NodeCpu node={node.uid} />
             {' · '}
             <LiveText topic="nodes" uid={node.uid} metric="used_memory" unit="bytes" /> of{' '}
             {format('bytes', node.total_memory)}

@@ -4,6 +4,7 @@
  */
 import { type RefObject, useCallback, useEffect, useRef } from 'react';
 import { exact, format, UNKNOWN } from '@/lib/format';
+import { fullness } from '@/lib/thresholds';
 import { useLive } from '@/live/LiveProvider';
 import { niceCeiling } from '@/ui/chart/prepare';
 import { type ColourMetric, heat } from './colours';
@@ -84,7 +85,10 @@ function write(element: HTMLElement, text: string): void {
 }
 
 function fill(meter: HTMLElement, used: number, limit: number): void {
-  const part = limit > 0 && !Number.isNaN(used) ? Math.min(1, used / limit) : 0;
-  meter.style.width = `${(part * 100).toFixed(1)}%`;
+  const share = limit > 0 && !Number.isNaN(used) ? used / limit : 0;
+  meter.style.width = `${(Math.min(1, share) * 100).toFixed(1)}%`;
+  const tone = fullness(share);
+  if (tone) meter.dataset.alert = tone;
+  else delete meter.dataset.alert;
   meter.parentElement?.setAttribute('title', `Memory ${exact('bytes', used)}`);
 }

@@ -11,14 +11,14 @@ import { useZone } from '@/ui/zone';
 import { behind, factsOf } from './facts';
 import type { Incident } from './incident';
 import classes from './timeline.module.css';
-import { percentText } from './words';
+import { noResync, percentText } from './words';
 
 export function IncidentTables({ incident, now }: { incident: Incident; now: number }) {
   const zone = useZone();
   const bdbs = useQuery(bdbsQuery).data ?? [];
   const name = (uid: number | undefined) =>
     bdbs.find((bdb) => bdb.uid === uid)?.name ?? `database ${uid}`;
-  const { event, from, to, drill, failovers, resyncs } = incident;
+  const { event, from, to, drill, failovers, resyncs, revived } = incident;
   return (
     <div className={classes.tables}>
       <Card title="Outage">
@@ -47,7 +47,7 @@ export function IncidentTables({ incident, now }: { incident: Incident; now: num
             columns={resyncColumns(now, name)}
             rows={resyncs}
             rowKey={(resync) => resync.event.uid}
-            empty={<p className={classes.none}>No replica was resynced.</p>}
+            empty={<p className={classes.none}>{noResync(revived)}</p>}
           />
         </Card>
       </div>
@@ -67,7 +67,7 @@ function failoverColumns(from: number, name: (uid?: number) => string): Column<F
     },
     {
       id: 'after',
-      header: 'Promoted after',
+      header: 'Promoted after detection',
       align: 'right',
       sort: ({ at }) => at,
       cell: ({ at }) => num(precise((at - from) / 1000)),

@@ -11,10 +11,11 @@ import { shardsQuery } from '@/api/shards';
 import { copyText } from '@/lib/clipboard';
 import { download } from '@/lib/download';
 import { useWindow } from '@/live/useWindow';
+import { intervalOf, SpanAxis } from '@/ui/chart/spanAxis';
 import { TimeAxisProvider } from '@/ui/chart/TimeAxisContext';
 import { EmptyState } from '@/ui/EmptyState';
+import { PageSkeleton } from '@/ui/Skeletons';
 import { StatusIcon, type Tone } from '@/ui/Status';
-import { IncidentAxis, intervalOf } from './axis';
 import { EventPanel } from './EventPanel';
 import { IncidentTables } from './IncidentTables';
 import type { Incident } from './incident';
@@ -40,7 +41,7 @@ const TONES: Record<Incident['state'], Tone> = {
 
 export function IncidentView({ uid, charts }: Props) {
   const { incident, now } = useIncident(uid);
-  if (incident === undefined) return null;
+  if (incident === undefined) return <PageSkeleton />;
   if (incident === null) {
     return (
       <EmptyState title={`There is no incident ${uid}`}>
@@ -74,7 +75,7 @@ function OnOwnAxis({
   charts: ReactNode;
 }) {
   const interval = intervalOf(incident.from, incident.end ?? now);
-  const [axis] = useState(() => new IncidentAxis(interval));
+  const [axis] = useState(() => new SpanAxis(interval));
   const { from, to } = interval;
   useEffect(() => axis.follow({ from, to }), [axis, from, to]);
   return (

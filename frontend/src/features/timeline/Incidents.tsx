@@ -1,6 +1,6 @@
 /** The outages there have been, each with its page. */
 import { useQuery } from '@tanstack/react-query';
-import { useNavigate } from '@tanstack/react-router';
+import { Link, useNavigate } from '@tanstack/react-router';
 import { eventsQuery } from '@/api/events';
 import { type Outage, outageOf } from '@/api/story';
 import { chronological, outagesQuery } from '@/api/timeline';
@@ -11,7 +11,15 @@ import { type Column, DataTable } from '@/ui/DataTable';
 import { Status } from '@/ui/Status';
 
 const COLUMNS: readonly Column<Outage>[] = [
-  { id: 'node', header: 'Node', cell: ({ node }) => `node ${node}` },
+  {
+    id: 'node',
+    header: 'Node',
+    cell: ({ node, event }) => (
+      <Link to="/timeline/incident/$uid" params={{ uid: String(event.uid) }}>
+        node {node}
+      </Link>
+    ),
+  },
   {
     id: 'state',
     header: 'State',

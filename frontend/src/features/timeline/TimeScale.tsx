@@ -1,11 +1,13 @@
 /** Labels and lines of the time axis above the lanes. */
-import { clock, stamp } from '@/lib/time';
+import { dated } from '@/lib/dates';
+import { clock } from '@/lib/time';
 import type { CoarseWindow } from '@/live/useWindow';
 import { useZone } from '@/ui/zone';
 import classes from './swimlanes.module.css';
 import { ticksOf } from './ticks';
 
 const DAY = 86_400;
+const YEARLY = 180 * DAY;
 
 export function TimeScale({ window, base }: { window: CoarseWindow; base: number }) {
   const zone = useZone();
@@ -13,12 +15,14 @@ export function TimeScale({ window, base }: { window: CoarseWindow; base: number
     window.from,
     window.to,
     Math.ceil(((window.to - window.from) / window.length) * 8),
+    zone,
   );
   const text = (second: number) => {
     const time = clock(second * 1000, zone);
-    if (step >= DAY) return stamp(second * 1000, zone).slice(5, 10);
-    if (window.length > DAY)
-      return `${stamp(second * 1000, zone).slice(5, 10)} ${time.slice(0, 5)}`;
+    // Over months one has to know the year.
+    const date = dated(second * 1000, zone, window.length > YEARLY);
+    if (step >= DAY) return date;
+    if (window.length > DAY) return `${date} ${time.slice(0, 5)}`;
     return step >= 60 ? time.slice(0, 5) : time;
   };
   return (

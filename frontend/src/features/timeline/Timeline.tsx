@@ -11,6 +11,7 @@ import { type CoarseWindow, useWindow } from '@/live/useWindow';
 import { ActionPanel } from './ActionPanel';
 import { EventPanel } from './EventPanel';
 import { narrow, type TimelineFilter } from './filter';
+import { reachOf } from './incident';
 import { isTold } from './kinds';
 import { lanesOf } from './lanes';
 import { Swimlanes } from './Swimlanes';
@@ -35,6 +36,9 @@ interface Props {
 export function Timeline({ filter, onFilter, chosen, onChoose, charts, empty }: Props) {
   const window = useWindow();
   const story = useStory(window.from, window.to);
+  // What an outage in the window brought about may lie beside it; a zoom does not change what happened.
+  const reach = reachOf(story ?? [], window);
+  const around = useStory(reach.from, reach.to);
   const nodes = useQuery(nodesQuery).data;
   const shards = useQuery(shardsQuery).data;
   const bdbs = useQuery(bdbsQuery).data;
@@ -89,14 +93,14 @@ export function Timeline({ filter, onFilter, chosen, onChoose, charts, empty }: 
       {selection.action ? (
         <ActionPanel
           action={selection.action}
-          events={story ?? []}
+          events={around ?? []}
           onSelect={onChoose}
           onClose={close}
         />
       ) : (
         <EventPanel
           chosen={selection.events}
-          events={told(story)}
+          events={told(around)}
           onSelect={onChoose}
           onClose={close}
         />

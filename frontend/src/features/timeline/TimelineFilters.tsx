@@ -3,13 +3,13 @@ import { ActionIcon, Button, Menu, NativeSelect, Tooltip } from '@mantine/core';
 import { IconDownload, IconZoomIn, IconZoomOut } from '@tabler/icons-react';
 import type { Bdb, LogEvent, Node } from '@/api/types';
 import { download } from '@/lib/download';
+import { WIDEST } from '@/lib/timeWindow';
 import { useTimeAxis } from '@/ui/chart/TimeAxisContext';
 import { toCsv } from './export';
 import type { TimelineFilter } from './filter';
 import { GROUPS, type Group } from './kinds';
 import classes from './timeline.module.css';
 
-const WIDEST = 365 * 86_400;
 const NARROWEST = 10;
 
 interface Props {

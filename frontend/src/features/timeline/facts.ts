@@ -29,16 +29,27 @@ export function factsOf(event: LogEvent, incident: Incident | null, now: number)
   ];
 }
 
+/** "agents on nodes 1 and 3 reached none of its shards" */
+function nodesWord(nodes: readonly number[]): string {
+  const head = nodes.slice(0, -1).join(', ');
+  const which = nodes.length > 1 ? `agents on nodes ${head} and` : 'the agent on node';
+  return `${which} ${nodes.at(-1)} reached none of its shards`;
+}
+
 function outageFacts(event: LogEvent, incident: Incident | null, now: number): Pair[] {
   const outage = outageOf(event);
   if (!outage) return [];
   const { witnesses, primaries, replicas, from, to, detectedMs } = outage;
   const facts: Pair[] = [];
   if (detectedMs !== null) facts.push(['Detected after', precise(detectedMs / 1000)]);
-  facts.push(['Seen by', witnesses.length ? `agents of nodes ${witnesses.join(', ')}` : 'console']);
+  facts.push(['Seen by', witnesses.length ? nodesWord(witnesses) : 'console']);
   facts.push(['Shards lost', `${primaries} primaries, ${replicas} replicas`]);
   const promoted = incident?.failovers.map(({ at }) => at) ?? [];
-  if (promoted.length) facts.push(['Promoted after', since(Math.max(...promoted) - from)]);
+  if (promoted.length) {
+    facts.push(['Promoted after detection', since(Math.max(...promoted) - from)]);
+    if (outage.lost < from)
+      facts.push(['Promoted after last sign of life', since(Math.max(...promoted) - outage.lost)]);
+  }
   facts.push([to === null ? 'Down for' : 'Back after', since((to ?? now) - from)]);
   const resynced = incident && resyncSeconds(incident);
   if (resynced) facts.push(['Resynced in', precise(resynced)]);
@@ -52,7 +63,11 @@ function failoverFacts(event: LogEvent, incident: Incident | null): Pair[] {
   if (!failover) return [];
   const { lost, heir, seconds, method, bytesBehind, at } = failover;
   const facts: Pair[] = [['Failover', `redis:${lost} → redis:${heir}`]];
-  if (incident) facts.push(['Promoted after', since(at - incident.from)]);
+  if (incident) facts.push(['Promoted after detection', since(at - incident.from)]);
+  const written = Date.parse(String(event.first_write_by ?? ''));
+  // Writes are counted by the second.
+  if (incident && !Number.isNaN(written))
+    facts.push(['First good write within', since(written - incident.lost)]);
   if (seconds !== null) facts.push(['Took', precise(seconds)]);
   facts.push(['Behind', behind(bytesBehind)]);
   if (method) facts.push(['Method', METHODS[method.toUpperCase()] ?? method]);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { factsOf } from './facts';
-import { incidentOf, incidentWith, ongoing, related } from './incident';
+import { beginOf, incidentOf, incidentWith, ongoing, related } from './incident';
 import { markdownReport } from './report';
 import { event, failed, failover, resync, STORY, T0 } from './story.fixture';
 import { headline } from './words';
@@ -92,14 +92,29 @@ describe('headline', () => {
 
   it('tells the whole story when it is over', () => {
     expect(said()).toBe(
-      'Node 2 was down for 41 s; 2 shards failed over in 0.39 s; 4 replicas resynced in 12 s; ' +
-        'the promoted replicas had all that the primaries last told of',
+      'Node 2 was down for 41 s; 2 shards failed over; promoted 0.4 s after detection; 4 replicas resynced in 12 s; ' +
+        "no known data loss (replicas had reached the primaries' last reported offset)",
     );
+  });
+
+  it('tells of the loss, not only of its detection', () => {
+    const told = said([
+      failed({ detected_ms: 250 }),
+      ...STORY.filter(({ type }) => type !== 'node_failed'),
+    ]);
+    expect(told).toContain('2 shards failed over 0.65 s after the last sign of life');
+  });
+
+  it('looks as far back as an outage that goes on', () => {
+    const later = T0 / 1000 + 5 * 3_600;
+    const open = failed({ ended_ms: undefined, open: true } as object);
+    expect(beginOf([open], later)).toBeLessThan(T0 / 1000);
+    expect(beginOf([failed()], later)).toBe(later);
   });
 
   it('tells how far it is while it goes on', () => {
     const down = failed({ ended_ms: undefined, open: true });
-    expect(said([down], T0 + 5_000)).toBe('Node 2 is down for 5 s; 2 primaries lost');
+    expect(said([down], T0 + 5_000)).toBe('Node 2 has been down for 5 s; 2 primaries lost');
     const running = { open: true, ended_ms: undefined, phase: 'load', percent: 60 };
     expect(said([failed({ primaries: 1, replicas: 0 }), resync(14, 2, 42, running)])).toBe(
       'Node 2 was down for 41 s; 1 primary lost; 1 replica resyncing, 60 %',
@@ -119,9 +134,10 @@ describe('factsOf', () => {
     const facts = factsOf(failed({ detected_ms: 250 }), incident(), NOW);
     expect(facts.map(([name, value]) => `${name}: ${plain(value)}`)).toEqual([
       'Detected after: 0.25 s',
-      'Seen by: agents of nodes 1, 3',
+      'Seen by: agents on nodes 1 and 3 reached none of its shards',
       'Shards lost: 2 primaries, 2 replicas',
-      'Promoted after: 0.4 s',
+      'Promoted after detection: 0.4 s',
+      'Promoted after last sign of life: 0.65 s',
       'Back after: 41 s',
       'Resynced in: 12 s',
       'Behind when promoted: nothing that was last told of',

@@ -186,3 +186,21 @@ const isEcho = (type: string): boolean =>
 
 export const isOngoing = (event: LogEvent): boolean =>
   event.type === 'node_failed' && isOpen(event);
+
+/** The window with all that belongs to the outages in it; epoch seconds. */
+export function reachOf(
+  events: readonly LogEvent[],
+  window: { from: number; to: number },
+): { from: number; to: number } {
+  const outages = events.flatMap((event) => outageOf(event) ?? []);
+  return {
+    from: Math.min(window.from, ...outages.map(({ from }) => (from - DRILL_BEFORE_MS) / 1000)),
+    to: Math.max(window.to, ...outages.map(({ from, to }) => ((to ?? from) + AFTER_MS) / 1000)),
+  };
+}
+
+/** From when on one has to look for what belongs to outages that go on; epoch seconds, `otherwise` at the latest. */
+export function beginOf(events: readonly LogEvent[], otherwise: number): number {
+  const open = events.filter(isOngoing).map((event) => (startOf(event) - DRILL_BEFORE_MS) / 1000);
+  return Math.floor(Math.min(otherwise, ...open));
+}

@@ -147,7 +147,7 @@ describe('narrow', () => {
 
 describe('ticksOf', () => {
   it('chooses a round step and reaches beyond both ends', () => {
-    const { step, at } = ticksOf(1003, 1303, 8);
+    const { step, at } = ticksOf(1003, 1303, 8, 'utc');
     expect(step).toBe(60);
     expect(at[0]).toBe(960);
     expect(at.at(-1)).toBeGreaterThan(1303);

@@ -4,7 +4,7 @@ import { format } from '@/lib/format';
 import { exactUtc, precise } from '@/lib/time';
 import { behind, factsOf, secondsInto } from './facts';
 import type { Incident } from './incident';
-import { headline, percentText } from './words';
+import { headline, noResync, percentText } from './words';
 
 export interface ReportContext {
   cluster: string;
@@ -46,7 +46,7 @@ function summary(incident: Incident, { cluster, now }: ReportContext): string[][
 function failoverTable({ failovers, from }: Incident, { names }: ReportContext): string[] {
   if (!failovers.length) return ['No shard failed over.', ''];
   return table(
-    ['At', 'Database', 'Failover', 'Promoted after', 'Took', 'Behind', 'Method'],
+    ['At', 'Database', 'Failover', 'Promoted after detection', 'Took', 'Behind', 'Method'],
     failovers.map(({ event, at, lost, heir, seconds, bytesBehind, method }) => [
       exactUtc(at),
       names.get(event.bdb_uid ?? -1) ?? String(event.bdb_uid ?? ''),
@@ -59,8 +59,8 @@ function failoverTable({ failovers, from }: Incident, { names }: ReportContext):
   );
 }
 
-function resyncTable({ resyncs }: Incident, now: number): string[] {
-  if (!resyncs.length) return ['No replica was resynced.', ''];
+function resyncTable({ resyncs, revived }: Incident, now: number): string[] {
+  if (!resyncs.length) return [noResync(revived), ''];
   return table(
     ['Replica', 'From', 'Began', 'Ended', 'Took', 'Received', 'Phases'],
     resyncs.map(({ shard, primary, from, to, open, percent, bytes, phases, broken }) => [

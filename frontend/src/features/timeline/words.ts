@@ -12,7 +12,9 @@ export function headline(incident: Incident, now: number): string {
 
 function beginning({ node, from, to }: Incident, now: number): string {
   const lasted = precise(((to ?? now) - from) / 1000);
-  return to === null ? `Node ${node} is down for ${lasted}` : `Node ${node} was down for ${lasted}`;
+  return to === null
+    ? `Node ${node} has been down for ${lasted}`
+    : `Node ${node} was down for ${lasted}`;
 }
 
 /** What followed, without the outage itself; short enough for a banner while it goes on. */
@@ -24,12 +26,21 @@ export function consequences(incident: Incident): string[] {
   ];
 }
 
-function failovers({ failovers: done, failedFailovers, primaries }: Incident): string[] {
-  const seconds = slowest(done.map(({ seconds }) => seconds));
+function failovers({
+  failovers: done,
+  failedFailovers,
+  primaries,
+  from,
+  lost,
+}: Incident): string[] {
+  const last = done.length ? Math.max(...done.map(({ at }) => at)) : from;
   const parts: string[] = [];
   if (done.length) {
-    const within = seconds === null ? '' : ` in ${precise(seconds)}`;
-    parts.push(`${plural(done.length, 'shard')} failed over${within}`);
+    // What clients waited for began with the loss, not when it was noticed.
+    const since =
+      lost < from ? ` ${precise((last - lost) / 1000)} after the last sign of life` : '';
+    parts.push(`${plural(done.length, 'shard')} failed over${since}`);
+    parts.push(`promoted ${precise(Math.max(0, last - from) / 1000)} after detection`);
   }
   if (failedFailovers) parts.push('not all lost primaries could be replaced');
   else if (!done.length && primaries)
@@ -62,7 +73,8 @@ export function loss({ failovers: done, bytesBehind }: Incident): string {
   if (!done.length) return '';
   if (bytesBehind === null) return 'how far the promoted replicas were behind is not known';
   // Measured against what the primaries last told of, which may be up to a second before they went down.
-  if (!bytesBehind) return 'the promoted replicas had all that the primaries last told of';
+  if (!bytesBehind)
+    return "no known data loss (replicas had reached the primaries' last reported offset)";
   return `${format('bytes', bytesBehind)} that the primaries last told of are lost`;
 }
 
@@ -70,3 +82,9 @@ export function slowest(seconds: readonly (number | null)[]): number | null {
   const known = seconds.filter((value) => value !== null);
   return known.length ? Math.max(...known) : null;
 }
+
+/** A replica whose copy was too quick to be seen on its way is in sync all the same. */
+export const noResync = (revived: number): string =>
+  revived
+    ? `${plural(revived, 'replica')} came back in sync; no copy took long enough to be followed.`
+    : 'No replica was resynced.';

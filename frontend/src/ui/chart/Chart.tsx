@@ -70,7 +70,10 @@ export function Chart(props: Props) {
             spec.source.reason?.() ?? spec.emptyReason ?? 'No sample arrived in this time range.';
         }
         if (resolution.current) {
-          const word = spec.rollup === 'last' ? 'values' : compact ? 'avg' : 'averages';
+          // A percentile of an interval is no average.
+          const percentiles = spec.series.every(({ noAverage, limit }) => noAverage || limit);
+          const average = compact ? 'avg' : 'averages';
+          const word = spec.rollup === 'last' ? 'values' : percentiles ? 'intervals' : average;
           const text = data.step > 1 && any ? `${duration(data.step)} ${word}` : '';
           resolution.current.textContent = text;
         }

@@ -44,8 +44,9 @@ export function Legend({ ref, series, unit, visible, onToggle }: Props) {
         for (const cell of row.querySelectorAll<HTMLElement>('td[data-column]')) {
           const column = cell.dataset.column as Column;
           const value = result[column];
-          if (!write(cell, brief(unit, value)) && cell.title) continue;
-          cell.title = column === 'avg' && noAverage ? noAverage : exact(unit, value);
+          write(cell, brief(unit, value));
+          const title = column === 'avg' && noAverage ? noAverage : exact(unit, value);
+          if (cell.title !== title) cell.title = title;
         }
       }
     },
@@ -118,8 +119,6 @@ export function Legend({ ref, series, unit, visible, onToggle }: Props) {
   );
 }
 
-function write(cell: Element, text: string): boolean {
-  if (cell.textContent === text) return false;
-  cell.textContent = text;
-  return true;
+function write(cell: Element, text: string): void {
+  if (cell.textContent !== text) cell.textContent = text;
 }

@@ -5,6 +5,8 @@ export const COLOR = {
   write: 'var(--series-orange)',
   other: 'var(--series-slate)',
   memory: 'var(--series-green)',
+  ram: 'var(--series-green)',
+  flash: 'var(--series-ochre)',
   limit: 'var(--series-rose)',
   hit: 'var(--series-purple)',
   conns: 'var(--series-ochre)',

@@ -1,5 +1,5 @@
 /** Steps and labels of the time axis, from a minute to years. */
-import { day } from '@/lib/dates';
+import { dated, year } from '@/lib/dates';
 import { clock, type Zone } from '@/lib/time';
 
 const MINUTE = 60;
@@ -15,10 +15,14 @@ export const TIME_STEPS: number[] = [
   ...[30, 61, 91, 182].map((days) => days * DAY),
 ];
 
+const isNewYear = (ms: number, zone: Zone): boolean =>
+  year(ms, zone) !== year(ms - DAY * 1000, zone);
+
 /** 14:03:07 · 14:03 · 3 Mar: as exact as the step, and the date where a day begins. */
 export function timeLabel(second: number, step: number, zone: Zone): string {
   const ms = second * 1000;
   const text = clock(ms, zone);
-  if (step >= DAY || text === '00:00:00') return day(ms, zone);
+  if (step >= 30 * DAY) return dated(ms, zone, true);
+  if (step >= DAY || text === '00:00:00') return dated(ms, zone, isNewYear(ms, zone));
   return step >= MINUTE ? text.slice(0, 5) : text;
 }

@@ -1,0 +1,30 @@
+"""Which valkey-server this agent runs, and its version."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+
+def engine_path(name: str) -> str | None:
+    """The binary of that name or path; None when there is none.
+
+    A bare name is looked for beside the running Python first, where the set-up links the engine that it built, then on PATH.
+    """
+    beside = Path(sys.executable).parent / name
+    if os.sep not in name and os.access(beside, os.X_OK):
+        return str(beside)
+    return shutil.which(name)
+
+
+def engine_version(name: str) -> str:
+    """`9.1.2` of `valkey-server --version`, or "" when it cannot be run."""
+    path = engine_path(name)
+    if path is None:
+        return ""
+    try:
+        said = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=10, check=True).stdout
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return next((word[2:] for word in said.split() if word.startswith("v=")), "")

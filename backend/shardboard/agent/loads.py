@@ -1,0 +1,222 @@
+"""Load generators of this node: started, found again, read and removed.
+
+Each lives in `<state>/loads/<id>/`, its working directory, and writes its lines to a file there. So it outlives the agent as
+shards do, and nothing that it measured is lost while nobody reads.
+"""
+
+import asyncio
+import logging
+import os
+import shutil
+import signal
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+
+from shardboard.agent.contract import LoadLines, LoadReports, LoadState, NamedLoad, ReadLoad, StartLoad
+from shardboard.agent.contract.loads import MOST_LINES
+from shardboard.agent.enrol import load as load_identity
+from shardboard.agent.settings import AgentSettings
+
+log = logging.getLogger(__name__)
+
+BINARY = "shardboard-load"
+BUILT = Path(__file__).resolve().parents[3] / "engine" / "target" / "release" / BINARY
+"""Where a checkout builds it."""
+LINES, TEXT, SAID, JSON = "lines.ndjson", "report.txt", "stderr.log", "report.json"
+PASSWORD = "SHARDBOARD_LOAD_PASSWORD"  # noqa: S105 - the name of a variable
+LOOK_SECONDS = 0.05
+END_SECONDS = 10
+SAID_BYTES = 2_000
+REPORT_BYTES = 32 * 2**20
+
+
+class Loads:
+    """All load generators of this node."""
+
+    def __init__(self, settings: AgentSettings) -> None:
+        self._settings = settings
+        self._root = settings.state_dir / "loads"
+        self._processes: dict[str, psutil.Popen | psutil.Process] = {}
+        self._places: dict[str, tuple[int, int]] = {}
+        """How far each was read: number of lines, and bytes."""
+        self._changing = asyncio.Lock()
+
+    async def adopt(self) -> None:
+        """Find the processes that an earlier agent has started."""
+        self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        known = {directory.resolve(): directory.name for directory in self._root.iterdir()}
+        if not known:
+            return
+        for process in psutil.process_iter():
+            with suppress(psutil.Error, OSError):
+                identity = known.get(Path(process.cwd()))
+                if identity is not None:
+                    self._processes[identity] = process
+
+    async def start(self, order: StartLoad) -> LoadState:
+        async with self._changing:
+            directory = self._root / order.id
+            if order.id in self._processes or _has_said_something(directory):
+                return self._state(order.id)
+            binary = find()
+            if binary is None:
+                return LoadState(id=order.id, state="absent", refused=self._missing())
+            try:
+                self._spawn(binary, directory, order)
+            except OSError as error:
+                shutil.rmtree(directory, ignore_errors=True)
+                reason = f"the load generator could not be started on node {self._settings.address}: {error.strerror}"
+                return LoadState(id=order.id, state="absent", refused=reason)
+            return self._state(order.id)
+
+    async def read(self, order: ReadLoad) -> LoadLines:
+        """Waits for a line, but never long: the caller asks again."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + order.wait
+        while True:
+            state = self._state(order.id).state  # before the lines: after its end there are no more
+            lines = self._lines(order.id, order.after)
+            if lines or state != "running" or loop.time() >= until:
+                ended = state == "ended" and len(lines) < MOST_LINES
+                return LoadLines(
+                    id=order.id,
+                    state=state if state != "ended" or ended else "running",
+                    lines=lines,
+                    said=_tail(self._root / order.id / SAID) if ended else "",
+                )
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def stop(self, order: NamedLoad) -> LoadState:
+        """Ask it to end; it still tells what it has measured."""
+        process = self._processes.get(order.id)
+        if process is not None:
+            with suppress(psutil.NoSuchProcess):
+                process.send_signal(signal.SIGTERM)
+        return self._state(order.id)
+
+    async def reports(self, order: NamedLoad) -> LoadReports:
+        directory = self._root / order.id
+        return LoadReports(id=order.id, memtier_json=_text(directory / JSON), text=_text(directory / TEXT))
+
+    async def remove(self, order: NamedLoad) -> LoadState:
+        """End it at once if it runs, and forget all of it. Removing what does not exist is fine."""
+        async with self._changing:
+            process = self._processes.get(order.id)
+            if process is not None and _runs(process):
+                with suppress(psutil.NoSuchProcess):
+                    process.kill()
+                await asyncio.to_thread(psutil.wait_procs, [process], END_SECONDS)
+            self._processes.pop(order.id, None)
+            self._places.pop(order.id, None)
+            await asyncio.to_thread(shutil.rmtree, self._root / order.id, ignore_errors=True)
+            return self._state(order.id)
+
+    async def park(self) -> None:
+        """The node stops: so does its load."""
+        living = [process for process in self._processes.values() if _runs(process)]
+        for process in living:
+            with suppress(psutil.NoSuchProcess):
+                process.terminate()
+        _, stubborn = await asyncio.to_thread(psutil.wait_procs, living, END_SECONDS)
+        for process in stubborn:
+            process.kill()
+
+    def _spawn(self, binary: str, directory: Path, order: StartLoad) -> None:
+        shutil.rmtree(directory, ignore_errors=True)  # of a start that was killed half-way
+        directory.mkdir(mode=0o700)
+        with (
+            (directory / LINES).open("wb") as lines,
+            (directory / TEXT).open("wb") as text,
+            (directory / SAID).open("wb") as said,
+        ):
+            number = lines.fileno()
+            self._processes[order.id] = psutil.Popen(
+                [binary, *order.arguments, *self._trust(order), f"--live-lines={number}", f"--json-out-file={JSON}"],
+                cwd=directory,
+                env={**os.environ, **({PASSWORD: order.password} if order.password else {})},
+                stdin=subprocess.DEVNULL,
+                stdout=text,
+                stderr=said,
+                pass_fds=(number,),
+                start_new_session=True,  # signals to the agent's terminal or group must not reach it
+            )
+
+    def _trust(self, order: StartLoad) -> list[str]:
+        identity = load_identity(self._settings.state_dir) if order.tls else None
+        return ["--tls", f"--cacert={identity.ca.resolve()}"] if identity is not None else []
+
+    def _state(self, identity: str) -> LoadState:
+        process = self._processes.get(identity)
+        if process is not None and _runs(process):
+            return LoadState(id=identity, state="running")
+        return LoadState(id=identity, state="ended" if (self._root / identity).exists() else "absent")
+
+    def _lines(self, identity: str, after: int) -> list[str]:
+        """Whole lines only: the last one may be half written."""
+        count, offset = self._places.get(identity, (0, 0))
+        if after < count:
+            count, offset = 0, 0
+        found: list[str] = []
+        try:
+            with (self._root / identity / LINES).open("rb") as file:
+                file.seek(offset)
+                for line in file:
+                    if not line.endswith(b"\n") or len(found) == MOST_LINES:
+                        break
+                    if count >= after:
+                        found.append(line.decode(errors="replace").rstrip())
+                    else:
+                        offset += len(line)
+                        self._places[identity] = (count + 1, offset)
+                    count += 1
+        except FileNotFoundError:
+            return []
+        return found
+
+    def _missing(self) -> str:
+        return (
+            f"{BINARY} is not installed on node {self._settings.address}; "
+            "build it with `cargo build --release` in engine/, or put it on the agent's PATH"
+        )
+
+
+def find() -> str | None:
+    """The generator's binary: on PATH, else as built in a checkout."""
+    found = shutil.which(BINARY)
+    if found is None and os.access(BUILT, os.X_OK):
+        found = str(BUILT)
+    return str(Path(found).absolute()) if found is not None else None
+
+
+def _runs(process: psutil.Process) -> bool:
+    if isinstance(process, psutil.Popen) and process.poll() is not None:  # reaps it
+        return False
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def _has_said_something(directory: Path) -> bool:
+    with suppress(FileNotFoundError):
+        return (directory / LINES).stat().st_size > 0
+    return False
+
+
+def _tail(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - SAID_BYTES))
+            return file.read().decode(errors="replace").replace("\0", "").strip()
+    except FileNotFoundError:
+        return ""
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace") if path.stat().st_size <= REPORT_BYTES else ""
+    except FileNotFoundError:
+        return ""

@@ -1,0 +1,122 @@
+"""Benchmarks side by side, as documents, and with what happened around them."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query
+from fastapi.responses import JSONResponse, Response
+
+from shardboard.api.benchmarks import represent, series_of
+from shardboard.api.deps import Reader, Viewer
+from shardboard.api.paths import Uid
+from shardboard.api.replies import errors
+from shardboard.api.timeline import MAX_EVENTS, TYPES
+from shardboard.domain import benchmark_report
+from shardboard.errors import BadRequest, NotFound
+from shardboard.schemas import benchmark_compare as compare_schema
+from shardboard.schemas import benchmark_meanwhile as meanwhile_schema
+from shardboard.schemas import benchmark_scenarios as scenario_schema
+from shardboard.schemas import logs
+from shardboard.services import benchmark_scenarios as scenarios
+from shardboard.services import benchmarks as service
+from shardboard.services import metrics
+from shardboard.state import benchmarks, events
+
+router = APIRouter(tags=["benchmarks"])
+
+MOST_COMPARED = 6
+MARGIN = timedelta(seconds=5)
+"""Before and after a run: what led to it and what it led to."""
+
+
+@router.get("/benchmarks/compare", response_model=compare_schema.Comparison, responses=errors(404))
+async def compare_benchmarks(
+    _viewer: Viewer,
+    session: Reader,
+    uids: Annotated[str, Query(description="comma list of 2 to 6, the first is the base")],
+) -> JSONResponse:
+    """Figures with the spread of their repetitions, and no claim of a difference inside the noise."""
+    words = [word.strip() for word in uids.split(",")]
+    if not 2 <= len(words) <= MOST_COMPARED or not all(
+        word.isascii() and word.isdigit() and len(word) < 10 for word in words
+    ):
+        raise BadRequest("bad_request", f"uids is a comma list of 2 to {MOST_COMPARED} runs.", field="uids")
+    rows = [await service.find(session, int(word)) for word in words]
+    shown = {run["uid"]: run for run in await represent(session, rows)}
+    return JSONResponse(compare_schema.render([shown[row.uid] for row in rows]))
+
+
+Scale = Annotated[float, Query(gt=0, le=10, description="1 is the size that was published.")]
+
+
+@router.get("/benchmarks/scenarios", response_model=list[scenario_schema.Scenario], responses=errors())
+async def list_scenarios(_viewer: Viewer, scale: Scale = 0.01) -> JSONResponse:
+    """Published benchmarks, scaled by one factor; what was published is kept beside."""
+    return JSONResponse([scenario_schema.render(each, scale) for each in scenarios.every().values()])
+
+
+@router.get("/benchmarks/scenarios/{name}", response_model=scenario_schema.Scenario, responses=errors(404))
+async def get_scenario(_viewer: Viewer, name: str, scale: Scale = 0.01) -> JSONResponse:
+    """One published benchmark; its `order` and a database make an order of a run."""
+    return JSONResponse(scenario_schema.render(scenarios.find(name), scale))
+
+
+@router.get("/benchmarks/{uid}/report", responses=errors(404), response_class=Response)
+async def benchmark_report_of(
+    _viewer: Viewer,
+    session: Reader,
+    uid: Uid,
+    format_: Annotated[
+        Literal["markdown", "csv", "json", "html", "memtier"],
+        Query(alias="format", description="memtier: the generator's own JSON report of the last repetition"),
+    ] = "markdown",
+) -> Response:
+    """A run as a document: Markdown, one HTML file, the series as CSV, all of it as JSON, or JSON in memtier's layout."""
+    row = await service.find(session, uid)
+    run = (await represent(session, [row]))[0]
+    if format_ == "markdown":
+        return _file(benchmark_report.markdown(run), "text/markdown", uid, "md")
+    if format_ == "memtier":
+        return await _memtier(session, uid)
+    parts = await series_of(session, row)
+    if format_ == "json":
+        return _file(json.dumps({"benchmark": run, "series": parts}), "application/json", uid, "json")
+    if format_ == "csv":
+        return _file(benchmark_report.table(parts), "text/csv", uid, "csv")
+    return _file(benchmark_report.page(run, parts), "text/html", uid, "html")
+
+
+@router.get("/benchmarks/{uid}/meanwhile", response_model=meanwhile_schema.Meanwhile, responses=errors(404))
+async def meanwhile(
+    _viewer: Viewer,
+    session: Reader,
+    uid: Uid,
+    max_points: Annotated[int, Query(ge=1, le=4_000)] = 1_000,
+) -> JSONResponse:
+    """What the cluster did during the run: events, and the metrics of its database and of the nodes."""
+    row = await service.find(session, uid)
+    first = row.started_at or row.created_at
+    last = row.finished_at or datetime.now(UTC)
+    told = await events.touching(session, TYPES, first - MARGIN, last + MARGIN, limit=MAX_EVENTS)
+    columns: dict[str, Any] = {}
+    for topic, uids, names in (("bdbs", {row.bdb_uid}, meanwhile_schema.BDB), ("nodes", None, meanwhile_schema.NODE)):
+        span = int((first - MARGIN).timestamp()), int((last + MARGIN).timestamp()) + 1
+        now = int(datetime.now(UTC).timestamp())
+        found = await metrics.history(session, topic, uids, names, *span, max_points, now)
+        columns[topic] = meanwhile_schema.columns(found.first, found.step, found.count, names, found.uids, found.series)
+    return JSONResponse({"uid": uid, "events": [logs.render(event) for event in told], **columns})
+
+
+async def _memtier(session: Reader, uid: int) -> Response:
+    loads = await benchmarks.loads_of(session, [uid])
+    kept = await benchmarks.reports(session, [load.uid for load in loads])
+    last = next((load for load in reversed(loads) if load.uid in kept), None)
+    if last is None:
+        raise NotFound("report_not_found", f"No load generator of benchmark {uid} has left a report.")
+    return _file(kept[last.uid], "application/json", uid, "memtier.json")
+
+
+def _file(text: str, kind: str, uid: int, ending: str) -> Response:
+    headers = {"Content-Disposition": f'attachment; filename="benchmark-{uid}.{ending}"'}
+    return Response(text, media_type=f"{kind}; charset=utf-8", headers=headers)

@@ -1,0 +1,137 @@
+"""`shardboard bench run`: a scenario on one or more databases, watched in a terminal. The exit status is about its SLA.
+
+0 kept, or there are no limits · 1 not kept · 2 nothing came of it.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from shardboard.domain import benchmark_scenarios
+from shardboard.services import benchmark_scenarios as library
+
+KEPT, NOT_KEPT, NOTHING = 0, 1, 2
+LOOK_SECONDS = 1.0
+AGAIN = 3
+"""Seconds that are asked for once more."""
+OPEN = ("queued", "running")
+
+
+class RunError(Exception):
+    """A sentence for the person at the keyboard."""
+
+
+def run(
+    api: httpx.Client,
+    scenario: str,
+    targets: Sequence[str],
+    *,
+    scale: float,
+    watch: bool,
+    overwrite: bool,
+    say: Callable[[str], None] = lambda text: print(text, flush=True),  # noqa: T201 - a command
+) -> int:
+    order = benchmark_scenarios.scaled(_scenario(scenario), scale)
+    del order["database"]
+    known = {str(bdb[key]): bdb["uid"] for bdb in _ok(api.get("/v1/bdbs")) for key in ("uid", "name")}
+    for target in targets:
+        if target not in known:
+            raise RunError(f"there is no database {target}")
+    ended = []
+    for target in targets:
+        body = {**order, "bdb_uid": known[target], "overwrite": overwrite}
+        uid = _ok(api.post("/v1/benchmarks", json=body))["uid"]
+        say(f"Benchmark {uid} on {target}: {order['name']}")
+        ended.append(_follow(api, uid, watch, say))
+    statuses = [_tell(found, say) for found in ended]
+    if len(ended) > 1:
+        _compare(api, [found["uid"] for found in ended], say)
+    return max(statuses)
+
+
+def _scenario(name: str) -> Mapping[str, Any]:
+    path = Path(name)
+    try:
+        if path.suffix in (".yaml", ".yml") or path.exists():
+            return library.load(path.read_text())
+    except (OSError, ValueError) as error:
+        raise RunError(f"{name} cannot be read: {error}") from error
+    known = library.every()
+    if name not in known:
+        raise RunError(f"{name} is neither a file nor one of {', '.join(known)}")
+    return known[name]
+
+
+def _follow(api: httpx.Client, uid: int, watch: bool, say: Callable[[str], None]) -> dict[str, Any]:
+    shown: tuple[int, ...] = ()
+    while True:
+        try:
+            found: dict[str, Any] = _ok(api.get(f"/v1/benchmarks/{uid}"))
+            if watch and found["phase"] is not None:
+                step = (found["phase"], found["repetition"])
+                # What was shown last is asked for again: seconds come late from some load nodes.
+                since = max(0, shown[2] - AGAIN) if shown[:2] == step else 0
+                where = {"phase": step[0], "repetition": step[1], "since": since}
+                for part in _ok(api.get(f"/v1/benchmarks/{uid}/series", params=where))["parts"]:
+                    if (last := (*step, part["first"] + len(part["at"]))) != shown:
+                        shown = last
+                        say(_line(found, part))
+        except httpx.TransportError:  # the run goes on without its console; so does who watches it
+            time.sleep(LOOK_SECONDS)
+            continue
+        if found["status"] not in OPEN:
+            return found
+        time.sleep(LOOK_SECONDS)
+
+
+def _line(found: Mapping[str, Any], part: Mapping[str, Any]) -> str:
+    now = {name: column[-1] for name, column in part["columns"].items()}
+    latencies = " ".join(f"{name} {_number(now[f'{name}_ms'])} ms" for name in ("average", "p99"))
+    errors = f", {now['errors']:.0f} errors" if now["errors"] else ""
+    return f"{found['progress']:5.1f} %  {part['phase_name']:<16} {_number(now['ops'])} ops/s  {latencies}{errors}"
+
+
+def _tell(found: Mapping[str, Any], say: Callable[[str], None]) -> int:
+    say(f"Benchmark {found['uid']}: {found['status']}. {found['detail']}".rstrip())
+    summary = found["summary"] or {}
+    for each in summary.get("results", []):
+        latencies = f"{_number(each['average_ms'])} ms on average, P99 {_number(each['p99_ms'])} ms"
+        say(f"  {each['phase_name']}: {_number(each['ops_per_second'])} ops/s, {latencies}")
+        for outage in each["outages"]:
+            say(f"    shard {outage['shard']} answered nobody for {_number(outage['seconds'])} s")
+    verdict = summary.get("verdict", {})
+    for limit in verdict.get("limits", []):
+        word = "kept" if limit["kept"] else "NOT KEPT"
+        say(f"  {limit['name']} {_number(limit['limit'])}: {_number(limit['value'])}, {word}")
+    if found["status"] != "completed":
+        return NOTHING
+    return NOT_KEPT if verdict.get("kept") is False else KEPT
+
+
+def _compare(api: httpx.Client, uids: Sequence[int], say: Callable[[str], None]) -> None:
+    found = _ok(api.get("/v1/benchmarks/compare", params={"uids": ",".join(map(str, uids))}))
+    for figure in found["figures"]:
+        for run_, each in zip(found["runs"][1:], figure["differences"], strict=True):
+            if each is not None:
+                noise = {True: "more than the noise", False: "inside the noise", None: "the noise is not known"}
+                say(
+                    f"  {figure['name']} of {run_['uid']}: {100 * each['ratio']:.1f} % of {uids[0]}'s ({noise[each['stands_out']]})"
+                )
+
+
+def _ok(reply: httpx.Response) -> Any:
+    if reply.status_code != 200:
+        try:
+            raise RunError(str(reply.json()["description"]))
+        except (ValueError, KeyError, TypeError):
+            raise RunError(f"the console answered {reply.status_code}") from None
+    return reply.json()
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"

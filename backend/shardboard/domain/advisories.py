@@ -1,0 +1,82 @@
+"""Published weaknesses of Valkey, and the first release of each series that has them mended.
+
+Sources: the project's release notes (`00-RELEASENOTES` of each series, github.com/valkey-io/valkey/releases), the
+advisories named in them, and Debian's changelog of package `valkey`. A distribution may mend a weakness without a new
+version number; what is told goes by the number, and says so.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+Series = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Advisory:
+    """What was published together, and where it is mended."""
+
+    published: str
+    """Year and month."""
+    names: tuple[str, ...]
+    what: str
+    """What an attacker can do, as the end of a sentence."""
+    fixed: Mapping[Series, int]
+    """Patch number of the first release without it, by series. A series that is not named is not known to have it."""
+
+
+ADVISORIES = (
+    Advisory(
+        "2025-04",
+        ("CVE-2025-21605",),
+        "a client that has not logged in can fill the memory",
+        {(8, 0): 3, (8, 1): 1},
+    ),
+    Advisory(
+        "2025-07",
+        ("CVE-2025-32023", "CVE-2025-48367"),
+        "HyperLogLog commands can write outside their memory, and connections that are refused can starve others",
+        {(8, 0): 4, (8, 1): 3},
+    ),
+    Advisory(
+        "2025-10",
+        ("CVE-2025-49844", "CVE-2025-46817", "CVE-2025-46818", "CVE-2025-46819"),
+        "a script can run code of its own in the server",
+        {(8, 0): 6, (8, 1): 4, (9, 0): 1},
+    ),
+    Advisory(
+        "2026-02",
+        ("CVE-2025-67733", "CVE-2026-21863"),
+        "a script can forge replies to its client, and a packet to the cluster bus can end the server",
+        {(8, 0): 7, (8, 1): 6, (9, 0): 3},
+    ),
+    Advisory(
+        "2026-05",
+        ("CVE-2026-23479", "CVE-2026-25243", "CVE-2026-23631"),
+        "blocked clients, RESTORE and a full resync during a script can use freed memory",
+        # 8.0.8 was withdrawn.
+        {(8, 0): 9, (8, 1): 7, (9, 0): 4},
+    ),
+    Advisory(
+        "2026-07",
+        ("CVE-2026-56684", "CVE-2026-63639"),
+        "CLIENT KILL over TLS and forged stream data can run code in the server",
+        # 8.1.8 of June 2026 is older than this.
+        {(8, 0): 10, (8, 1): 9, (9, 0): 5, (9, 1): 1},
+    ),
+    Advisory(
+        "2026-08",
+        ("GHSA-fq2f-crmw-q97r",),
+        "a client that has not logged in can make the script debugger use freed memory",
+        {(9, 1): 2},
+    ),
+)
+
+
+def of_version(version: str) -> list[Advisory]:
+    """The advisories that hold for a version such as `8.0.1`, oldest first; none when it cannot be read."""
+    found = re.match(r"(\d+)\.(\d+)\.(\d+)", version)
+    if found is None:
+        return []
+    major, minor, patch = (int(part) for part in found.groups())
+    return [advisory for advisory in ADVISORIES if patch < advisory.fixed.get((major, minor), 0)]

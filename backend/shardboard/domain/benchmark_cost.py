@@ -1,0 +1,80 @@
+"""What a run will cost a database, as far as its workloads say."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import log
+from typing import Any
+
+from shardboard.domain import workload
+
+KEY_BYTES = 96
+"""Of the engine for each key besides name and value, about."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Sizes in bytes; of the busiest phase."""
+
+    keys: int
+    """That phases which write may leave behind, at most."""
+    memory: int
+    sure: bool
+    """Whether it will be that much: phases that end by time may write less."""
+    seconds: int | None
+
+
+@dataclass(frozen=True)
+class Concern:
+    """`blocks`: who orders the run has to say that it is meant."""
+
+    code: str
+    description: str
+    blocks: bool
+
+
+def cost(phases: Sequence[Mapping[str, Any]], repetitions: int) -> Cost:
+    """Phases with another key prefix leave keys of their own; of those with the same, the greatest counts."""
+    left: dict[str, tuple[int, float]] = {}
+    lengths = []
+    for index, phase in enumerate(phases):
+        wanted = phase["workload"]
+        length = workload.seconds(wanted)
+        lengths.append(length if length is None or index < len(phases) - 1 else length * repetitions)
+        if workload.writes(wanted):
+            prefix = workload.prefix(wanted)
+            keys = _written(wanted)
+            each = workload.value_bytes(wanted) + KEY_BYTES + len(prefix)
+            left[prefix] = max(left.get(prefix, (0, 0.0)), (keys, keys * each))
+    sure = any(phase["workload"].get("test_time") is None and workload.writes(phase["workload"]) for phase in phases)
+    known = [each for each in lengths if each is not None]
+    seconds = sum(known) if len(known) == len(lengths) else None
+    return Cost(sum(keys for keys, _ in left.values()), round(sum(size for _, size in left.values())), sure, seconds)
+
+
+def _written(wanted: Mapping[str, Any]) -> int:
+    """No more keys than the range has, and no more than there are requests."""
+    keys, requests = workload.keys(wanted), wanted.get("requests")
+    if wanted.get("test_time") is not None or requests == "allkeys":
+        return keys
+    each = requests or workload.OPTIONS["requests"].default
+    clients = [wanted.get(name) or workload.OPTIONS[name].default for name in ("clients", "threads")]
+    return int(min(keys, each * clients[0] * clients[1]))
+
+
+def concerns(needed: Cost, *, copies: int, memory_size: int, used: float | None, evicts: bool) -> list[Concern]:
+    """`memory_size` is of the whole database, 0 without a limit; `used` what it takes now."""
+    if not needed.keys or not memory_size:
+        return []
+    together = needed.memory * copies
+    free = memory_size - (used or 0)
+    if together <= free:
+        return []
+    what = "some of its keys will be evicted" if evicts else "writes will be refused (OOM)"
+    sizes = f"It may write {_size(together)} (replicas included) where {_size(max(0, free))} of {_size(memory_size)} are free"
+    return [Concern("benchmark_memory", f"{sizes}: {what}.", blocks=needed.sure)]
+
+
+def _size(number: float) -> str:
+    units = ("bytes", "KiB", "MiB", "GiB", "TiB")
+    power = min(len(units) - 1, int(log(number, 1024))) if number >= 1 else 0
+    return f"{number / 1024**power:.{1 if power else 0}f} {units[power]}"

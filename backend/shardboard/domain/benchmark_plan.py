@@ -1,0 +1,84 @@
+"""How a run is divided into loads, and how far it is."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from shardboard.domain import workload
+
+ENDED = frozenset({"ended", "failed", "skipped"})
+FIRST_LINE_SECONDS = 5.0
+"""A phase needs some time to connect, whatever it is told to take."""
+
+
+class Load(Protocol):
+    @property
+    def phase(self) -> int: ...
+    @property
+    def repetition(self) -> int: ...
+    @property
+    def status(self) -> str: ...
+    @property
+    def progress(self) -> float | None: ...
+
+
+@dataclass(frozen=True, order=True)
+class Step:
+    """All load nodes begin a step together, and the next one when all have ended it."""
+
+    phase: int
+    repetition: int
+
+
+def steps(phases: int, repetitions: int) -> list[Step]:
+    """The last phase is the one that is repeated."""
+    before = [Step(phase, 0) for phase in range(phases - 1)]
+    return before + [Step(phases - 1, repetition) for repetition in range(repetitions)]
+
+
+def share(wanted: Mapping[str, Any], index: int, count: int) -> dict[str, Any]:
+    """What one of several load nodes does: its part of a rate in all, and of a key range that clients share out."""
+    own = dict(wanted)
+    if count > 1 and own.get("rate") is not None:
+        own["rate"] = own["rate"] / count
+    if count > 1 and own.get("key_pattern") == "P:P":
+        first, last = workload.key_range(own)
+        width = (last - first + 1) / count
+        own["key_minimum"] = first + round(index * width) or None
+        own["key_maximum"] = first + round((index + 1) * width) - 1
+    return own
+
+
+@dataclass(frozen=True)
+class Where:
+    """`progress` 0-100; the step is None when none runs."""
+
+    progress: float
+    step: Step | None
+    time_left: float | None
+
+
+def where(loads: Sequence[Load], phases: Sequence[Mapping[str, Any]]) -> Where:
+    """Steps count by the time they take where all say it, else all the same."""
+    grouped: dict[Step, list[Load]] = {}
+    for load in loads:
+        grouped.setdefault(Step(load.phase, load.repetition), []).append(load)
+    lengths = {step: workload.seconds(phases[step.phase]["workload"]) for step in grouped}
+    known = [length for length in lengths.values() if length is not None]
+    weights = {
+        step: float(length) if len(known) == len(lengths) and length else 1.0 for step, length in lengths.items()
+    }
+    done, running, left = 0.0, None, 0.0
+    for step, parts in sorted(grouped.items()):
+        shares = [1.0 if load.status in ENDED else load.progress or 0.0 for load in parts]
+        share_done = min(shares)
+        if running is None and any(load.status in ("running", "stopping") for load in parts):
+            running = step
+        done += weights[step] * share_done
+        left += (lengths[step] or 0) * (1 - share_done)
+    total = sum(weights.values())
+    return Where(
+        progress=round(100 * done / total, 1) if total else 0.0,
+        step=running,
+        time_left=round(left, 1) if len(known) == len(lengths) else None,
+    )

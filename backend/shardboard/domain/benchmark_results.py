@@ -1,0 +1,101 @@
+"""What came out of a run: figures per repetition, their spread, and whether the SLA was kept."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import sqrt
+from typing import Any
+
+from shardboard.domain.benchmark_seconds import Tally, by_second
+
+BUSY = 0.9
+"""A thread of the generator that is this busy cannot send more."""
+LATE_MS = 5.0
+"""A schedule that is kept worse than this is not kept."""
+_SPREAD = ("ops_per_second", "average_ms", "p50_ms", "p90_ms", "p99_ms", "p999_ms", "max_ms")
+_AT_MOST = ("average_ms", "p50_ms", "p99_ms", "p999_ms")
+
+
+def result(
+    lines: Iterable[Mapping[str, Any]], began: Sequence[Mapping[str, Any]], ended: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """Of one step: all seconds of its generators, their first lines, and their last ones."""
+    seconds = by_second(lines)
+    whole = Tally()
+    for _, each in seconds:
+        whole.add(each)
+    outages = [outage for last in ended for outage in last.get("outages") or []]
+    # The generator's own totals hold the part of a second that no line was about.
+    length = max((float(last.get("seconds") or 0) for last in ended), default=float(len(seconds)))
+    ops = max(whole.counts["ops"], sum(int(last.get("ops") or 0) for last in ended))
+    return {
+        "seconds": round(length, 3),
+        **{
+            name: whole.counts[name]
+            for name in ("reads", "writes", "misses", "redirected", "sent_bytes", "received_bytes")
+        },
+        "ops": ops,
+        "ops_per_second": ops / length if length else 0.0,
+        "errors": dict(whole.errors),
+        **whole.latencies(),
+        **(_own(ended[0]) if len(ended) == 1 else {}),
+        "began_at": min((first["at"] for first in began if "at" in first), default=None),
+        "ended_at": max((last["at"] for last in ended if "at" in last), default=None),
+        "outages": outages,
+        "longest_outage_seconds": max((float(outage.get("seconds") or 0) for outage in outages), default=0.0),
+        "generator": _generator(seconds),
+        "stopped": any(last.get("stopped") for last in ended),
+        "warnings": list(dict.fromkeys(text for first in began for text in first.get("warnings") or [])),
+    }
+
+
+def _own(last: Mapping[str, Any]) -> dict[str, float]:
+    """A single generator's own figures of the whole time: they hold the end of it that no line was about."""
+    names = {"average_ms": "average_us", "p50_ms": "p50_us", "p99_ms": "p99_us", "p999_ms": "p999_us"}
+    return {name: float(last[told]) / 1000 for name, told in names.items() if isinstance(last.get(told), int | float)}
+
+
+def _generator(seconds: Sequence[tuple[int, Tally]]) -> dict[str, Any]:
+    cpus = sorted(each.cpu for _, each in seconds if each.cpu is not None)
+    lags = [each.lag_us / 1000 for _, each in seconds if each.lag_us is not None]
+    usual = cpus[len(cpus) // 2] if cpus else 0.0
+    late = max(lags, default=None)
+    return {
+        "busiest_thread_cpu": cpus[-1] if cpus else None,
+        "schedule_lag_ms": late,
+        "is_bottleneck": usual >= BUSY or (late is not None and sorted(lags)[len(lags) // 2] > LATE_MS),
+    }
+
+
+def spread(results: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
+    """Of the repetitions of the measured phase, by figure; those that no repetition has are left out."""
+    found = {}
+    for name in _SPREAD:
+        values = [float(each[name]) for each in results if each[name] is not None]
+        if values:
+            mean = sum(values) / len(values)
+            square = sum((value - mean) ** 2 for value in values) / max(1, len(values) - 1)
+            found[name] = {"mean": mean, "least": min(values), "most": max(values), "deviation": sqrt(square)}
+    return found
+
+
+def verdict(results: Sequence[Mapping[str, Any]], sla: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Of the repetitions of the measured phase together: the mean of a latency, the worst of what must not happen."""
+    means = {name: each["mean"] for name, each in spread(results).items()}
+    limits = []
+    for name, limit in (sla or {}).items():
+        if limit is None:
+            continue
+        value = _value(name, results, means)
+        kept = value is not None and (value >= limit if name == "min_ops_per_second" else value <= limit)
+        limits.append({"name": name, "limit": limit, "value": value, "kept": kept})
+    measured = any(each["ops"] for each in results)
+    return {"kept": all(each["kept"] for each in limits) if limits and measured else None, "limits": limits}
+
+
+def _value(name: str, results: Sequence[Mapping[str, Any]], means: Mapping[str, float]) -> float | None:
+    if name in _AT_MOST:
+        return means.get(name)
+    if name == "min_ops_per_second":
+        return means.get("ops_per_second")
+    if name == "max_errors":
+        return max((sum(each["errors"].values()) for each in results), default=None)
+    return max((each["longest_outage_seconds"] for each in results), default=None)

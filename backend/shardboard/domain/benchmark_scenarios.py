@@ -1,0 +1,50 @@
+"""Published benchmarks at the size of the machine at hand: one factor scales keys, memory, rates and times together."""
+
+from collections.abc import Mapping
+from math import sqrt
+from typing import Any
+
+KEYS = ("key_minimum", "key_maximum", "key_stddev", "key_median")
+LEAST_SECONDS = 10
+LEAST_KEYS = 1000
+LEAST_MEMORY = 100_000_000
+LEAST_RATE = 100
+
+
+def scaled(scenario: Mapping[str, Any], factor: float) -> dict[str, Any]:
+    """What to order, but for the database: `phases`, `sla`, `repetitions`, `drill`; and the database that it is made for."""
+    base = scenario.get("workload") or {}
+    drill = scenario.get("drill")
+    database = dict(scenario["database"])
+    database["memory_size"] = max(LEAST_MEMORY, round(database["memory_size"] * factor))
+    return {
+        "scenario": scenario["name"],
+        "name": scenario["title"],
+        "phases": [
+            {"name": phase["name"], "workload": workload({**base, **phase["workload"]}, factor)}
+            for phase in scenario["phases"]
+        ],
+        "repetitions": scenario.get("repetitions", 1),
+        "sla": scenario.get("sla"),
+        "drill": {**drill, **{name: _seconds(drill[name], factor) for name in ("at_seconds", "seconds")}}
+        if drill
+        else None,
+        "database": database,
+    }
+
+
+def workload(full: Mapping[str, Any], factor: float) -> dict[str, Any]:
+    own = dict(full)
+    for name in KEYS:
+        if name in own and own[name] > 1:
+            own[name] = max(LEAST_KEYS if name == "key_maximum" else 1, round(own[name] * factor))
+    if "rate" in own:
+        own["rate"] = max(LEAST_RATE, round(own["rate"] * factor))
+    if "test_time" in own:
+        own["test_time"] = _seconds(own["test_time"], factor)
+    return own
+
+
+def _seconds(full: int, factor: float) -> int:
+    """Time shrinks by less than size does: a tenth of the machine does not need a tenth of the minutes."""
+    return max(min(full, LEAST_SECONDS), round(full * min(1.0, sqrt(factor))))

@@ -1,0 +1,153 @@
+"""Seconds that load generators told: several nodes' put together, and columns for charts."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from shardboard.domain.histogram import Histogram, ends
+
+COUNTS = ("ops", "reads", "writes", "misses", "redirected", "sent_bytes", "received_bytes", "in_flight")
+COLUMNS = (
+    *COUNTS,
+    "errors",
+    "average_ms",
+    "p50_ms",
+    "p99_ms",
+    "p999_ms",
+    "max_ms",
+    "schedule_lag_ms",
+    "busiest_thread_cpu",
+)
+QUANTILES = {"p50_ms": 0.5, "p90_ms": 0.9, "p99_ms": 0.99, "p999_ms": 0.999}
+
+
+@dataclass
+class Tally:
+    """What was counted in some time, by one generator or by several."""
+
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(COUNTS, 0))
+    errors: Counter[str] = field(default_factory=Counter)
+    histogram: Histogram = field(default_factory=Histogram)
+    weighted_us: float = 0.0
+    """Average latency times operations."""
+    slowest_us: float | None = None
+    lag_us: float | None = None
+    cpu: float | None = None
+    at: float = 0.0
+
+    def add(self, other: "Tally") -> None:
+        for name, count in other.counts.items():
+            self.counts[name] += count
+        self.errors.update(other.errors)
+        self.histogram.add(other.histogram)
+        self.weighted_us += other.weighted_us
+        self.slowest_us = _most(self.slowest_us, other.slowest_us)
+        self.lag_us = _most(self.lag_us, other.lag_us)
+        self.cpu = _most(self.cpu, other.cpu)
+        self.at = max(self.at, other.at)
+
+    def latencies(self) -> dict[str, float | None]:
+        """Percentiles from the histogram; the average is the generators' own."""
+        ops = self.counts["ops"]
+        found: dict[str, float | None] = {"average_ms": self.weighted_us / ops / 1000 if ops else None}
+        for name, share in QUANTILES.items():
+            micros = self.histogram.quantile(share)
+            # A bucket ends above its largest value, which the generator tells exactly.
+            found[name] = _ms(min(micros, self.slowest_us) if micros is not None and self.slowest_us else micros)
+        found["max_ms"] = _ms(self.slowest_us)
+        return found
+
+    def buckets(self) -> dict[str, int]:
+        """Counts by the upper ends of buckets, in microseconds."""
+        return {str(ends(index)[1]): count for index, count in self.histogram.pairs()}
+
+    def row(self) -> dict[str, float | None]:
+        """By column."""
+        latencies = self.latencies()
+        others = {
+            "errors": float(self.errors.total()),
+            "schedule_lag_ms": _ms(self.lag_us),
+            "busiest_thread_cpu": self.cpu,
+        }
+        known = {**self.counts, **latencies, **others}
+        return {name: known[name] for name in COLUMNS}
+
+
+def tally(said: Mapping[str, Any]) -> Tally:
+    """Of one line. What is missing or of another type counts as nothing."""
+    ops = _count(said.get("ops"))
+    average = _number(said.get("average_us"))
+    buckets = said.get("histogram")
+    return Tally(
+        counts={name: _count(said.get(name)) for name in COUNTS},
+        errors=Counter({str(name): _count(count) for name, count in _mapping(said.get("errors")).items()}),
+        histogram=Histogram.of(
+            (int(value), _count(count)) for value, count in _mapping(buckets).items() if value.isdigit()
+        ),
+        weighted_us=average * ops if average is not None else 0.0,
+        slowest_us=_number(said.get("max_us")),
+        lag_us=_number(said.get("schedule_lag_us")),
+        cpu=max((_number(each) or 0.0 for each in said.get("threads_cpu") or []), default=None),
+        at=_number(said.get("at")) or 0.0,
+    )
+
+
+def by_second(lines: Iterable[Mapping[str, Any]]) -> list[tuple[int, Tally]]:
+    """Lines of the generators of one step, put together by their seconds since the load began."""
+    found: dict[int, Tally] = {}
+    for said in lines:
+        found.setdefault(_count(said.get("t")), Tally()).add(tally(said))
+    return sorted(found.items())
+
+
+def columns(seconds: Sequence[tuple[int, Tally]]) -> dict[str, list[float | None]]:
+    """One value per second from the first to the last, null where none was told."""
+    rows = {t: each.row() for t, each in seconds}
+    return {name: [rows[t][name] if t in rows else None for t in _span(seconds)] for name in COLUMNS}
+
+
+def times(seconds: Sequence[tuple[int, Tally]]) -> list[float]:
+    """When each second of `columns` ended."""
+    known = {t: each.at for t, each in seconds}
+    if not known:
+        return []
+    first = seconds[0]
+    return [known.get(t, first[1].at + t - first[0]) for t in _span(seconds)]
+
+
+def errors(seconds: Sequence[tuple[int, Tally]]) -> dict[str, list[int]]:
+    """By type, per second of `columns`."""
+    known = dict(seconds)
+    kinds = sorted({kind for each in known.values() for kind in each.errors})
+    return {kind: [known[t].errors[kind] if t in known else 0 for t in _span(seconds)] for kind in kinds}
+
+
+def histograms(seconds: Sequence[tuple[int, Tally]]) -> list[dict[str, int]]:
+    """Counts by microseconds, per second of `columns`."""
+    known = dict(seconds)
+    return [known[t].buckets() if t in known else {} for t in _span(seconds)]
+
+
+def _span(seconds: Sequence[tuple[int, Tally]]) -> range:
+    return range(seconds[0][0], seconds[-1][0] + 1) if seconds else range(0)
+
+
+def _most(one: float | None, other: float | None) -> float | None:
+    return max((value for value in (one, other) if value is not None), default=None)
+
+
+def _ms(micros: float | None) -> float | None:
+    return micros / 1000 if micros is not None else None
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _count(value: Any) -> int:
+    return int(value) if isinstance(value, int | float) and value > 0 else 0
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

@@ -1,0 +1,162 @@
+"""A memtier_benchmark command line, pasted as text, as a workload."""
+
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from shardboard.domain.workload import OPTIONS, Wrong
+
+TYPOGRAPHIC = "–—−"
+"""Dashes that word processors put in place of hyphens."""
+
+_SHORT = {option.short: name for name, option in OPTIONS.items() if option.short}
+_TARGET = {
+    **dict.fromkeys(
+        ("host", "server", "port", "unix_socket", "uri", "authenticate", "sni", "cert", "key", "cacert"), True
+    ),
+    **dict.fromkeys(("tls_protocols", "seeds", "password_file"), True),
+    **dict.fromkeys(("tls", "tls_skip_verify", "cluster_mode", "ipv4", "ipv6"), False),
+}
+"""Options that say where the target is, and whether they take a value: the database decides."""
+_OUTPUT = {
+    **dict.fromkeys(("out_file", "json_out_file", "client_stats", "hdr_file_prefix", "live_lines"), True),
+    **dict.fromkeys(("show_config", "debug", "print_all_runs"), False),
+}
+"""Options about files and text of the load node: results are kept here."""
+_SHORT_OTHERS = {
+    "h": "host",
+    "s": "server",
+    "p": "port",
+    "S": "unix_socket",
+    "u": "uri",
+    "a": "authenticate",
+    "4": "ipv4",
+    "6": "ipv6",
+    "o": "out_file",
+    "D": "debug",
+    "x": "run_count",
+}
+
+
+@dataclass(frozen=True)
+class Understood:
+    """`ignored` are options that have no meaning here, by name; their values are not kept, passwords are among them."""
+
+    workload: dict[str, Any]
+    repetitions: int | None = None
+    ignored: list[str] = field(default_factory=list)
+
+
+class NotUnderstood(Exception):
+    """`wrong` says which option, and why."""
+
+    def __init__(self, wrong: Wrong) -> None:
+        super().__init__(wrong.sentence)
+        self.wrong = wrong
+
+
+def parse(text: str) -> Understood:
+    """Raises NotUnderstood."""
+    workload: dict[str, Any] = {}
+    ignored: list[str] = []
+    repetitions = None
+    for name, value in _pairs(_words(text)):
+        if name in _TARGET or name in _OUTPUT:
+            ignored.append(name)
+        elif name == "run_count":
+            repetitions = _number(name, value)
+        elif name == "command":
+            workload.setdefault("command", []).append({"command": value})
+        elif name in ("command_ratio", "command_key_pattern"):
+            _of_command(workload, name, str(value))
+        else:
+            workload[name] = _typed(name, value)
+    return Understood(workload, repetitions, ignored)
+
+
+def _words(text: str) -> list[str]:
+    try:
+        words = shlex.split(text.replace("\\\n", " "))
+    except ValueError as error:
+        raise NotUnderstood(Wrong("command_line", f"The command line has an open quotation mark: {error}.")) from None
+    if words and not words[0].startswith(("-", *TYPOGRAPHIC)):
+        words = words[1:]  # the program
+    return words
+
+
+def _pairs(words: list[str]) -> Iterator[tuple[str, str | None]]:
+    """Options with their values; None for those that take none."""
+    left = iter(words)
+    for word in left:
+        name, value = _named(word)
+        if not _takes_value(name):
+            if value is not None:
+                raise NotUnderstood(Wrong(name, f"{_shown(name)} takes no value."))
+        elif value is None:
+            value = next(left, None)
+            if value is None:
+                raise NotUnderstood(Wrong(name, f"{_shown(name)} needs a value."))
+        yield name, value
+
+
+def _named(word: str) -> tuple[str, str | None]:
+    """Name, and the value where it is part of the word."""
+    if word.startswith(tuple(TYPOGRAPHIC)):
+        plain = "--" + word.lstrip("-" + TYPOGRAPHIC)
+        raise NotUnderstood(
+            Wrong("command_line", f"{word} begins with a typographic dash; write {plain} with two hyphens.")
+        )
+    if word.startswith("--"):
+        name, equals, value = word[2:].partition("=")
+        return _known(name.replace("-", "_"), word), value if equals else None
+    if word.startswith("-") and len(word) > 1:
+        name = _SHORT.get(word[1]) or _SHORT_OTHERS.get(word[1]) or ""
+        return _known(name, word), word[2:].removeprefix("=") or None
+    raise NotUnderstood(Wrong("command_line", f"{word} is no option; options begin with two hyphens."))
+
+
+def _known(name: str, word: str) -> str:
+    others = ("run_count", "command_ratio", "command_key_pattern")
+    if name in OPTIONS or name in _TARGET or name in _OUTPUT or name in others:
+        return name
+    raise NotUnderstood(Wrong("command_line", f"{word.partition('=')[0]} is not supported."))
+
+
+def _takes_value(name: str) -> bool:
+    if name in OPTIONS:
+        return OPTIONS[name].kind != "flag"
+    return _TARGET.get(name, _OUTPUT.get(name, True))
+
+
+def _typed(name: str, value: str | None) -> Any:
+    match OPTIONS[name].kind:
+        case "flag":
+            return True
+        case "text":
+            return value
+        case "requests" if value == "allkeys":
+            return value
+        case "number":
+            try:
+                return float(value or "")
+            except ValueError:
+                raise NotUnderstood(Wrong(name, f"{_shown(name)} needs a number.")) from None
+    return _number(name, value)
+
+
+def _number(name: str, value: str | None) -> int:
+    if value is None or not value.isdecimal() or len(value) > 18:
+        raise NotUnderstood(Wrong(name, f"{_shown(name)} needs a whole number."))
+    return int(value)
+
+
+def _of_command(workload: Mapping[str, Any], name: str, value: str) -> None:
+    if "command" not in workload:
+        raise NotUnderstood(Wrong(name, f"{_shown(name)} comes after the --command that it is of."))
+    field_name = name.removeprefix("command_")
+    workload["command"][-1][field_name] = _number(name, value) if field_name == "ratio" else value
+
+
+def _shown(name: str) -> str:
+    return "--" + name.replace("_", "-")

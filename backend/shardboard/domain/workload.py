@@ -1,0 +1,261 @@
+"""What a load generator is to do, in the words of memtier_benchmark: options, what they must satisfy, what they ask of a database.
+
+A workload is a mapping of option names (with underscores) to values. It never says where the target is nor how to log in: that is
+the console's business.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Kind = Literal["integer", "number", "flag", "text", "requests", "commands"]
+
+
+@dataclass(frozen=True)
+class Option:
+    """`least` and `most` bound numbers, `pattern` describes text."""
+
+    kind: Kind
+    default: Any = None
+    least: float | None = None
+    most: float | None = None
+    pattern: str = ""
+    short: str = ""
+    means: str = ""
+
+
+_PAIR = r"\d{1,9}:\d{1,9}"
+_RANGE = r"\d{1,12}-\d{1,12}"
+_KEY_PATTERN = "[RSPGZ]"
+MAX_KEY = 2**53
+_SIZES = ("data_size", "data_size_range", "data_size_list")
+
+OPTIONS: dict[str, Option] = {
+    "requests": Option(
+        "requests", 10_000, 1, 10**12, short="n", means='Per client; "allkeys" = once through the key range.'
+    ),
+    "test_time": Option("integer", None, 1, 7 * 86_400, means="Seconds; instead of requests."),
+    "threads": Option("integer", 4, 1, 256, short="t"),
+    "clients": Option("integer", 50, 1, 10_000, short="c", means="Connections per thread."),
+    "clients_start": Option("integer", None, 1, 10_000, means="Staircase: how many clients per thread to begin with."),
+    "clients_step": Option("integer", None, 1, 10_000),
+    "step_duration": Option("integer", None, 1, 86_400, means="Seconds per step of the staircase."),
+    "pipeline": Option("integer", 1, 1, 10_000, means="Requests under way per connection."),
+    "ratio": Option("text", "1:10", pattern=_PAIR, means="SETs to GETs."),
+    "rate": Option(
+        "number",
+        None,
+        0.1,
+        10**9,
+        means="Open loop: requests per second in all, sent by schedule whatever the replies do.",
+    ),
+    "rate_limiting": Option("integer", None, 1, 10**9, means="Requests per second and connection."),
+    "protocol": Option("text", "redis", pattern="redis|resp2|resp3", short="P"),
+    "reconnect_interval": Option("integer", None, 1, 10**12),
+    "reconnect_on_error": Option("flag", False),
+    "max_reconnect_attempts": Option("integer", None, 0, 10**9),
+    "reconnect_backoff_factor": Option("number", None, 0, 1000),
+    "connection_timeout": Option("integer", None, 0, 86_400),
+    "multi_key_get": Option("integer", None, 0, 10_000),
+    "select_db": Option("integer", None, 0, 10_000),
+    "distinct_client_seed": Option(
+        "flag", False, means="Without it every client uses the same keys in the same order."
+    ),
+    "randomize": Option("flag", False, means="Without it every run uses the same keys in the same order."),
+    "command": Option("commands", None, means="Commands in place of SET and GET; __key__ and __data__ are filled in."),
+    "data_size": Option("integer", 32, 1, 512 * 2**20, short="d", means="Bytes of a value."),
+    "data_offset": Option("integer", None, 0, 512 * 2**20),
+    "random_data": Option("flag", False, short="R"),
+    "data_size_range": Option("text", None, pattern=_RANGE),
+    "data_size_list": Option("text", None, pattern=r"\d{1,9}:\d{1,9}(,\d{1,9}:\d{1,9}){0,99}"),
+    "data_size_pattern": Option("text", None, pattern="[RS]"),
+    "expiry_range": Option("text", None, pattern=_RANGE),
+    "key_prefix": Option("text", "memtier-", pattern=r"[^\s\0]{0,200}"),
+    "key_minimum": Option("integer", 0, 0, MAX_KEY),
+    "key_maximum": Option("integer", 10_000_000, 1, MAX_KEY),
+    "key_pattern": Option(
+        "text",
+        "R:R",
+        pattern=f"{_KEY_PATTERN}:{_KEY_PATTERN}",
+        means="Of SETs and GETs: R random, S in turn, P in turn and shared out, G gaussian, Z zipf.",
+    ),
+    "key_stddev": Option("number", None, 0.000_001, MAX_KEY),
+    "key_median": Option("number", None, 0, MAX_KEY),
+    "key_zipf_exp": Option("number", None, 0.000_001, 4.999_999),
+    "wait_ratio": Option("text", None, pattern=_PAIR),
+    "num_slaves": Option("text", None, pattern=_RANGE),
+    "wait_timeout": Option("text", None, pattern=_RANGE),
+    "print_percentiles": Option("text", None, pattern=r"\d{1,3}(\.\d{1,6})?(,\d{1,3}(\.\d{1,6})?){0,19}"),
+    "hide_histogram": Option("flag", False),
+}
+
+_COMMAND_FIELDS = {"command", "ratio", "key_pattern"}
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """An option and a sentence on what it must be."""
+
+    option: str
+    sentence: str
+
+
+def check(workload: Mapping[str, Any]) -> Wrong | None:
+    """The first thing that no load generator could carry out."""
+    return next(_faults(workload), None)
+
+
+def _faults(workload: Mapping[str, Any]) -> Iterator[Wrong]:
+    for name, value in workload.items():
+        option = OPTIONS.get(name)
+        if option is None:
+            yield Wrong(name, f"{name} is no option of a workload.")
+        elif value is not None and (sentence := _fault(name, option, value)):
+            yield Wrong(name, sentence)
+    yield from _contradictions(workload)
+
+
+def _fault(name: str, option: Option, value: Any) -> str:
+    match option.kind:
+        case "flag":
+            return "" if isinstance(value, bool) else f"{name} is either true or false."
+        case "text":
+            fits = isinstance(value, str) and re.fullmatch(option.pattern, value) is not None
+            return "" if fits else f"{name} does not look as it must: {_looks(option)}."
+        case "commands":
+            return _commands_fault(value)
+        case "requests" if value == "allkeys":
+            return ""
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if not (whole or (option.kind == "number" and isinstance(value, float))):
+        return f"{name} is a number{' or allkeys' if option.kind == 'requests' else ''}."
+    least, most = option.least or 0, option.most or float("inf")
+    return "" if least <= value <= most else f"{name} must be from {_plain(least)} to {_plain(most)}."
+
+
+def _commands_fault(value: Any) -> str:
+    if not isinstance(value, list) or not 1 <= len(value) <= 100:
+        return "command is a list of 1 to 100 commands."
+    for each in value:
+        if not isinstance(each, Mapping) or not each.get("command") or each.keys() - _COMMAND_FIELDS:
+            return "Each command has the fields command, ratio and key_pattern."
+        if not isinstance(each["command"], str) or len(each["command"]) > 10_000 or "\0" in each["command"]:
+            return "A command is text."
+        ratio = each.get("ratio", 1)
+        if not isinstance(ratio, int) or isinstance(ratio, bool) or not 0 <= ratio <= 10**9:
+            return "The ratio of a command is a whole number."
+        if not re.fullmatch(_KEY_PATTERN, each.get("key_pattern", "R")):
+            return "The key_pattern of a command is R, S, P, G or Z."
+    return ""
+
+
+def _contradictions(workload: Mapping[str, Any]) -> Iterator[Wrong]:
+    given = {name: value for name, value in workload.items() if value not in (None, False)}
+    for names in (("test_time", "requests"), ("rate", "rate_limiting"), _SIZES):
+        both = [name for name in names if name in given]
+        if len(both) > 1:
+            yield Wrong(both[1], f"{both[0]} and {both[1]} exclude each other.")
+    for name in ("data_size_range", "expiry_range", "num_slaves", "wait_timeout"):
+        if name in given and _is_empty_range(given[name]):
+            yield Wrong(name, f"{name} ends before it begins.")
+    stairs = [name for name in ("clients_start", "clients_step", "step_duration") if name in given]
+    if stairs and (len(stairs) < 3 or "test_time" not in given):
+        yield Wrong(stairs[0], "A staircase needs clients_start, clients_step, step_duration and test_time.")
+    if given.get("ratio") == "0:0":
+        yield Wrong("ratio", "A ratio of 0:0 asks for nothing.")
+    yield from _key_contradictions(given)
+
+
+def _key_contradictions(given: Mapping[str, Any]) -> Iterator[Wrong]:
+    first, last = key_range(given)
+    if first > last:
+        yield Wrong("key_minimum", "key_minimum is above key_maximum.")
+    pattern = str(given.get("key_pattern", OPTIONS["key_pattern"].default))
+    if "P" in pattern and pattern != "P:P":
+        yield Wrong("key_pattern", "P must be on both sides: P:P.")
+    for name, letter in (("key_stddev", "G"), ("key_median", "G"), ("key_zipf_exp", "Z")):
+        if name in given and letter not in pattern:
+            yield Wrong(name, f"{name} needs the key pattern {letter} on at least one side.")
+
+
+def _is_empty_range(text: Any) -> bool:
+    first, _, last = str(text).partition("-")
+    return first.isdigit() and last.isdigit() and int(first) > int(last)
+
+
+def _looks(option: Option) -> str:
+    known = {_PAIR: "two numbers with a colon between, as 1:10", _RANGE: "two numbers with a hyphen between, as 10-20"}
+    return known.get(option.pattern, option.means.rstrip(".") or option.pattern)
+
+
+def _plain(number: float) -> str:
+    return str(int(number)) if number == int(number) else str(number)
+
+
+def arguments(workload: Mapping[str, Any]) -> list[str]:
+    """As the generator is told."""
+    told: list[str] = []
+    for name, value in workload.items():
+        if value is None or value is False:
+            continue
+        if name == "command":
+            told += [word for each in value for word in _command(each)]
+        elif value is True:
+            told.append(_long(name))
+        else:
+            told.append(f"{_long(name)}={value}")
+    return told
+
+
+def _command(each: Mapping[str, Any]) -> Iterator[str]:
+    yield f"--command={each['command']}"
+    for name in ("ratio", "key_pattern"):
+        if each.get(name) is not None:
+            yield f"--command-{name.replace('_', '-')}={each[name]}"
+
+
+def _long(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+def key_range(workload: Mapping[str, Any]) -> tuple[int, int]:
+    """First and last key, both inclusive."""
+    first, last = workload.get("key_minimum"), workload.get("key_maximum")
+    return (0 if first is None else first), (OPTIONS["key_maximum"].default if last is None else last)
+
+
+def keys(workload: Mapping[str, Any]) -> int:
+    """How many different keys it can touch."""
+    first, last = key_range(workload)
+    return last - first + 1
+
+
+def prefix(workload: Mapping[str, Any]) -> str:
+    """What its keys begin with."""
+    given = workload.get("key_prefix")
+    return str(OPTIONS["key_prefix"].default if given is None else given)
+
+
+def writes(workload: Mapping[str, Any]) -> bool:
+    """Whether it may change data; commands that it does not know count as changes."""
+    if workload.get("command"):
+        return True
+    return not str(workload.get("ratio") or OPTIONS["ratio"].default).startswith("0:")
+
+
+def value_bytes(workload: Mapping[str, Any]) -> float:
+    """Size of a value on average."""
+    if span := workload.get("data_size_range"):
+        first, _, last = span.partition("-")
+        return (int(first) + int(last)) / 2
+    if listed := workload.get("data_size_list"):
+        pairs = [(int(size), int(weight)) for size, _, weight in (item.partition(":") for item in listed.split(","))]
+        return sum(size * weight for size, weight in pairs) / max(1, sum(weight for _, weight in pairs))
+    return float(workload.get("data_size") or OPTIONS["data_size"].default)
+
+
+def seconds(workload: Mapping[str, Any]) -> int | None:
+    """How long it takes; None when a number of requests decides that."""
+    told: int | None = workload.get("test_time")
+    return told

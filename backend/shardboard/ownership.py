@@ -1,0 +1,117 @@
+"""One console per store. SQLite lives in the state directory, which is locked; on PostgreSQL an advisory lock does the same.
+
+The server gives the lock back when the session ends, however the console ended. A session that broke is replaced, and the lock
+taken again; a console that finds it taken has been replaced itself, and ends.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from shardboard.away import is_away, reason
+from shardboard.db import Store
+from shardboard.supervision import MustEnd
+
+log = logging.getLogger(__name__)
+
+KEY = 0x5368617264626F72
+"""Of the advisory lock. Such locks belong to one database of the server."""
+PATIENCE_SECONDS = 20.0
+"""For a predecessor whose machine died: so long the server may take until it finds its session dead."""
+LOOK_SECONDS = 1.0
+_SESSION = ("tcp_keepalives_idle = 5", "tcp_keepalives_interval = 3", "tcp_keepalives_count = 3")
+
+_HOLDERS = (
+    "SELECT pid, (classid::bigint << 32) + objid::bigint FROM pg_locks WHERE locktype = 'advisory' AND granted "
+    "AND objsubid = 1 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+)
+
+
+class Ownership:
+    """The console's claim on its store, held by a session of its own."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._session: AsyncConnection | None = None
+        self._pid = 0
+        """Of the server's process for our newest session."""
+
+    @property
+    def needed(self) -> bool:
+        return self._store.engine.dialect.name == "postgresql"
+
+    async def claim(self) -> None:
+        """Raises ValueError while another console holds the store."""
+        clock = asyncio.get_running_loop().time
+        until = clock() + PATIENCE_SECONDS
+        while self.needed and not await self._claimed():
+            if clock() > until:
+                raise ValueError("Another console is running on this PostgreSQL database. Run one console per store.")
+            await asyncio.sleep(LOOK_SECONDS / 2)
+
+    async def run(self) -> None:
+        """Keep it, until cancelled. Raises MustEnd when another console has it."""
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            if self.needed and not await self._held() and not await self._claimed() and not await self._ours():
+                raise MustEnd("another console has taken over the store; this one ends")
+
+    async def _ours(self) -> bool:
+        """Whether it is our own session that holds the lock still: the server has not noticed that it broke."""
+        async with self._store.engine.connect() as connection:
+            found = await connection.exec_driver_sql(_HOLDERS)
+            return (self._pid, KEY) in {tuple(row) for row in found}
+
+    async def release(self) -> None:
+        """Another console may start."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.invalidate()
+            await session.close()
+
+    async def _held(self) -> bool:
+        if self._session is None:
+            return False
+        try:
+            await self._session.exec_driver_sql("SELECT 1")
+        except Exception as error:
+            if not is_away(error):
+                raise
+            log.warning("the session that holds the store broke: %s", reason(error))
+            await self.release()
+            return False
+        return True
+
+    async def _claimed(self) -> bool:
+        await self.release()
+        connection = await self._store.engine.connect()
+        try:
+            await connection.execution_options(isolation_level="AUTOCOMMIT")
+            for setting in _SESSION:
+                await connection.exec_driver_sql(f"SET {setting}")
+            claimed = bool((await connection.exec_driver_sql(f"SELECT pg_try_advisory_lock({KEY})")).scalar_one())
+            if claimed:
+                self._pid = (await connection.exec_driver_sql("SELECT pg_backend_pid()")).scalar_one()
+        except BaseException:
+            await connection.invalidate()
+            await connection.close()
+            raise
+        if claimed:
+            self._session = connection
+        else:
+            await connection.close()
+        return claimed
+
+
+@asynccontextmanager
+async def owned(store: Store) -> AsyncIterator[Ownership]:
+    """The store is this console's for the length of the block."""
+    ownership = Ownership(store)
+    await ownership.claim()
+    try:
+        yield ownership
+    finally:
+        await ownership.release()

@@ -1,0 +1,249 @@
+"""Carries out a run: step by step, on all its load nodes at once. What the generators tell is collected elsewhere
+(`collectors/benchmarks.py`); here only the rows say how far they are, so a console that was killed goes on where it was.
+"""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.db import Store
+from shardboard.domain import benchmark_plan, benchmark_results, workload
+from shardboard.domain.benchmark_plan import ENDED, Step
+from shardboard.driver.ports import Agents, LoadState
+from shardboard.reconcilers.benchmark_target import foreign_keys, order
+from shardboard.reconcilers.load import database, reference
+from shardboard.reconcilers.loop import Outcome
+from shardboard.state import bdbs, benchmarks, drills, nodes
+from shardboard.state import cluster as clusters
+from shardboard.state.actions import Action
+from shardboard.state.bdbs import Bdb
+from shardboard.state.benchmarks import Benchmark, BenchmarkLoad
+from shardboard.state.events import record
+from shardboard.state.nodes import Node
+
+NAME = "SMBenchmark"
+LOOK_SECONDS = 0.25
+QUEUE_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A run as a step sees it."""
+
+    row: Benchmark
+    loads: Sequence[BenchmarkLoad]
+    bdb: Bdb | None
+    nodes: Sequence[Node]
+    earlier: Benchmark | None
+
+    @property
+    def living(self) -> list[BenchmarkLoad]:
+        return [load for load in self.loads if load.status in ("running", "stopping")]
+
+    @property
+    def reason(self) -> str:
+        """Why it cannot go on."""
+        return next((load.detail for load in self.loads if load.status == "failed"), "")
+
+    def node(self, uid: int) -> Node | None:
+        return next((node for node in self.nodes if node.uid == uid), None)
+
+
+class Run:
+    """One step of a run at a time."""
+
+    def __init__(self, store: Store, agents: Agents) -> None:
+        self._store = store
+        self._agents = agents
+
+    async def step(self, action: Action) -> Outcome:
+        scene = await self._look(action.object_uid)
+        if scene is None:
+            return Outcome(failed="The benchmark does not exist any more.")
+        if action.cancelled_by or scene.reason:
+            return await self._end(scene, cancelled=bool(action.cancelled_by))
+        if scene.earlier is not None:
+            waiting = f"Wait for benchmark {scene.earlier.name} to end"
+            return Outcome(steps=[{"name": waiting, "status": "running"}], again_in=QUEUE_SECONDS)
+        left = [load for load in scene.loads if load.status not in ENDED]
+        if not left:
+            await self._conclude(scene)
+            return Outcome(finished=True)
+        now = Step(left[0].phase, left[0].repetition)
+        if scene.row.status == "queued" and (refusal := await self._refusal(scene)):
+            return Outcome(failed=refusal)
+        await self._drill(scene, now, action)
+        waiting_loads = [load for load in left if Step(load.phase, load.repetition) == now and load.status == "waiting"]
+        if waiting_loads:
+            await self._begin(scene, waiting_loads)
+        progress = benchmark_plan.where(scene.loads, scene.row.spec["phases"]).progress
+        return Outcome(progress=progress, steps=_steps(scene, now), again_in=LOOK_SECONDS)
+
+    async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
+        await _close(session, action, "completed", "")
+
+    async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
+        await _close(session, action, "stopped" if action.cancelled_by else "failed", reason)
+
+    async def _look(self, uid: int) -> Scene | None:
+        async with self._store.read() as session:
+            row = await benchmarks.by_uid(session, uid)
+            if row is None:
+                return None
+            return Scene(
+                row=row,
+                loads=await benchmarks.loads_of(session, [uid]),
+                bdb=await bdbs.by_uid(session, row.bdb_uid),
+                nodes=await nodes.every(session),
+                earlier=await benchmarks.open_before(session, row),
+            )
+
+    async def _begin(self, scene: Scene, loads: Sequence[BenchmarkLoad]) -> None:
+        """Noted before the nodes are told, so that whatever they were told is looked after."""
+        async with self._store.begin() as session:
+            row = await benchmarks.by_uid(session, scene.row.uid)
+            if row is None:
+                return
+            row.status = "running"
+            row.started_at = row.started_at or datetime.now(UTC)
+            for load in loads:
+                (await _own(session, load)).held = True
+        states = await asyncio.gather(*(self._start(scene, load) for load in loads))
+        async with self._store.begin() as session:
+            for load, state in zip(loads, states, strict=True):
+                own = await _own(session, load)
+                if state.refused:
+                    own.status, own.detail, own.held = "failed", _sentence(state.refused), False
+                else:
+                    own.status = "running"
+
+    async def _refusal(self, scene: Scene) -> str:
+        """Why it is not begun at all; empty when nothing stands against it."""
+        spec = scene.row.spec
+        if spec.get("overwrite") or not any(workload.writes(phase["workload"]) for phase in spec["phases"]):
+            return ""
+        found = await database(self._store, scene.row.bdb_uid)
+        return await foreign_keys(self._agents, found.primaries, scene.row) if found is not None else ""
+
+    async def _drill(self, scene: Scene, now: Step, action: Action) -> None:
+        """The planned fault, when it is time: once, in the first repetition of the last phase."""
+        drill = scene.row.spec["drill"]
+        last = Step(len(scene.row.spec["phases"]) - 1, 0)
+        if drill is None or now != last or "drill_action_uid" in scene.row.facts:
+            return
+        begun = [load.began["at"] for load in scene.loads if load.phase == last.phase and load.began is not None]
+        if not begun or time.time() < min(begun) + drill["at_seconds"]:
+            return
+        async with self._store.begin() as session:
+            row = await benchmarks.by_uid(session, scene.row.uid)
+            if row is None or "drill_action_uid" in row.facts:
+                return
+            if not (await clusters.load(session)).rules.drills_enabled:
+                return  # allowed when it was ordered, and forbidden since
+            queued = drills.queue(
+                session,
+                drill["node_uid"],
+                kind=drill["kind"],
+                seconds=drill["seconds"],
+                shard_uid=drill["shard_uid"],
+                what=f"{row.spec['drill_what']} for benchmark {row.name}",
+                originator=action.originator,
+            )
+            row.facts = {**row.facts, "drill_action_uid": queued.uid}
+
+    async def _start(self, scene: Scene, load: BenchmarkLoad) -> LoadState:
+        node = scene.node(load.node_uid)
+        if node is None or scene.bdb is None:
+            missing = f"node {load.node_uid}" if node is None else f"database {scene.row.bdb_uid}"
+            return LoadState(id=load.uid, state="absent", refused=f"{missing} does not exist any more")
+        return await self._agents.start_load(reference(node), order(load, scene.row, scene.bdb, scene.nodes))
+
+    async def _end(self, scene: Scene, *, cancelled: bool) -> Outcome:
+        """Before its time: what runs is asked to end, and what it has measured is still collected."""
+        running = [load for load in scene.living if load.status == "running"]
+        for load in running:
+            if (node := scene.node(load.node_uid)) is not None:
+                await self._agents.stop_load(reference(node), load.uid)
+        async with self._store.begin() as session:
+            for load in scene.loads:
+                if load.status == "waiting":
+                    (await _own(session, load)).status = "skipped"
+            for load in running:
+                own = await _own(session, load)
+                own.status = "stopping" if own.status == "running" else own.status
+        if scene.living:
+            return Outcome(again_in=LOOK_SECONDS)
+        await self._conclude(scene)
+        return Outcome(cancelled=True) if cancelled else Outcome(failed=scene.reason)
+
+    async def _conclude(self, scene: Scene) -> None:
+        """Work out what was measured, and keep it."""
+        steps: dict[Step, list[BenchmarkLoad]] = {}
+        for load in scene.loads:
+            if load.began is not None:
+                steps.setdefault(Step(load.phase, load.repetition), []).append(load)
+        results = [await self._result(scene, step, loads) for step, loads in sorted(steps.items())]
+        measured = [each for each in results if each["phase"] == len(scene.row.spec["phases"]) - 1]
+        summary = {
+            "results": results,
+            "spread": benchmark_results.spread(measured),
+            "verdict": benchmark_results.verdict(measured, scene.row.spec["sla"]),
+        }
+        async with self._store.begin() as session:
+            row = await benchmarks.by_uid(session, scene.row.uid)
+            if row is not None:
+                row.summary = summary
+
+    async def _result(self, scene: Scene, step: Step, loads: Sequence[BenchmarkLoad]) -> dict[str, Any]:
+        async with self._store.read() as session:
+            told = await benchmarks.seconds(session, [load.uid for load in loads])
+        began = [load.began or {} for load in loads]
+        ended = [load.ended for load in loads if load.ended is not None]
+        result = await asyncio.to_thread(benchmark_results.result, (each.said for each in told), began, ended)
+        name = scene.row.spec["phases"][step.phase]["name"]
+        return {"phase": step.phase, "phase_name": name, "repetition": step.repetition, **result}
+
+
+async def _own(session: AsyncSession, load: BenchmarkLoad) -> BenchmarkLoad:
+    return await session.get_one(BenchmarkLoad, load.uid)
+
+
+async def _close(session: AsyncSession, action: Action, status: str, reason: str) -> None:
+    row = await benchmarks.by_uid(session, action.object_uid)
+    if row is None:
+        return
+    row.status, row.detail, row.finished_at = status, reason, datetime.now(UTC)
+    record(
+        session,
+        f"benchmark_{status}",
+        f"Benchmark {row.name} of database {row.bdb_name} {_ENDS[status]}. {reason}".strip(),
+        source="bdb",
+        severity="ERROR" if status == "failed" else "INFO",
+        originator=action.cancelled_by or action.originator,
+        bdb_uid=row.bdb_uid,
+        action_uid=action.uid,
+        details={"benchmark_uid": row.uid},
+    )
+
+
+_ENDS = {"completed": "has ended", "failed": "failed", "stopped": "was stopped"}
+
+
+def _steps(scene: Scene, now: Step) -> list[dict[str, Any]]:
+    found = []
+    for step in benchmark_plan.steps(len(scene.row.spec["phases"]), scene.row.spec["repetitions"]):
+        name = scene.row.spec["phases"][step.phase]["name"]
+        if scene.row.spec["repetitions"] > 1 and step.phase == len(scene.row.spec["phases"]) - 1:
+            name = f"{name}, repetition {step.repetition + 1}"
+        status = "completed" if step < now else "running" if step == now else "pending"
+        found.append({"name": name, "status": status})
+    return found
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")

@@ -1,0 +1,53 @@
+"""What happened in the cluster while a run was under way."""
+
+from collections.abc import Callable, Sequence
+from math import isnan
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+from shardboard.schemas.logs import Event
+
+BDB = (
+    "total_req",
+    "avg_latency",
+    "used_memory",
+    "no_of_keys",
+    "hit_ratio",
+    "conns",
+    "evicted_objects",
+    "main_thread_cpu",
+)
+NODE = ("cpu_user", "cpu_system", "cpu_idle", "free_memory", "ingress_bytes", "egress_bytes")
+
+
+class Columns(BaseModel):
+    """Columns over time: `count` intervals of `step` seconds from `from` on; null = gap."""
+
+    from_: int = Field(alias="from")
+    step: int
+    count: int
+    metrics: list[str]
+    series: dict[str, list[list[float | None]]] = Field(description="By uid, one list per metric.")
+
+
+class Meanwhile(BaseModel):
+    uid: int
+    events: list[Event]
+    bdbs: Columns
+    nodes: Columns
+
+
+def columns(
+    first: int,
+    step: int,
+    count: int,
+    names: Sequence[str],
+    uids: Sequence[int],
+    series: Callable[[int], Sequence[Sequence[float]]],
+) -> dict[str, Any]:
+    shown = {
+        str(uid): [[None if isnan(value) else value for value in column] for column in series(place)]
+        for place, uid in enumerate(uids)
+    }
+    return {"from": first, "step": step, "count": count, "metrics": list(names), "series": shown}

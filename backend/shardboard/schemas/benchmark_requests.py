@@ -1,0 +1,138 @@
+"""Requests that order or describe a benchmark. Whether a workload can be carried out is for `domain/workload.py`."""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
+
+from shardboard.domain.workload import OPTIONS, Option
+from shardboard.schemas import plain
+from shardboard.schemas.bdb_requests import Tag
+
+MAX_PHASES = 20
+MAX_REPETITIONS = 20
+NAME = Field(min_length=1, max_length=120, description="1-120 characters.")
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def carries(cls, given: Any) -> Any:
+        plain.check(given)
+        return given
+
+
+class Command(Strict):
+    """A command in place of SET and GET."""
+
+    command: str = Field(min_length=1, max_length=10_000, description="__key__ and __data__ are filled in.")
+    ratio: int = Field(default=1, ge=0, le=10**9)
+    key_pattern: Literal["R", "S", "P", "G", "Z"] = "R"
+
+
+_TYPES: dict[str, Any] = {
+    "integer": int | None,
+    "number": float | None,
+    "flag": bool | None,
+    "text": str | None,
+    "requests": int | Literal["allkeys"] | None,
+    "commands": list[Command] | None,
+}
+
+
+def _field(option: Option) -> Any:
+    """Bounds are documented here and enforced by the domain, which knows the sentence for each."""
+    told: dict[str, Any] = {}
+    if option.kind in ("integer", "number"):
+        told = {"minimum": option.least, "maximum": option.most}
+    if option.default not in (None, False):
+        told["x-default"] = option.default
+    return _TYPES[option.kind], Field(default=None, description=option.means, json_schema_extra=told)
+
+
+Workload: Any = create_model(
+    "Workload",
+    __base__=Strict,
+    __doc__="Options of memtier_benchmark with underscores; what is left out is as memtier has it (`x-default`).",
+    **{name: _field(option) for name, option in OPTIONS.items()},
+)
+
+
+class Sla(Strict):
+    """Limits that the measured phase must keep."""
+
+    average_ms: float | None = Field(default=None, gt=0, le=1e6, strict=False)
+    p50_ms: float | None = Field(default=None, gt=0, le=1e6, strict=False)
+    p99_ms: float | None = Field(default=None, gt=0, le=1e6, strict=False)
+    p999_ms: float | None = Field(default=None, gt=0, le=1e6, strict=False)
+    min_ops_per_second: float | None = Field(default=None, gt=0, le=1e12, strict=False)
+    max_errors: int | None = Field(default=None, ge=0, le=10**15)
+    max_outage_seconds: float | None = Field(
+        default=None, ge=0, le=1e6, strict=False, description="Of the shard that was away longest."
+    )
+
+
+class Phase(Strict):
+    """A part of a run. Its options replace those of the run's own workload."""
+
+    name: str = Field(min_length=1, max_length=60)
+    workload: Workload | None = None
+    command_line: str | None = Field(default=None, max_length=20_000)
+
+
+class PlannedDrill(Strict):
+    """A fault in the last phase. Needs the policy `drills_enabled` and an administrator."""
+
+    at_seconds: int = Field(ge=0, le=7 * 86_400, description="After the last phase began.")
+    kind: Literal["reboot", "freeze", "cut_off", "slow_network", "kill_shard", "freeze_shard"]
+    node_uid: int = Field(ge=1, le=2**31 - 1)
+    shard_uid: int | None = Field(default=None, ge=1, le=2**31 - 1)
+    seconds: float = Field(default=20, ge=1, le=120, strict=False)
+
+
+class BenchmarkCreate(Strict):
+    """A run. What it does is said by `workload` or `command_line`, and by `phases` when there are several parts."""
+
+    name: str = NAME
+    bdb_uid: int = Field(ge=1, le=2**31 - 1)
+    workload: Workload | None = None
+    command_line: str | None = Field(
+        default=None,
+        max_length=20_000,
+        description="A memtier_benchmark command line as text, instead of workload. What it says of the target is ignored.",
+    )
+    phases: list[Phase] = Field(
+        default=[], max_length=MAX_PHASES, description="One after the other; the last is measured."
+    )
+    repetitions: int | None = Field(
+        default=None, ge=1, le=MAX_REPETITIONS, description="How often the last phase runs; once when left out."
+    )
+    load_nodes: list[int] = Field(
+        default=[],
+        max_length=100,
+        description="Uids of the nodes that put the load; the console chooses one when empty.",
+    )
+    sla: Sla | None = None
+    drill: PlannedDrill | None = None
+    overwrite: bool = Field(
+        default=False,
+        description="Go on although keys that are not of a benchmark may be overwritten, or memory run out.",
+    )
+    scenario: str = Field(default="", max_length=60, description="The library's scenario that this was made from.")
+    notes: str = Field(default="", max_length=20_000)
+    tags: list[Tag] = Field(default=[], max_length=50)
+
+
+class BenchmarkUpdate(Strict):
+    """Fields to change."""
+
+    name: str | None = Field(default=None, min_length=1, max_length=120)
+    notes: str | None = Field(default=None, max_length=20_000)
+    tags: list[Tag] | None = Field(default=None, max_length=50)
+
+
+class CommandLine(Strict):
+    """Text to be understood."""
+
+    command_line: str = Field(max_length=20_000)

@@ -1,0 +1,334 @@
+"""A benchmark as replies and the stream show it. Latencies are milliseconds here, microseconds on the generator's lines."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any, Protocol
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from shardboard.domain import benchmark_cost, benchmark_plan, benchmark_seconds
+from shardboard.domain.benchmark_cost import Cost
+from shardboard.domain.benchmark_plan import Step
+from shardboard.domain.benchmark_seconds import Tally
+from shardboard.schemas.absent import OptionalStr, present
+from shardboard.schemas.bdb_requests import Tag
+from shardboard.schemas.benchmark_requests import PlannedDrill, Sla, Workload
+from shardboard.schemas.rows import NodeRow
+from shardboard.schemas.times import iso
+
+
+class Outage(BaseModel):
+    """From the last good operation of a shard to the first one after, as the load generator saw it."""
+
+    shard: str = Field(description="address:port")
+    began: float = Field(description="Epoch seconds.")
+    ended: float | None
+    seconds: float
+    errors: dict[str, int]
+    lost: int = Field(description="Requests without an answer.")
+    retried: int
+
+
+class Figures(BaseModel):
+    """What was measured in some time. Percentiles are read from added histograms; null when nothing succeeded."""
+
+    seconds: float
+    ops: int = Field(description="Good operations; errors and redirections are none.")
+    ops_per_second: float
+    reads: int
+    writes: int
+    misses: int
+    redirected: int
+    errors: dict[str, int] = Field(description="By type.")
+    sent_bytes: int
+    received_bytes: int
+    average_ms: float | None
+    p50_ms: float | None
+    p90_ms: float | None
+    p99_ms: float | None
+    p999_ms: float | None
+    max_ms: float | None
+
+
+class Generator(BaseModel):
+    """How the load generators themselves did: figures of one that has no processor left are about it, not the database."""
+
+    busiest_thread_cpu: float | None = Field(description="0-1, of the busiest thread in its busiest second.")
+    schedule_lag_ms: float | None = Field(description="Open loop: how late requests were sent at most.")
+    is_bottleneck: bool
+
+
+class Result(Figures):
+    """One repetition of one phase, all load nodes together."""
+
+    phase: int
+    phase_name: str
+    repetition: int
+    began_at: float | None = Field(description="Epoch seconds.")
+    ended_at: float | None
+    outages: list[Outage]
+    longest_outage_seconds: float
+    generator: Generator
+    stopped: bool
+    warnings: list[str]
+
+
+class Spread(BaseModel):
+    """A figure over the repetitions of the measured phase."""
+
+    mean: float
+    least: float
+    most: float
+    deviation: float = Field(description="Standard deviation; 0 for one repetition.")
+
+
+class Limit(BaseModel):
+    """One limit of the SLA and what was measured."""
+
+    name: str
+    limit: float
+    value: float | None
+    kept: bool
+
+
+class Verdict(BaseModel):
+    kept: bool | None = Field(description="null without limits or without a measurement.")
+    limits: list[Limit]
+
+
+class Summary(BaseModel):
+    results: list[Result]
+    spread: dict[str, Spread] = Field(description="By name of a figure.")
+    verdict: Verdict
+
+
+class PhaseShown(BaseModel):
+    name: str
+    workload: Workload
+
+
+class Load(BaseModel):
+    """One run of the load generator on one node."""
+
+    phase: int
+    repetition: int
+    node_uid: int
+    status: str = Field(
+        json_schema_extra={"enum": ["waiting", "running", "stopping", "ended", "failed", "skipped"]},
+    )
+    detail: str
+    warnings: list[str]
+
+
+class Benchmark(BaseModel):
+    """A run."""
+
+    model_config = ConfigDict(extra="allow")
+
+    uid: int
+    name: str
+    notes: str
+    tags: list[Tag]
+    bdb_uid: int
+    bdb_name: str
+    status: str = Field(json_schema_extra={"enum": ["queued", "running", "completed", "failed", "stopped"]})
+    detail: str = Field(description="One sentence, for example why it failed; else empty.")
+    progress: float = Field(description="0-100")
+    phase: int | None = Field(description="Index of the phase that runs; null when none does.")
+    repetition: int | None
+    time_left: float | None = Field(description="Seconds, as far as the phases say how long they take.")
+    phases: list[PhaseShown]
+    repetitions: int
+    load_nodes: list[int]
+    sla: Sla | None
+    drill: PlannedDrill | None
+    scenario: str
+    facts: dict[str, Any] = Field(description="Database, engine and machines as they were.")
+    loads: list[Load]
+    summary: Summary | None = Field(description="null until it has ended.")
+    originator: str
+    action_uid: str
+    created_time: str
+    started_time: OptionalStr
+    finished_time: OptionalStr
+
+
+class Part(BaseModel):
+    """The seconds of one repetition of one phase. Columns have one value per second; null = nothing known."""
+
+    phase: int
+    phase_name: str
+    repetition: int
+    began_at: float | None
+    first: int = Field(description="Which second of the load the columns begin with.")
+    at: list[float] = Field(description="Ends of the seconds, epoch.")
+    columns: dict[str, list[float | None]] = Field(
+        description="ops, reads, writes, misses, redirected, errors, sent_bytes, received_bytes, average_ms, p50_ms, p99_ms, "
+        "p999_ms, max_ms, in_flight, schedule_lag_ms, busiest_thread_cpu"
+    )
+    errors: dict[str, list[int]] = Field(description="Errors per second, by type.")
+    histograms: list[dict[str, int]] | None = Field(
+        default=None, description="With ?histograms=true: counts by microseconds, per second."
+    )
+
+
+class Series(BaseModel):
+    uid: int
+    parts: list[Part]
+
+
+class Understood(BaseModel):
+    """A pasted command line as a workload."""
+
+    workload: Workload
+    repetitions: int | None
+    ignored: list[str] = Field(description="Options about the target or about files: the console decides these.")
+
+
+class Concern(BaseModel):
+    """Something to know before the run."""
+
+    code: str
+    description: str
+    blocks: bool = Field(description="The run is refused unless it is ordered with `overwrite`.")
+
+
+class Preflight(BaseModel):
+    """What a run would do. Nothing is written."""
+
+    phases: list[PhaseShown]
+    repetitions: int
+    load_nodes: list[int]
+    seconds: int | None = Field(description="null when a number of requests decides how long it takes.")
+    keys: int = Field(description="That it may write, at most.")
+    memory: int = Field(description="Bytes that these keys take, about, replicas included.")
+    keys_present: int | None = Field(description="In the database now.")
+    concerns: list[Concern]
+
+
+class Removed(BaseModel):
+    """The reply to a removal."""
+
+    uid: int
+
+
+class BenchmarkRow(Protocol):
+    uid: int
+    name: str
+    notes: str
+    tags: list[dict[str, str]]
+    bdb_uid: int
+    bdb_name: str
+    status: str
+    detail: str
+    spec: dict[str, Any]
+    facts: dict[str, Any]
+    summary: dict[str, Any]
+    originator: str
+    action_uid: str
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+
+
+class DraftRow(Protocol):
+    @property
+    def phases(self) -> list[dict[str, Any]]: ...
+    @property
+    def repetitions(self) -> int: ...
+    @property
+    def nodes(self) -> Sequence[NodeRow]: ...
+    @property
+    def cost(self) -> Cost: ...
+    @property
+    def memory(self) -> int: ...
+    @property
+    def keys_present(self) -> float | None: ...
+    @property
+    def concerns(self) -> Sequence[benchmark_cost.Concern]: ...
+
+
+class LoadRow(Protocol):
+    phase: int
+    repetition: int
+    node_uid: int
+    status: str
+    detail: str
+    progress: float | None
+    began: dict[str, Any] | None
+
+
+def render(row: BenchmarkRow, loads: Sequence[LoadRow]) -> dict[str, Any]:
+    spec = row.spec
+    where = benchmark_plan.where(loads, spec["phases"])
+    is_open = row.finished_at is None
+    return {
+        "uid": row.uid,
+        "name": row.name,
+        "notes": row.notes,
+        "tags": row.tags,
+        "bdb_uid": row.bdb_uid,
+        "bdb_name": row.bdb_name,
+        "status": row.status,
+        "detail": row.detail,
+        "progress": where.progress if is_open else 100.0,
+        "phase": where.step.phase if where.step is not None and is_open else None,
+        "repetition": where.step.repetition if where.step is not None and is_open else None,
+        "time_left": where.time_left if is_open else None,
+        "phases": spec["phases"],
+        "repetitions": spec["repetitions"],
+        "load_nodes": spec["load_nodes"],
+        "sla": spec["sla"],
+        "drill": spec["drill"],
+        "scenario": spec["scenario"],
+        "facts": row.facts,
+        "loads": [_load(load) for load in loads],
+        "summary": row.summary or None,
+        "originator": row.originator,
+        "action_uid": row.action_uid,
+        "created_time": iso(row.created_at),
+        **present(
+            started_time=iso(row.started_at) if row.started_at else None,
+            finished_time=iso(row.finished_at) if row.finished_at else None,
+        ),
+    }
+
+
+def _load(row: LoadRow) -> dict[str, Any]:
+    return {
+        "phase": row.phase,
+        "repetition": row.repetition,
+        "node_uid": row.node_uid,
+        "status": row.status,
+        "detail": row.detail,
+        "warnings": (row.began or {}).get("warnings", []),
+    }
+
+
+def preflight(draft: DraftRow) -> dict[str, Any]:
+    return {
+        "phases": draft.phases,
+        "repetitions": draft.repetitions,
+        "load_nodes": [node.uid for node in draft.nodes],
+        "seconds": draft.cost.seconds,
+        "keys": draft.cost.keys,
+        "memory": draft.memory,
+        "keys_present": int(draft.keys_present) if draft.keys_present is not None else None,
+        "concerns": [asdict(concern) for concern in draft.concerns],
+    }
+
+
+def part(step: Step, name: str, seconds: Sequence[tuple[int, Tally]], *, histograms: bool = False) -> dict[str, Any]:
+    at = benchmark_seconds.times(seconds)
+    shown = {
+        "phase": step.phase,
+        "phase_name": name,
+        "repetition": step.repetition,
+        "began_at": at[0] - seconds[0][0] - 1 if at else None,
+        "first": seconds[0][0] if seconds else 0,
+        "at": at,
+        "columns": benchmark_seconds.columns(seconds),
+        "errors": benchmark_seconds.errors(seconds),
+    }
+    return {**shown, "histograms": benchmark_seconds.histograms(seconds)} if histograms else shown

@@ -1,0 +1,26 @@
+"""What is wrong in the cluster now."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+from shardboard.schemas import logs
+from shardboard.schemas.rows import EventRow
+
+WORDS = {"DEBUG": "ok", "INFO": "ok", "WARNING": "warning", "ERROR": "error", "CRITICAL": "error"}
+
+
+class Health(BaseModel):
+    """The alarms that are raised now."""
+
+    status: str = Field(
+        description="That of the most serious alarm.", json_schema_extra={"enum": ["ok", "warning", "error"]}
+    )
+    alarms: list[logs.Event]
+
+
+def render(alarms: Sequence[EventRow]) -> dict[str, Any]:
+    """The most serious first, of these the oldest."""
+    ranked = sorted(alarms, key=lambda event: (-logs.SEVERITIES.index(event.severity), event.time, event.uid))
+    return {"status": WORDS[ranked[0].severity] if ranked else "ok", "alarms": [logs.render(event) for event in ranked]}

@@ -1,0 +1,51 @@
+"""What a run is carried out on, kept with it: figures mean little without."""
+
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard import __version__
+from shardboard.state import nodes, shards
+from shardboard.state.bdbs import Bdb
+
+SETTINGS = (
+    "data_persistence",
+    "aof_policy",
+    "eviction_policy",
+    "oss_cluster",
+    "proxy_policy",
+    "shards_placement",
+    "tls_mode",
+    "maxclients",
+    "bigstore",
+    "bigstore_ram_size",
+)
+MACHINE = ("hostname", "architecture", "cores", "os_name", "total_memory", "agent_version", "engine_version", "host")
+
+
+async def gather(session: AsyncSession, bdb: Bdb) -> dict[str, Any]:
+    """Database, its layout, and the machines."""
+    held = await shards.of_bdb(session, bdb.uid)
+    machines = await nodes.every(session)
+    return {
+        "console_version": __version__,
+        "bdb": {
+            "name": bdb.name,
+            "memory_size": bdb.memory_size,
+            "sharding": bdb.sharding,
+            "shards_count": bdb.shards_count,
+            "replication": bdb.replication,
+            **{name: bdb.config[name] for name in SETTINGS if name in bdb.config},
+        },
+        "shards": [{"uid": row.uid, "node_uid": row.node_uid, "role": row.current_role} for row in held],
+        "endpoint_nodes": list(bdb.endpoint_nodes),
+        "nodes": [
+            {
+                "uid": node.uid,
+                "addr": node.addr,
+                "proxy_threads": node.proxy_threads,
+                **{name: node.facts[name] for name in MACHINE if name in node.facts},
+            }
+            for node in machines
+        ],
+    }

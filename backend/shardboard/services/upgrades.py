@@ -1,0 +1,161 @@
+"""Ordering that the shards of a database run the engine that their nodes have now, without an interruption.
+
+Each shard is replaced by a new process on its own node, which copies its data and takes its place, as when it moves to another
+node: there is never a copy less than before, and a database without replicas loses nothing. Replicas go before their primary,
+because an engine reads what an older one sends, and not always what a newer one does.
+"""
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.domain.moves import Move
+from shardboard.errors import NotAcceptable, NotFound
+from shardboard.services import events, moves
+from shardboard.services.moves import Ground
+from shardboard.services.users import Principal
+from shardboard.state.actions import Action
+from shardboard.state.bdbs import Bdb
+from shardboard.state.shards import Shard
+
+NAME = "SMUpgradeBDB"
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What the caller wants beyond the newest engine of each node."""
+
+    version: str = ""
+    """The engine that must run in the end: `9.1.2`, or the first parts of it."""
+    even_if_current: bool = False
+    """Replace also shards that run that engine already."""
+    at_once: int = 0
+    """Shards that are replaced at the same time; 0 = as many as the policy allows."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What an upgrade would do."""
+
+    moves: Sequence[Move]
+    description: str
+
+
+async def preview(session: AsyncSession, uid: int, wish: Wish) -> Plan:
+    """Raises what an order would raise."""
+    around = await moves.ground(session)
+    return _plan(around, await _idle(session, around, uid), wish)
+
+
+async def order(session: AsyncSession, uid: int, principal: Principal, wish: Wish) -> tuple[Bdb, Action | None]:
+    """Without an action when every shard runs the engine that its node has."""
+    around = await moves.ground(session)
+    bdb = await _idle(session, around, uid)
+    plan = _plan(around, bdb, wish)
+    if not plan.moves:
+        return bdb, None
+    action = moves.order(
+        session,
+        around,
+        NAME,
+        plan.moves,
+        description=plan.description,
+        originator=principal.username,
+        object_type="bdb",
+        object_uid=uid,
+        params={"pairs_at_once": wish.at_once},
+    )
+    events.record(
+        session,
+        "bdb_upgrade_request",
+        f"{plan.description} was ordered.",
+        source="bdb",
+        originator=principal.username,
+        bdb_uid=uid,
+        action_uid=action.uid,
+    )
+    return bdb, action
+
+
+async def _idle(session: AsyncSession, around: Ground, uid: int) -> Bdb:
+    bdb = around.databases.get(uid)
+    if bdb is None:
+        raise NotFound("db_not_found", f"There is no database {uid}.")
+    await moves.insist_on_idle(session, [bdb])
+    return bdb
+
+
+def _plan(around: Ground, bdb: Bdb, wish: Wish) -> Plan:
+    rows = around.of(bdb.uid)
+    version = _installed(around, bdb, {row.node_uid for row in rows})
+    if wish.version and not (version + ".").startswith(wish.version.rstrip(".") + "."):
+        sentence = f"The nodes of {bdb.name} have Valkey {version}, not {wish.version}. Install that first."
+        raise NotAcceptable("version_not_found", sentence, field="redis_version")
+    behind = [row for row in rows if wish.even_if_current or row.observed_version != version]
+    for row in behind:
+        if _series(row.observed_version) > _series(version):
+            sentence = (
+                f"Shard redis:{row.uid} runs Valkey {row.observed_version}; {version}, which its node has now, cannot "
+                "read what that writes. Install it again, or restore a backup into a new database."
+            )
+            raise NotAcceptable("downgrade_not_possible", sentence)
+    _insist_on_room(around, bdb, behind)
+    # Sorted by what each shard is now: a pair's moves are made in this order.
+    behind.sort(key=lambda row: (row.pair, row.current_role == "master"))
+    planned = [
+        Move(
+            bdb=row.bdb_uid,
+            pair=row.pair,
+            title=f"Replace {moves.word(row)} redis:{row.uid} on node {row.node_uid}"
+            + (f" (Valkey {row.observed_version})" if row.observed_version else "")
+            + f" by one with Valkey {version}",
+            leaves=row.uid,
+            to=row.node_uid,
+        )
+        for row in behind
+    ]
+    return Plan(planned, f"Upgrade of {len(planned)} shards of {bdb.name} to Valkey {version}")
+
+
+def _installed(around: Ground, bdb: Bdb, node_uids: Collection[int]) -> str:
+    """The version that all its nodes have; another would make a replica older than its primary sooner or later."""
+    found = {uid: around.machines[uid].facts["engine_version"] for uid in sorted(node_uids)}
+    for uid in found:
+        if not moves.takes_shards(around.machines[uid]):
+            raise NotAcceptable("node_not_connected", f"Node {uid} of {bdb.name} takes no shards at the moment.")
+    versions = set(found.values())
+    if len(versions) == 1 and (version := versions.pop()):
+        return str(version)
+    told = ", ".join(f"node {uid}: {version or 'none'}" for uid, version in found.items())
+    raise NotAcceptable(
+        "versions_differ", f"The nodes of {bdb.name} have different engines ({told}). Install one on all."
+    )
+
+
+def _series(version: str) -> tuple[int, ...]:
+    """Major and minor number: within them the format of what is sent and saved stays."""
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:2])
+
+
+def _insist_on_room(around: Ground, bdb: Bdb, behind: Sequence[Shard]) -> None:
+    """For one shard more on each node: they are replaced one after the other where there is no room for two."""
+    rooms, memory, disk = around.rooms(), around.memory(bdb), bdb.share.flash or 0
+    for uid in sorted({row.node_uid for row in behind}):
+        room = rooms[uid]
+        if room.shards + 1 > room.max_shards:
+            sentence = (
+                f"Node {uid} runs {room.shards} of at most {room.max_shards} shards; one more is needed for a while."
+            )
+            raise NotAcceptable("insufficient_resources", sentence)
+        if memory > max(room.free_memory, 0):
+            sentence = (
+                f"Node {uid} has {max(room.free_memory, 0)} bytes to give; a second copy of a shard needs {memory}."
+            )
+            raise NotAcceptable("insufficient_resources", sentence)
+        if bdb.on_flash and not room.gives(disk):
+            sentence = (
+                f"Node {uid} has {max(room.free_flash or 0, 0)} bytes of flash to give; a second copy needs {disk}."
+            )
+            raise NotAcceptable("insufficient_resources", sentence)

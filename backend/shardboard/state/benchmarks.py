@@ -1,0 +1,206 @@
+"""Benchmarks: runs, the load generators that they consist of, and what those told second by second."""
+
+import json
+import zlib
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import JSON, Index, LargeBinary, String, Text, delete, func, insert, select
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import Mapped, mapped_column
+
+from shardboard.db import Base, UtcDateTime
+
+OPEN = ("queued", "running")
+
+
+class Benchmark(Base):
+    """`spec` is what was ordered (phases, repetitions, load nodes, limits), `facts` what it ran on, `summary` what came out."""
+
+    __tablename__ = "benchmarks"
+    __kind__ = "benchmark"
+
+    uid: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
+    name: Mapped[str]
+    notes: Mapped[str] = mapped_column(Text, default="")
+    tags: Mapped[list[dict[str, str]]] = mapped_column(JSON, default=list)
+    bdb_uid: Mapped[int] = mapped_column(index=True)
+    bdb_name: Mapped[str]
+    status: Mapped[str]
+    """queued, running, completed, failed, stopped."""
+    detail: Mapped[str] = mapped_column(Text, default="")
+    """One sentence, for example why it failed."""
+    spec: Mapped[dict[str, Any]] = mapped_column(JSON)
+    facts: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
+    summary: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
+    originator: Mapped[str]
+    action_uid: Mapped[str]
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    started_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    finished_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+
+
+class BenchmarkLoad(Base):
+    """One run of the load generator on one node: a phase, one of its repetitions."""
+
+    __tablename__ = "benchmark_loads"
+
+    uid: Mapped[str] = mapped_column(String(32), primary_key=True)
+    benchmark_uid: Mapped[int] = mapped_column(index=True)
+    phase: Mapped[int]
+    repetition: Mapped[int]
+    node_uid: Mapped[int]
+    status: Mapped[str]
+    """waiting, running, stopping, ended, failed, skipped."""
+    detail: Mapped[str] = mapped_column(Text, default="")
+    held: Mapped[bool] = mapped_column(default=False)
+    """Whether its node still keeps files of it."""
+    lines: Mapped[int] = mapped_column(default=0)
+    """How many lines were collected."""
+    progress: Mapped[float | None]
+    """0-1; None while it does not know."""
+    began: Mapped[dict[str, Any] | None] = mapped_column(JSON)
+    """Its first line."""
+    ended: Mapped[dict[str, Any] | None] = mapped_column(JSON)
+    """Its last line."""
+
+
+class BenchmarkSecond(Base):
+    """One line of a generator about one second, compressed, by its number."""
+
+    __tablename__ = "benchmark_seconds"
+
+    load_uid: Mapped[str] = mapped_column(String(32), primary_key=True)
+    line: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    data: Mapped[bytes] = mapped_column(LargeBinary)
+
+
+class BenchmarkReport(Base):
+    """The generator's own report of one load, in memtier's JSON layout, compressed."""
+
+    __tablename__ = "benchmark_reports"
+
+    load_uid: Mapped[str] = mapped_column(String(32), primary_key=True)
+    data: Mapped[bytes] = mapped_column(LargeBinary)
+
+
+Index("ix_benchmark_loads_held", BenchmarkLoad.held)
+
+
+@dataclass(frozen=True)
+class Told:
+    """A line of a load, decoded."""
+
+    load_uid: str
+    line: int
+    said: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A line as it is stored."""
+
+    load_uid: str
+    line: int
+    data: bytes
+
+    @property
+    def said(self) -> dict[str, Any]:
+        """Decoded; tens of kilobytes, so it is not kept."""
+        return _unpacked(self.data)
+
+
+async def page(
+    session: AsyncSession, *, bdb_uid: int | None = None, limit: int, offset: int = 0
+) -> Sequence[Benchmark]:
+    """Newest first."""
+    query = select(Benchmark).order_by(Benchmark.uid.desc()).limit(limit).offset(offset)
+    if bdb_uid is not None:
+        query = query.where(Benchmark.bdb_uid == bdb_uid)
+    return (await session.execute(query)).scalars().all()
+
+
+async def by_uid(session: AsyncSession, uid: int) -> Benchmark | None:
+    return await session.get(Benchmark, uid)
+
+
+async def some(session: AsyncSession, uids: Collection[int]) -> Sequence[Benchmark]:
+    query = select(Benchmark).where(Benchmark.uid.in_(uids)).order_by(Benchmark.uid)
+    return (await session.execute(query)).scalars().all()
+
+
+async def open_before(session: AsyncSession, benchmark: Benchmark) -> Benchmark | None:
+    """An older run on the same database that has not ended."""
+    query = (
+        select(Benchmark)
+        .where(Benchmark.bdb_uid == benchmark.bdb_uid, Benchmark.status.in_(OPEN), Benchmark.uid < benchmark.uid)
+        .order_by(Benchmark.uid)
+        .limit(1)
+    )
+    return (await session.execute(query)).scalar_one_or_none()
+
+
+async def loads_of(session: AsyncSession, uids: Collection[int]) -> Sequence[BenchmarkLoad]:
+    """Of these runs, in the order in which they are carried out."""
+    order = (BenchmarkLoad.benchmark_uid, BenchmarkLoad.phase, BenchmarkLoad.repetition, BenchmarkLoad.node_uid)
+    query = select(BenchmarkLoad).where(BenchmarkLoad.benchmark_uid.in_(uids)).order_by(*order)
+    return (await session.execute(query)).scalars().all()
+
+
+async def held(session: AsyncSession) -> Sequence[BenchmarkLoad]:
+    """Loads that some node still keeps."""
+    return (await session.execute(select(BenchmarkLoad).where(BenchmarkLoad.held))).scalars().all()
+
+
+async def load(session: AsyncSession, uid: str) -> BenchmarkLoad | None:
+    return await session.get(BenchmarkLoad, uid)
+
+
+async def add_seconds(session: AsyncSession, told: Sequence[Told]) -> None:
+    if told:
+        rows = [{"load_uid": each.load_uid, "line": each.line, "data": _packed(each.said)} for each in told]
+        await session.execute(insert(BenchmarkSecond), rows)
+
+
+async def seconds(session: AsyncSession, load_uids: Collection[str], after: int = 0) -> list[Kept]:
+    """Of these loads, the lines above a number, by load and number; still packed, for there may be hundreds of thousands."""
+    query = (
+        select(BenchmarkSecond.load_uid, BenchmarkSecond.line, BenchmarkSecond.data)
+        .where(BenchmarkSecond.load_uid.in_(load_uids), BenchmarkSecond.line > after)
+        .order_by(BenchmarkSecond.load_uid, BenchmarkSecond.line)
+    )
+    return [Kept(uid, line, data) for uid, line, data in (await session.execute(query)).all()]
+
+
+async def keep_report(session: AsyncSession, load_uid: str, text: str) -> None:
+    await session.merge(BenchmarkReport(load_uid=load_uid, data=zlib.compress(text.encode())))
+
+
+async def reports(session: AsyncSession, load_uids: Collection[str]) -> dict[str, str]:
+    """Texts by load."""
+    query = select(BenchmarkReport).where(BenchmarkReport.load_uid.in_(load_uids))
+    return {row.load_uid: zlib.decompress(row.data).decode() for row in (await session.execute(query)).scalars()}
+
+
+async def remove(session: AsyncSession, benchmark: Benchmark) -> None:
+    """The run and all that was measured."""
+    own = select(BenchmarkLoad.uid).where(BenchmarkLoad.benchmark_uid == benchmark.uid)
+    for table in (BenchmarkSecond, BenchmarkReport):
+        await session.execute(delete(table).where(table.load_uid.in_(own)))
+    await session.execute(delete(BenchmarkLoad).where(BenchmarkLoad.benchmark_uid == benchmark.uid))
+    await session.delete(benchmark)
+
+
+async def count(session: AsyncSession) -> int:
+    return (await session.execute(select(func.count()).select_from(Benchmark))).scalar_one()
+
+
+def _packed(said: dict[str, Any]) -> bytes:
+    return zlib.compress(json.dumps(said, separators=(",", ":")).encode(), 1)
+
+
+def _unpacked(data: bytes) -> dict[str, Any]:
+    said: dict[str, Any] = json.loads(zlib.decompress(data))
+    return said

@@ -1,0 +1,44 @@
+"""Orders of rehearsed faults."""
+
+from datetime import timedelta
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.state import actions, events
+from shardboard.state.actions import Action
+
+
+def queue(
+    session: AsyncSession,
+    node_uid: int,
+    *,
+    kind: str,
+    seconds: float,
+    shard_uid: int | None,
+    what: str,
+    originator: str,
+) -> Action:
+    """The action and its event; `what` is its description."""
+    action = actions.start(
+        session,
+        "SMDrill",
+        object_type="node",
+        object_uid=node_uid,
+        description=f"Drill: {what}",
+        originator=originator,
+        deadline=timedelta(seconds=seconds + 60),
+        params={"kind": kind, "seconds": seconds, "shard_uid": shard_uid},
+    )
+    events.record(
+        session,
+        "drill_started",
+        f"A drill was ordered: {what[0].lower()}{what[1:]}.",
+        source="node",
+        severity="WARNING",
+        originator=originator,
+        node_uid=node_uid,
+        shard_uid=shard_uid,
+        action_uid=action.uid,
+        details={"kind": kind, "seconds": seconds},
+    )
+    return action

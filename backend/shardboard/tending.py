@@ -1,0 +1,41 @@
+"""Starts the parts of a local cluster again that ended by themselves, some seconds later, as systemd would."""
+
+from collections.abc import Callable
+
+from shardboard.local import LocalCluster, LocalError
+
+AGAIN_SECONDS = 3.0
+TOO_OFTEN, TOO_OFTEN_SECONDS = 5, 60.0
+"""A part that ends so often within so many seconds would only do it again."""
+
+
+class Tending:
+    """What has ended, and when it is to be started again."""
+
+    def __init__(self, cluster: LocalCluster, say: Callable[[str], None]) -> None:
+        self._cluster = cluster
+        self._say = say
+        self._due: dict[str, float] = {}
+        self._ends: dict[str, list[float]] = {}
+
+    def look(self, now: float) -> None:
+        """`now` are seconds of a monotonic clock. Raises LocalError when a part does not stay up."""
+        for name, child in list(self._cluster.children.items()):
+            status = child.poll()
+            if status is None:
+                continue
+            if name not in self._due:
+                ends = [at for at in self._ends.get(name, ()) if now - at < TOO_OFTEN_SECONDS]
+                self._ends[name] = [*ends, now]
+                if len(self._ends[name]) > TOO_OFTEN:
+                    raise LocalError(self._cluster.last_words(name))
+                how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
+                self._say(f"… {self._word(name)} {how}; it is started again in {AGAIN_SECONDS:.0f} s")
+                self._due[name] = now + AGAIN_SECONDS
+            elif now >= self._due[name]:
+                del self._due[name]
+                self._cluster.revive(name)
+                self._say(f"  {self._word(name)} was started again")
+
+    def _word(self, name: str) -> str:
+        return f"the agent of {name}" if name in self._cluster.addresses else f"the {name}"

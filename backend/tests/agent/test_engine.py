@@ -1,0 +1,35 @@
+"""Which engine an agent runs."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from shardboard.agent.engine import engine_path, engine_version
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    path = tmp_path / "path" / "valkey-server"
+    path.parent.mkdir()
+    path.write_text("#!/bin/sh\necho Valkey server v=8.0.9 sha=0:0 malloc=libc bits=64 build=0\n")
+    path.chmod(0o700)
+    return path
+
+
+def test_the_linked_engine_comes_before_path(program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", f"{program.parent}:/bin")
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "venv" / "python"))
+    assert engine_path("valkey-server") == str(program)
+    linked = tmp_path / "venv" / "valkey-server"
+    linked.parent.mkdir()
+    linked.symlink_to(program)
+    assert engine_path("valkey-server") == str(linked)
+    assert engine_path(str(program)) == str(program), "a path is taken as it is"
+
+
+def test_the_version_is_what_the_program_says(program: Path) -> None:
+    assert engine_version(str(program)) == "8.0.9"
+    program.write_text("#!/bin/sh\nexit 1\n")
+    assert engine_version(str(program)) == ""
+    assert engine_version(str(program.parent / "nothing")) == ""

@@ -1,0 +1,172 @@
+"""The event stream: where a reader continues, what it may see, and when it ends."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import pytest
+from backend.tests.collectors.samples import sample, shard
+from backend.tests.conftest import PASSWORD, USER
+from starlette.requests import Request
+
+from shardboard.api import credentials, stream
+from shardboard.api.deps import Principal
+from shardboard.api.feed import Feed
+from shardboard.console import Console
+from shardboard.db import Store
+from shardboard.services import events, tokens
+from shardboard.state import cluster, users
+
+
+def reader(console: Console, role: str = "admin", token: str = "") -> stream.Reader:
+    headers = [(b"cookie", f"{credentials.COOKIE}={token}".encode())] if token else []
+    request = Request({"type": "http", "method": "GET", "path": "/v1/stream", "headers": headers, "client": ("h", 1)})
+    return stream.Reader(request, Principal(USER, role))
+
+
+async def logged_in(console: Console) -> tuple[str, tokens.Claims]:
+    """The token of a new session."""
+    async with console.store.read() as session:
+        secret = (await cluster.load(session)).jwt_secret
+        user = await users.by_email(session, USER)
+    assert user is not None
+    token = tokens.issue(secret, user, "session", 3600)
+    return token, tokens.read(secret, token, "session")
+
+
+class Frames:
+    """What a browser reads."""
+
+    def __init__(self, parts: AsyncIterator[bytes]) -> None:
+        self._parts = parts
+
+    async def next(self) -> tuple[str, Any] | None:
+        """Event and data; None at the end of the stream."""
+        found = b""
+        async for part in self._parts:
+            found += part
+            if found.endswith(b"\n\n"):
+                head, _, data = found.decode().partition("\ndata: ")
+                return head.rpartition("event: ")[2], json.loads(data)
+        assert not found
+        return None
+
+    async def next_change(self) -> Any:
+        while (frame := await self.next()) is not None:
+            if frame[0] == "change":
+                return frame[1]
+        raise AssertionError("the stream ended")
+
+
+@pytest.fixture
+async def opened(console: Console) -> AsyncIterator[Any]:
+    """Opens streams that end with the test; each is read up to its history."""
+    made: list[Any] = []
+
+    async def open_one(who: stream.Reader, topics: tuple[str, ...] = ("cluster",), **held: int) -> Frames:
+        parts = stream._frames(console, who, list(topics), 5, {topic: held.get(topic, 0) for topic in topics})
+        made.append(parts)
+        return Frames(parts)
+
+    yield open_one
+    for parts in made:
+        await parts.aclose()
+
+
+async def test_a_topic_continues_where_its_reader_stopped(console: Console, opened: Any) -> None:
+    live = console.live
+    for t in range(100, 110):
+        live.ingest(1, sample(t, {1: shard()}, seq=t))
+        live._tell(t, live._seconds[t])
+    frames = await opened(reader(console), ("nodes", "bdbs"), nodes=107)
+    data = [(await frames.next())[1] for _ in range(3)]
+    assert [(frame["topic"], frame["from"], frame["count"]) for frame in data[1:]] == [
+        ("nodes", 108, 2),
+        ("bdbs", 105, 5),
+    ]
+    assert data[1] == json.loads(json.dumps(live.history("nodes", 5, 107)))
+
+
+@pytest.mark.parametrize("since", ["nodes", "nodes@", "nodes@x", "strangers@5", "nodes@-1", "nodes@1,@2"])
+async def test_what_is_no_place_to_continue(client: httpx.AsyncClient, since: str) -> None:
+    reply = await client.get("/v1/stream", params={"topics": "nodes", "since": since})
+    assert (reply.status_code, reply.json()["field"]) == (400, "since")
+
+
+async def test_who_may_not_read_the_log_sees_no_event(console: Console, opened: Any) -> None:
+    viewer, member = await opened(reader(console, "db_viewer")), await opened(reader(console, "db_member"))
+    for frames in (viewer, member):
+        assert [(await frames.next())[0] for _ in range(2)] == ["hello", "history"]
+    async with console.store.begin() as session:
+        event = events.record(session, "login", "Login succeeded.", source="cluster")
+        await session.flush()
+        uid = event.uid
+    told: asyncio.Task[Any] = asyncio.create_task(viewer.next_change())
+    also: asyncio.Task[Any] = asyncio.create_task(member.next_change())
+    await asyncio.sleep(0)
+    await Feed(console)._tell([("event", uid), ("cluster", 1)])
+    assert (await told)["kind"] == "cluster"
+    assert (await also)["kind"] == "cluster"
+    assert (await member.next_change())["object"]["description"] == "Login succeeded."
+
+
+async def test_a_stream_ends_with_its_session(console: Console, opened: Any) -> None:
+    (token, claims), (other, _) = await logged_in(console), await logged_in(console)
+    ending, staying = await opened(reader(console, token=token)), await opened(reader(console, token=other))
+    for frames in (ending, staying):
+        assert [(await frames.next())[0] for _ in range(2)] == ["hello", "history"]
+    assert credentials.gate(console.store).streams[USER] == 2
+    await tokens_read(console.store, token)
+    waiting = asyncio.create_task(ending.next())
+    going: asyncio.Task[Any] = asyncio.create_task(staying.next_change())
+    await asyncio.sleep(0)
+    credentials.forget_session(console.store, claims)
+    assert await waiting is None
+    await Feed(console)._tell([("cluster", 1)])
+    assert (await going)["kind"] == "cluster"
+    assert credentials.gate(console.store).streams[USER] == 1
+
+
+async def tokens_read(store: Store, token: str) -> None:
+    """What any request does: from then on log-outs are known to the gate."""
+    assert (await credentials._by_token(store, token, "session")).principal.username == USER
+
+
+async def test_a_stream_ends_when_the_rights_of_its_reader_change(
+    console: Console, opened: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream, "PROVE_SECONDS", 0.0)
+    monkeypatch.setattr(stream, "BEAT_SECONDS", 600.0)
+    token, _ = await logged_in(console)
+    frames = await opened(reader(console, token=token))
+    assert [(await frames.next())[0] for _ in range(2)] == ["hello", "history"]
+    waiting = asyncio.create_task(frames.next())
+    await asyncio.sleep(0)
+    await Feed(console)._tell([("cluster", 1)])
+    assert (await waiting)[0] == "change"
+    async with console.store.begin() as session:
+        user = await users.by_email(session, USER)
+        assert user is not None
+        user.role = "cluster_viewer"
+    waiting = asyncio.create_task(frames.next())
+    await asyncio.sleep(0)
+    await Feed(console)._tell([("cluster", 1)])
+    assert await waiting is None
+
+
+async def test_a_reader_that_does_not_keep_up_is_sent_away(
+    console: Console, opened: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream, "MAX_BYTES", 100)
+    frames = await opened(reader(console))
+    assert [(await frames.next())[0] for _ in range(2)] == ["hello", "history"]
+    await Feed(console)._tell([("cluster", 1)])
+    assert await frames.next() is None
+
+
+async def test_one_user_has_only_so_many_streams(client: httpx.AsyncClient, console: Console) -> None:
+    credentials.gate(console.store).streams[USER] = stream.MAX_STREAMS
+    reply = await client.get("/v1/stream", auth=(USER, PASSWORD))
+    assert (reply.status_code, reply.json()["error_code"]) == (503, "busy")

@@ -1,0 +1,118 @@
+"""Ordering an engine upgrade over HTTP."""
+
+from typing import Any
+
+import httpx
+import pytest
+from backend.tests import pairs
+
+from shardboard.console import Console
+from shardboard.driver.fake import FakeAgents
+from shardboard.state import actions
+from shardboard.state.cluster import Cluster
+from shardboard.state.nodes import Node
+from shardboard.state.shards import Shard
+
+pytestmark = pytest.mark.store
+
+PATH = "/v1/bdbs/1/upgrade"
+
+
+@pytest.fixture(autouse=True)
+async def shop(console: Console, agents: FakeAgents, nodes: list[Node]) -> None:
+    """Primaries 1, 2, 3 on nodes 1, 2, 3; their replicas 4, 5, 6 on nodes 2, 3, 1. All but 6 run Valkey 8.0.1."""
+    await pairs.active(console, agents)
+    async with console.store.begin() as session:
+        (await session.get_one(Cluster, 1)).next_shard_uid = 7
+    await run(console, "8.0.1", 1, 2, 3, 4, 5)
+    await run(console, "9.1.2", 6)
+
+
+async def run(console: Console, version: str, *uids: int) -> None:
+    async with console.store.begin() as session:
+        for uid in uids:
+            (await session.get_one(Shard, uid)).observed_version = version
+
+
+async def install(console: Console, node_uid: int, version: str) -> None:
+    async with console.store.begin() as session:
+        node = await session.get_one(Node, node_uid)
+        node.facts = {**node.facts, "engine_version": version}
+
+
+async def newest(console: Console) -> Any:
+    async with console.store.read() as session:
+        return next(iter(await actions.recent(session)), None)
+
+
+async def test_a_dry_run_tells_the_steps_replicas_first_and_changes_nothing(
+    client: httpx.AsyncClient, console: Console
+) -> None:
+    plan = (await client.post(f"{PATH}?dry_run", json={})).json()
+    assert plan["description"] == "Upgrade of 5 shards of shop to Valkey 9.1.2"
+    assert plan["steps"][:2] == [
+        "Replace replica redis:4 on node 2 (Valkey 8.0.1) by one with Valkey 9.1.2",
+        "Replace primary redis:1 on node 1 (Valkey 8.0.1) by one with Valkey 9.1.2",
+    ]
+    assert not any("redis:6" in step for step in plan["steps"])
+    assert await newest(console) is None
+
+
+async def test_an_order_replaces_each_shard_on_its_own_node(client: httpx.AsyncClient, console: Console) -> None:
+    reply = await client.post(PATH, json={"parallel_shards_upgrade": 2, "redis_version": "9.1"})
+    action = await newest(console)
+    assert reply.status_code == 200
+    assert (reply.json()["action_uid"], reply.json()["status"]) == (action.uid, "active-change-pending")
+    assert [(move["leaves"], move["to"]) for move in action.params["moves"]] == [(4, 2), (1, 1), (5, 3), (2, 2), (3, 3)]
+    assert action.params["pairs_at_once"] == 2
+    again = await client.post(PATH)
+    assert (again.status_code, again.json()["error_code"]) == (409, "db_busy")
+
+
+async def test_what_is_current_stays_unless_forced(client: httpx.AsyncClient, console: Console) -> None:
+    await run(console, "9.1.2", 1, 2, 3, 4, 5)
+    reply = await client.post(PATH)
+    assert (reply.status_code, reply.json()["action_uid"]) == (200, "")
+    assert await newest(console) is None
+    plan = (await client.post(f"{PATH}?dry_run", json={"force_restart": True})).json()
+    assert len(plan["steps"]) == 6
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "told"),
+    [
+        ({"redis_version": "9.2"}, "version_not_found", "The nodes of shop have Valkey 9.1.2, not 9.2."),
+        ({"redis_version": "9.1.20"}, "version_not_found", "not 9.1.20"),
+    ],
+)
+async def test_a_version_that_is_not_installed_is_refused(
+    client: httpx.AsyncClient, body: dict[str, Any], code: str, told: str
+) -> None:
+    reply = await client.post(PATH, json=body)
+    assert (reply.status_code, reply.json()["error_code"]) == (406, code)
+    assert told in reply.json()["description"]
+
+
+async def test_nodes_with_different_engines_are_refused(client: httpx.AsyncClient, console: Console) -> None:
+    await install(console, 2, "8.0.1")
+    reply = await client.post(PATH)
+    assert (reply.status_code, reply.json()["error_code"]) == (406, "versions_differ")
+    assert "(node 1: 9.1.2, node 2: 8.0.1, node 3: 9.1.2)" in reply.json()["description"]
+
+
+async def test_back_is_only_possible_within_a_series(client: httpx.AsyncClient, console: Console) -> None:
+    await run(console, "9.1.3", 1, 2, 3, 4, 5, 6)
+    assert (await client.post(f"{PATH}?dry_run")).status_code == 200
+    await run(console, "9.2.0", 6)
+    reply = await client.post(PATH)
+    assert (reply.status_code, reply.json()["error_code"]) == (406, "downgrade_not_possible")
+    assert "redis:6 runs Valkey 9.2.0" in reply.json()["description"]
+
+
+@pytest.mark.parametrize("body", [{"modules": [{"module_name": "x"}]}, {"parallel_shards_upgrade": "some"}, [1]])
+async def test_bad_bodies(client: httpx.AsyncClient, body: Any) -> None:
+    assert (await client.post(PATH, json=body)).status_code == 400
+
+
+async def test_an_unknown_database(client: httpx.AsyncClient) -> None:
+    assert (await client.post("/v1/bdbs/9/upgrade")).status_code == 404

@@ -1,0 +1,64 @@
+"""Seconds of several generators put together."""
+
+from backend.tests import load_double
+
+from shardboard.domain import benchmark_plan, benchmark_results, benchmark_seconds
+from shardboard.domain.benchmark_plan import Step
+
+
+def test_percentiles_come_from_added_histograms() -> None:
+    quick, slow = load_double.second(0, 1.0, ops=990, micros=100), load_double.second(0, 1.2, ops=10, micros=9000)
+    [(t, both)] = benchmark_seconds.by_second([quick, slow])
+    row = both.row()
+    assert (t, row["ops"], row["p50_ms"], row["p99_ms"], row["p999_ms"]) == (0, 1000, 0.1, 0.1, 9.0)
+    assert row["average_ms"] == (990 * 100 + 10 * 9000) / 1000 / 1000
+
+
+def test_a_second_that_nobody_told_is_a_gap() -> None:
+    seconds = benchmark_seconds.by_second([load_double.second(t, 10.0 + t) for t in (0, 1, 4)])
+    assert benchmark_seconds.columns(seconds)["ops"] == [1000, 1000, None, None, 1000]
+    assert benchmark_seconds.times(seconds) == [10.0, 11.0, 12.0, 13.0, 14.0]
+
+
+def test_lines_that_make_no_sense_count_as_nothing() -> None:
+    strange = {"t": -1, "ops": "x", "errors": [1], "histogram": {"a": 1, "5": -2}, "threads_cpu": None, "max_us": True}
+    [(_, found)] = benchmark_seconds.by_second([strange])
+    assert found.row()["ops"] == 0
+    assert found.row()["p99_ms"] is None
+
+
+def test_an_outage_is_told_as_it_was() -> None:
+    lines = [load_double.second(0, 1.0), load_double.second(1, 2.0, ops=0, errors={"CLUSTERDOWN": 7})]
+    outage = {
+        "shard": "a:1",
+        "began": 1.0,
+        "ended": 1.9,
+        "seconds": 0.9,
+        "errors": {"CLUSTERDOWN": 7},
+        "lost": 2,
+        "retried": 0,
+    }
+    ended = load_double.end(2.0, 2.0, 1000, outages=[outage])
+    found = benchmark_results.result(lines, [load_double.begin(0.0)], [ended])
+    assert (found["ops"], found["errors"], found["longest_outage_seconds"]) == (1000, {"CLUSTERDOWN": 7}, 0.9)
+    assert found["outages"] == [outage]
+    verdict = benchmark_results.verdict([found], {"max_outage_seconds": 0.5, "max_errors": 10})
+    assert [each["kept"] for each in verdict["limits"]] == [False, True]
+
+
+def test_a_generator_without_a_processor_left_is_named() -> None:
+    busy = [load_double.second(t, t + 1.0, threads_cpu=[0.2, 0.97]) for t in range(3)]
+    assert benchmark_results.result(busy, [], [])["generator"]["is_bottleneck"] is True
+    idle = [load_double.second(t, t + 1.0, threads_cpu=[0.2, 0.3]) for t in range(3)]
+    assert benchmark_results.result(idle, [], [])["generator"]["is_bottleneck"] is False
+
+
+def test_steps_and_shares() -> None:
+    assert benchmark_plan.steps(2, 2) == [Step(0, 0), Step(1, 0), Step(1, 1)]
+    told = {"rate": 90, "key_pattern": "P:P", "key_minimum": 1, "key_maximum": 10}
+    shares = [benchmark_plan.share(told, index, 3) for index in range(3)]
+    assert [(each["rate"], each["key_minimum"], each["key_maximum"]) for each in shares] == [
+        (30, 1, 3),
+        (30, 4, 7),
+        (30, 8, 10),
+    ]

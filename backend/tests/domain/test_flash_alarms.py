@@ -1,0 +1,37 @@
+"""Alarms of databases on flash."""
+
+from shardboard.domain import flash_alarms
+from shardboard.domain.alarms import Part
+
+PART = Part(7, 2, 0, "master", "ok", in_sync=True, slots=16384)
+
+
+def types(**latest: float | None) -> set[str]:
+    values = {"bigstore_objs_ram": 500.0, "bigstore_objs_flash": 4500.0, "used_ram": 100.0, "ram_overhead": 50.0}
+    return {alarm.type for alarm in flash_alarms.of_database(1, "db", values | latest, ram_size=100)}
+
+
+def test_ram_that_holds_few_values_or_little_but_keys() -> None:
+    assert types() == set()
+    assert types(bigstore_objs_ram=200.0) == {"alarm_ram_values"}
+    assert types(ram_overhead=80.0) == {"alarm_ram_dataset_overhead"}
+    assert types(bigstore_objs_ram=1.0, bigstore_objs_flash=100.0, ram_overhead=99.0) == set(), "too few to judge by"
+    assert types(bigstore_objs_ram=None) == set()
+    assert flash_alarms.of_database(1, "db", {}, 100) == []
+
+
+def test_flash_that_is_full_or_fails() -> None:
+    assert flash_alarms.of_shard(1, "db", PART, 0.0) == []
+    assert flash_alarms.of_shard(1, "db", PART, None) == []
+    [full] = flash_alarms.of_shard(1, "db", PART, 1.0)
+    [failing] = flash_alarms.of_shard(1, "db", PART, 2.0)
+    assert (full.type, full.severity, full.shard_uid) == ("alarm_flash_full", "WARNING", 7)
+    assert (failing.type, failing.severity) == ("alarm_flash_failing", "ERROR")
+
+
+def test_the_flash_of_a_node() -> None:
+    assert flash_alarms.of_node(1, left=0.2, promised=100, size=100) == []
+    assert [alarm.type for alarm in flash_alarms.of_node(1, left=0.05, promised=1, size=100)] == ["alarm_free_flash"]
+    assert [alarm.type for alarm in flash_alarms.of_node(1, left=None, promised=9, size=0)] == [
+        "alarm_flash_overcommit"
+    ]

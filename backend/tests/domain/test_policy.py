@@ -1,0 +1,53 @@
+"""The policy: requests outside of a range are refused, stores with anything in them are read."""
+
+from dataclasses import asdict, fields
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shardboard.domain import rules
+from shardboard.domain.cluster_settings import ClusterSettings
+from shardboard.domain.policy import Policy
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+def stored(table: Any) -> st.SearchStrategy[dict[str, Any]]:
+    return st.dictionaries(st.sampled_from([*(known.name for known in fields(table)), "stranger"]), ANYTHING)
+
+
+@pytest.mark.parametrize("table", [Policy, ClusterSettings])
+def test_the_defaults_keep_their_rules(table: Any) -> None:
+    assert rules.faults(table, asdict(table())) == {}
+    assert table.of({}) == table()
+
+
+@given(stored(Policy))
+def test_any_stored_policy_is_brought_into_its_range(found: dict[str, Any]) -> None:
+    policy = Policy.of(found)
+    assert rules.faults(Policy, asdict(policy)) == {}
+    kept = {
+        name: value for name, value in found.items() if name != "stranger" and not rules.faults(Policy, {name: value})
+    }
+    assert kept.items() <= asdict(policy).items()
+
+
+@given(stored(ClusterSettings))
+def test_any_stored_settings_are_brought_into_their_range(found: dict[str, Any]) -> None:
+    assert rules.faults(ClusterSettings, asdict(ClusterSettings.of(found))) == {}
+
+
+def test_numbers_go_to_the_nearest_that_is_allowed() -> None:
+    policy = Policy.of({"events_keep_days": 10**12, "login_lockout_threshold": -1, "default_recovery_wait_time": -7})
+    assert (policy.events_keep_days, policy.login_lockout_threshold, policy.default_recovery_wait_time) == (
+        36_500,
+        0,
+        -1,
+    )
+    assert Policy.of({"events_keep_days": True}).events_keep_days == 90

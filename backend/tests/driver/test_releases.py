@@ -1,0 +1,263 @@
+"""Console and agent of neighbouring releases: the one before refuses what it does not know, in both directions."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import uvicorn
+from backend.tests.agent import contract_before as before
+from backend.tests.agent.test_app import ADDRESS, identity_of
+from backend.tests.collectors.samples import BOOT
+from backend.tests.shards import lone, request, seconds, until
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from shardboard.agent import contract, routes
+from shardboard.agent.app import create_app, tls_options
+from shardboard.agent.contract import (
+    NODE_FIELDS,
+    SHARD_FIELDS,
+    MoveSlots,
+    NodeFacts,
+    ProbeTarget,
+    ProxyState,
+    Sample,
+    ShardCommand,
+    TierSpec,
+    protocol,
+)
+from shardboard.agent.contract.base import Message, Reply
+from shardboard.agent.settings import AgentSettings
+from shardboard.driver.agents import HttpAgents
+from shardboard.driver.fake import FACTS
+from shardboard.driver.ports import Drill, NodeRef
+from shardboard.errors import AgentRefused
+from shardboard.settings import Settings
+from shardboard.tls import Authority
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority.load(Settings(state_dir=tmp_path_factory.mktemp("console")))
+
+
+@asynccontextmanager
+async def talking(authority: Authority) -> AsyncIterator[HttpAgents]:
+    """A console; its connections end before the server does, which would wait for them."""
+    client = HttpAgents(authority.client_ssl_context())
+    try:
+        yield client
+    finally:
+        await client.close()
+
+
+@asynccontextmanager
+async def serving(app: Any, root: Path, authority: Authority) -> AsyncIterator[NodeRef]:
+    tls = tls_options(identity_of(root, authority))
+    server = uvicorn.Server(uvicorn.Config(app, host=ADDRESS, port=0, log_level="warning", **tls))
+    task = asyncio.create_task(server.serve())
+    try:
+        await until(lambda: server.started)
+        yield NodeRef(1, ADDRESS, server.servers[0].sockets[0].getsockname()[1])
+    finally:
+        server.should_exit = True
+        await task
+
+
+def facts_before() -> before.NodeFacts:
+    return before.NodeFacts(**FACTS.model_dump(include=set(before.NodeFacts.model_fields)))
+
+
+def sample_before() -> before.Sample:
+    row = [1.0] * len(before.SHARD_FIELDS)
+    endpoint = before.EndpointReading(values=[2.0] * len(before.ENDPOINT_FIELDS), errors={}, latency={})
+    proxy = before.ProxyReading(seconds=1.0, pid=1, threads=1, cpu=0.0, rss=1, databases={1: endpoint})
+    node = [0.0] * len(before.NODE_FIELDS)
+    return before.Sample(
+        seq=1,
+        boot=BOOT,
+        t=1000,
+        at=1000.1,
+        node=node,
+        shards={1: row},
+        missing={},
+        died={},
+        pings={1: [7]},
+        proxy=proxy,
+    )
+
+
+async def told_facts() -> before.NodeFacts:
+    return facts_before()
+
+
+async def started(order: before.StartShards) -> list[before.ShardOutcome]:
+    return [before.ShardOutcome(uid=shard.uid, ok=True) for shard in order.shards]
+
+
+async def of_uids(order: Any) -> list[before.ShardOutcome]:
+    return [before.ShardOutcome(uid=uid, ok=True) for uid in (*order.uids, 99)]
+
+
+async def commanded(orders: list[before.ShardCommand]) -> list[before.CommandResult]:
+    return [before.CommandResult(uid=order.uid, ok=True) for order in orders]
+
+
+async def moved(order: before.MoveSlots) -> before.SlotsMoved:
+    return before.SlotsMoved(count=len(order.slots), keys=0)
+
+
+async def probed(targets: list[before.ProbeTarget]) -> list[bool]:
+    return [True] * len(targets)
+
+
+async def proxied(_: before.ProxyState) -> before.ProxyReport:
+    return before.ProxyReport(state="absent")
+
+
+async def drilled(_: before.Drill) -> before.DrillReply:
+    return before.DrillReply()
+
+
+async def sampled(_: Request) -> Response:
+    return Response(sample_before().model_dump_json().encode() + b"\n")
+
+
+def agent_before() -> Starlette:
+    """All calls of the release before, checked by its own messages."""
+    return Starlette(
+        routes=[
+            routes.asked("/facts", told_facts),
+            routes.told("/shards/start", before.StartShards, started),
+            routes.told("/shards/restart", before.RestartShards, of_uids),
+            routes.told("/shards/remove", before.RemoveShards, of_uids),
+            routes.told("/shards/command", list[before.ShardCommand], commanded),
+            routes.told("/shards/move_slots", before.MoveSlots, moved),
+            routes.told("/probe", list[before.ProbeTarget], probed),
+            routes.told("/proxy/apply", before.ProxyState, proxied),
+            routes.told("/drill", before.Drill, drilled),
+            Route("/samples", sampled),
+        ]
+    )
+
+
+async def test_an_agent_of_the_release_before(authority: Authority, tmp_path: Path) -> None:
+    order = request(lone(1))
+    async with serving(agent_before(), tmp_path, authority) as node, talking(authority) as agents:
+        assert (await agents.facts(node)).hostname == FACTS.hostname
+        assert [each.uid for each in await agents.start(node, order)] == [1]
+        assert [each.uid for each in await agents.restart(node, [1], discard_data=False)] == [1], "99 was not asked for"
+        assert [each.uid for each in await agents.remove(node, [1], dead_only=True)] == [1]
+        assert [each.uid for each in await agents.command(node, [ShardCommand(uid=1, argv=["PING"])])] == [1]
+        move = MoveSlots(uid=1, target_engine_id="0" * 40, address=ADDRESS, port=20000, slots=[(1, 2)], seconds=1)
+        assert (await agents.move_slots(node, move)).count == 1
+        assert await agents.probe(node, [ProbeTarget(address=ADDRESS, port=20000)]) == [True]
+        assert (await agents.apply_proxy(node, ProxyState(threads=1, databases=[]))).state == "absent"
+        assert await agents.drill(node, Drill(id="x", kind="kill", seconds=1)) == ""
+        found = await anext(seconds(agents.samples(node, 0, "")))
+        assert (len(found.node), len(found.shards[1])) == (len(NODE_FIELDS), len(SHARD_FIELDS))
+        assert found.node[len(before.NODE_FIELDS) :] == [None] * (len(NODE_FIELDS) - len(before.NODE_FIELDS))
+        assert found.proxy is not None
+        assert found.proxy.databases[1].connections == 2
+        news = order.model_copy(
+            update={"bdb": order.bdb.model_copy(update={"tier": TierSpec(ram_limit=1, flash_limit=1)})}
+        )
+        for unheard in (agents.start(node, news), agents.stop_load(node, "0" * 32)):
+            with pytest.raises(AgentRefused, match="of the release before and does not know POST"):
+                await unheard
+
+
+async def test_a_console_of_the_release_before(authority: Authority, tmp_path: Path) -> None:
+    """It says nothing of protocols, and reads with its own messages."""
+    app = create_app(AgentSettings(address=ADDRESS, state_dir=tmp_path, park=False))
+    async with (
+        serving(app, tmp_path, authority) as node,
+        httpx.AsyncClient(verify=authority.client_ssl_context(), base_url=f"https://{ADDRESS}:{node.port}") as console,
+    ):
+        before.NodeFacts.model_validate_json((await console.get("/facts")).content)
+        assert (await console.get("/shards")).json() == []
+        before.ProxyReport.model_validate_json((await console.get("/proxy")).content)
+        async with console.stream("GET", "/samples") as reply:
+            lines = reply.aiter_lines()
+            line = ""
+            while not line:
+                line = await anext(lines)
+        told = before.Sample.model_validate_json(line)
+        assert len(told.node) == len(before.NODE_FIELDS)
+        refused = await console.get("/facts", headers={protocol.HEADER: "9"})
+        assert (refused.status_code, refused.headers[protocol.HEADER]) == (426, str(protocol.PROTOCOL))
+        assert "release that is too much newer" in refused.text
+
+
+def test_what_the_release_before_does_not_know_is_left_out() -> None:
+    facts = NodeFacts(**{**FACTS.model_dump(), "flash_path": "/flash", "flash_size": 5})
+    assert before.NodeFacts.model_validate_json(routes._json(facts, protocol.FIRST).body) == facts_before()
+    assert json.loads(routes._json(facts, protocol.PROTOCOL).body)["flash_size"] == 5
+    row: list[float | None] = [1.0] * len(SHARD_FIELDS)
+    sample = Sample(
+        seq=1,
+        boot=BOOT,
+        t=1,
+        at=1.0,
+        node=[0.0] * len(NODE_FIELDS),
+        shards={1: row},
+        tiers={1: row},
+        missing={},
+        died={},
+    )
+    line = protocol.line_for(sample.model_dump_json().encode() + b"\n", protocol.FIRST)
+    assert line.endswith(b"\n")
+    told = before.Sample.model_validate_json(line)
+    assert (len(told.node), len(told.shards[1])) == (len(before.NODE_FIELDS), len(before.SHARD_FIELDS))
+    assert protocol.line_for(b"\n", protocol.FIRST) == b"\n"
+
+
+@pytest.mark.parametrize(("theirs", "word"), [(str(protocol.PROTOCOL + 2), "newer"), ("x", "older")])
+async def test_a_release_that_is_further_away_is_refused_with_a_sentence(
+    authority: Authority, tmp_path: Path, theirs: str, word: str
+) -> None:
+    async def answer(_: Request) -> Response:
+        return Response("[]", headers={protocol.HEADER: theirs})
+
+    app = Starlette(routes=[Route("/{anything:path}", answer)])
+    async with serving(app, tmp_path, authority) as node, talking(authority) as agents:
+        for call in (agents.shards(node), anext(seconds(agents.samples(node, 0, "")))):
+            with pytest.raises(AgentRefused, match=f"the agent of node 1 is of a release that is too much {word}"):
+                await call
+
+
+@pytest.mark.parametrize(
+    "theirs", [None, str(protocol.PROTOCOL - 1), str(protocol.PROTOCOL), str(protocol.PROTOCOL + 1)]
+)
+def test_neighbours_work_together(theirs: str | None) -> None:
+    assert protocol.apart(protocol.told_by(theirs), "the agent") == ""
+
+
+def both() -> list[tuple[type[Message], type[before.Message]]]:
+    """Every message of the release before, as it is now and as it was."""
+    found = [(getattr(contract, name, None), known) for name, known in vars(before).items()]
+    pairs = [(now, known) for now, known in found if isinstance(now, type) and issubclass(now, Message)]
+    assert len(pairs) > 15
+    return pairs
+
+
+@pytest.mark.parametrize(("now", "known"), both())
+def test_messages_grow_as_neighbours_allow(now: type[Message], known: type[before.Message]) -> None:
+    added = now.model_fields.keys() - known.model_fields.keys()
+    assert not known.model_fields.keys() - now.model_fields.keys(), "the release before needs it"
+    assert all(not now.model_fields[name].is_required() for name in added)
+    if issubclass(now, Reply):
+        assert added == protocol.ADDED.get(now.__name__, set()), "a console of the release before refuses it"
+
+
+@pytest.mark.parametrize("rows", ["NODE_FIELDS", "SHARD_FIELDS", "ENDPOINT_FIELDS"])
+def test_rows_grow_at_their_end(rows: str) -> None:
+    known: tuple[str, ...] = getattr(before, rows)
+    assert getattr(contract, rows)[: len(known)] == known

@@ -1,0 +1,104 @@
+"""A stand-in for the load generator: speaks its lines about numbers that it makes up, twenty seconds in one.
+
+`install` puts it on a PATH. It ends after `--test-time` of its seconds, or at SIGTERM, as the real one does.
+"""
+
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+PACE = 0.05
+
+
+def install(directory: Path) -> str:
+    """A directory for PATH, in which it goes by the generator's name."""
+    directory.mkdir(parents=True, exist_ok=True)
+    script = directory / "shardboard-load"
+    script.write_text(f'#!/bin/sh\nexec {sys.executable} {Path(__file__).resolve()} "$@"\n')
+    script.chmod(0o755)
+    return str(directory)
+
+
+def second(t: int, at: float, ops: int = 1000, micros: int = 200, **more: Any) -> dict[str, Any]:
+    """A line about one second, in which every operation took as long."""
+    return {
+        "kind": "second",
+        "t": t,
+        "at": at,
+        "ops": ops,
+        "reads": ops // 2,
+        "writes": ops - ops // 2,
+        "misses": 0,
+        "redirected": 0,
+        "errors": {},
+        "sent_bytes": ops * 50,
+        "received_bytes": ops * 40,
+        "average_us": float(micros),
+        "p50_us": float(micros),
+        "p99_us": float(micros),
+        "p999_us": float(micros),
+        "max_us": float(micros),
+        "histogram": {str(micros): ops} if ops else {},
+        "in_flight": 4,
+        "progress": None,
+        "schedule_lag_us": None,
+        "threads_cpu": [0.5],
+        **more,
+    }
+
+
+def begin(at: float) -> dict[str, Any]:
+    return {"kind": "begin", "at": at, "version": "0", "workload": {}, "warnings": []}
+
+
+def end(at: float, seconds: float, ops: int, *, stopped: bool = False, **more: Any) -> dict[str, Any]:
+    return {
+        "kind": "end",
+        "at": at,
+        "seconds": seconds,
+        "ops": ops,
+        "ops_per_second": ops / seconds if seconds else 0.0,
+        "average_us": 200.0,
+        "p50_us": 200.0,
+        "p99_us": 200.0,
+        "p999_us": 200.0,
+        "errors": {},
+        "redirected": 0,
+        "outages": [],
+        "stopped": stopped,
+        "measured": ops > 0,
+        **more,
+    }
+
+
+def main() -> int:
+    told = dict(word.lstrip("-").partition("=")[::2] for word in sys.argv[1:])
+    stopped: list[int] = []
+
+    def stop(number: int, _frame: FrameType | None) -> None:
+        stopped.append(number)
+
+    signal.signal(signal.SIGTERM, stop)
+    with os.fdopen(int(told["live-lines"]), "w", buffering=1) as lines:
+        began, seconds = time.time(), int(told.get("test-time", 3))
+        if told.get("key-prefix") == "fault":
+            lines.write(json.dumps({"kind": "error", "message": "The target does not answer."}) + "\n")
+            return 2
+        lines.write(json.dumps(begin(began)) + "\n")
+        t = 0
+        while t < seconds and not stopped:
+            time.sleep(PACE)
+            t += 1
+            lines.write(json.dumps(second(t - 1, began + t, progress=t / seconds)) + "\n")
+        lines.write(json.dumps(end(began + t, t, 1000 * t, stopped=bool(stopped))) + "\n")
+        Path(told["json-out-file"]).write_text(json.dumps({"password": os.environ.get("SHARDBOARD_LOAD_PASSWORD")}))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

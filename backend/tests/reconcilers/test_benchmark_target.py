@@ -1,0 +1,19 @@
+"""Whose keys a database holds."""
+
+import pytest
+
+from shardboard.reconcilers.benchmark_target import _own
+
+
+@pytest.mark.parametrize(
+    ("key", "prefixes", "own"),
+    [
+        ("memtier-7", {"memtier-"}, True),
+        ("cart:7", {"memtier-"}, False),
+        ("cart:7", {"memtier-", ""}, False),
+        ("7", {"memtier-", ""}, True),
+        ("7", {"memtier-"}, False),
+    ],
+)
+def test_a_key_of_a_benchmark_is_a_prefix_and_a_number(key: str, prefixes: set[str], own: bool) -> None:
+    assert bool(_own(key, prefixes)) is own

@@ -1,0 +1,334 @@
+"""Runs from order to end on agents without machines: order of steps, collection by number, stops, failures, and killed consoles."""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import Any
+
+import httpx
+import pytest
+from backend.tests import load_double
+from backend.tests.reconcilers.loops import Gate, GatedAgents, GatedStore
+
+from shardboard.agent.contract import CommandResult
+from shardboard.api import benchmarks as api
+from shardboard.collectors import benchmarks as collector
+from shardboard.collectors.benchmarks import BenchmarkCollector
+from shardboard.console import Console
+from shardboard.driver.fake import FakeAgents
+from shardboard.reconcilers import benchmarks as steps
+from shardboard.reconcilers import loop as loop_module
+from shardboard.reconcilers.loop import ActionLoop
+from shardboard.state import actions, benchmarks, events
+from shardboard.state.bdbs import Bdb
+
+pytestmark = [pytest.mark.store, pytest.mark.usefixtures("nodes")]
+
+
+@asynccontextmanager
+async def running(console: Console, *, agents: Any = None, store: Any = None) -> AsyncIterator[None]:
+    """The loops that a run needs; afterwards they are gone like those of a console that was killed."""
+    store, agents = store or console.store, agents or console.agents
+    loop = ActionLoop(store, console.bus, {steps.NAME: steps.Run(store, agents)}, "test")
+    collecting = BenchmarkCollector(store, console.bus, agents)
+    tasks = [asyncio.create_task(loop.run()), asyncio.create_task(collecting.run())]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module, name in ((steps, "LOOK_SECONDS"), (steps, "QUEUE_SECONDS"), (collector, "LOOK_SECONDS")):
+        monkeypatch.setattr(module, name, 0.01)
+    monkeypatch.setattr(collector, "RETRY_SECONDS", 0.01)
+
+
+@pytest.fixture(autouse=True)
+async def bdb(client: httpx.AsyncClient, console: Console, nodes: Any) -> None:
+    body = {"name": "db", "memory_size": 2**30, "authentication_redis_pass": "secret-word"}
+    assert (await client.post("/v1/bdbs", json=body)).status_code == 200
+    async with console.store.begin() as session:
+        row = await session.get_one(Bdb, 1)
+        row.status, row.action_uid, row.endpoint_nodes = "active", None, [1]
+        action = (await actions.recent(session))[0]
+        action.status = "completed"
+
+
+async def order(client: httpx.AsyncClient, **more: Any) -> int:
+    body = {"name": "run", "bdb_uid": 1, "workload": {"test_time": 3, "ratio": "0:1"}, "load_nodes": [2], **more}
+    reply = await client.post("/v1/benchmarks", json=body)
+    assert reply.status_code == 200, reply.text
+    uid: int = reply.json()["uid"]
+    return uid
+
+
+async def shown(console: Console, uid: int) -> dict[str, Any]:
+    async with console.store.read() as session:
+        row = await benchmarks.by_uid(session, uid)
+        assert row is not None
+        return (await api.represent(session, [row]))[0]
+
+
+async def reach(console: Console, uid: int, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+    async with asyncio.timeout(60):
+        while not wanted(found := await shown(console, uid)):  # noqa: ASYNC110 - as above
+            await asyncio.sleep(0.005)
+        return found
+
+
+async def end(console: Console, uid: int) -> dict[str, Any]:
+    return await reach(console, uid, lambda found: found["status"] not in ("queued", "running"))
+
+
+async def started(agents: FakeAgents, count: int = 1) -> list[str]:
+    await until(lambda: len(agents.loads) >= count)
+    return list(agents.loads)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(60):
+        while not condition():  # noqa: ASYNC110 - the fakes tell nobody
+            await asyncio.sleep(0.005)
+
+
+def tell(agents: FakeAgents, load: str, *said: dict[str, Any]) -> None:
+    agents.load_lines[load] += [json.dumps(each) for each in said]
+
+
+def run_through(agents: FakeAgents, load: str, seconds: int = 3, **more: Any) -> None:
+    told = [load_double.second(t, 101.0 + t, progress=(t + 1) / seconds, **more) for t in range(seconds)]
+    tell(agents, load, load_double.begin(100.0), *told, load_double.end(100.0 + seconds, seconds, 1000 * seconds))
+    agents.loads_over.add(load)
+
+
+async def test_a_run_from_order_to_figures(client: httpx.AsyncClient, console: Console, agents: FakeAgents) -> None:
+    uid = await order(client, sla={"p99_ms": 0.5, "min_ops_per_second": 2000})
+    with console.bus.listen(f"frame:benchmark:{uid}") as heard:
+        async with running(console):
+            [load] = await started(agents)
+            told = agents.loads[load]
+            assert told.password == "secret-word"
+            assert "secret-word" not in str(told.arguments) + repr(told)
+            assert told.arguments == ["--server=10.0.0.1", "--port=12000", "--test-time=3", "--ratio=0:1"]
+            tell(agents, load, load_double.begin(100.0), load_double.second(0, 101.0, progress=0.333))
+            found = await reach(console, uid, lambda now: now["progress"] == 33.3)
+            assert (found["status"], found["phase"], found["repetition"]) == ("running", 0, 0)
+            assert found["time_left"] == pytest.approx(2.0)
+            tell(agents, load, *[load_double.second(t, 101.0 + t) for t in (1, 2)], load_double.end(103.0, 3.0, 3000))
+            agents.loads_over.add(load)
+            found = await end(console, uid)
+            await until(lambda: load in agents.loads_removed)
+    assert (found["status"], found["progress"], found["phase"]) == ("completed", 100.0, None)
+    [result] = found["summary"]["results"]
+    assert (result["ops"], result["ops_per_second"], result["p99_ms"]) == (3000, 1000.0, 0.2)
+    verdict = found["summary"]["verdict"]
+    assert verdict["kept"] is False
+    assert [(each["name"], each["kept"]) for each in verdict["limits"]] == [
+        ("p99_ms", True),
+        ("min_ops_per_second", False),
+    ]
+    frames = [json.loads(frame.text.partition(b"data: ")[2]) for _, frame in heard.drain()]
+    assert [(frame["t"], frame["values"]["ops"], frame["histogram"]) for frame in frames] == [
+        (t, 1000, {"200": 1000}) for t in range(3)
+    ]
+    series = (await client.get(f"/v1/benchmarks/{uid}/series", params={"histograms": True})).json()
+    [part] = series["parts"]
+    assert part["columns"]["ops"] == [1000.0] * 3
+    assert (part["began_at"], part["at"], part["histograms"][0]) == (100.0, [101.0, 102.0, 103.0], {"200": 1000})
+    async with console.store.read() as session:
+        told_events = [event.type for event in await events.page(session, newest_first=False, bdb_uid=1)]
+    assert told_events[-2:] == ["benchmark_started", "benchmark_completed"]
+
+
+async def test_phases_follow_and_nodes_share(client: httpx.AsyncClient, console: Console, agents: FakeAgents) -> None:
+    populate = {"requests": "allkeys", "key_pattern": "P:P", "key_minimum": 1, "key_maximum": 100, "ratio": "1:0"}
+    uid = await order(
+        client,
+        workload={"rate": 100},
+        phases=[{"name": "populate", "workload": populate}, {"name": "measure", "workload": {"test_time": 3}}],
+        load_nodes=[2, 3],
+        repetitions=2,
+        overwrite=True,
+    )
+    async with running(console):
+        seen: list[str] = []
+        for _ in range(3):
+            loads = [load for load in await started(agents, len(seen) + 2) if load not in seen]
+            seen += loads
+            assert len(loads) == 2
+            for load in loads:
+                assert "--rate=50.0" in agents.loads[load].arguments
+                run_through(agents, load)
+            await until(lambda: agents.loads_removed >= set(loads))  # noqa: B023
+        found = await end(console, uid)
+    assert found["status"] == "completed"
+    assert [(each["phase_name"], each["repetition"], each["ops"]) for each in found["summary"]["results"]] == [
+        ("populate", 0, 6000),
+        ("measure", 0, 6000),
+        ("measure", 1, 6000),
+    ]
+    assert found["summary"]["spread"]["ops_per_second"] == {"mean": 2000, "least": 2000, "most": 2000, "deviation": 0}
+
+
+async def test_stopped_keeps_what_was_measured(client: httpx.AsyncClient, console: Console, agents: FakeAgents) -> None:
+    uid = await order(client, repetitions=3)
+    async with running(console):
+        [load] = await started(agents)
+        tell(agents, load, load_double.begin(100.0), load_double.second(0, 101.0))
+        assert (await client.post(f"/v1/benchmarks/{uid}/stop")).status_code == 200
+        await reach(console, uid, lambda _: load in agents.loads_stopped)
+        tell(agents, load, load_double.end(101.0, 1.0, 1000, stopped=True))
+        agents.loads_over.add(load)
+        found = await end(console, uid)
+    assert (found["status"], found["detail"]) == ("stopped", "It was cancelled by admin@example.org.")
+    assert [each["status"] for each in found["loads"]] == ["ended", "skipped", "skipped"]
+    assert [each["ops"] for each in found["summary"]["results"]] == [1000]
+
+
+@pytest.mark.parametrize(
+    ("said", "detail"),
+    [
+        ([{"kind": "error", "message": "The target does not answer."}], "The target does not answer."),
+        ([load_double.begin(1.0), load_double.end(2.0, 1.0, 0)], "Nothing was measured: no operation succeeded."),
+        ([load_double.begin(1.0)], "The load generator ended without a report."),
+    ],
+)
+async def test_a_load_that_fails(
+    client: httpx.AsyncClient, console: Console, agents: FakeAgents, said: list[dict[str, Any]], detail: str
+) -> None:
+    uid = await order(client, repetitions=2)
+    async with running(console):
+        [load] = await started(agents)
+        tell(agents, load, *said)
+        agents.loads_over.add(load)
+        found = await end(console, uid)
+    assert (found["status"], found["detail"]) == ("failed", detail)
+    assert found["loads"][1]["status"] == "skipped"
+
+
+async def test_a_node_that_cannot(client: httpx.AsyncClient, console: Console, agents: FakeAgents) -> None:
+    agents.load_refused = "shardboard-load is not installed on node 10.0.0.2"
+    uid = await order(client)
+    async with running(console):
+        found = await end(console, uid)
+    assert (found["status"], found["detail"]) == ("failed", "Shardboard-load is not installed on node 10.0.0.2.")
+
+
+async def test_runs_on_one_database_wait_for_each_other(
+    client: httpx.AsyncClient, console: Console, agents: FakeAgents
+) -> None:
+    first, second = await order(client), await order(client)
+    async with running(console):
+        [load] = await started(agents)
+        assert (await shown(console, second))["status"] == "queued"
+        run_through(agents, load)
+        await end(console, first)
+        run_through(agents, (await started(agents, 2))[-1])
+        assert (await end(console, second))["status"] == "completed"
+
+
+async def test_an_agent_that_is_away_costs_nothing(
+    client: httpx.AsyncClient, console: Console, agents: FakeAgents
+) -> None:
+    uid = await order(client)
+    async with running(console):
+        [load] = await started(agents)
+        tell(agents, load, load_double.begin(100.0), load_double.second(0, 101.0, progress=0.5))
+        await reach(console, uid, lambda now: now["progress"] == 50)
+        agents.unreachable.add(2)
+        agents.calls.clear()
+        await until(lambda: agents.calls.count(("read_load", 2)) >= 2)
+        rest = [load_double.second(t, 101.0 + t) for t in (1, 2)]
+        tell(agents, load, *rest, load_double.end(103.0, 3.0, 3000))
+        agents.loads_over.add(load)
+        agents.unreachable.clear()
+        found = await end(console, uid)
+    assert (found["status"], found["summary"]["results"][0]["ops"]) == ("completed", 3000)
+
+
+async def test_killed_at_every_step(client: httpx.AsyncClient, console: Console, agents: FakeAgents) -> None:
+    """However often and wherever the console is killed: started once, every second kept once."""
+    for closed_at in range(1, 40, 2):
+        uid = await order(client)
+        known = set(agents.loads)
+        gate = Gate(closed_at)
+
+        async def play() -> None:
+            load = next(iter(set(await started(agents, len(known) + 1)) - known))  # noqa: B023
+            run_through(agents, load)
+
+        playing = asyncio.create_task(play())
+        async with running(console, agents=GatedAgents(agents, gate), store=GatedStore(console.store, gate)):
+            ending = asyncio.create_task(end(console, uid))
+            killed = asyncio.create_task(gate.reached.wait())
+            await asyncio.wait({ending, killed}, return_when=asyncio.FIRST_COMPLETED)
+        async with running(console):
+            found = await ending
+            await playing
+        killed.cancel()
+        assert (found["status"], found["detail"]) == ("completed", ""), closed_at
+        assert found["summary"]["results"][0]["ops"] == 3000
+        series = (await client.get(f"/v1/benchmarks/{uid}/series")).json()
+        assert series["parts"][0]["columns"]["ops"] == [1000.0] * 3, closed_at
+        if gate.passed < closed_at:
+            return
+
+
+async def test_keys_of_others_are_asked_about(
+    client: httpx.AsyncClient, console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agents, "_execute", lambda _, asked: CommandResult(uid=asked.uid, ok=True, reply="b'user:1'"))
+    uid = await order(client, workload={"test_time": 3})
+    async with running(console):
+        found = await end(console, uid)
+        assert (found["status"], "keys that no benchmark wrote (100 %" in found["detail"]) == ("failed", True)
+        again = await order(client, workload={"test_time": 3}, overwrite=True)
+        run_through(agents, (await started(agents))[0])
+        assert (await end(console, again))["status"] == "completed"
+        own = await order(client, workload={"test_time": 3, "key_prefix": "user:"})
+        run_through(agents, (await started(agents, 2))[1])
+        assert (await end(console, own))["status"] == "completed"
+
+
+async def test_a_drill_at_its_time(client: httpx.AsyncClient, console: Console, agents: FakeAgents) -> None:
+    assert (await client.put("/v1/cluster/policy", json={"drills_enabled": True})).status_code == 200
+    uid = await order(client, drill={"at_seconds": 1, "kind": "reboot", "node_uid": 3, "seconds": 5})
+    async with running(console):
+        [load] = await started(agents)
+        tell(agents, load, load_double.begin(time.time() + 1000))
+        await reach(console, uid, lambda now: now["loads"][0]["status"] == "running")
+        assert "drill_action_uid" not in (await shown(console, uid))["facts"], "not yet"
+        tell(agents, load, load_double.begin(time.time() - 1))
+        found = await reach(console, uid, lambda now: "drill_action_uid" in now["facts"])
+        tell(agents, load, load_double.second(0, 101.0), load_double.end(103.0, 3.0, 3000))
+        agents.loads_over.add(load)
+        await end(console, uid)
+    async with console.store.read() as session:
+        [drill] = [action for action in await actions.recent(session) if action.name == "SMDrill"]
+    assert (drill.uid, drill.object_uid) == (found["facts"]["drill_action_uid"], 3)
+    assert drill.params == {"kind": "reboot", "seconds": 5.0, "shard_uid": None}
+
+
+async def test_a_node_that_did_not_hear_of_the_end_is_told_later(
+    client: httpx.AsyncClient, console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop_module, "PATIENCE", timedelta(0))
+    uid = await order(client)
+    async with running(console):
+        [load] = await started(agents)
+        tell(agents, load, load_double.begin(100.0), load_double.second(0, 101.0))
+        await reach(console, uid, lambda now: now["loads"][0]["status"] == "running")
+        agents.unreachable.add(2)
+        assert (await client.post(f"/v1/benchmarks/{uid}/stop")).status_code == 200
+        assert (await end(console, uid))["status"] == "stopped"
+        agents.unreachable.clear()
+        await until(lambda: load in agents.loads_removed)
+        await reach(console, uid, lambda now: now["loads"][0]["status"] == "failed")
+    assert (await client.delete(f"/v1/benchmarks/{uid}")).status_code == 200

@@ -1,0 +1,49 @@
+"""A run by the real load generator, while a node reboots under it."""
+
+from typing import Any
+
+from backend.tests.scenarios import databases
+
+from shardboard.local import LocalCluster, ok
+
+
+def test_one_node_down_is_told_as_clients_saw_it(cluster: LocalCluster) -> None:
+    ok(cluster.api.put("/v1/cluster/policy", json={"drills_enabled": True}))
+    wanted = databases.body(3, replication=True, authentication_redis_pass="hush-hush")
+    bdb = databases.settled(cluster, databases.create(cluster, wanted))
+    keys = {"key_minimum": 1, "key_maximum": 5000, "data_size": 100, "threads": 1, "clients": 2}
+    order: dict[str, Any] = {
+        "name": "one node down",
+        "bdb_uid": bdb["uid"],
+        "load_nodes": [3],
+        "sla": {"max_outage_seconds": 60},
+        "drill": {"at_seconds": 2, "kind": "reboot", "node_uid": 2, "seconds": 9},
+        "phases": [
+            {"name": "populate", "workload": {**keys, "requests": "allkeys", "key_pattern": "P:P", "ratio": "1:0"}},
+            {"name": "measure", "workload": {**keys, "test_time": 16, "rate": 500, "ratio": "1:1"}},
+        ],
+    }
+    uid = ok(cluster.api.post("/v1/benchmarks", json=order))["uid"]
+    found: dict[str, Any] = {}
+
+    def over() -> bool:
+        found.update(ok(cluster.api.get(f"/v1/benchmarks/{uid}")))
+        return found["status"] not in ("queued", "running")
+
+    cluster.until(over, "the run does not end", 120)
+    assert (found["status"], found["detail"]) == ("completed", "")
+    populate, measure = found["summary"]["results"]
+    assert (populate["ops"], populate["errors"]) == (5000, {})
+    assert populate["p99_ms"] > 0, "a phase shorter than a second has figures, too"
+    assert measure["outages"], "two primaries' worth of clients waited"
+    assert 0 < measure["longest_outage_seconds"] < 60
+    [part] = ok(cluster.api.get(f"/v1/benchmarks/{uid}/series", params={"phase": 1}))["parts"]
+    assert len(part["at"]) >= 15, "the clock goes on while a node is away"
+    around = ok(cluster.api.get(f"/v1/benchmarks/{uid}/meanwhile"))
+    assert {"drill_started", "node_failed", "shard_failover"} <= {event["type"] for event in around["events"]}
+    [requests, *_] = around["bdbs"]["series"][str(bdb["uid"])]
+    assert any(value for value in requests), around["bdbs"]
+    assert set(around["nodes"]["series"]) == {"1", "2", "3"}
+    report = cluster.api.get(f"/v1/benchmarks/{uid}/report", params={"format": "memtier"})
+    assert "ALL STATS" in report.json()
+    assert "hush-hush" not in report.text

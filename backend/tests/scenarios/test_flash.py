@@ -1,0 +1,178 @@
+"""Databases on flash, with the real module: values leave the RAM and come back whatever happens to shards and nodes."""
+
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import valkey
+from backend.tests.scenarios import databases, movement
+from valkey.cluster import ValkeyCluster
+
+from shardboard.local import LocalCluster, ok, private_cluster
+
+Connect = Callable[[Mapping[str, Any]], AbstractContextManager[Any]]
+MIB = 2**20
+KEYS = 20_000
+SIZE = 2_000
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+    with databases.running(private_cluster(tmp_path_factory.mktemp("cluster"), nodes=3, flash=2**30)) as made:
+        yield made
+
+
+def value(number: int) -> bytes:
+    """Text that nobody else has, so that another value in its place is noticed."""
+    return random.Random(number).randbytes(SIZE)
+
+
+def rows(cluster: LocalCluster, uid: int, role: str) -> list[dict[str, Any]]:
+    return [row for row in ok(cluster.api.get(f"/v1/bdbs/{uid}/shards")) if row["role"] == role]
+
+
+@contextmanager
+def client(row: Mapping[str, Any]) -> Iterator["valkey.Valkey"]:
+    with valkey.Valkey(row["address"], row["port"], socket_timeout=30) as made:
+        yield made
+
+
+def whole(row: Mapping[str, Any]) -> "ValkeyCluster":
+    """All shards of a sharded database."""
+    return ValkeyCluster(row["address"], row["port"], socket_timeout=30)
+
+
+def write(row: Mapping[str, Any], connect: Connect = client) -> None:
+    with connect(row) as shard:
+        for first in range(0, KEYS, 200):
+            pipeline = shard.pipeline() if connect is whole else shard.pipeline(transaction=False)
+            for number in range(first, first + 200):
+                pipeline.set(f"key:{number}", value(number))
+            pipeline.execute()
+
+
+def wrong(row: Mapping[str, Any], connect: Connect = client) -> list[int]:
+    """Numbers of the keys that do not have their value."""
+    found = []
+    with connect(row) as shard:
+        for first in range(0, KEYS, 200):
+            pipeline = shard.pipeline() if connect is whole else shard.pipeline(transaction=False)
+            for number in range(first, first + 200):
+                pipeline.get(f"key:{number}")
+            found += [first + at for at, told in enumerate(pipeline.execute()) if told != value(first + at)]
+    return found
+
+
+def stats(cluster: LocalCluster, uid: int) -> dict[str, Any]:
+    found: dict[str, Any] = ok(cluster.api.get(f"/v1/bdbs/stats/last/{uid}")).get(str(uid), {})
+    return found
+
+
+def stored(cluster: LocalCluster, uid: int, metric: str) -> list[float]:
+    """The known seconds of the last minutes."""
+    query: dict[str, Any] = {"topic": "flash", "metrics": metric, "from": int(time.time()) - 300, "uids": uid}
+    columns = ok(cluster.api.get("/v1/history", params=query))["series"].get(str(uid), [[]])
+    return [value for value in columns[0] if value is not None]
+
+
+def told(row: Mapping[str, Any]) -> dict[str, Any]:
+    with client(row) as shard:
+        found: dict[str, Any] = shard.info("tier")
+        return found
+
+
+def flash_directories(cluster: LocalCluster) -> list[Path]:
+    return sorted(cluster.directory.glob("agents/*/flash/shards/*"))
+
+
+def test_values_live_on_flash_through_failover_move_and_change(cluster: LocalCluster) -> None:
+    ram = 80 * MIB
+    wanted = databases.body(1, replication=True, bigstore=True, memory_size=400 * MIB, bigstore_ram_size=ram)
+    uid = databases.create(cluster, wanted)
+    made = databases.settled(cluster, uid)
+    assert made["status"] == "active", made["status_detail"]
+    [primary] = rows(cluster, uid, "master")
+    assert len(flash_directories(cluster)) == 2
+    write(primary)
+
+    # More than the limit is written: the rest is on flash, and all of it is told.
+    cluster.until(lambda: stats(cluster, uid).get("bigstore_objs_flash", 0) > KEYS / 4, "nothing goes to flash")
+    cluster.until(lambda: stats(cluster, uid).get("used_ram", ram + 1) <= ram, "more RAM is used than allowed")
+    cluster.until(lambda: stats(cluster, uid).get("used_bigstore", 0) > SIZE * KEYS / 4, "little flash is used")
+    before = told(primary)
+    assert wrong(primary) == []
+    after = told(primary)
+    grown = {name: after[f"tier_fetch_{name}"] - before[f"tier_fetch_{name}"] for name in ("ram", "flash")}
+    assert sum(grown.values()) == KEYS, "every key that was fetched is counted once"
+    assert grown["flash"] > 0
+    cluster.until(lambda: any(stored(cluster, uid, "big_fetch_flash")), "what was fetched from flash is not stored")
+    cluster.until(
+        lambda: any(0 < ratio < 1 for ratio in stored(cluster, uid, "ram_hit_ratio")), "no mixed hit ratio is stored"
+    )
+    assert "redis_server_ram_fetch_hit_ratio_flash{" in cluster.api.get("/metrics").text
+
+    # The RAM limit is changed while it serves.
+    changed = ok(cluster.api.put(f"/v1/bdbs/{uid}", json={"bigstore_ram_size": 120 * MIB}))
+    assert movement.ended(cluster, changed["action_uid"])["status"] == "completed"
+    assert told(primary)["tier_ram_limit_bytes"] == 60 * MIB * 15 // 16
+    with client(primary) as shard:
+        assert shard.info("memory")["maxmemory"] == 60 * MIB
+
+    # Its primary dies: the replica has everything, the dead one comes back as its replica.
+    databases.copied(cluster, uid)
+    [process] = cluster.engines(primary["address"])
+    process.kill()
+    cluster.until(
+        lambda: {row["uid"] for row in rows(cluster, uid, "master")} == {_other(cluster, uid, primary)}, "no failover"
+    )
+    cluster.until(lambda: databases_in_sync(cluster, uid), "the dead shard does not come back")
+    [heir] = rows(cluster, uid, "master")
+    assert wrong(heir) == []
+
+    # And moves to the third node.
+    used = {row["node_uid"] for row in ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))}
+    [free] = {"1", "2", "3"} - used
+    reply = ok(cluster.api.post(f"/v1/shards/{heir['uid']}/actions/migrate", json={"target_node_uid": int(free)}))
+    assert movement.ended(cluster, reply["action_uid"])["status"] == "completed"
+    [moved] = rows(cluster, uid, "master")
+    assert moved["node_uid"] == free
+    assert wrong(moved) == []
+    databases.delete(cluster, uid)
+    cluster.until(lambda: flash_directories(cluster) == [], "files stay on flash")
+
+
+def test_another_number_of_shards_and_maintenance(cluster: LocalCluster) -> None:
+    size = {"memory_size": 480 * MIB, "bigstore_ram_size": 120 * MIB}
+    uid = databases.create(cluster, databases.body(2, replication=True, bigstore=True, **size))
+    made = databases.settled(cluster, uid)
+    assert made["status"] == "active", made["status_detail"]
+    write(rows(cluster, uid, "master")[0], whole)
+    cluster.until(lambda: stats(cluster, uid).get("bigstore_objs_flash", 0) > 1000, "nothing goes to flash")
+    ok(cluster.api.put("/v1/cluster/policy", json={"resharding_pace": "fast"}))
+    changed = ok(cluster.api.put(f"/v1/bdbs/{uid}", json={"shards_count": 3}))
+    assert movement.ended(cluster, changed["action_uid"], 600)["status"] == "completed"
+    primaries = rows(cluster, uid, "master")
+    assert len(primaries) == 3
+    assert wrong(primaries[0], whole) == []
+    limits = {told(row)["tier_ram_limit_bytes"] for row in ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))}
+    assert limits == {20 * MIB * 15 // 16}
+
+    begun = ok(cluster.api.post("/v1/nodes/1/actions/maintenance_on"))
+    assert movement.ended(cluster, begun["task_id"])["status"] == "completed"
+    assert wrong(next(row for row in rows(cluster, uid, "master") if row["node_uid"] != "1"), whole) == []
+    begun = ok(cluster.api.post("/v1/nodes/1/actions/maintenance_off"))
+    assert movement.ended(cluster, begun["task_id"])["status"] == "completed"
+    assert wrong(rows(cluster, uid, "master")[0], whole) == []
+
+
+def _other(cluster: LocalCluster, uid: int, row: Mapping[str, Any]) -> str:
+    return next(each["uid"] for each in ok(cluster.api.get(f"/v1/bdbs/{uid}/shards")) if each["uid"] != row["uid"])
+
+
+def databases_in_sync(cluster: LocalCluster, uid: int) -> bool:
+    bdb = ok(cluster.api.get(f"/v1/bdbs/{uid}"))
+    return bool(bdb["shards_in_sync"] == bdb["shards_total"] == 2)

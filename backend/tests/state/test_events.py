@@ -1,0 +1,114 @@
+"""What the loops ask of the log and of actions many times a second is found by an index, however long the log is."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import event, text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.db import Store
+from shardboard.state import actions, events
+
+pytestmark = pytest.mark.store
+
+NOW = datetime.now(UTC)
+HOUR = timedelta(hours=1)
+QUESTIONS: dict[str, Callable[[AsyncSession], Awaitable[Any]]] = {
+    "open span of a node": lambda session: events.open_span(session, "node_failed", node_uid=1),
+    "open span of a shard": lambda session: events.open_span(session, "resync", shard_uid=1),
+    "newest": lambda session: events.newest(session, "resync", bdb_uid=1),
+    "newest ended": lambda session: events.newest_ended(session, "resync", bdb_uid=1),
+    "newest loss": lambda session: events.newest_loss(session, 1, 1),
+    "open spans": lambda session: events.open_spans(session, "resync"),
+    "open alarms": events.open_alarms,
+    "timeline": lambda session: events.touching(session, ["resync", "node_up"], NOW - HOUR, NOW, limit=10),
+    "actions of a database": lambda session: actions.of_bdb(session, 1),
+    "actions of a kind": lambda session: actions.of_object(session, "node"),
+    "unfinished actions": actions.unfinished,
+    "recent actions": actions.recent,
+}
+
+
+@asynccontextmanager
+async def planning(store: Store) -> AsyncIterator[list[tuple[str, Any]]]:
+    asked: list[tuple[str, Any]] = []
+
+    def note(_connection: Any, _cursor: Any, statement: str, parameters: Any, *_: Any) -> None:
+        if statement.startswith("SELECT"):
+            asked.append((statement, parameters))
+
+    event.listen(store.engine.sync_engine, "before_cursor_execute", note)
+    try:
+        yield asked
+    finally:
+        event.remove(store.engine.sync_engine, "before_cursor_execute", note)
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+async def test_it_is_found_by_an_index(store: Store, question: str) -> None:
+    async with store.read() as session:
+        if postgres := session.get_bind().dialect.name == "postgresql":
+            await session.execute(text("SET enable_seqscan = off"))  # an empty table is read whole, whatever it has
+        async with planning(store) as asked:
+            await QUESTIONS[question](session)
+        assert asked
+        connection = await session.connection()
+        for statement, parameters in asked:
+            explain = "EXPLAIN " if postgres else "EXPLAIN QUERY PLAN "
+            rows = (await connection.exec_driver_sql(explain + statement, parameters)).all()
+            plan = "\n".join(str(row[-1]) for row in rows)
+            assert "Seq Scan" not in plan, (statement, plan)
+            assert "Index" in plan or ("USING INDEX" in plan and "SEARCH" in plan) or "SCAN actions USING" in plan, plan
+
+
+async def test_open_follows_the_details(store: Store) -> None:
+    async with store.begin() as session:
+        span = events.record(session, "resync", "It began.", source="shard", shard_uid=1, details={"open": True})
+        events.record(session, "resync", "An instant.", source="shard", shard_uid=2)
+    async with store.read() as session:
+        assert [each.uid for each in await events.open_spans(session, "resync")] == [span.uid]
+        assert await events.open_span(session, "resync", shard_uid=2) is None
+    async with store.begin() as session:
+        found = await events.open_span(session, "resync", shard_uid=1)
+        assert found is not None
+        found.details = {**found.details, "open": False}
+        found.ended_at = NOW
+    async with store.read() as session:
+        assert not await events.open_spans(session, "resync")
+
+
+async def test_what_touches_an_interval(store: Store) -> None:
+    def told(session: AsyncSession, began: float, ended: float | None = None, **details: Any) -> int:
+        span = events.record(session, "resync", "It was.", source="shard", details=details)
+        span.time = NOW + began * HOUR
+        span.ended_at = None if ended is None else NOW + ended * HOUR
+        return len(named)
+
+    named: list[str] = []
+    async with store.begin() as session:
+        for name, began, ended, opened in (
+            ("over before", -5, -4, False),
+            ("reaches in", -4, -1.5, False),
+            ("around", -4, 5, False),
+            ("open", -4, None, True),
+            ("instant before", -3, None, False),
+            ("instant within", -1.8, None, False),
+            ("begins within", -1.2, 3, False),
+            ("after", -0.5, None, False),
+        ):
+            named.append(name)
+            told(session, began, ended, open=opened)
+    async with store.read() as session:
+        found = await events.touching(session, ["resync"], NOW - 2 * HOUR, NOW - HOUR, limit=10)
+        assert [named[each.uid - 1] for each in found] == [
+            "reaches in",
+            "around",
+            "open",
+            "instant within",
+            "begins within",
+        ]
+        newest = await events.touching(session, ["resync"], NOW - 2 * HOUR, NOW - HOUR, limit=2)
+        assert [named[each.uid - 1] for each in newest] == ["instant within", "begins within"]

@@ -1,0 +1,81 @@
+"""Which failures of the store pass by themselves, with the errors that the store really raises."""
+
+import errno
+
+import asyncpg
+import pytest
+from sqlalchemy import exc, text
+
+from shardboard.away import is_away, reason
+from shardboard.db import Store
+from shardboard.state.nodes import Node
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        asyncpg.CannotConnectNowError("the database system is starting up"),
+        asyncpg.AdminShutdownError("terminating connection"),
+        asyncpg.DiskFullError("no space left"),
+        asyncpg.DeadlockDetectedError("deadlock detected"),
+        asyncpg.InterfaceError("connection is closed"),
+        ConnectionRefusedError(111, "Connection refused"),
+        TimeoutError(),
+        OSError(errno.ENOSPC, "No space left on device"),
+        exc.TimeoutError("QueuePool limit"),
+        exc.OperationalError("SELECT 1", {}, Exception("database is locked")),
+        exc.DBAPIError("SELECT 1", {}, Exception("gone"), connection_invalidated=True),
+    ],
+)
+def test_away(error: Exception) -> None:
+    assert is_away(error)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        KeyError("a mistake"),
+        FileNotFoundError(2, "No such file"),
+        PermissionError(13, "Permission denied"),
+        asyncpg.UndefinedColumnError("column x does not exist"),
+        asyncpg.exceptions._base.DataError("value out of int32 range"),
+        exc.IntegrityError("INSERT", {}, Exception("UNIQUE constraint failed")),
+        exc.InvalidRequestError("a mistake"),
+    ],
+)
+def test_not_away(error: Exception) -> None:
+    assert not is_away(error)
+
+
+@pytest.mark.store
+@pytest.mark.parametrize("statement", ["SELECT nowhere FROM nodes", "SELEC 1", "SELECT * FROM nowhere"])
+async def test_a_statement_that_the_store_refuses(store: Store, statement: str) -> None:
+    with pytest.raises(exc.DBAPIError) as refused:
+        async with store.begin() as session:
+            await session.execute(text(statement))
+    assert not is_away(refused.value)
+    assert "nowhere" in reason(refused.value) or "syntax" in reason(refused.value)
+
+
+@pytest.mark.store
+async def test_a_value_that_does_not_fit(store: Store) -> None:
+    with pytest.raises(Exception) as refused:  # noqa: PT011 - SQLite's driver raises OverflowError, asyncpg an error of its own
+        async with store.begin() as session:
+            await session.get(Node, 1 << 80)
+    assert not is_away(refused.value)
+
+
+@pytest.mark.store
+async def test_a_lock_that_somebody_holds(store: Store) -> None:
+    if store.engine.dialect.name != "sqlite":
+        pytest.skip("PostgreSQL lets them write beside each other")
+    other = Store(store.url, store.bus)
+    try:
+        async with store.begin(), other.engine.connect() as connection:
+            await connection.exec_driver_sql("ROLLBACK")
+            await connection.exec_driver_sql("PRAGMA busy_timeout=0")
+            with pytest.raises(exc.OperationalError) as refused:
+                await connection.exec_driver_sql("BEGIN IMMEDIATE")
+    finally:
+        await other.close()
+    assert is_away(refused.value)

@@ -1,0 +1,128 @@
+"""Loops by rank: who is run again, who ends the console, and what the log tells of it."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+from backend.tests.shards import until
+from sqlalchemy.exc import OperationalError
+
+from shardboard import supervision
+from shardboard.collectors.alarms import AlarmCollector
+from shardboard.collectors.pulse import Pulses
+from shardboard.console import Console
+from shardboard.state import events
+from shardboard.state.events import Event
+from shardboard.supervision import Loop, Supervisor
+
+pytestmark = pytest.mark.store
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWAY_SECONDS", "FIRST_WAIT", "LONGEST_WAIT", "TELL_SECONDS"):
+        monkeypatch.setattr(supervision, name, 0.01)
+
+
+class Failing:
+    """Fails as often as told, then runs until it is cancelled."""
+
+    def __init__(self, times: int, error: Exception | None = None) -> None:
+        self.runs = 0
+        self._times = times
+        self._error = error or KeyError("a mistake")
+
+    async def run(self) -> None:
+        self.runs += 1
+        if self.runs <= self._times:
+            raise self._error
+        await asyncio.Event().wait()
+
+
+async def alarms(console: Console) -> list[Event]:
+    async with console.store.read() as session:
+        return [event for event in await events.page(session, newest_first=False) if event.type == events.LOOP_FAILED]
+
+
+def raised(console: Console, failures: int) -> Callable[[], Awaitable[bool]]:
+    async def there() -> bool:
+        return any(alarm.details["failures"] == failures for alarm in await alarms(console))
+
+    return there
+
+
+@pytest.mark.parametrize("vital", [False, True])
+async def test_a_store_that_is_away_is_no_failure(console: Console, vital: bool) -> None:
+    away = Failing(20, OperationalError("SELECT 1", {}, Exception("database is locked")))
+    supervisor = Supervisor(console.store, [Loop("test", away.run, vital)])
+    async with supervisor.running() as failed:
+        await until(lambda: away.runs == 21)
+        assert not failed.done()
+    assert not supervisor.faults
+    assert not await alarms(console)
+
+
+async def test_a_loop_that_fails_is_run_again_and_told_of_once(console: Console) -> None:
+    failing, other = Failing(10), Failing(0)
+    loops = [Loop("look at the moon", failing.run), Loop("other", other.run, vital=True)]
+    async with Supervisor(console.store, loops).running() as failed:
+        await until(raised(console, 10))
+        await until(lambda: failing.runs == 11)
+        assert not failed.done()
+    (alarm,) = await alarms(console)
+    assert alarm.description == (
+        "The part of the console that shall look at the moon failed and was started again: KeyError: 'a mistake'."
+    )
+    assert (alarm.severity, alarm.details["open"], alarm.ended_at) == ("WARNING", True, None)
+    assert (failing.runs, other.runs) == (11, 1)
+
+
+async def test_a_vital_loop_that_goes_on_failing_ends_the_console(console: Console) -> None:
+    failing = Failing(100)
+    async with Supervisor(console.store, [Loop("test", failing.run, vital=True)]).running() as failed:
+        with pytest.raises(KeyError):
+            await failed
+    assert failing.runs == supervision.VITAL_FAILURES
+
+
+async def test_a_vital_loop_that_fails_once_goes_on(console: Console) -> None:
+    failing = Failing(1)
+    async with Supervisor(console.store, [Loop("test", failing.run, vital=True)]).running() as failed:
+        await until(raised(console, 1))
+        await until(lambda: failing.runs == 2)
+        assert not failed.done()
+    (alarm,) = await alarms(console)
+    assert alarm.severity == "ERROR"
+
+
+async def test_the_alarm_ends_when_the_loop_has_recovered(console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervision, "RECOVERED_SECONDS", 0.2)
+    failing = Failing(1)
+
+    async def over() -> bool:
+        return any(alarm.ended_at is not None for alarm in await alarms(console))
+
+    async with Supervisor(console.store, [Loop("test", failing.run)]).running():
+        await until(over)
+    (alarm,) = await alarms(console)
+    assert alarm.details["open"] is False
+
+
+async def test_a_restarted_console_ends_alarms_of_what_runs(console: Console) -> None:
+    fault = supervision.Fault("KeyError: 1", 3)
+    await Supervisor(console.store, []).write({"test": fault})
+    await Supervisor(console.store, []).write({"test": fault})
+    (alarm,) = await alarms(console)
+    assert alarm.ended_at is None
+    await Supervisor(console.store, []).write({})
+    (alarm,) = await alarms(console)
+    assert alarm.ended_at is not None
+
+
+async def test_who_looks_for_alarms_leaves_it_alone(console: Console) -> None:
+    await Supervisor(console.store, []).write({"test": supervision.Fault("KeyError: 1", 1)})
+    looking = AlarmCollector(console.store, console.bus, console.live, Pulses())
+    await looking.resume()
+    await looking.look(1000.0)
+    (alarm,) = await alarms(console)
+    assert alarm.ended_at is None

@@ -1,0 +1,89 @@
+"""Parts of a local cluster that end by themselves, and what is left behind when it stops."""
+
+import os
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import psutil
+import pytest
+
+from shardboard.agent.engine import engine_path
+from shardboard.local import ENGINE, LocalCluster, LocalError
+from shardboard.tending import AGAIN_SECONDS, TOO_OFTEN, Tending
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> LocalCluster:
+    """With one child that runs until it is ended."""
+    made = LocalCluster(tmp_path, user="", password="", https_port=1, http_port=2, addresses=["127.0.0.9"], park=True)
+    made.spawn("traffic", ["--bind", "127.0.0.1", "0"], module="http.server")
+    return made
+
+
+def die(cluster: LocalCluster, name: str) -> int:
+    child = cluster.children[name]
+    os.kill(child.pid, signal.SIGKILL)
+    child.wait()
+    return child.pid
+
+
+def test_what_ended_is_started_again_after_some_seconds(cluster: LocalCluster) -> None:
+    said: list[str] = []
+    tending = Tending(cluster, said.append)
+    try:
+        tending.look(100)
+        assert said == []
+        before = die(cluster, "traffic")
+        tending.look(101)
+        tending.look(102)
+        assert said == ["… the traffic was killed by signal 9; it is started again in 3 s"]
+        tending.look(101 + AGAIN_SECONDS)
+        assert said[1:] == ["  the traffic was started again"]
+        assert cluster.children["traffic"].pid != before
+        assert cluster.children["traffic"].poll() is None
+    finally:
+        cluster.stop()
+    assert not cluster.children
+
+
+def test_what_ends_again_and_again_is_given_up(cluster: LocalCluster) -> None:
+    tending, now = Tending(cluster, lambda _: None), 100.0
+    try:
+        for _ in range(TOO_OFTEN):
+            die(cluster, "traffic")
+            tending.look(now)
+            tending.look(now + AGAIN_SECONDS)
+            now += AGAIN_SECONDS + 1
+        die(cluster, "traffic")
+        with pytest.raises(LocalError, match="traffic ended"):
+            tending.look(now)
+    finally:
+        cluster.stop()
+
+
+def test_what_a_dead_agent_leaves_is_ended(cluster: LocalCluster) -> None:
+    home = cluster.directory / "agents" / "127.0.0.9" / "shards" / "1"
+    home.mkdir(parents=True)
+    engine = subprocess.Popen(
+        [engine_path("valkey-server") or ENGINE, "--port", "0", "--unixsocket", "it.sock", "--save", ""],
+        cwd=home,
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    proxy = home.parents[1] / "shardboard-proxy"
+    shutil.copy(shutil.which("sleep") or "/bin/sleep", proxy)
+    other = subprocess.Popen([proxy, "600"], cwd=home.parents[1], start_new_session=True)
+    try:
+        cluster.stop()
+        assert engine.wait(10) is not None
+        assert other.wait(10) is not None
+        assert not cluster.engines()
+        assert not cluster.proxies()
+    finally:
+        for process in (engine, other):
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+    assert not psutil.pid_exists(engine.pid)

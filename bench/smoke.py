@@ -1,0 +1,81 @@
+"""`python -m bench --smoke`: every benchmark in its short form, one after the other, each in a process of its own.
+
+It must come to its end; its limits are told and not asserted. One that does not end is interrupted and fails by its name, and
+nothing that it started is left.
+"""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import psutil
+
+from bench.scale import VARIABLE
+
+PATIENCE = 300
+"""Seconds for one; they take five to thirty where nothing else runs."""
+SAME = ("paper",)
+"""As another one, but larger: nothing is left of it in short form."""
+
+
+def smoke(names: Sequence[str]) -> int:
+    """Exit status 1 when one failed."""
+    failed = {}
+    begun = time.monotonic()
+    for name in names:
+        started = time.monotonic()
+        with TemporaryDirectory(prefix="shardboard-smoke-", ignore_cleanup_errors=True) as directory:
+            said = run([sys.executable, "-m", "bench", name], Path(directory), PATIENCE)
+            end_all(Path(directory))
+        if said is None:
+            print(f"ok    {name} works ({time.monotonic() - started:.0f} s)", flush=True)
+        else:
+            failed[name] = said
+            print(f"FAIL  {name}: {said}", flush=True)
+    print(f"{len(names)} benchmarks in {time.monotonic() - begun:.0f} s, {len(failed)} failed", flush=True)
+    for name, said in failed.items():
+        print(f"FAIL  {name}: {said}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def run(command: Sequence[str], directory: Path, patience: float) -> str | None:
+    """Run it with `directory` for its files. Why it failed, or None."""
+    environment = {**os.environ, VARIABLE: "1", "TMPDIR": str(directory)}
+    with subprocess.Popen(command, env=environment, start_new_session=True) as process:
+        try:
+            status = process.wait(patience)
+        except subprocess.TimeoutExpired:
+            family = [psutil.Process(process.pid)]
+            family += family[0].children(recursive=True)
+            process.terminate()
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(10)
+            _end(family)
+            return f"it did not end within {patience:.0f} s"
+    return None if status == 0 else f"it ended with status {status}; its last lines say why"
+
+
+def end_all(directory: Path) -> None:
+    """Shards and proxies are sessions of their own; they are known by where they work."""
+    _end([process for process in psutil.process_iter() if _works_in(process, directory)])
+
+
+def _works_in(process: psutil.Process, directory: Path) -> bool:
+    try:
+        return Path(process.cwd()).is_relative_to(directory) or any(
+            str(directory) in part for part in process.cmdline()
+        )
+    except (psutil.Error, OSError):
+        return False
+
+
+def _end(processes: Sequence[psutil.Process]) -> None:
+    for process in processes:
+        with suppress(psutil.Error):
+            process.kill()
+    psutil.wait_procs(processes, timeout=10)

@@ -1,0 +1,281 @@
+//! What the command line asks for: memtier_benchmark's options with their defaults, and some of our own.
+
+mod check;
+mod help;
+mod parse;
+mod refused;
+mod values;
+
+pub use help::HELP;
+pub use parse::{Asked, parse};
+
+use crate::keys::Pattern;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    /// RESP2 without a HELLO.
+    Redis,
+    Resp2,
+    Resp3,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Requests {
+    PerClient(u64),
+    AllKeys,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Size {
+    Fixed(usize),
+    Range(usize, usize),
+    /// Sizes and their weights.
+    List(Vec<(usize, u64)>),
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Tls {
+    pub certificate: Option<String>,
+    pub key: Option<String>,
+    pub authorities: Option<String>,
+    pub skip_verify: bool,
+    pub protocols: Option<String>,
+    pub server_name: Option<String>,
+}
+
+/// An arbitrary command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Command {
+    pub line: String,
+    pub arguments: Vec<String>,
+    pub ratio: u64,
+    pub pattern: Pattern,
+}
+
+/// More clients step by step; all three together, or none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Staircase {
+    pub start: usize,
+    pub step: usize,
+    pub seconds: u64,
+}
+
+/// Latency that must not be exceeded, in microseconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Target {
+    /// `None`: the average.
+    pub percentile: Option<f64>,
+    pub micros: f64,
+}
+
+#[derive(Debug, Clone)]
+pub struct Options {
+    pub host: String,
+    pub port: u16,
+    pub unix_socket: Option<String>,
+    /// 4 or 6 when only that family of addresses may be used.
+    pub family: Option<u8>,
+    pub protocol: Protocol,
+    pub user: Option<String>,
+    pub password: Option<String>,
+    pub tls: Option<Tls>,
+    pub database: u32,
+    pub cluster: bool,
+    /// Further addresses to find the cluster by.
+    pub seeds: Vec<(String, u16)>,
+
+    pub requests: Requests,
+    pub test_time: Option<u64>,
+    pub clients: usize,
+    pub threads: usize,
+    pub pipeline: usize,
+    pub ratio: (u64, u64),
+    pub run_count: u32,
+    /// Requests a second of each connection.
+    pub rate_limiting: Option<u64>,
+    /// Operations a second in total, on a schedule that does not wait for replies.
+    pub rate: Option<f64>,
+
+    pub size: Size,
+    pub random_data: bool,
+    pub expiry: Option<(u64, u64)>,
+    pub data_offset: Option<u64>,
+    pub key_prefix: String,
+    pub key_minimum: u64,
+    pub key_maximum: u64,
+    pub key_pattern: (Pattern, Pattern),
+    pub key_stddev: Option<f64>,
+    pub key_median: Option<f64>,
+    pub key_zipf_exp: f64,
+    pub distinct_client_seed: bool,
+    pub randomize: bool,
+
+    /// Instead of SETs and GETs.
+    pub commands: Vec<Command>,
+    pub breakdown_by_line: bool,
+    /// WAITs after SETs.
+    pub wait_ratio: Option<(u64, u64)>,
+    pub replicas: (u64, u64),
+    pub wait_timeout: (u64, u64),
+    pub size_grows: bool,
+    pub client_no_touch: bool,
+    pub pin_threads: bool,
+    pub reconnect_interval: Option<u64>,
+    pub max_reconnect_attempts: u32,
+    pub reconnect_backoff_factor: f64,
+    pub connection_timeout: u64,
+    pub retry_on_error: bool,
+    pub max_retries: i64,
+    pub staircase: Staircase,
+    pub start_jitter: (u64, u64),
+    pub miss_rate_threshold: f64,
+    pub find_max: Option<Target>,
+    pub find_max_step: u64,
+
+    pub out_file: Option<String>,
+    pub json_out_file: Option<String>,
+    pub hdr_file_prefix: Option<String>,
+    pub hide_histogram: bool,
+    pub show_config: bool,
+    pub print_percentiles: Vec<f64>,
+    pub print_all_runs: bool,
+    pub live_lines: Option<Live>,
+    /// Seconds until everything must be connected.
+    pub connection_stage_timeout: u64,
+    /// Milliseconds that a request may wait for its reply.
+    pub request_timeout: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Live {
+    Stdout,
+    Descriptor(i32),
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            host: "localhost".into(),
+            port: 6379,
+            unix_socket: None,
+            family: None,
+            protocol: Protocol::Redis,
+            user: None,
+            password: None,
+            tls: None,
+            database: 0,
+            cluster: false,
+            seeds: Vec::new(),
+            requests: Requests::PerClient(10_000),
+            test_time: None,
+            clients: 50,
+            threads: 4,
+            pipeline: 1,
+            ratio: (1, 10),
+            run_count: 1,
+            rate_limiting: None,
+            rate: None,
+            size: Size::Fixed(32),
+            random_data: false,
+            expiry: None,
+            data_offset: None,
+            key_prefix: "memtier-".into(),
+            key_minimum: 0,
+            key_maximum: 10_000_000,
+            key_pattern: (Pattern::Random, Pattern::Random),
+            key_stddev: None,
+            key_median: None,
+            key_zipf_exp: 1.0,
+            distinct_client_seed: false,
+            randomize: false,
+            commands: Vec::new(),
+            breakdown_by_line: false,
+            wait_ratio: None,
+            replicas: (1, 1),
+            wait_timeout: (0, 0),
+            size_grows: false,
+            client_no_touch: false,
+            pin_threads: false,
+            reconnect_interval: None,
+            max_reconnect_attempts: 0,
+            reconnect_backoff_factor: 0.0,
+            connection_timeout: 5,
+            retry_on_error: false,
+            max_retries: -1,
+            staircase: Staircase::default(),
+            start_jitter: (0, 0),
+            miss_rate_threshold: 1.0,
+            find_max: None,
+            find_max_step: 3,
+            out_file: None,
+            json_out_file: None,
+            hdr_file_prefix: None,
+            hide_histogram: false,
+            show_config: false,
+            print_percentiles: vec![50.0, 99.0, 99.9],
+            print_all_runs: false,
+            live_lines: None,
+            connection_stage_timeout: 30,
+            request_timeout: 30_000,
+        }
+    }
+}
+
+impl Options {
+    pub fn all_clients(&self) -> usize {
+        self.clients * self.threads
+    }
+
+    /// How many keys the client that is `number`th of all owns under the pattern P, and the first of them.
+    pub fn part(&self, number: usize) -> (u64, u64) {
+        let size = (self.key_maximum - self.key_minimum) / self.all_clients() as u64 + 1;
+        let first = self.key_minimum + number as u64 * size;
+        let end = (first + size).min(self.key_maximum + 1);
+        (first.min(self.key_maximum), end.saturating_sub(first))
+    }
+
+    /// How many requests that client sends; `None` when time ends the run.
+    pub fn requests_of(&self, number: usize) -> Option<u64> {
+        match (self.test_time, self.requests) {
+            (Some(_), _) => None,
+            (None, Requests::PerClient(requests)) => Some(requests),
+            (None, Requests::AllKeys) if self.is_parallel() => Some(self.part(number).1),
+            (None, Requests::AllKeys) => Some(self.key_maximum - self.key_minimum + 1),
+        }
+    }
+
+    fn is_parallel(&self) -> bool {
+        match self.commands.as_slice() {
+            [] => self.key_pattern == (Pattern::Parallel, Pattern::Parallel),
+            commands => commands.iter().all(|command| command.pattern == Pattern::Parallel),
+        }
+    }
+
+    pub fn total_requests(&self) -> Option<u64> {
+        (0..self.all_clients()).map(|number| self.requests_of(number)).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_clients_together_own_every_key_once() {
+        for (minimum, maximum) in [(1, 10), (0, 0), (1, 100_000), (5, 12), (0, 7)] {
+            let options = Options {
+                key_minimum: minimum,
+                key_maximum: maximum,
+                threads: 2,
+                clients: 2,
+                ..Options::default()
+            };
+            let mut keys: Vec<u64> = Vec::new();
+            for number in 0..4 {
+                let (first, count) = options.part(number);
+                keys.extend(first..first + count);
+            }
+            assert_eq!(keys, (minimum..=maximum).collect::<Vec<_>>());
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! The outage account: for how long a shard gave no good reply, and what happened to requests meanwhile.
+//!
+//! Each thread keeps the times in which it had no success; a shard was out when none of them had any.
+
+use std::collections::BTreeMap;
+
+/// A shorter pause is not kept by itself: it is latency.
+const SILENCE: u64 = 1_000_000_000;
+/// Gaps of failing requests that are shorter are errors, not an outage.
+const SHORTEST: u64 = 1_000_000;
+
+/// From the last good reply before to the first after it, in nanoseconds of the run's clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gap {
+    pub began: u64,
+    /// `None`: there was none until the end.
+    pub ended: Option<u64>,
+}
+
+/// What one thread knows of one shard.
+#[derive(Debug, Clone, Default)]
+pub struct Account {
+    last_good: u64,
+    /// When requests began to fail since the last good reply.
+    failing: bool,
+    gaps: Vec<Gap>,
+    /// Errors with their time, in order: they belong to the outage that contains it.
+    events: Vec<(u64, Event)>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    Error(String, u64),
+    /// Sent, and never answered: it may or may not have been executed.
+    Lost(u64),
+    Retried(u64),
+}
+
+/// So many distinct entries; errors that come together are one.
+const MAX_EVENTS: usize = 100_000;
+
+impl Account {
+    /// A good reply to a request written at `sent`.
+    #[inline]
+    pub fn good(&mut self, now: u64, sent: u64) {
+        if self.failing || now - self.last_good > SILENCE {
+            self.close(now, sent);
+        }
+        self.last_good = now;
+    }
+
+    #[cold]
+    fn close(&mut self, now: u64, sent: u64) {
+        if self.failing && now - self.last_good >= SHORTEST {
+            self.gaps.push(Gap { began: self.last_good, ended: Some(now) });
+        } else if now.saturating_sub(sent) > SILENCE {
+            self.gaps.push(Gap { began: sent.max(self.last_good), ended: Some(now) });
+        }
+        self.failing = false;
+    }
+
+    pub fn happened(&mut self, now: u64, event: Event) {
+        if !matches!(event, Event::Retried(_)) {
+            self.failing = true;
+        }
+        // A burst of the same within a millisecond is one entry.
+        if let Some((at, last)) = self.events.last_mut() {
+            let same = now - *at < 1_000_000;
+            match (last, &event) {
+                (Event::Error(kind, count), Event::Error(other, more)) if same && kind == other => {
+                    *count += more;
+                    return;
+                }
+                (Event::Lost(count), Event::Lost(more)) | (Event::Retried(count), Event::Retried(more))
+                    if same =>
+                {
+                    *count += more;
+                    return;
+                }
+                _ => {}
+            }
+        }
+        if self.events.len() < MAX_EVENTS {
+            self.events.push((now, event));
+        }
+    }
+
+    /// At the end of the run; `oldest` is when the oldest request was sent that still waits.
+    pub fn finish(&mut self, now: u64, oldest: Option<u64>) {
+        let silent = oldest.is_some_and(|sent| now.saturating_sub(sent) > SILENCE);
+        if (self.failing && now - self.last_good >= SHORTEST) || silent {
+            let began = if self.failing { self.last_good } else { oldest.unwrap_or(now).max(self.last_good) };
+            self.gaps.push(Gap { began, ended: None });
+        }
+    }
+}
+
+/// One outage of a shard, over all threads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outage {
+    pub gap: Gap,
+    pub errors: BTreeMap<String, u64>,
+    pub lost: u64,
+    pub retried: u64,
+}
+
+/// The outages of one shard: the times in which no thread had a good reply.
+pub fn outages(accounts: &[&Account]) -> Vec<Outage> {
+    let mut gaps: Option<Vec<Gap>> = None;
+    for account in accounts.iter().filter(|account| account.last_good > 0 || !account.events.is_empty()) {
+        gaps = Some(match gaps {
+            None => account.gaps.clone(),
+            Some(gaps) => both(&gaps, &account.gaps),
+        });
+    }
+    let mut found: Vec<Outage> = gaps
+        .unwrap_or_default()
+        .into_iter()
+        .map(|gap| Outage { gap, errors: BTreeMap::new(), lost: 0, retried: 0 })
+        .collect();
+    for (at, event) in accounts.iter().flat_map(|account| &account.events) {
+        let inside = |gap: &Gap| gap.began <= *at && gap.ended.is_none_or(|ended| *at <= ended);
+        let Some(outage) = found.iter_mut().find(|outage| inside(&outage.gap)) else { continue };
+        match event {
+            Event::Error(kind, count) => *outage.errors.entry(kind.clone()).or_default() += count,
+            Event::Lost(count) => outage.lost += count,
+            Event::Retried(count) => outage.retried += count,
+        }
+    }
+    found
+}
+
+/// The times that are in both lists.
+fn both(left: &[Gap], right: &[Gap]) -> Vec<Gap> {
+    let end = |gap: &Gap| gap.ended.unwrap_or(u64::MAX);
+    let mut common = Vec::new();
+    for a in left {
+        for b in right {
+            let (began, ended) = (a.began.max(b.began), end(a).min(end(b)));
+            if began + SHORTEST <= ended {
+                common.push(Gap { began, ended: (ended != u64::MAX).then_some(ended) });
+            }
+        }
+    }
+    common
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    #[test]
+    fn an_outage_lasts_from_the_last_success_to_the_next_of_any_thread() {
+        let mut one = Account::default();
+        one.good(100 * MS, 99 * MS);
+        one.happened(130 * MS, Event::Lost(3));
+        one.happened(150 * MS, Event::Error("CLUSTERDOWN".into(), 2));
+        one.happened(150 * MS, Event::Error("CLUSTERDOWN".into(), 1));
+        one.good(900 * MS, 899 * MS);
+        let mut two = Account::default();
+        two.good(120 * MS, 119 * MS);
+        two.happened(140 * MS, Event::Lost(1));
+        two.good(870 * MS, 869 * MS);
+        assert_eq!(
+            outages(&[&one, &two]),
+            [Outage {
+                gap: Gap { began: 120 * MS, ended: Some(870 * MS) },
+                errors: [("CLUSTERDOWN".to_owned(), 3)].into(),
+                lost: 4,
+                retried: 0
+            }]
+        );
+    }
+
+    #[test]
+    fn one_thread_with_success_is_no_outage() {
+        let mut one = Account::default();
+        one.good(100 * MS, 99 * MS);
+        one.happened(130 * MS, Event::Lost(3));
+        one.good(900 * MS, 899 * MS);
+        let mut two = Account::default();
+        two.good(100 * MS, 99 * MS);
+        two.good(850 * MS, 849 * MS);
+        assert_eq!(outages(&[&one, &two]), []);
+    }
+
+    #[test]
+    fn silence_is_an_outage_and_idleness_is_not() {
+        let mut account = Account::default();
+        account.good(100 * MS, 99 * MS);
+        account.good(5_000 * MS, 4_999 * MS);
+        account.good(8_000 * MS, 5_500 * MS);
+        assert_eq!(account.gaps, [Gap { began: 5_500 * MS, ended: Some(8_000 * MS) }]);
+        account.finish(9_500 * MS, Some(8_100 * MS));
+        assert_eq!(account.gaps[1], Gap { began: 8_100 * MS, ended: None });
+    }
+}

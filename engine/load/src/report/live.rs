@@ -1,0 +1,209 @@
+//! One line of JSON each second for whoever watches the run, and memtier_benchmark's line on the terminal.
+
+use crate::options::{Live as Where, Options};
+use crate::report::json::{configuration, outages};
+use crate::report::{Report, Second, percentile};
+use crate::request::Meaning;
+use crate::search::Search;
+use crate::tally::Row;
+use serde_json::{Map, Value, json};
+use std::fs::File;
+use std::io::{IsTerminal, Write};
+use std::os::fd::FromRawFd;
+
+pub struct Live {
+    out: Option<Box<dyn Write>>,
+}
+
+impl Live {
+    pub fn open(place: Option<Where>) -> Result<Self, String> {
+        let out: Option<Box<dyn Write>> = match place {
+            None => None,
+            Some(Where::Stdout) => Some(Box::new(std::io::stdout())),
+            Some(Where::Descriptor(number)) => {
+                if number < 1 || std::fs::metadata(format!("/proc/self/fd/{number}")).is_err() {
+                    return Err(format!("--live-lines: descriptor {number} is not open"));
+                }
+                // SAFETY: it is open, and whoever passed its number meant it for this alone.
+                Some(Box::new(unsafe { File::from_raw_fd(number) }))
+            }
+        };
+        Ok(Self { out })
+    }
+
+    fn line(&mut self, value: &Value) {
+        if let Some(out) = &mut self.out {
+            let text = format!("{value}\n");
+            if out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err() {
+                // Nobody watches any more; the run goes on.
+                self.out = None;
+            }
+        }
+    }
+
+    pub fn begin(&mut self, options: &Options, at: f64, warning: Option<String>) {
+        let mut warnings: Vec<String> = warning.into_iter().collect();
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        if options.threads > cores {
+            warnings.push(format!("{} threads share {cores} cores", options.threads));
+        }
+        self.line(&json!({"kind": "begin", "at": at, "version": env!("CARGO_PKG_VERSION"),
+            "workload": configuration(options), "warnings": warnings}));
+    }
+
+    pub fn second(&mut self, second: &Second, report: &Report) {
+        if self.out.is_none() {
+            terminal(second, report);
+            return;
+        }
+        if second.is_fragment {
+            return;
+        }
+        let tally = &second.tally;
+        let total = tally.total();
+        let latency = total.latency();
+        let mut line = Map::new();
+        let mut put = |key: &str, value: Value| drop(line.insert(key.into(), value));
+        put("kind", json!("second"));
+        put("t", json!(second.number));
+        put("at", json!(report.began + (second.number + 1) as f64));
+        put("ops", json!(total.good));
+        let of = |wanted: Meaning| -> u64 {
+            let rows = tally.rows.iter().zip(&report.meanings);
+            rows.filter(|(_, meaning)| **meaning == wanted).map(|(row, _)| row.good).sum()
+        };
+        put("reads", json!(of(Meaning::Read)));
+        put("writes", json!(of(Meaning::Write)));
+        put("misses", json!(total.misses));
+        put("redirected", json!(total.moved + total.ask));
+        put("moved", json!(total.moved));
+        put("ask", json!(total.ask));
+        put("errors", json!(tally.errors));
+        put("connection_errors", json!(tally.connection_errors));
+        put("skipped", json!(tally.skipped));
+        put("sent_bytes", json!(total.sent));
+        put("received_bytes", json!(total.received));
+        latencies(&total, &mut put);
+        put("max_us", json!((!latency.is_empty()).then(|| latency.max())));
+        put("histogram", buckets(&total));
+        if !total.response.is_empty() {
+            put("service_average_us", json!(total.service.mean()));
+            put("service_p99_us", json!(percentile(&total.service, 99.0)));
+        }
+        put("in_flight", json!(tally.in_flight));
+        put("progress", json!(report.progress()));
+        put("schedule_lag_us", json!(tally.lag_micros));
+        put("threads_cpu", json!(second.cpu));
+        let line = Value::from(line);
+        self.line(&line);
+    }
+
+    pub fn end(&mut self, report: &Report) {
+        if self.out.is_none() {
+            eprintln!();
+        }
+        let total = report.total.total();
+        let mut line = Map::new();
+        let mut put = |key: &str, value: Value| drop(line.insert(key.into(), value));
+        put("kind", json!("end"));
+        put("at", json!(report.finished));
+        put("seconds", json!(report.duration()));
+        put("ops", json!(total.good));
+        put("ops_per_second", json!(total.good as f64 / report.duration().max(1e-9)));
+        latencies(&total, &mut put);
+        put("max_us", json!((!total.latency().is_empty()).then(|| total.latency().max())));
+        put("hits", json!(total.hits));
+        put("misses", json!(total.misses));
+        put("errors", json!(report.total.errors));
+        put("connection_errors", json!(report.total.connection_errors));
+        put("skipped", json!(report.total.skipped));
+        put("redirected", json!(total.moved + total.ask));
+        put("outages", outages(report));
+        put("bottleneck", json!(report.busiest_thread > 0.95));
+        put("stopped", json!(report.stopped));
+        put("gave_up", json!(report.gave_up));
+        put("measured", json!(total.good > 0));
+        let line = Value::from(line);
+        self.line(&line);
+    }
+
+    /// The end of `--find-max`, after the steps have had their own lines.
+    pub fn found(&mut self, search: &Search) {
+        let mut line = crate::report::json::search(search);
+        line["kind"] = json!("found");
+        self.line(&line);
+    }
+
+    /// Why no load was started.
+    pub fn fault(&mut self, message: &str) {
+        self.line(&json!({"kind": "error", "message": message}));
+    }
+}
+
+fn latencies(total: &Row, put: &mut impl FnMut(&str, Value)) {
+    let latency = total.latency();
+    put("average_us", json!((!latency.is_empty()).then(|| latency.mean())));
+    put("p50_us", json!(percentile(latency, 50.0)));
+    put("p99_us", json!(percentile(latency, 99.0)));
+    put("p999_us", json!(percentile(latency, 99.9)));
+}
+
+/// How many requests took up to so many microseconds; 16 steps to each doubling.
+fn buckets(total: &Row) -> Value {
+    let mut buckets: Vec<(u64, u64)> = Vec::new();
+    for step in total.latency().iter_recorded() {
+        let bound = upper_bound(step.value_iterated_to());
+        match buckets.last_mut() {
+            Some((last, count)) if *last == bound => *count += step.count_at_value(),
+            _ => buckets.push((bound, step.count_at_value())),
+        }
+    }
+    buckets.into_iter().map(|(bound, count)| (bound.to_string(), json!(count))).collect::<Map<_, _>>().into()
+}
+
+fn upper_bound(value: u64) -> u64 {
+    let shift = (64 - value.leading_zeros()).saturating_sub(5);
+    (((value >> shift) + 1) << shift) - 1
+}
+
+/// The line that is written over each second.
+fn terminal(second: &Second, report: &Report) {
+    let total = second.tally.total();
+    let all = report.total.total();
+    let seconds = (second.number + 1) as f64;
+    let megabytes = |row: &Row| (row.sent + row.received) as f64 / 1024.0 / 1024.0;
+    let errors = match report.total.connection_errors {
+        0 => String::new(),
+        count => format!(" {count} conn errors,"),
+    };
+    let end = if std::io::stderr().is_terminal() { "   \r" } else { "\r" };
+    eprint!(
+        "[RUN #{} {:.0}%, {:3} secs] {:2} threads {:4} in flight:{errors} {:11} ops, {:7} (avg: {:7.0}) ops/sec, {:.2}MB/sec (avg: {:.2}MB/sec), {:5.2} (avg: {:5.2}) msec latency{end}",
+        report.number,
+        report.progress().unwrap_or(0.0) * 100.0,
+        second.number + 1,
+        second.cpu.len(),
+        second.tally.in_flight,
+        all.good,
+        total.good,
+        all.good as f64 / seconds,
+        megabytes(&total),
+        megabytes(&all) / seconds,
+        total.latency().mean() / 1_000.0,
+        all.latency().mean() / 1_000.0,
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_are_a_sixteenth_wide() {
+        for value in [1u64, 31, 32, 33, 1_000, 123_456] {
+            let bound = upper_bound(value);
+            assert!(value <= bound && bound - value <= value / 16, "{value}: {bound}");
+            assert_eq!(upper_bound(bound), bound);
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! What one thread counts in one second, and sums of that. Plain numbers: nothing is shared while counting.
+
+use hdrhistogram::Histogram;
+use std::collections::BTreeMap;
+
+/// Nothing longer is told apart.
+const MAX_MICROS: u64 = 3_600_000_000;
+/// More kinds of errors than any engine has; the rest is counted together.
+const MAX_KINDS: usize = 64;
+
+pub fn histogram() -> Histogram<u64> {
+    Histogram::new(3).expect("three significant digits are allowed")
+}
+
+/// One line of the report.
+#[derive(Debug, Clone)]
+pub struct Row {
+    pub good: u64,
+    pub hits: u64,
+    pub misses: u64,
+    pub moved: u64,
+    pub ask: u64,
+    pub errors: u64,
+    pub received: u64,
+    pub sent: u64,
+    /// Microseconds from writing the request until its reply was read.
+    pub service: Histogram<u64>,
+    /// The same from the intended time; counted with a schedule only.
+    pub response: Histogram<u64>,
+}
+
+impl Default for Row {
+    fn default() -> Self {
+        Self {
+            good: 0,
+            hits: 0,
+            misses: 0,
+            moved: 0,
+            ask: 0,
+            errors: 0,
+            received: 0,
+            sent: 0,
+            service: histogram(),
+            response: histogram(),
+        }
+    }
+}
+
+impl Row {
+    #[inline]
+    pub fn record(histogram: &mut Histogram<u64>, nanos: u64) {
+        // Rounded, so that the error is half a microsecond on either side.
+        let micros = ((nanos + 500) / 1_000).clamp(1, MAX_MICROS);
+        histogram.record(micros).expect("a histogram that grows holds any value");
+    }
+
+    pub fn add(&mut self, other: &Self) {
+        self.good += other.good;
+        self.hits += other.hits;
+        self.misses += other.misses;
+        self.moved += other.moved;
+        self.ask += other.ask;
+        self.errors += other.errors;
+        self.received += other.received;
+        self.sent += other.sent;
+        self.service.add(&other.service).expect("a histogram that grows holds any other");
+        self.response.add(&other.response).expect("a histogram that grows holds any other");
+    }
+
+    /// The latency that is reported: from the intended time where there is one.
+    pub fn latency(&self) -> &Histogram<u64> {
+        if self.response.is_empty() { &self.service } else { &self.response }
+    }
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct Tally {
+    pub rows: Vec<Row>,
+    /// Requests that did not succeed, by type.
+    pub errors: BTreeMap<String, u64>,
+    /// Connections that could not be opened or were lost.
+    pub connection_errors: u64,
+    /// Requests sent again after a failure.
+    pub retried: u64,
+    /// Keys that were passed over, as their shard was lost and enough waited for it.
+    pub skipped: u64,
+    pub in_flight: u64,
+    /// How late the worst request of the schedule was written.
+    pub lag_micros: Option<u64>,
+    pub cpu_seconds: f64,
+}
+
+impl Tally {
+    pub fn new(rows: usize) -> Self {
+        Self { rows: vec![Row::default(); rows], ..Self::default() }
+    }
+
+    pub fn failed(&mut self, kind: &str, count: u64) {
+        if count == 0 {
+            return;
+        }
+        if let Some(known) = self.errors.get_mut(kind) {
+            *known += count;
+            return;
+        }
+        let kind = if self.errors.len() < MAX_KINDS { kind } else { "OTHER" };
+        *self.errors.entry(kind.into()).or_default() += count;
+    }
+
+    pub fn add(&mut self, other: &Self) {
+        for (mine, theirs) in self.rows.iter_mut().zip(&other.rows) {
+            mine.add(theirs);
+        }
+        for (kind, count) in &other.errors {
+            self.failed(kind, *count);
+        }
+        self.connection_errors += other.connection_errors;
+        self.retried += other.retried;
+        self.skipped += other.skipped;
+        self.in_flight = other.in_flight;
+        self.lag_micros = self.lag_micros.max(other.lag_micros);
+        self.cpu_seconds += other.cpu_seconds;
+    }
+
+    pub fn total(&self) -> Row {
+        let mut total = Row::default();
+        self.rows.iter().for_each(|row| total.add(row));
+        total
+    }
+
+    pub fn all_errors(&self) -> u64 {
+        self.errors.values().sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn latencies_keep_three_digits_from_a_microsecond() {
+        for micros in [1u64, 17, 999, 12_345, 3_000_000, 600_000_000] {
+            let mut row = Row::default();
+            Row::record(&mut row.service, micros * 1_000);
+            let kept = row.service.max();
+            assert!((micros..=micros + micros / 1_000).contains(&kept), "{micros}: {kept}");
+        }
+    }
+}

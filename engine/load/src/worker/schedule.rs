@@ -1,0 +1,127 @@
+//! When requests are due under `--rate`: at even distances from the start, whatever became of those before.
+
+use crate::options::Options;
+use crate::worker::{SECOND, Worker};
+use net::arena::Id;
+
+/// The share of one thread. What is due and not yet sent needs no memory: it is a number of a sequence.
+#[derive(Debug, Clone)]
+pub struct Schedule {
+    interval: f64,
+    offset: f64,
+    next: u64,
+    /// Where the search for a client with room begins.
+    pub turn: usize,
+    /// No client had room when it was looked last.
+    pub is_full: bool,
+}
+
+impl Schedule {
+    pub fn new(options: &Options, thread: usize) -> Option<Self> {
+        let rate = options.rate?;
+        let interval = 1e9 * options.threads as f64 / rate;
+        let offset = interval * thread as f64 / options.threads as f64 + 1.0;
+        Some(Self { interval, offset, next: 0, turn: 0, is_full: false })
+    }
+
+    #[inline]
+    pub fn next_due(&self) -> u64 {
+        (self.offset + self.next as f64 * self.interval) as u64
+    }
+
+    /// When to look at it again without anything else happening.
+    pub fn wake_at(&self) -> Option<u64> {
+        (!self.is_full).then(|| self.next_due())
+    }
+
+    #[inline]
+    pub fn take(&mut self) -> u64 {
+        let due = self.next_due();
+        self.next += 1;
+        due
+    }
+
+    /// How many are due before that time and were not taken.
+    pub fn due_before(&self, time: u64) -> u64 {
+        let all = ((time as f64 - self.offset) / self.interval).ceil().max(0.0) as u64;
+        all.saturating_sub(self.next)
+    }
+}
+
+impl Worker {
+    /// Gives what is due to clients with room, in turn.
+    pub fn release_due(&mut self, now: u64) {
+        if self.stopping.is_some() {
+            return;
+        }
+        // What is due at the end of the test is not part of it.
+        let last = self.shared.options.test_time.map_or(now, |seconds| now.min(seconds * SECOND - 1));
+        while let Some(due) = self.schedule.as_ref().map(Schedule::next_due).filter(|due| *due <= last) {
+            let Some(seat) = self.seat_with_room() else {
+                self.set_full(true);
+                return;
+            };
+            let Some(mut operation) = self.draw(seat) else {
+                if self.seats.iter().all(|seat| seat.drawn_all) {
+                    return;
+                }
+                continue;
+            };
+            operation.intended = due;
+            self.tally.lag_micros = self.tally.lag_micros.max(Some((now - due) / 1_000));
+            if let Some(schedule) = &mut self.schedule {
+                schedule.take();
+            }
+            let id = self.connection_for(seat, &operation);
+            self.enqueue(seat, id, operation);
+        }
+        self.set_full(false);
+    }
+
+    fn set_full(&mut self, full: bool) {
+        if let Some(schedule) = &mut self.schedule {
+            schedule.is_full = full;
+        }
+    }
+
+    /// A client that may send: with one target, one whose pipeline has room; in a cluster the key decides later.
+    fn seat_with_room(&mut self) -> Option<usize> {
+        let all = self.active();
+        let turn = self.schedule.as_ref()?.turn;
+        let cluster = self.shared.options.cluster;
+        let pipeline = self.shared.options.pipeline;
+        for step in 0..all {
+            let seat = (turn + step) % all;
+            let Some(place) = self.seats.get(seat).filter(|place| !place.drawn_all) else { continue };
+            let has_room = |id: &Id| {
+                self.connections.get(*id).is_some_and(|connection| {
+                    connection.is_ready() && connection.in_flight.len() + connection.queue.len() < pipeline
+                })
+            };
+            if cluster || place.connections.iter().any(has_room) {
+                self.schedule.as_mut()?.turn = (seat + 1) % all;
+                return Some(seat);
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_share_an_even_schedule() {
+        let options = Options { rate: Some(1_000.0), threads: 2, ..Options::default() };
+        let mut due: Vec<u64> = Vec::new();
+        for thread in 0..2 {
+            let mut schedule = Schedule::new(&options, thread).expect("there is a rate");
+            assert_eq!(schedule.due_before(1_000_000_000), 500);
+            due.extend((0..500).map(|_| schedule.take()));
+            assert_eq!(schedule.due_before(1_000_000_000), 0);
+        }
+        due.sort_unstable();
+        assert!(due.windows(2).all(|pair| pair[1] - pair[0] == 1_000_000), "{due:?}");
+    }
+}

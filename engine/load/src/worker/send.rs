@@ -1,0 +1,310 @@
+//! Clients -> connections: which request goes where, how many at a time, and one write for all of them.
+
+use crate::connection::{Connection, State};
+use crate::outage::Event;
+use crate::request::Operation;
+use crate::worker::{SECOND, Worker};
+use net::arena::Id;
+use net::poll::{Interest, Source};
+use rand::Rng;
+use resp::slot;
+use std::io;
+
+/// Requests of one client that wait for one shard.
+const MAX_QUEUE: usize = 1_000;
+/// With a schedule nothing may be held back, so more may wait.
+const MAX_BACKLOG: usize = 100_000;
+/// After that the requests that wait for a lost shard fail.
+const QUEUE_PATIENCE: u64 = 30 * SECOND;
+
+impl Worker {
+    /// Fills and writes every connection with something to do.
+    pub fn serve_touched(&mut self) {
+        loop {
+            if !self.deferred.is_empty() {
+                self.enqueue_deferred();
+            }
+            let Some(id) = self.touched.pop() else { return };
+            let Some(mut connection) = self.connections.take(id) else { continue };
+            connection.touched = false;
+            self.fill(id, &mut connection);
+            let outcome = self.flush(id, &mut connection);
+            self.connections.put_back(id, connection);
+            if outcome.is_err() {
+                self.lose(id, "RESET");
+            }
+        }
+    }
+
+    /// Puts requests on the connection until its pipeline is full.
+    fn fill(&mut self, id: Id, connection: &mut Connection) {
+        if !connection.is_ready() || self.stopping.is_some() {
+            return;
+        }
+        let pipeline = self.shared.options.pipeline;
+        if self.shared.options.reconnect_interval.is_some_and(|interval| connection.served >= interval) {
+            if connection.in_flight.is_empty() {
+                self.close(id, connection);
+            }
+            return;
+        }
+        while connection.in_flight.len() < pipeline {
+            if self.shared.options.reconnect_interval.is_some_and(|interval| connection.served >= interval) {
+                return;
+            }
+            if let Some(limit) = self.shared.options.rate_limiting {
+                let now = self.shared.now();
+                if connection.next_due > now {
+                    self.set_timer(connection.next_due, id);
+                    return;
+                }
+                // A missed slot is never made up.
+                connection.next_due = (connection.next_due + SECOND / limit).max(now);
+            }
+            if let Some(operation) = connection.queue.pop_front() {
+                self.queued -= 1;
+                self.put(connection, operation);
+                self.release_held(connection.client);
+                continue;
+            }
+            if self.schedule.is_some() {
+                return;
+            }
+            let Some(operation) = self.draw(connection.client) else { return };
+            let other = self.connection_for(connection.client, &operation);
+            if other == id {
+                self.put(connection, operation);
+            } else if !self.offer(connection.client, other, operation) {
+                return;
+            }
+        }
+    }
+
+    #[inline]
+    pub fn draw(&mut self, seat: usize) -> Option<Operation> {
+        if let Some(operation) = self.seats[seat].held.take() {
+            let id = self.connection_for(seat, &operation);
+            if !self.offer(seat, id, operation) {
+                return None;
+            }
+        }
+        let place = &mut self.seats[seat];
+        let drawn = place.client.next(&self.shared.options, &self.shared.workload);
+        place.drawn_all = drawn.is_none();
+        drawn
+    }
+
+    /// The connection of that client to the owner of the key, which may be new.
+    #[inline]
+    pub fn connection_for(&mut self, seat: usize, operation: &Operation) -> Id {
+        let target = if self.shared.options.cluster {
+            let slot = slot::of_key(self.writer.key(operation.key));
+            // A slot of nobody goes to anybody, who will say so.
+            let owner = self.topology.slots[usize::from(slot)];
+            if owner == crate::topology::NOBODY { 0 } else { owner }
+        } else {
+            0
+        };
+        self.connection_to(seat, target)
+    }
+
+    pub fn connection_to(&mut self, seat: usize, target: u16) -> Id {
+        let known = self.seats[seat].connections.get(usize::from(target)).copied().unwrap_or(Id::NONE);
+        if known != Id::NONE {
+            return known;
+        }
+        let now = self.shared.now();
+        let id = self.connections.insert(Box::new(Connection::new(seat, target, now)));
+        let places = &mut self.seats[seat].connections;
+        if places.len() <= usize::from(target) {
+            places.resize(usize::from(target) + 1, Id::NONE);
+        }
+        places[usize::from(target)] = id;
+        // Opened at once, but not from within what led here.
+        let (low, high) = self.shared.options.start_jitter;
+        let jitter = if high == 0 { 0 } else { rand::rng().random_range(low..=high) * 1_000 };
+        self.set_timer(jitter * (seat as u64 + 1), id);
+        id
+    }
+
+    /// In closed loop: queues for another shard. `false`: the client has to wait, as that queue is full.
+    fn offer(&mut self, seat: usize, id: Id, operation: Operation) -> bool {
+        let Some(connection) = self.connections.get(id) else {
+            // Retired meanwhile: it goes where its key is now.
+            self.deferred.push((seat, operation));
+            return true;
+        };
+        if connection.queue.len() < MAX_QUEUE {
+            self.enqueue(seat, id, operation);
+            return true;
+        }
+        if !connection.is_ready() && !self.shared.workload.is_walk(operation.template) {
+            // The shard is lost and enough waits for it; the others go on.
+            self.tally.skipped += 1;
+            return true;
+        }
+        self.seats[seat].held = Some(operation);
+        self.touch(id);
+        false
+    }
+
+    /// Behind everything that waits for that connection of the client.
+    pub fn enqueue(&mut self, seat: usize, id: Id, operation: Operation) {
+        let Some(connection) = self.connections.get_mut(id) else {
+            // It is being served, or was retired: as soon as the round allows.
+            self.deferred.push((seat, operation));
+            return;
+        };
+        if connection.queue.len() >= MAX_BACKLOG {
+            self.fail(&operation, "OVERFLOW");
+            return;
+        }
+        connection.queue.push_back(operation);
+        self.queued += 1;
+        self.touch(id);
+    }
+
+    fn enqueue_deferred(&mut self) {
+        for (seat, operation) in std::mem::take(&mut self.deferred) {
+            let id = self.connection_for(seat, &operation);
+            self.enqueue(seat, id, operation);
+        }
+    }
+
+    /// Before everything that waits: it was sent already.
+    pub fn enqueue_first(&mut self, seat: usize, id: Id, operation: Operation) {
+        let Some(connection) = self.connections.get_mut(id) else {
+            self.deferred.push((seat, operation));
+            return;
+        };
+        connection.queue.push_front(operation);
+        self.queued += 1;
+        self.touch(id);
+    }
+
+    /// The queue that a client waited for has room again.
+    #[inline]
+    fn release_held(&mut self, seat: usize) {
+        if self.seats[seat].held.is_none() {
+            return;
+        }
+        let Some(operation) = self.seats[seat].held.take() else { return };
+        let id = self.connection_for(seat, &operation);
+        self.enqueue(seat, id, operation);
+        for id in self.seats[seat].connections.clone() {
+            self.touch(id);
+        }
+    }
+
+    #[inline]
+    fn put(&mut self, connection: &mut Connection, operation: Operation) {
+        let before = connection.out.len();
+        let data = if self.writer.template(operation.template).has_data {
+            self.values.next(operation.size)
+        } else {
+            &[]
+        };
+        self.writer.write(&operation, data, &mut connection.out);
+        let row = self.shared.workload.rows[usize::from(operation.template)];
+        self.tally.rows[row].sent += (connection.out.len() - before) as u64;
+        connection.in_flight.push_back(operation);
+        connection.fresh += 1;
+        connection.served += 1;
+        self.in_flight += 1;
+    }
+
+    /// Writes what is in the buffer. The time of this write is when its requests were sent.
+    pub fn flush(&mut self, id: Id, connection: &mut Connection) -> io::Result<()> {
+        let Some(stream) = &mut connection.stream else { return Ok(()) };
+        if matches!(connection.state, State::Connecting { .. }) {
+            return Ok(());
+        }
+        if connection.fresh > 0 {
+            let now = self.shared.now();
+            for operation in connection.in_flight.iter_mut().rev().take(connection.fresh) {
+                if operation.sent == 0 {
+                    operation.sent = now;
+                }
+            }
+            connection.fresh = 0;
+        }
+        let mut full = false;
+        while connection.written < connection.out.len() {
+            match stream.write(&connection.out[connection.written..]) {
+                Ok(count) => connection.written += count,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    full = true;
+                    break;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        if connection.written == connection.out.len() {
+            connection.out.clear();
+            connection.written = 0;
+        }
+        let wants = Interest { read: true, write: full || stream.wants_write(), hangup: false };
+        if wants != connection.interest {
+            connection.interest = wants;
+            self.poll.change(stream.fd(), Source::Backend(id), wants)?;
+        }
+        Ok(())
+    }
+
+    /// A shard that cannot be reached: what waits for it fails in the end.
+    pub fn expire_queue(&mut self, id: Id, now: u64) {
+        let Some(connection) = self.connections.get_mut(id) else { return };
+        if connection.is_ready() || now < connection.down_since + QUEUE_PATIENCE {
+            return;
+        }
+        let waiting = std::mem::take(&mut connection.queue);
+        self.queued -= waiting.len() as u64;
+        for operation in &waiting {
+            self.fail(operation, "UNREACHABLE");
+        }
+        self.seats
+            .iter()
+            .position(|seat| seat.held.is_some())
+            .into_iter()
+            .for_each(|seat| self.release_held(seat));
+    }
+
+    /// A failure that may pass: sent again when options say so, else counted.
+    pub fn fail_or_retry(&mut self, mut operation: Operation, seat: usize, kind: &str) {
+        let options = &self.shared.options;
+        let allowed = options.max_retries < 0 || i64::from(operation.retries) < options.max_retries;
+        if !options.retry_on_error || !allowed || self.stopping.is_some() {
+            self.fail(&operation, kind);
+            return;
+        }
+        operation.retries = operation.retries.saturating_add(1);
+        operation.redirections = 0;
+        let now = self.shared.now();
+        let group = self.group_of(&operation);
+        self.tally.retried += 1;
+        self.accounts[usize::from(group)].happened(now, Event::Error(kind.into(), 1));
+        self.accounts[usize::from(group)].happened(now, Event::Retried(1));
+        let there = self.connection_for(seat, &operation);
+        self.enqueue(seat, there, operation);
+    }
+
+    /// Counts a request that will not be tried again.
+    pub fn fail(&mut self, operation: &Operation, kind: &str) {
+        let now = self.shared.now();
+        let group = self.group_of(operation);
+        self.tally.failed(kind, 1);
+        let row = self.shared.workload.rows[usize::from(operation.template)];
+        self.tally.rows[row].errors += 1;
+        self.accounts[usize::from(group)].happened(now, Event::Error(kind.into(), 1));
+    }
+
+    /// The account of the shard that the request is for.
+    #[inline]
+    pub fn group_of(&mut self, operation: &Operation) -> u16 {
+        if self.accounts.len() == 1 {
+            return 0;
+        }
+        self.shared.groups[usize::from(slot::of_key(self.writer.key(operation.key)))]
+    }
+}

@@ -1,0 +1,130 @@
+//! Servers for one test on loopback addresses of its own, ended with it; and the load generator as a process.
+
+use lab::{Servers, wait};
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Read};
+use std::ops::{Deref, DerefMut};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+
+pub struct Lab(Servers);
+
+impl Deref for Lab {
+    type Target = Servers;
+
+    fn deref(&self) -> &Servers {
+        &self.0
+    }
+}
+
+impl DerefMut for Lab {
+    fn deref_mut(&mut self) -> &mut Servers {
+        &mut self.0
+    }
+}
+
+impl Lab {
+    pub fn new() -> Self {
+        Self(Servers::new())
+    }
+
+    /// Primaries on these ports that share the slots and know each other from the start.
+    pub fn cluster(&mut self, ports: &[u16]) {
+        let nodes: Vec<String> = ports
+            .iter()
+            .enumerate()
+            .map(|(n, port)| {
+                let (first, last) = (n * 16384 / ports.len(), (n + 1) * 16384 / ports.len() - 1);
+                let (ip, bus, epoch) = (&self.ip, port + 5000, n + 1);
+                format!("{port:040x} {ip}:{port}@{bus},,tls-port=0,shard-id={port:040x} FLAGS - 0 0 {epoch} connected {first}-{last}")
+            })
+            .collect();
+        for (n, port) in ports.iter().enumerate() {
+            let line = |(m, node): (usize, &String)| {
+                node.replace("FLAGS", if m == n { "myself,master" } else { "master" }) + "\n"
+            };
+            let text: String = nodes.iter().enumerate().map(line).collect();
+            let epoch = ports.len();
+            let nodes_conf = format!("{text}vars currentEpoch {epoch} lastVoteEpoch 0\n");
+            self.member(*port, &nodes_conf, &[]);
+        }
+        for port in ports {
+            wait("the cluster", || self.ask(*port, "CLUSTER INFO").contains("cluster_state:ok"));
+        }
+    }
+
+    pub fn ask(&self, port: u16, line: &str) -> String {
+        self.direct(port).ask(line)
+    }
+
+    /// Against that port, with live lines on its standard output.
+    pub fn load(&self, port: u16, options: &str) -> Load {
+        self.load_with(port, options, &[])
+    }
+
+    pub fn load_with(&self, port: u16, options: &str, environment: &[(&str, &str)]) -> Load {
+        let mut process = Command::new(env!("CARGO_BIN_EXE_shardboard-load"))
+            .args(["-s", &self.ip, "-p", &port.to_string(), "--live-lines=-", "--hide-histogram"])
+            .args(options.split(' ').filter(|word| !word.is_empty()))
+            .envs(environment.iter().copied())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(process.stdout.take().unwrap());
+        Load { process, lines }
+    }
+
+    pub fn path(&self, name: &str) -> String {
+        self.directory.join(name).to_str().unwrap().into()
+    }
+}
+
+pub struct Load {
+    process: Child,
+    lines: BufReader<ChildStdout>,
+}
+
+impl Load {
+    /// The next line of that kind.
+    pub fn expect(&mut self, kind: &str) -> Value {
+        let mut line = String::new();
+        loop {
+            line.clear();
+            if self.lines.read_line(&mut line).unwrap() == 0 {
+                let mut said = String::new();
+                let _ = self.process.stderr.take().unwrap().read_to_string(&mut said);
+                panic!("it ended before it said {kind}: {said}");
+            }
+            let message: Value = serde_json::from_str(&line).unwrap();
+            if message["kind"] == kind {
+                return message;
+            }
+        }
+    }
+
+    pub fn terminate(&self) {
+        let pid = rustix::process::Pid::from_child(&self.process);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    }
+
+    /// The last line, what it printed for people, and its exit status.
+    pub fn end(mut self) -> (Value, String, ExitStatus) {
+        let end = self.expect("end");
+        let (said, status) = self.leave();
+        (end, said, status)
+    }
+
+    pub fn leave(mut self) -> (String, ExitStatus) {
+        let mut said = String::new();
+        self.process.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        (said, self.process.wait().unwrap())
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}

@@ -1,0 +1,186 @@
+//! Commands that the table does not have, of newer engines and of modules: what the shard says of them in its COMMAND.
+
+use crate::command::{self, Class, Command, Handling, Keys, UNKNOWN, command};
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+/// What the engine of one database knows.
+#[derive(Debug, Default)]
+pub struct Learned {
+    commands: HashMap<Vec<u8>, &'static Command>,
+    /// The version and the modules of which it was learned.
+    of: Option<Vec<Vec<u8>>>,
+}
+
+/// Every command that was learned once, by any thread; they live as long as the process.
+static ALL: Mutex<Vec<&'static Command>> = Mutex::new(Vec::new());
+/// No engine with all its modules has as many.
+const MOST: usize = 4096;
+
+impl Learned {
+    /// What is not known here either goes to the home shard, so that the engine words the error.
+    #[cold]
+    pub fn find(&self, name: &[u8]) -> &'static Command {
+        self.commands.get(&name.to_ascii_lowercase()).copied().unwrap_or(&UNKNOWN)
+    }
+
+    /// Whether the shard that says this to HELLO is to be asked what it knows; answers so once for each kind of engine.
+    pub fn is_other_engine(&mut self, hello: &[u8]) -> bool {
+        let fields = resp::items(hello).unwrap_or_default();
+        let told = fields
+            .chunks_exact(2)
+            .filter(|pair| matches!(resp::text(pair[0]), Some(b"server" | b"version" | b"modules")));
+        let engine = Some(told.map(|pair| pair[1].to_vec()).collect());
+        let is_other = self.of != engine;
+        self.of = engine;
+        is_other
+    }
+
+    /// The shard that was asked did not live to answer.
+    pub fn ask_again(&mut self) {
+        self.of = None;
+    }
+
+    /// From the reply to COMMAND.
+    pub fn learn(&mut self, reply: &[u8]) {
+        let Some(rows) = resp::items(reply) else {
+            // Not everybody may ask.
+            self.of = None;
+            return;
+        };
+        let fresh = rows.into_iter().filter_map(|row| parse(&resp::items(row)?));
+        self.commands = fresh.map(|command| (command.name.as_bytes().to_vec(), command)).collect();
+    }
+}
+
+fn parse(row: &[&[u8]]) -> Option<&'static Command> {
+    let [name, arity, flags, first, _, step, rest @ ..] = row else { return None };
+    let name = std::str::from_utf8(resp::text(name)?).ok()?.to_ascii_lowercase();
+    if command::find(name.as_bytes()).is_some() {
+        return None;
+    }
+    let flags: Vec<_> = resp::items(flags)?.into_iter().filter_map(resp::text).collect();
+    let has = |flag: &str| flags.contains(&flag.as_bytes());
+    let number = |text: &[u8]| resp::integer(text).and_then(|number| usize::try_from(number).ok());
+    let keys = match (number(first)?, number(step)?) {
+        (0, _) => rest.get(2).and_then(|specs| counted(specs)).unwrap_or(match has("movablekeys") {
+            true => Keys::Unknown,
+            false => Keys::None,
+        }),
+        (first, step) => Keys::Range(first, step.max(1)),
+    };
+    let class = match () {
+        () if has("write") => Class::Write,
+        () if has("readonly") => Class::Read,
+        () => Class::Other,
+    };
+    let handling = match () {
+        // About the process, or about the connection, which others share.
+        () if has("admin") || has("pubsub") || has("no_auth") => Handling::Refuse,
+        () if has("blocking") => Handling::Block,
+        () if has("module") => Handling::Run,
+        () => Handling::Forward,
+    };
+    let arity = i32::try_from(resp::integer(arity)?).ok()?;
+    remember(name, |name| command(name, arity, class, keys, handling))
+}
+
+/// The first key specification that counts keys, or finds them behind the word STREAMS.
+fn counted(specs: &[u8]) -> Option<Keys> {
+    resp::items(specs)?.into_iter().find_map(|spec| {
+        let spec = resp::items(spec)?;
+        let begin = resp::items(field(&spec, b"begin_search")?)?;
+        let find = resp::items(field(&spec, b"find_keys")?)?;
+        let begins = resp::items(field(&begin, b"spec")?)?;
+        let finds = resp::items(field(&find, b"spec")?)?;
+        let number = |of: &[&[u8]], name: &[u8]| usize::try_from(resp::integer(field(of, name)?)?).ok();
+        match (resp::text(field(&begin, b"type")?)?, resp::text(field(&find, b"type")?)?) {
+            (b"index", b"keynum") => {
+                Some(Keys::Counted(number(&begins, b"index")? + number(&finds, b"keynumidx")?))
+            }
+            (b"keyword", _) if resp::text(field(&begins, b"keyword")?)? == b"STREAMS" => Some(Keys::Streams),
+            _ => None,
+        }
+    })
+}
+
+fn field<'a>(pairs: &[&'a [u8]], name: &[u8]) -> Option<&'a [u8]> {
+    pairs.chunks_exact(2).find(|pair| resp::text(pair[0]) == Some(name)).map(|pair| pair[1])
+}
+
+fn remember(name: String, make: impl FnOnce(&'static str) -> Command) -> Option<&'static Command> {
+    let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
+    // The same command of other modules may be another one: names are shared, the rest is compared.
+    let name: &'static str = match all.iter().find(|known| known.name == name) {
+        Some(known) => known.name,
+        None if all.len() >= MOST => return None,
+        None => Box::leak(name.into_boxed_str()),
+    };
+    let command = make(name);
+    if let Some(known) = all.iter().find(|known| ***known == command) {
+        return Some(known);
+    }
+    if all.len() >= MOST {
+        return None;
+    }
+    let command = Box::leak(Box::new(command));
+    all.push(command);
+    Some(command)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(name: &str, flags: &[&str], first: i64, specs: &str) -> String {
+        let flags: String = flags.iter().map(|flag| format!("+{flag}\r\n")).collect();
+        let count = flags.lines().count();
+        format!(
+            "*9\r\n${}\r\n{name}\r\n:-2\r\n~{count}\r\n{flags}:{first}\r\n:1\r\n:1\r\n*0\r\n*0\r\n{specs}",
+            name.len()
+        )
+    }
+
+    #[test]
+    fn what_the_table_has_not_is_learned() {
+        let keynum = "*1\r\n%2\r\n+begin_search\r\n%2\r\n+type\r\n+index\r\n+spec\r\n%1\r\n+index\r\n:1\r\n\
+                      +find_keys\r\n%2\r\n+type\r\n+keynum\r\n+spec\r\n%1\r\n+keynumidx\r\n:0\r\n";
+        let rows = [
+            row("get", &["write"], 7, "*0\r\n"),
+            row("NEWGET", &["readonly"], 1, "*0\r\n"),
+            row("m.run", &["write", "module"], 0, keynum),
+            row("m.wait", &["blocking", "module"], 1, "*0\r\n"),
+            row("m.set", &["admin"], 0, "*0\r\n"),
+            row("m.any", &["movablekeys"], 0, "*0\r\n"),
+        ];
+        let mut learned = Learned::default();
+        learned.learn(format!("*6\r\n{}", rows.concat()).as_bytes());
+        let known = |name: &str| {
+            let command = learned.find(name.as_bytes());
+            (command.class, command.keys, command.handling)
+        };
+        assert_eq!(learned.commands.len(), 5);
+        assert_eq!(known("NewGet"), (Class::Read, Keys::Range(1, 1), Handling::Forward));
+        assert_eq!(known("m.run"), (Class::Write, Keys::Counted(1), Handling::Run));
+        assert_eq!(known("m.wait"), (Class::Other, Keys::Range(1, 1), Handling::Block));
+        assert_eq!(known("m.set"), (Class::Other, Keys::None, Handling::Refuse));
+        assert_eq!(known("m.any"), (Class::Other, Keys::Unknown, Handling::Forward));
+        assert_eq!(learned.find(b"nosuch").name, "");
+        let before = ALL.lock().unwrap().len();
+        learned.learn(format!("*6\r\n{}", rows.concat()).as_bytes());
+        assert_eq!(ALL.lock().unwrap().len(), before);
+    }
+
+    #[test]
+    fn a_kind_of_engine_is_asked_once() {
+        let mut learned = Learned::default();
+        let hello = |version: &str| format!("*4\r\n$7\r\nversion\r\n$5\r\n{version}\r\n$2\r\nid\r\n:1\r\n");
+        assert!(learned.is_other_engine(hello("8.0.1").as_bytes()));
+        assert!(!learned.is_other_engine(hello("8.0.1").as_bytes()));
+        assert!(learned.is_other_engine(hello("9.1.2").as_bytes()));
+        learned.learn(b"-NOPERM\r\n");
+        assert!(learned.is_other_engine(hello("9.1.2").as_bytes()));
+        learned.ask_again();
+        assert!(learned.is_other_engine(hello("9.1.2").as_bytes()));
+    }
+}

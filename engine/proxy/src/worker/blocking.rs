@@ -1,0 +1,104 @@
+//! Commands that wait for something to happen, on connections of their clients' own.
+
+use super::Worker;
+use super::backend::Pending;
+use super::client::{Answer, Client};
+use super::db::Parked;
+use super::dispatch::{is_word, pending};
+use super::intake::Flow;
+use crate::arena::Id;
+use crate::command::{self, Command, Handling};
+use resp::{Args, Limits, RequestParser, encode};
+use std::borrow::Cow;
+
+impl Worker {
+    /// A command that may wait for long: nothing of this client is looked at until it is answered.
+    pub(super) fn block(&mut self, id: Id, client: &mut Client, command: &Command, args: &Args<'_>) -> Flow {
+        let db = &self.dbs[client.db];
+        let slot = command.first_key(args).map_or_else(|| db.topology.home(), |key| db.slot_of(key));
+        if !client.is_drained() {
+            return Flow::Hold;
+        }
+        if !self.serves(client, slot) {
+            return self.elsewhere(client, command.class, slot);
+        }
+        let number = client.expect(command.class, Answer::Waiting);
+        self.send_exclusive(id, client, args.raw, pending(id, number, 0, command.class, slot));
+        client.blocked = true;
+        Flow::Next
+    }
+
+    /// Who was sent away while it blocked goes on elsewhere for as long as it still wanted to wait.
+    pub(super) fn with_time_left<'a>(
+        &mut self,
+        parked: &'a Parked,
+        pending: Pending,
+    ) -> (Cow<'a, [u8]>, Pending) {
+        let client = self.clients.get_mut(pending.asker.client);
+        let slot = client.and_then(|client| client.slot(pending.asker.number));
+        let Some(slot) = slot.filter(|_| parked.error.starts_with(b"-UNBLOCKED")) else {
+            return (Cow::Borrowed(&parked.bytes), pending);
+        };
+        let since = if pending.blocks_since == 0 { slot.arrived } else { pending.blocks_since };
+        let waited = self.now.saturating_sub(since);
+        match shortened(&parked.bytes, waited) {
+            Some(bytes) => (Cow::Owned(bytes), Pending { blocks_since: self.now, ..pending }),
+            None => (Cow::Borrowed(&parked.bytes), pending),
+        }
+    }
+}
+
+/// The same command with that many microseconds less to wait; `None` when it waits for ever.
+fn shortened(request: &[u8], waited: u64) -> Option<Vec<u8>> {
+    let mut parser = RequestParser::default();
+    let limits = Limits { request: u32::MAX as usize, ..Limits::default() };
+    let len = parser.parse(request, &limits).ok()??;
+    let args = parser.args(&request[..len]);
+    let command = command::find(args.get(0)?)?;
+    let (at, in_millis) = match (command.handling, command.name) {
+        (Handling::Xread, _) => ((0..args.len()).find(|&at| is_word(&args, at, "block"))? + 1, true),
+        (_, "blmpop" | "bzmpop") => (1, false),
+        _ => (args.len() - 1, false),
+    };
+    let wanted: f64 = std::str::from_utf8(args.get(at)?).ok()?.parse().ok().filter(|&wanted| wanted > 0.0)?;
+    let waited = waited as f64 / if in_millis { 1e3 } else { 1e6 };
+    // 0 would be for ever.
+    let left = if in_millis {
+        (wanted - waited).max(1.0).ceil().to_string()
+    } else {
+        format!("{:.3}", (wanted - waited).max(0.001))
+    };
+    let mut out = Vec::with_capacity(request.len());
+    encode::array(&mut out, args.len());
+    for (n, arg) in args.iter().enumerate() {
+        encode::bulk(&mut out, if n == at { left.as_bytes() } else { arg });
+    }
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_that_was_waited_is_over() {
+        let left = |line: &str| {
+            let mut request = Vec::new();
+            let words: Vec<_> = line.split(' ').map(str::as_bytes).collect();
+            encode::command(&mut request, words.into_iter());
+            let mut parser = RequestParser::default();
+            let shorter = shortened(&request, 1_500_000)?;
+            parser.parse(&shorter, &Limits::default()).unwrap();
+            let words = parser.args(&shorter).iter().map(|arg| String::from_utf8_lossy(arg).into_owned());
+            Some(words.collect::<Vec<_>>().join(" "))
+        };
+        assert_eq!(left("BLPOP a b 10").as_deref(), Some("BLPOP a b 8.500"));
+        assert_eq!(left("BLMOVE a b LEFT LEFT 1").as_deref(), Some("BLMOVE a b LEFT LEFT 0.001"));
+        assert_eq!(left("BZMPOP 2 1 a MIN").as_deref(), Some("BZMPOP 0.500 1 a MIN"));
+        assert_eq!(
+            left("XREAD COUNT 1 BLOCK 2000 STREAMS a $").as_deref(),
+            Some("XREAD COUNT 1 BLOCK 500 STREAMS a $")
+        );
+        assert_eq!(left("BLPOP a 0"), None);
+    }
+}

@@ -1,0 +1,92 @@
+//! What a script answers is its author's: an error reply of a script that reads like a redirection, or like "not now",
+//! is no order. Nor can it simply be passed on, as shards do refuse scripts with these words. So the shard is asked about
+//! the same keys with a command that answers in no other words than its own, and only what it says of that is followed.
+
+use super::Worker;
+use super::backend::{Backend, Pending, Purpose};
+use super::redirect::Redirect;
+use crate::command;
+use crate::learned::Learned;
+use resp::{Limits, RequestParser, encode};
+
+/// A script that may not have been executed.
+#[derive(Debug)]
+pub struct Doubt {
+    pending: Pending,
+    request: Vec<u8>,
+    frame: Vec<u8>,
+}
+
+/// What a shard says of any command with these keys, before it executes anything. READONLY is not among them: on a
+/// replica a script is executed until it writes.
+const REFUSALS: [&[u8]; 6] = [b"MOVED", b"ASK", b"CLUSTERDOWN", b"LOADING", b"MASTERDOWN", b"TRYAGAIN"];
+
+impl Worker {
+    /// A script was answered with an error.
+    pub(super) fn script_failed(&mut self, backend: &mut Backend, pending: &Pending, frame: &[u8]) {
+        let is_refusal = REFUSALS.contains(&first_word(frame));
+        let request = backend.request(pending);
+        let Some(probe) = is_refusal.then(|| probe(request, &self.dbs[backend.db].commands)).flatten() else {
+            self.deliver(pending, frame);
+            return;
+        };
+        let doubt = Doubt { pending: *pending, request: request.to_vec(), frame: frame.to_vec() };
+        backend.doubts.push_back(doubt);
+        backend.push(&probe, Pending::own(Purpose::Probe));
+    }
+
+    /// The shard has said what it thinks of these keys.
+    pub(super) fn probed(&mut self, backend: &mut Backend, frame: &[u8]) -> Option<Redirect> {
+        let Doubt { pending, request, frame: said } = backend.doubts.pop_front()?;
+        if frame[0] == b'-' && first_word(frame) == first_word(&said) {
+            return self.follow(backend, &pending, frame, Some(&request));
+        }
+        self.deliver(&pending, &said);
+        None
+    }
+
+    /// The connection was lost before the shard had said it.
+    pub(super) fn unproven(&mut self, backend: &mut Backend) {
+        if let Some(doubt) = backend.doubts.pop_front() {
+            self.deliver(&doubt.pending, &doubt.frame);
+        }
+    }
+}
+
+fn first_word(frame: &[u8]) -> &[u8] {
+    frame.get(1..).and_then(|text| text.split(|byte| byte.is_ascii_whitespace()).next()).unwrap_or_default()
+}
+
+/// EXISTS with the keys of a script; of one without keys, nothing.
+fn probe(request: &[u8], learned: &Learned) -> Option<Vec<u8>> {
+    let mut parser = RequestParser::default();
+    let limits = Limits { request: u32::MAX as usize, ..Limits::default() };
+    let len = parser.parse(request, &limits).ok()??;
+    let args = parser.args(&request[..len]);
+    let name = args.get(0)?;
+    let keys = command::find(name).unwrap_or_else(|| learned.find(name)).keys_of(&args);
+    if keys.is_empty() {
+        return None;
+    }
+    let mut probe = Vec::new();
+    encode::command(&mut probe, std::iter::once(&b"EXISTS"[..]).chain(keys).collect::<Vec<_>>().into_iter());
+    Some(probe)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_probe_has_the_keys_of_the_script() {
+        let of = |words: &[&str]| {
+            let mut request = Vec::new();
+            encode::command(&mut request, words.iter().map(|word| word.as_bytes()));
+            probe(&request, &Learned::default()).map(|probe| String::from_utf8(probe).unwrap())
+        };
+        let exists = "*3\r\n$6\r\nEXISTS\r\n$1\r\na\r\n$1\r\nb\r\n";
+        assert_eq!(of(&["eval", "s", "2", "a", "b", "c"]).as_deref(), Some(exists));
+        assert_eq!(of(&["FCALL", "f", "9", "a", "b"]).as_deref(), Some(exists));
+        assert_eq!(of(&["eval", "s", "0", "a"]), None);
+    }
+}

@@ -1,0 +1,95 @@
+//! Since when a shard answers no more, and what became of requests for it meanwhile.
+
+use super::Worker;
+use super::backend::{Backend, Pending};
+use crate::command::Class;
+use crate::process::{Event, Outage, Part};
+use crate::resources;
+use crate::topology::TargetNumber;
+
+#[derive(Debug)]
+pub struct Open {
+    outage: Outage,
+    /// It answers, but takes no writes.
+    is_read_only: bool,
+}
+
+impl Open {
+    fn has(&self, slot: u16) -> bool {
+        self.outage.slots.iter().any(|&(first, last)| (first..=last).contains(&slot))
+    }
+}
+
+/// What becomes of a request while its shard is away.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Fate {
+    Waits,
+    Failed,
+    Lost,
+}
+
+impl Worker {
+    /// A primary cannot be reached any more, or says that it is none.
+    #[cold]
+    pub(super) fn outage_begins(&mut self, db: usize, target: TargetNumber, is_read_only: bool) {
+        let slots = self.dbs[db].topology.ranges_of(target);
+        let Some(&(slot, _)) = slots.first() else { return };
+        if self.dbs[db].outages.iter().any(|open| open.has(slot)) {
+            return;
+        }
+        let last_success = self.dbs[db].successes.get(usize::from(target)).copied().filter(|&at| at > 0);
+        let place = self.dbs[db].topology.targets[usize::from(target)].address;
+        let outage = Outage {
+            uid: self.dbs[db].config.uid,
+            address: place.ip().to_string(),
+            port: place.port(),
+            slots,
+            last_success_ms: last_success.map(|at| self.unix_millis(at)),
+            noticed_ms: resources::unix_millis(),
+            first_success_ms: None,
+            waited: 0,
+            failed: 0,
+            lost: 0,
+        };
+        self.tell_outage(outage.clone());
+        self.dbs[db].outages.push(Open { outage, is_read_only });
+    }
+
+    /// Something happens to a request.
+    pub(super) fn note_fate(&mut self, db: usize, pending: &Pending, fate: Fate) {
+        let Some(open) = self.dbs[db].outages.iter_mut().find(|open| open.has(pending.slot)) else { return };
+        match fate {
+            Fate::Waits => open.outage.waited += 1,
+            Fate::Failed => open.outage.failed += 1,
+            Fate::Lost => open.outage.lost += 1,
+        }
+    }
+
+    /// Shards have answered requests without an error, this one the last of them.
+    #[inline]
+    pub(super) fn succeeded(&mut self, backend: &Backend, pending: &Pending) {
+        if !self.dbs[backend.db].outages.is_empty() {
+            self.outage_ends(backend.db, pending);
+        }
+    }
+
+    #[cold]
+    fn outage_ends(&mut self, db: usize, pending: &Pending) {
+        let is_over =
+            |open: &Open| open.has(pending.slot) && !(open.is_read_only && pending.class == Class::Read);
+        let Some(at) = self.dbs[db].outages.iter().position(is_over) else { return };
+        let Open { mut outage, .. } = self.dbs[db].outages.swap_remove(at);
+        outage.first_success_ms = Some(resources::unix_millis().max(outage.noticed_ms));
+        self.tell_outage(outage);
+    }
+
+    fn tell_outage(&self, outage: Outage) {
+        // The control thread is gone only when the process ends.
+        let _ = self.events.send(Event::Outage(Part { worker: self.number, outage }));
+    }
+
+    /// Of a time of this worker's clock.
+    fn unix_millis(&self, at: u64) -> u64 {
+        resources::unix_millis().saturating_sub(self.now.saturating_sub(at) / 1_000)
+    }
+}

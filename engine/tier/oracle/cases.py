@@ -1,0 +1,95 @@
+"""What random commands do not meet: each case is short and always the same."""
+
+from collections.abc import Callable
+
+from lab import wait_for
+from wire import Wire
+
+
+def cases(at: tuple[str, int], replica: tuple[str, int], resync: Callable[[], None]) -> list[str]:
+    """What a primary with the tier, and its replica, do wrong."""
+    return paused(at) + refused_multi(at) + sorted_on_replica(at, replica) + cold_at_exec(at, replica, resync)
+
+
+def is_cold(wire: Wire, name: str) -> bool:
+    """Whether the value is on flash."""
+    return bool(wire.say("TIER.WHERE", name) == b"flash")
+
+
+def paused(at: tuple[str, int]) -> list[str]:
+    """While clients are paused a cold value cannot be said to be hot in the append-only file: nothing is executed."""
+    wire = Wire(at)
+    wire.say("SET", "{t}paused", "p" * 500)
+    wait_for(lambda: is_cold(wire, "{t}paused"), "the key to be cold")
+    wire.say("CLIENT", "PAUSE", 600_000, "WRITE")
+    replies = [wire.say("GET", "{t}paused"), wire.say("APPEND", "{t}paused", "x")]
+    replies += wire.batch([("MULTI",), ("PING",), ("GET", "{t}paused"), ("EXEC",)])
+    wire.say("CLIENT", "UNPAUSE")
+    replies += [wire.say("GET", "{t}paused"), wire.say("DEL", "{t}paused")]
+    wire.close()
+    found = [str(reply).split(" ")[0] if isinstance(reply, str) else reply for reply in replies]
+    expected = ["TRYAGAIN", "TRYAGAIN", b"OK", b"QUEUED", "ERR", "EXECABORT", b"p" * 500, 1]
+    return [] if found == expected else [f"paused: {found}"]
+
+
+def refused_multi(at: tuple[str, int]) -> list[str]:
+    """After a MULTI that the server refused, a key is in RAM for its own command only."""
+    wire, other = Wire(at), Wire(at)
+    replies = wire.batch([("SET", "{t}multi", "m" * 500), ("MULTI", "too many"), ("STRLEN", "{t}multi"), ("PING",)])
+    wait_for(lambda: is_cold(other, "{t}multi"), "the key to be cold again")
+    wire.say("DEL", "{t}multi")
+    wire.close()
+    other.close()
+    return [] if replies[2:] == [500, b"PONG"] else [f"refused MULTI: {replies}"]
+
+
+def of_replica(replica: tuple[str, int]) -> Wire:
+    """A connection that may read there."""
+    wire = Wire(replica)
+    wire.say("READONLY")
+    return wire
+
+
+def sorted_on_replica(at: tuple[str, int], replica: tuple[str, int]) -> list[str]:
+    """SORT finds cold keys that only elements name: where it runs, where it is replicated to, in a transaction."""
+    wire, reader = Wire(at), of_replica(replica)
+    values = {f"{{t}}sorted:{number}": str(9 - number) * 500 for number in (1, 2)}
+    kinds = {"{t}sort:l": ("RPUSH", 1, 2), "{t}sort:s": ("SADD", 1, 2), "{t}sort:z": ("ZADD", 0, 1, 0, 2)}
+    for name, (add, *elements) in kinds.items():
+        wire.say(add, name, *elements)
+    wrong = []
+    for name in kinds:
+        wire.batch([("SET", *pair) for pair in values.items()])
+        for one in (wire, reader):
+            wait_for(lambda one=one: all(is_cold(one, key) for key in values), "the keys to be cold")
+        sort = ("SORT", name, "BY", "{t}sorted:*", "ALPHA", "GET", "{t}sorted:*", "STORE", "{t}sort:to")
+        replies = wire.batch([("MULTI",), sort, ("EXEC",)])
+        wire.say("WAIT", 1, 0)
+        expected = [value.encode() for value in sorted(values.values())]
+        found = [one.say("LRANGE", "{t}sort:to", 0, -1) for one in (wire, reader)]
+        if replies[-1] != [2] or found != [expected, expected]:
+            wrong.append(f"{' '.join(map(str, sort))}: {str(replies)[:200]}, {str(found)[:300]}")
+    wire.say("DEL", *values, *kinds, "{t}sort:to")
+    wire.close()
+    reader.close()
+    return wrong
+
+
+def cold_at_exec(at: tuple[str, int], replica: tuple[str, int], resync: Callable[[], None]) -> list[str]:
+    """A transaction whose value came to flash again by a resync, and that cannot come back now, is refused and ended."""
+    wire, reader = Wire(at), of_replica(replica)
+    wire.say("SET", "{t}exec", "e" * 500)
+    wait_for(lambda: is_cold(wire, "{t}exec"), "the key to be cold")
+    wire.say("WAIT", 1, 0)
+    replies = reader.batch([("MULTI",), ("GET", "{t}exec")])
+    resync()
+    other = of_replica(replica)
+    wait_for(lambda: is_cold(other, "{t}exec"), "the resync")
+    other.say("CLIENT", "PAUSE", 600_000, "WRITE")
+    replies += [reader.say("EXEC"), reader.say("PING")]
+    other.say("CLIENT", "UNPAUSE")
+    wire.say("DEL", "{t}exec")
+    for one in (wire, reader, other):
+        one.close()
+    found = [str(reply).split(" ")[0] if isinstance(reply, str) else reply for reply in replies]
+    return [] if found == [b"OK", b"QUEUED", "EXECABORT", b"PONG"] else [f"cold at EXEC: {replies}"]

@@ -1,0 +1,291 @@
+//! Cold values: the data type that stands in for a value on flash, and the two ways, to flash and back.
+
+use crate::ffi::*;
+use crate::log::{Fault, Place, State};
+use crate::tier::{Tier, tier};
+use crate::value;
+use std::ffi::{c_int, c_void};
+use std::ptr::{null, null_mut};
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+
+const ENCODING: c_int = 1;
+/// In an RDB file: the value could not be read when it was saved. Never a kind of value.
+const LOST: u8 = 0;
+
+/// Keys whose value is not in RAM as the engine keeps it.
+pub static COLD: AtomicI64 = AtomicI64::new(0);
+
+/// A value that came with an RDB file when the log could not take it.
+struct Held {
+    kind: u8,
+    value: Vec<u8>,
+}
+
+/// What a cold key's value pointer says: a place in the log (its kind is in the highest bits), or an address.
+enum Stub {
+    Flash(Place),
+    Held(*mut Held),
+}
+
+fn stub(value: *mut c_void) -> Stub {
+    let place = Place::from_word(value as u64);
+    if place.kind() == 0 { Stub::Held(value.cast()) } else { Stub::Flash(place) }
+}
+
+/// Makes the data type known to the server.
+pub fn create_type(ctx: *mut Ctx) -> *mut Type {
+    let mut methods = TypeMethods {
+        version: 1,
+        rdb_load,
+        rdb_save,
+        aof_rewrite,
+        mem_usage: null(),
+        digest: null(),
+        free,
+        aux_load: null(),
+        aux_save: null(),
+        aux_save_triggers: 0,
+        unused: [null(); 10],
+    };
+    // SAFETY: called while the module loads.
+    unsafe { (api().CreateDataType)(ctx, c"shardtier".as_ptr(), ENCODING, &mut methods) }
+}
+
+/// Whether the value of an open key is cold.
+pub fn is_cold(key: &Open) -> bool {
+    // SAFETY: the key is open.
+    unsafe {
+        (api().KeyType)(key.0) == KEYTYPE_MODULE && (api().ModuleTypeGetType)(key.0) == tier().data_type
+    }
+}
+
+/// The place in the log of an open, cold key.
+pub fn place_of(key: &Open) -> Option<Place> {
+    // SAFETY: the key is open and cold.
+    match stub(unsafe { (api().ModuleTypeGetValue)(key.0) }) {
+        Stub::Flash(place) => Some(place),
+        Stub::Held(_) => None,
+    }
+}
+
+fn read(tier: &mut Tier, at: *mut c_void, name: &[u8]) -> Result<(u8, Vec<u8>), Fault> {
+    match stub(at) {
+        Stub::Flash(place) => Ok((place.kind(), tier.log.read(place, name)?)),
+        Stub::Held(held) => {
+            // SAFETY: the key owns it, and only the main thread or a forked child comes here.
+            let held = unsafe { &*held };
+            if held.kind == LOST { Err(Fault::Checksum) } else { Ok((held.kind, held.value.clone())) }
+        }
+    }
+}
+
+/// What a swap of a value loses and is put back: time to live and when the key was used.
+struct Kept {
+    expires: i64,
+    idle: Option<i64>,
+    frequency: Option<i64>,
+}
+
+impl Kept {
+    fn of(key: &Open) -> Self {
+        let (mut idle, mut frequency) = (0, 0);
+        // SAFETY: the key is open.
+        unsafe {
+            Self {
+                expires: (api().GetAbsExpire)(key.0),
+                idle: ((api().GetLRU)(key.0, &mut idle) == OK && idle >= 0).then_some(idle),
+                frequency: ((api().GetLFU)(key.0, &mut frequency) == OK && frequency >= 0)
+                    .then_some(frequency),
+            }
+        }
+    }
+
+    fn put_back(self, key: &Open) {
+        // SAFETY: the key is open for writing.
+        unsafe {
+            if self.expires != NO_EXPIRE {
+                (api().SetAbsExpire)(key.0, self.expires);
+            }
+            if let Some(idle) = self.idle {
+                (api().SetLRU)(key.0, idle);
+            }
+            if let Some(frequency) = self.frequency {
+                (api().SetLFU)(key.0, frequency);
+            }
+        }
+    }
+}
+
+/// Brings a cold value back; the bytes that it takes now. Not for hot keys.
+pub fn promote(ctx: *mut Ctx, name: *mut Str) -> Result<usize, Fault> {
+    let Some(key) = Open::new(ctx, name, READ | WRITE) else { return Ok(0) };
+    // SAFETY: name and key are live.
+    let (at, name_bytes) = unsafe { ((api().ModuleTypeGetValue)(key.0), bytes(name)) };
+    let (kind, found) = read(tier(), at, name_bytes)?;
+    let kept = Kept::of(&key);
+    value::give(&key, kind, &found);
+    drop(key);
+    // A key that was built anew is opened anew: the old handle may not know its value.
+    if let Some(key) = Open::new(ctx, name, READ | WRITE) {
+        kept.put_back(&key);
+    }
+    tier().promotions += 1;
+    Ok(found.len())
+}
+
+/// Moves the value of a hot key to flash; the bytes that this frees, None when it stays.
+pub fn demote(ctx: *mut Ctx, database: u32, name: *mut Str) -> Option<usize> {
+    // SAFETY: the name is live.
+    let name_bytes = unsafe { bytes(name) };
+    let tier = tier();
+    if tier.pins.is_pinned(name_bytes) {
+        return None;
+    }
+    drop(Open::new(ctx, name, READ)?);
+    let key = Open::new(ctx, name, READ | WRITE)?;
+    let kind = value::kind_of(&key)?;
+    let most = tier.log.segment_size as usize;
+    let found = value::take(&key, kind, tier.min_value, most)?;
+    if !tier.log.fits(name_bytes.len(), found.len()) {
+        return None;
+    }
+    let token = tier.tokens[database as usize];
+    let place = tier.log.append(kind, token, name_bytes, &found)?;
+    let kept = Kept::of(&key);
+    // What read the value may have left an iterator in the handle.
+    drop(key);
+    let key = Open::new(ctx, name, READ | WRITE)?;
+    // SAFETY: the key is open for writing; the value is a word that only our callbacks look at.
+    if unsafe { (api().ModuleTypeSetValue)(key.0, tier.data_type, place.word() as *mut c_void) } != OK {
+        place.release();
+        return None;
+    }
+    COLD.fetch_add(1, Relaxed);
+    kept.put_back(&key);
+    tier.demotions += 1;
+    Some(found.len())
+}
+
+/// The kind of the value of an open, cold key.
+pub fn kind_at(key: &Open) -> u8 {
+    // SAFETY: the key is open and cold; what it holds in memory it owns.
+    unsafe {
+        match stub((api().ModuleTypeGetValue)(key.0)) {
+            Stub::Flash(place) => place.kind(),
+            Stub::Held(held) => (*held).kind,
+        }
+    }
+}
+
+/// Whether that key is cold and its record there.
+pub fn is_at(ctx: *mut Ctx, name: *mut Str, place: Place) -> bool {
+    Open::new(ctx, name, READ).is_some_and(|key| is_cold(&key) && place_of(&key) == Some(place))
+}
+
+/// Points a cold key at another record, when it still is at the first.
+pub fn relocate(ctx: *mut Ctx, name: *mut Str, from: Place, to: Place) -> bool {
+    if !is_at(ctx, name, from) {
+        return false;
+    }
+    let Some(key) = Open::new(ctx, name, READ | WRITE) else { return false };
+    let mut old = null_mut();
+    // SAFETY: the key is open for writing and of our type.
+    unsafe {
+        (api().ModuleTypeReplaceValue)(key.0, tier().data_type, to.word() as *mut c_void, &mut old) == OK
+    }
+}
+
+/// May run on any thread.
+unsafe extern "C" fn free(value: *mut c_void) {
+    COLD.fetch_sub(1, Relaxed);
+    match stub(value) {
+        Stub::Flash(place) => place.release(),
+        // SAFETY: made by `rdb_load`, owned by the key that goes.
+        Stub::Held(held) => drop(unsafe { Box::from_raw(held) }),
+    }
+}
+
+/// # Safety
+/// `io` is a live writer of the server's.
+unsafe fn cannot_save(io: *mut Io) {
+    // SAFETY: see above.
+    unsafe {
+        (api().LogIOError)(io, c"warning".as_ptr(), c"a cold value cannot be read from flash".as_ptr());
+    }
+    give_up_child();
+}
+
+/// In the forked child or in the server; takes no locks.
+unsafe extern "C" fn rdb_save(io: *mut Io, value: *mut c_void) {
+    // SAFETY: the server passes a live writer whose key lives during this call.
+    unsafe {
+        let name = (api().GetKeyNameFromIO)(io);
+        let name = if name.is_null() { &[][..] } else { bytes(name) };
+        match read(tier(), value, name) {
+            Ok((kind, found)) => {
+                (api().SaveUnsigned)(io, u64::from(kind));
+                (api().SaveStringBuffer)(io, found.as_ptr().cast(), found.len());
+            }
+            Err(_) => {
+                cannot_save(io);
+                (api().SaveUnsigned)(io, u64::from(LOST));
+                (api().SaveStringBuffer)(io, c"".as_ptr(), 0);
+            }
+        }
+    }
+}
+
+unsafe extern "C" fn aof_rewrite(io: *mut Io, name: *mut Str, value: *mut c_void) {
+    // SAFETY: the server passes a live writer and name.
+    unsafe {
+        match read(tier(), value, bytes(name)) {
+            Ok((kind, found)) => value::emit(io, name, kind, &found),
+            Err(_) => cannot_save(io),
+        }
+    }
+}
+
+/// A child that cannot save everything saves nothing: what was saved before stays.
+fn give_up_child() {
+    // SAFETY: in the child nothing else runs.
+    unsafe {
+        if (api().GetContextFlags)(tier().ctx) & CTX_CHILD != 0 {
+            libc::_exit(1);
+        }
+    }
+}
+
+/// Loaded values go to flash at once; a data set larger than RAM loads.
+unsafe extern "C" fn rdb_load(io: *mut Io, encoding: c_int) -> *mut c_void {
+    if encoding != ENCODING {
+        return null_mut();
+    }
+    // SAFETY: the server passes a live reader; the buffer is ours to free.
+    unsafe {
+        let kind = (api().LoadUnsigned)(io) as u8;
+        let mut length = 0;
+        let buffer = (api().LoadStringBuffer)(io, &mut length);
+        if buffer.is_null() || (api().IsIOError)(io) != 0 {
+            return null_mut();
+        }
+        let found = std::slice::from_raw_parts(buffer.cast::<u8>(), length);
+        let name = (api().GetKeyNameFromIO)(io);
+        let database = usize::try_from((api().GetDbIdFromIO)(io)).unwrap_or(0);
+        let tier = tier();
+        if tier.log.state != State::Ok {
+            tier.log.retry();
+        }
+        let mut at = None;
+        if kind != LOST && !name.is_null() && tier.log.fits(bytes(name).len(), length) {
+            let token = tier.tokens.get(database).copied().unwrap_or(0);
+            at = tier.log.append(kind, token, bytes(name), found);
+        }
+        let result = match at {
+            Some(place) => place.word() as *mut c_void,
+            None => Box::into_raw(Box::new(Held { kind, value: found.to_vec() })).cast(),
+        };
+        (api().Free)(buffer.cast());
+        COLD.fetch_add(1, Relaxed);
+        result
+    }
+}

@@ -1,0 +1,193 @@
+//! The module's own commands. Clients need none of them: the filter and the append-only file use them.
+
+use crate::cold;
+use crate::ffi::*;
+use crate::filter::{text, texts};
+use crate::tier::Command;
+use std::collections::HashMap;
+use std::ffi::c_int;
+
+pub fn create(ctx: *mut Ctx) -> bool {
+    let commands: [(_, CommandFn, _); 6] = [
+        (c"tier.hot", hot, c"write fast"),
+        (c"tier.where", place, c"readonly fast"),
+        (c"tier.scan", scan, c"readonly"),
+        (c"tier.unreadable", unreadable, c"allow-stale"),
+        (c"tier.damaged", damaged, c"allow-stale"),
+        (c"tier.paused", paused, c"allow-stale"),
+    ];
+    commands.into_iter().all(|(name, function, flags)| {
+        // SAFETY: called while the module loads.
+        unsafe { (api().CreateCommand)(ctx, name.as_ptr(), function, flags.as_ptr(), 0, 0, 0) == OK }
+    })
+}
+
+/// `tier.hot KEY`: the value comes back to RAM, here and where this append-only file is loaded.
+unsafe extern "C" fn hot(ctx: *mut Ctx, argv: *mut *mut Str, argc: c_int) -> c_int {
+    // SAFETY: the server passes a live context and as many arguments as it says.
+    unsafe {
+        if argc != 2 {
+            return (api().WrongArity)(ctx);
+        }
+        let name = *argv.add(1);
+        let cold = Open::new(ctx, name, READ).is_some_and(|key| cold::is_cold(&key));
+        if cold && cold::promote(ctx, name).is_err() {
+            return (api().ReplyWithError)(ctx, UNREADABLE.as_ptr());
+        }
+        (api().Replicate)(ctx, c"tier.hot".as_ptr(), c"Rs".as_ptr(), name);
+        (api().ReplyWithSimpleString)(ctx, c"OK".as_ptr())
+    }
+}
+
+/// `tier.where KEY`: `ram`, `flash` or `none`, for tests and people.
+unsafe extern "C" fn place(ctx: *mut Ctx, argv: *mut *mut Str, argc: c_int) -> c_int {
+    // SAFETY: the server passes a live context and as many arguments as it says.
+    unsafe {
+        if argc != 2 {
+            return (api().WrongArity)(ctx);
+        }
+        let told = match Open::new(ctx, *argv.add(1), READ) {
+            None => c"none",
+            Some(key) if cold::is_cold(&key) => c"flash",
+            Some(_) => c"ram",
+        };
+        (api().ReplyWithSimpleString)(ctx, told.as_ptr())
+    }
+}
+
+const UNREADABLE: &std::ffi::CStr =
+    c"IOERR the value is on flash and cannot be read; the command was not executed";
+const DAMAGED: &std::ffi::CStr = c"IOERR the value on flash is damaged; the command was not executed";
+
+const PAUSED: &std::ffi::CStr =
+    c"TRYAGAIN the value is on flash and clients are paused; the command was not executed";
+
+unsafe extern "C" fn unreadable(ctx: *mut Ctx, _: *mut *mut Str, _: c_int) -> c_int {
+    fail(ctx, UNREADABLE)
+}
+
+unsafe extern "C" fn damaged(ctx: *mut Ctx, _: *mut *mut Str, _: c_int) -> c_int {
+    fail(ctx, DAMAGED)
+}
+
+unsafe extern "C" fn paused(ctx: *mut Ctx, _: *mut *mut Str, _: c_int) -> c_int {
+    fail(ctx, PAUSED)
+}
+
+/// A replica that cannot do what its primary did ends: it comes back with a full resync, never with other data.
+fn fail(ctx: *mut Ctx, message: &std::ffi::CStr) -> c_int {
+    // SAFETY: a live context.
+    unsafe {
+        if (api().GetContextFlags)(ctx) & CTX_REPLICATED != 0 {
+            (api().Log)(ctx, c"warning".as_ptr(), c"%s: this replica ends".as_ptr(), message.as_ptr());
+            libc::_exit(1);
+        }
+        (api().ReplyWithError)(ctx, message.as_ptr())
+    }
+}
+
+/// `tier.scan CURSOR … TYPE type …`: SCAN that knows what cold values are.
+unsafe extern "C" fn scan(ctx: *mut Ctx, argv: *mut *mut Str, argc: c_int) -> c_int {
+    // SAFETY: the server passes a live context and as many arguments as it says; each reply is freed.
+    unsafe {
+        let args = std::slice::from_raw_parts(argv, argc as usize);
+        let mut rest = Vec::new();
+        let mut wanted = Vec::new();
+        let mut index = 1;
+        while index < args.len() {
+            if index > 1 && bytes(args[index]).eq_ignore_ascii_case(b"type") && index + 1 < args.len() {
+                wanted = bytes(args[index + 1]).to_ascii_lowercase();
+                index += 2;
+            } else {
+                rest.push(args[index]);
+                index += 1;
+            }
+        }
+        let known: [&[u8]; 6] = [b"string", b"list", b"hash", b"set", b"zset", b"stream"];
+        let plain = !known.contains(&wanted.as_slice());
+        let passed = if plain { &args[1..] } else { &rest[..] };
+        let reply = (api().Call)(ctx, c"SCAN".as_ptr(), c"vE".as_ptr(), passed.as_ptr(), passed.len());
+        if reply.is_null() {
+            return (api().ReplyWithError)(ctx, c"ERR SCAN cannot be called".as_ptr());
+        }
+        if plain || (api().CallReplyType)(reply) != REPLY_ARRAY {
+            let result = (api().ReplyWithCallReply)(ctx, reply);
+            (api().FreeCallReply)(reply);
+            return result;
+        }
+        let cursor = text((api().CallReplyArrayElement)(reply, 0));
+        let mut found = texts((api().CallReplyArrayElement)(reply, 1));
+        (api().FreeCallReply)(reply);
+        found.retain(|name| type_of(ctx, name) == Some(wanted.as_slice()));
+        (api().ReplyWithArray)(ctx, 2);
+        (api().ReplyWithStringBuffer)(ctx, cursor.as_ptr().cast(), cursor.len());
+        (api().ReplyWithArray)(ctx, found.len() as i64);
+        for name in found {
+            (api().ReplyWithStringBuffer)(ctx, name.as_ptr().cast(), name.len());
+        }
+        OK
+    }
+}
+
+/// What TYPE says of the value, hot or cold.
+fn type_of(ctx: *mut Ctx, name: &[u8]) -> Option<&'static [u8]> {
+    let name = Owned::new(name);
+    let key = Open::new(ctx, name.0, READ)?;
+    if cold::is_cold(&key) {
+        return Some(match cold::kind_at(&key) {
+            crate::value::STRING => b"string",
+            crate::value::LIST => b"list",
+            crate::value::HASH => b"hash",
+            _ => b"zset",
+        });
+    }
+    // SAFETY: the key is open.
+    Some(match unsafe { (api().KeyType)(key.0) } {
+        KEYTYPE_STRING => b"string",
+        KEYTYPE_LIST => b"list",
+        KEYTYPE_HASH => b"hash",
+        KEYTYPE_SET => b"set",
+        KEYTYPE_ZSET => b"zset",
+        KEYTYPE_STREAM => b"stream",
+        _ => b"module",
+    })
+}
+
+/// Asks the server for its commands and their flags.
+pub fn table(ctx: *mut Ctx) -> HashMap<Vec<u8>, Command> {
+    let mut table = HashMap::new();
+    // SAFETY: the reply lives until it is freed.
+    unsafe {
+        let reply = (api().Call)(ctx, c"COMMAND".as_ptr(), c"".as_ptr());
+        if !reply.is_null() {
+            add_commands(reply, &mut table);
+            (api().FreeCallReply)(reply);
+        }
+    }
+    table
+}
+
+/// # Safety
+/// The reply lives.
+unsafe fn add_commands(reply: *mut Reply, table: &mut HashMap<Vec<u8>, Command>) {
+    // SAFETY: elements live as long as the reply.
+    unsafe {
+        for index in 0..(api().CallReplyLength)(reply) {
+            let entry = (api().CallReplyArrayElement)(reply, index);
+            let name = text((api().CallReplyArrayElement)(entry, 0));
+            let flags = texts((api().CallReplyArrayElement)(entry, 2));
+            let inner = (api().CallReplyArrayElement)(entry, 9);
+            let container = !inner.is_null()
+                && (api().CallReplyType)(inner) == REPLY_ARRAY
+                && (api().CallReplyLength)(inner) > 0;
+            let has = |flag: &[u8]| flags.iter().any(|found| found == flag);
+            table.insert(
+                name.to_ascii_lowercase(),
+                Command { write: has(b"write"), blocking: has(b"blocking"), container },
+            );
+            if container {
+                add_commands(inner, table);
+            }
+        }
+    }
+}

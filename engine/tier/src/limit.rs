@@ -1,0 +1,259 @@
+//! Holds the limit of RAM: finds values that were not used for long and moves them to flash, and keeps the log small.
+
+use crate::cold;
+use crate::ffi::*;
+use crate::log::State;
+use crate::tier::tier;
+use crate::value;
+use std::collections::HashSet;
+use std::ffi::{c_int, c_void};
+use std::time::{Duration, Instant};
+
+const PERIOD_MS: i64 = 10;
+/// After a pause of clients ended: commands that waited have run before anything is demoted.
+const QUIET_TICKS: u32 = 50;
+/// Of a tick, for demoting; more when RAM is over its limit by a lot.
+const BUDGET: Duration = Duration::from_millis(2);
+const LARGE_BUDGET: Duration = Duration::from_millis(20);
+/// Keys looked at for each one that is chosen.
+const SAMPLES: usize = 5;
+const VICTIMS: usize = 512;
+const MOST_REFUSED: usize = 10_000;
+const COMPACT_BYTES: u64 = 512 * 1024;
+
+#[derive(Default)]
+pub struct Compaction {
+    segment: Option<u32>,
+    offset: u64,
+    /// Segments with a record that cannot be read: what else is in them was moved.
+    damaged: HashSet<u32>,
+}
+
+struct Work {
+    quiet: u32,
+    compaction: Compaction,
+}
+
+pub fn start(ctx: *mut Ctx) {
+    let work = Box::new(Work { quiet: 0, compaction: Compaction::default() });
+    // SAFETY: the timer owns the work from here on.
+    unsafe { (api().CreateTimer)(ctx, PERIOD_MS, tick, Box::into_raw(work).cast()) };
+}
+
+unsafe extern "C" fn tick(ctx: *mut Ctx, work: *mut c_void) {
+    // SAFETY: from `start`; only this function uses it.
+    let state = unsafe { &mut *work.cast::<Work>() };
+    tier().log.retry();
+    // SAFETY: a live context.
+    let (paused, flags) = unsafe { ((api().AvoidReplicaTraffic)() != 0, (api().GetContextFlags)(ctx)) };
+    if paused || flags & CTX_LOADING != 0 {
+        state.quiet = QUIET_TICKS;
+        tier().victims.clear();
+    }
+    measure(ctx);
+    if state.quiet > 0 {
+        state.quiet -= 1;
+    } else if flags & CTX_LOADING == 0 {
+        hold(ctx);
+        compact(ctx, &mut state.compaction);
+    }
+    tier().log.remove_empty();
+    // SAFETY: the same work goes on.
+    unsafe { (api().CreateTimer)(ctx, PERIOD_MS, tick, work) };
+}
+
+/// Asks the server how much memory it uses.
+pub fn measure(ctx: *mut Ctx) {
+    // SAFETY: the answer is freed here.
+    unsafe {
+        let info = (api().GetServerInfo)(ctx, c"memory".as_ptr());
+        let mut error: c_int = 0;
+        let used = (api().ServerInfoGetFieldUnsigned)(info, c"used_memory".as_ptr(), &mut error);
+        (api().FreeServerInfo)(ctx, info);
+        if error == OK {
+            tier().used = used as i64;
+        }
+    }
+}
+
+fn excess() -> i64 {
+    let tier = tier();
+    if tier.ram_limit == 0 { 0 } else { tier.used - tier.ram_limit as i64 }
+}
+
+fn hold(ctx: *mut Ctx) {
+    if excess() <= 0 {
+        return;
+    }
+    let limit = tier().ram_limit as i64;
+    let budget = if excess() > limit / 100 { LARGE_BUDGET } else { BUDGET };
+    let until = Instant::now() + budget;
+    while Instant::now() < until {
+        if tier().victims.len() < 16 {
+            sample(ctx);
+        }
+        if tier().victims.is_empty() || (excess() <= 0 && tier().victims.len() >= 16) {
+            break;
+        }
+        if !demote_next() {
+            break;
+        }
+    }
+}
+
+/// Chooses, of keys taken at random, those that were used longest ago (or least often).
+fn sample(ctx: *mut Ctx) {
+    let mut found: Vec<(i64, u32, Owned)> = Vec::new();
+    for database in 0..tier().databases {
+        // SAFETY: a live context; each name is ours to free.
+        unsafe {
+            (api().SelectDb)(ctx, database as c_int);
+            let count = (api().DbSize)(ctx);
+            if count == 0 {
+                continue;
+            }
+            let cold = cold::COLD.load(std::sync::atomic::Ordering::Relaxed).max(0) as u64;
+            let tries = (SAMPLES * 64).min(if count > cold { usize::MAX } else { 64 });
+            for _ in 0..tries {
+                let name = (api().RandomKey)(ctx);
+                if name.is_null() {
+                    break;
+                }
+                // A context of our own does not collect strings, one of the server's does not either.
+                let name = Owned(name);
+                let Some(key) = Open::new(ctx, name.0, READ) else { continue };
+                if !can_go(&key, database, bytes(name.0)) {
+                    continue;
+                }
+                let mut used = 0;
+                let age = if (api().GetLRU)(key.0, &mut used) == OK && used >= 0 {
+                    used
+                } else if (api().GetLFU)(key.0, &mut used) == OK && used >= 0 {
+                    -used
+                } else {
+                    0
+                };
+                drop(key);
+                found.push((age, database, name));
+            }
+        }
+    }
+    found.sort_by_key(|(age, ..)| std::cmp::Reverse(*age));
+    let keep = (found.len() / SAMPLES).max(1);
+    let tier = tier();
+    tier.victims.extend(found.into_iter().take(keep).map(|(_, database, name)| (database, name)));
+    tier.victims.truncate(VICTIMS);
+}
+
+/// Whether the value may be demoted. Those that were refused are left out until their length changes: nobody uses them, so
+/// they would be chosen for ever.
+fn can_go(key: &Open, database: u32, name: &[u8]) -> bool {
+    let tier = tier();
+    let Some(kind) = value::kind_of(key) else { return false };
+    // SAFETY: the key is open.
+    let length = unsafe { (api().ValueLength)(key.0) };
+    let small = kind == value::STRING && length < tier.min_value;
+    let refused = !tier.refused.is_empty() && tier.refused.get(&(database, name.to_vec())) == Some(&length);
+    !small && !refused && !tier.pins.is_pinned(name)
+}
+
+/// Remembers the length of a value that could not be demoted.
+fn refuse(ctx: *mut Ctx, database: u32, name: *mut Str) {
+    let Some(key) = Open::new(ctx, name, READ) else { return };
+    let tier = tier();
+    if tier.refused.len() >= MOST_REFUSED {
+        tier.refused.clear();
+    }
+    // SAFETY: key and name are live.
+    let (length, name) = unsafe { ((api().ValueLength)(key.0), bytes(name)) };
+    if !tier.pins.is_pinned(name) {
+        tier.refused.insert((database, name.to_vec()), length);
+    }
+}
+
+/// False when there is nothing to demote or the log takes nothing.
+fn demote_next() -> bool {
+    let Some((database, name)) = tier().victims.pop_front() else { return false };
+    let ctx = tier().ctx;
+    // SAFETY: our context.
+    unsafe { (api().SelectDb)(ctx, database as c_int) };
+    if let Some(freed) = cold::demote(ctx, database, name.0) {
+        tier().used -= freed as i64;
+    } else if tier().log.state == State::Ok {
+        refuse(ctx, database, name.0);
+    }
+    tier().log.state == State::Ok
+}
+
+/// What the last command brought above the limit goes before the next one runs.
+pub fn hold_between_commands() {
+    if excess() <= 0 || tier().victims.is_empty() {
+        return;
+    }
+    // SAFETY: asks for a flag.
+    if unsafe { (api().AvoidReplicaTraffic)() } != 0 {
+        return;
+    }
+    for _ in 0..4 {
+        if excess() <= 0 || !demote_next() {
+            return;
+        }
+    }
+}
+
+/// Moves what lives in a mostly dead segment to the end of the log, some at each tick.
+fn compact(ctx: *mut Ctx, state: &mut Compaction) {
+    let number = match state.segment {
+        Some(number) => number,
+        None => {
+            let Some(number) = tier().log.to_compact(&state.damaged) else { return };
+            (state.segment, state.offset) = (Some(number), 0);
+            number
+        }
+    };
+    let end = state.offset + COMPACT_BYTES;
+    while state.offset < end {
+        let Some((record, next)) = tier().log.walk(number, state.offset) else {
+            if !tier().log.is_end(number, state.offset) {
+                state.damaged.insert(number);
+            }
+            state.segment = None;
+            return;
+        };
+        state.offset = next;
+        let Some(database) = tier().tokens.iter().position(|&token| token == record.database) else {
+            continue;
+        };
+        // SAFETY: a live context.
+        unsafe { (api().SelectDb)(ctx, database as c_int) };
+        let name = Owned::new(&record.key);
+        if !cold::is_at(ctx, name.0, record.place) {
+            continue;
+        }
+        let Ok(value) = tier().log.read(record.place, &record.key) else { continue };
+        let Some(place) = tier().log.append_moved(record.place.kind(), record.database, &record.key, &value)
+        else {
+            state.segment = None;
+            return;
+        };
+        if cold::relocate(ctx, name.0, record.place, place) {
+            record.place.release()
+        } else {
+            place.release()
+        }
+    }
+}
+
+/// Cold and hot keys of all databases.
+pub fn values(ctx: *mut Ctx) -> (u64, u64) {
+    let mut keys = 0;
+    for database in 0..tier().databases {
+        // SAFETY: our context.
+        unsafe {
+            (api().SelectDb)(ctx, database as c_int);
+            keys += (api().DbSize)(ctx);
+        }
+    }
+    let cold = cold::COLD.load(std::sync::atomic::Ordering::Relaxed).max(0) as u64;
+    (keys.saturating_sub(cold), cold)
+}

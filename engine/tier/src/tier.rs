@@ -1,0 +1,131 @@
+//! What the module knows; one of it, used by the main thread (and by a forked child, which has a copy).
+
+use crate::ffi::*;
+use crate::log::Log;
+use std::cell::UnsafeCell;
+use std::collections::{HashMap, VecDeque};
+
+/// Fetch, write, delete.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Access {
+    Fetch,
+    Write,
+    Delete,
+}
+
+/// Accesses to keys whose value was in RAM, and on flash.
+#[derive(Default, Clone, Copy)]
+pub struct Accesses {
+    pub ram: [u64; 3],
+    pub flash: [u64; 3],
+}
+
+impl Accesses {
+    pub fn count(&mut self, access: Access, cold: bool) {
+        let place = if cold { &mut self.flash } else { &mut self.ram };
+        place[access as usize] += 1;
+    }
+}
+
+/// Names of keys that a client's queued or blocked command will use; in all databases they stay in RAM, as these may be
+/// swapped meanwhile.
+#[derive(Default)]
+pub struct Pins(HashMap<Vec<u8>, u32>);
+
+impl Pins {
+    pub fn add(&mut self, key: &[u8]) {
+        *self.0.entry(key.to_vec()).or_default() += 1;
+    }
+    pub fn remove(&mut self, key: &[u8]) {
+        if let Some(count) = self.0.get_mut(key) {
+            *count -= 1;
+            if *count == 0 {
+                self.0.remove(key);
+            }
+        }
+    }
+    pub fn is_pinned(&self, key: &[u8]) -> bool {
+        !self.0.is_empty() && self.0.contains_key(key)
+    }
+}
+
+/// A key that a client pins, and how it was found when the command was queued.
+pub struct Pinned {
+    pub database: u32,
+    pub key: Vec<u8>,
+    pub access: Access,
+    pub was_cold: bool,
+}
+
+/// What is known of a client between its commands.
+#[derive(Default)]
+pub struct Client {
+    pub database: Option<u32>,
+    pub in_multi: bool,
+    /// Whether the server has been asked if MULTI was accepted.
+    pub confirmed: bool,
+    pub pinned: Vec<Pinned>,
+}
+
+/// What the server's command table says.
+#[derive(Clone, Copy, Default)]
+pub struct Command {
+    pub write: bool,
+    pub blocking: bool,
+    pub container: bool,
+}
+
+pub struct Tier {
+    pub ctx: *mut Ctx,
+    pub data_type: *mut Type,
+    pub log: Log,
+    pub databases: u32,
+    /// What a record says of its database: follows the data through SWAPDB.
+    pub tokens: Vec<u32>,
+    pub ram_limit: u64,
+    pub min_value: usize,
+    pub clients: HashMap<u64, Client>,
+    pub pins: Pins,
+    pub commands: HashMap<Vec<u8>, Command>,
+    /// The database of the client whose command runs, for what scripts call inside.
+    pub database: u32,
+    /// The server's used memory: as it was last asked, and what was added and freed since.
+    pub used: i64,
+    pub victims: VecDeque<(u32, Owned)>,
+    /// Values that could not be demoted, by database and key, and their lengths then.
+    pub refused: HashMap<(u32, Vec<u8>), usize>,
+    pub accesses: Accesses,
+    pub promotions: u64,
+    pub demotions: u64,
+}
+
+impl Tier {
+    /// Lets go of what a client pinned.
+    pub fn unpin(&mut self, client: u64) -> Vec<Pinned> {
+        let Some(state) = self.clients.get_mut(&client) else { return Vec::new() };
+        let pinned = std::mem::take(&mut state.pinned);
+        for pin in &pinned {
+            self.pins.remove(&pin.key);
+        }
+        pinned
+    }
+}
+
+struct Only(UnsafeCell<Option<Tier>>);
+
+// SAFETY: the server calls the module on its main thread alone, except `free`, which does not come here.
+unsafe impl Sync for Only {}
+
+static ONLY: Only = Only(UnsafeCell::new(None));
+
+/// Once, while the module loads.
+pub fn set(tier: Tier) {
+    // SAFETY: nothing has a reference yet.
+    unsafe { *ONLY.0.get() = Some(tier) }
+}
+
+/// The state. References are short: none is held over a call into the server that may come back here.
+pub fn tier() -> &'static mut Tier {
+    // SAFETY: see `Only`; set before any callback is registered.
+    unsafe { (*ONLY.0.get()).as_mut().expect("the module is loaded") }
+}

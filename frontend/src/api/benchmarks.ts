@@ -1,0 +1,69 @@
+/** Benchmarks: runs of the load generator, their seconds, and how they compare. */
+import { queryOptions } from '@tanstack/react-query';
+import { request } from './http';
+import type {
+  Benchmark,
+  BenchmarkComparison,
+  BenchmarkOrder,
+  BenchmarkPart,
+  Preflight,
+  Understood,
+} from './types';
+
+const PATH = '/v1/benchmarks';
+const POLL_MS = 1_000;
+
+export const isOpen = (run: Pick<Benchmark, 'status'>) =>
+  run.status === 'queued' || run.status === 'running';
+
+export const benchmarksQuery = queryOptions({
+  queryKey: ['benchmarks'],
+  queryFn: () => request<Benchmark[]>('GET', PATH),
+  refetchInterval: ({ state }) => (state.data?.some(isOpen) ? POLL_MS : 15_000),
+});
+
+export const benchmarkQuery = (uid: number) =>
+  queryOptions({
+    queryKey: ['benchmarks', uid],
+    queryFn: () => request<Benchmark>('GET', `${PATH}/${uid}`),
+    refetchInterval: ({ state }) => (state.data && !isOpen(state.data) ? false : POLL_MS),
+  });
+
+export const comparisonQuery = (uids: readonly number[]) =>
+  queryOptions({
+    queryKey: ['benchmarks', 'compare', ...uids],
+    queryFn: () => request<BenchmarkComparison>('GET', `${PATH}/compare?uids=${uids.join(',')}`),
+  });
+
+interface Place {
+  phase: number;
+  repetition: number;
+  /** The second of the load to begin with. */
+  since: number;
+}
+
+/** Seconds of all parts, or those of one part from a second on. */
+export async function fetchParts(uid: number, place?: Place): Promise<BenchmarkPart[]> {
+  const query = place
+    ? `?phase=${place.phase}&repetition=${place.repetition}&since=${place.since}`
+    : '';
+  const { parts } = await request<{ parts: BenchmarkPart[] }>(
+    'GET',
+    `${PATH}/${uid}/series${query}`,
+  );
+  return parts;
+}
+
+export const startBenchmark = (order: BenchmarkOrder) => request<Benchmark>('POST', PATH, order);
+
+export const examineBenchmark = (order: BenchmarkOrder) =>
+  request<Preflight>('POST', `${PATH}/preflight`, order);
+
+export const understandLine = (line: string) =>
+  request<Understood>('POST', `${PATH}/understand`, { command_line: line });
+
+export const stopBenchmark = (uid: number) => request<Benchmark>('POST', `${PATH}/${uid}/stop`, {});
+
+export const deleteBenchmark = (uid: number) => request<unknown>('DELETE', `${PATH}/${uid}`);
+
+export const reportPath = (uid: number, format: string) => `${PATH}/${uid}/report?format=${format}`;

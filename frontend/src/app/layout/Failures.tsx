@@ -1,0 +1,66 @@
+/** What of this page could not be read, and a button that asks again; what was read before stays. */
+import { Button } from '@mantine/core';
+import { notifyManager, type Query, useQueryClient } from '@tanstack/react-query';
+import { useCallback, useSyncExternalStore } from 'react';
+import { ApiError, messageOf } from '@/api/http';
+import { StatusIcon } from '@/ui/Status';
+import classes from './Frame.module.css';
+
+const WORDS: Record<string, string> = {
+  bdbs: 'databases',
+  nodes: 'nodes',
+  shards: 'shards',
+  actions: 'actions',
+  events: 'events',
+  log: 'events',
+  health: 'alarms',
+  timeline: 'the timeline',
+  history: 'stored metrics',
+  endpoint: 'the endpoint',
+  proxies: 'proxies',
+};
+
+/** What is refused is told where it was asked; here is what the console or the way to it failed with. */
+export const isFailure = (query: Query): boolean =>
+  query.state.status === 'error' &&
+  query.isActive() &&
+  !(query.state.error instanceof ApiError && query.state.error.status < 500);
+
+function useFailures(): readonly Query[] {
+  const cache = useQueryClient().getQueryCache();
+  const failed = useCallback(() => cache.getAll().filter(isFailure), [cache]);
+  useSyncExternalStore(
+    useCallback((listener) => cache.subscribe(notifyManager.batchCalls(listener)), [cache]),
+    () =>
+      failed()
+        .map(({ queryHash, state }) => `${queryHash}${state.fetchStatus}`)
+        .join(),
+  );
+  return failed();
+}
+
+export function Failures() {
+  const failed = useFailures();
+  const [first] = failed;
+  if (!first) return null;
+  const names = [...new Set(failed.map(({ queryKey }) => WORDS[String(queryKey[0])] ?? 'a part'))];
+  const what = names.length > 1 ? `${names.slice(0, -1).join(', ')} and ${names.at(-1)}` : names[0];
+  return (
+    <div className={classes.banner} data-tone="attention">
+      <StatusIcon tone="attention" />
+      <span>
+        Could not be read: {what}. {messageOf(first.state.error)}
+      </span>
+      <Button
+        size="compact-xs"
+        variant="default"
+        loading={failed.some(({ state }) => state.fetchStatus === 'fetching')}
+        onClick={() => {
+          for (const query of failed) void query.fetch().catch(() => undefined);
+        }}
+      >
+        Try again
+      </Button>
+    </div>
+  );
+}

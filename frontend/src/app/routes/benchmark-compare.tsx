@@ -1,0 +1,14 @@
+/** Runs side by side. */
+import { useSearch } from '@tanstack/react-router';
+import { CompareView } from '@/features/benchmarks/CompareView';
+import classes from './pages.module.css';
+
+export function BenchmarkComparePage() {
+  const { uids } = useSearch({ from: '/shell/benchmarks/compare' });
+  return (
+    <div className={classes.page}>
+      <h1>Runs compared</h1>
+      <CompareView uids={uids.split(',').map(Number).filter(Boolean)} />
+    </div>
+  );
+}

@@ -1,0 +1,39 @@
+/** One run, beside the charts of its database. */
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate, useParams } from '@tanstack/react-router';
+import { benchmarkQuery } from '@/api/benchmarks';
+import { RunView } from '@/features/benchmarks/RunView';
+import { THROUGHPUT } from '@/features/metrics/charts';
+import { PERCENTILES } from '@/features/metrics/latency';
+import { MetricChart } from '@/features/metrics/MetricChart';
+import { useMarks } from '@/features/metrics/marks';
+
+const OF_DATABASE = [
+  { ...THROUGHPUT, title: 'Throughput, as the endpoint counts it' },
+  { ...PERCENTILES, title: 'Latency, as the endpoint measures it' },
+];
+
+export function BenchmarkPage() {
+  const { uid } = useParams({ from: '/shell/benchmarks/$uid' });
+  const navigate = useNavigate();
+  const bdb = useQuery(benchmarkQuery(Number(uid))).data?.bdb_uid;
+  const marks = useMarks(bdb === undefined ? {} : { bdb });
+  return (
+    <RunView
+      key={uid}
+      uid={Number(uid)}
+      marks={marks}
+      charts={OF_DATABASE.map((declaration) => (
+        <MetricChart
+          key={declaration.id}
+          declaration={declaration}
+          topic="bdbs"
+          uid={String(bdb)}
+          marks={marks}
+          height={170}
+        />
+      ))}
+      onDeleted={() => navigate({ to: '/benchmarks' })}
+    />
+  );
+}

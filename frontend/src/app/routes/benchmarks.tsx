@@ -1,0 +1,26 @@
+/** All runs. */
+import { Button } from '@mantine/core';
+import { useNavigate } from '@tanstack/react-router';
+import { ROLE_FORBIDS, useMay } from '@/api/session';
+import { RunTable } from '@/features/benchmarks/RunTable';
+import classes from './pages.module.css';
+
+export function BenchmarksPage() {
+  const navigate = useNavigate();
+  const may = useMay('edit');
+  return (
+    <div className={classes.page}>
+      <div className={classes.head}>
+        <h1>Benchmarks</h1>
+        <Button
+          disabled={!may}
+          title={may ? undefined : ROLE_FORBIDS}
+          onClick={() => navigate({ to: '/benchmarks/new' })}
+        >
+          New run
+        </Button>
+      </div>
+      <RunTable />
+    </div>
+  );
+}

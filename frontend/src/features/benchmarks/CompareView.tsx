@@ -1,0 +1,89 @@
+/** Runs side by side: figures with the spread of their repetitions, and what was not the same. */
+import { Alert } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { comparisonQuery } from '@/api/benchmarks';
+import { messageOf } from '@/api/http';
+import type { BenchmarkComparison } from '@/api/types';
+import { Card } from '@/ui/Card';
+import { type Column, DataTable } from '@/ui/DataTable';
+import { EmptyState } from '@/ui/EmptyState';
+import { PageSkeleton } from '@/ui/Skeletons';
+import classes from './benchmarks.module.css';
+import { figureValue, figureWord } from './words';
+
+type Figure = BenchmarkComparison['figures'][number];
+type Setting = BenchmarkComparison['settings'][number];
+type Difference = NonNullable<Figure['differences'][number]>;
+
+export function CompareView({ uids }: { uids: readonly number[] }) {
+  const { data, error } = useQuery({ ...comparisonQuery(uids), enabled: uids.length > 1 });
+  if (uids.length < 2) {
+    return (
+      <EmptyState title="Choose two runs or more">
+        <Link to="/benchmarks">All benchmarks</Link>
+      </EmptyState>
+    );
+  }
+  if (!data) return error ? <Alert color="red">{messageOf(error)}</Alert> : <PageSkeleton />;
+  const perRun = <T,>(cell: (row: T, index: number) => React.ReactNode): Column<T>[] =>
+    data.runs.map((run, index) => ({
+      id: String(run.uid),
+      header: index ? run.name : `${run.name} (base)`,
+      align: 'right',
+      cell: (row) => cell(row, index),
+    }));
+  return (
+    <div className={classes.stack}>
+      <Card title="Figures" flush>
+        <DataTable<Figure>
+          label="Figures"
+          rows={data.figures}
+          rowKey={({ name }) => name}
+          columns={[
+            { id: 'name', header: 'Figure', cell: ({ name }) => figureWord(name) },
+            ...perRun<Figure>((row, index) => <FigureCell row={row} index={index} />),
+          ]}
+        />
+      </Card>
+      <p className={classes.dim}>
+        Two runs differ when the difference is more than repetitions of the same run differ among
+        each other. A run without repetitions cannot tell.
+      </p>
+      <Card title="What was not the same" flush>
+        <DataTable<Setting>
+          label="Settings that differ"
+          rows={data.settings}
+          rowKey={({ name }) => name}
+          columns={[
+            { id: 'name', header: 'Setting', cell: ({ name }) => name },
+            ...perRun<Setting>((row, index) => String(row.values[index] ?? '–')),
+          ]}
+          empty={<EmptyState title="All settings were the same" />}
+        />
+      </Card>
+    </div>
+  );
+}
+
+function FigureCell({ row, index }: { row: Figure; index: number }) {
+  const value = row.values[index];
+  const difference = index ? row.differences[index - 1] : null;
+  return (
+    <>
+      {figureValue(row.name, value?.mean)}
+      {value && value.least !== value.most && (
+        <div className={classes.dim}>
+          {figureValue(row.name, value.least)} to {figureValue(row.name, value.most)}
+        </div>
+      )}
+      {difference && <div className={classes.dim}>{differenceWords(difference)}</div>}
+    </>
+  );
+}
+
+function differenceWords({ ratio, stands_out }: Difference): string {
+  const times = `${ratio.toFixed(2)}×`;
+  if (stands_out === null) return `${times}, noise not known`;
+  return stands_out ? `${times}, a difference` : `${times}, within the noise`;
+}

@@ -1,0 +1,175 @@
+/** The result: figures, limits, outages, and what was run. */
+import type { Benchmark, BenchmarkResult } from '@/api/types';
+import { format, plural } from '@/lib/format';
+import { stamp } from '@/lib/time';
+import { Card } from '@/ui/Card';
+import { DataTable } from '@/ui/DataTable';
+import { Status, StatusIcon } from '@/ui/Status';
+import { useZone } from '@/ui/zone';
+import classes from './benchmarks.module.css';
+import { FIGURES, figureValue, figureWord, measured, workloadWords } from './words';
+
+export function RunResult({ run }: { run: Benchmark }) {
+  const result = measured(run);
+  const summary = run.summary;
+  if (!summary) return null;
+  return (
+    <>
+      {result ? <Tiles run={run} result={result} /> : null}
+      {result?.generator.is_bottleneck && (
+        <div className={classes.concern} role="note">
+          <StatusIcon tone="attention" />
+          <span>
+            A thread of the load generator had no processor left: these figures are about the load
+            generator, not about the database. Use more load nodes or threads.
+          </span>
+        </div>
+      )}
+      {summary.verdict.limits.length > 0 && (
+        <Card title="SLA" flush>
+          <DataTable
+            label="SLA"
+            rows={summary.verdict.limits}
+            rowKey={({ name }) => name}
+            columns={[
+              { id: 'limit', header: 'Limit', cell: ({ name }) => figureWord(name) },
+              {
+                id: 'wanted',
+                header: 'Wanted',
+                align: 'right',
+                cell: ({ name, limit }) =>
+                  `${name.startsWith('min_') ? '≥' : '≤'} ${figureValue(name, limit)}`,
+              },
+              {
+                id: 'measured',
+                header: 'Measured',
+                align: 'right',
+                cell: ({ name, value }) => figureValue(name, value),
+              },
+              {
+                id: 'kept',
+                header: '',
+                cell: ({ kept }) => (
+                  <Status tone={kept ? 'ok' : 'broken'}>{kept ? 'Kept' : 'Missed'}</Status>
+                ),
+              },
+            ]}
+          />
+        </Card>
+      )}
+      <Outages results={summary.results} />
+      <Card title="Parts" flush>
+        <DataTable
+          label="Parts of the run"
+          rows={summary.results}
+          rowKey={({ phase, repetition }) => `${phase}.${repetition}`}
+          columns={[
+            {
+              id: 'part',
+              header: 'Part',
+              cell: (row) => (
+                <>
+                  {run.repetitions > 1 && row.phase === run.phases.length - 1
+                    ? `${row.phase_name}, ${row.repetition + 1}`
+                    : row.phase_name}
+                  <div className={classes.dim}>
+                    {workloadWords(run.phases[row.phase]?.workload ?? {})}
+                  </div>
+                </>
+              ),
+            },
+            ...FIGURES.map(({ name, label }) => ({
+              id: name,
+              header: label,
+              align: 'right' as const,
+              optional: name !== 'ops_per_second' && name !== 'p99_ms' && name !== 'average_ms',
+              cell: (row: BenchmarkResult) =>
+                figureValue(name, row[name as 'p99_ms'] as number | null),
+            })),
+            {
+              id: 'errors',
+              header: 'Errors',
+              align: 'right',
+              cell: (row) => {
+                const kinds = Object.entries(row.errors);
+                const sum = kinds.reduce((all, [, count]) => all + count, 0);
+                const told = kinds.map(([kind, count]) => `${kind}: ${count}`).join('\n');
+                return <span title={told || undefined}>{format('count', sum)}</span>;
+              },
+            },
+          ]}
+        />
+      </Card>
+    </>
+  );
+}
+
+function Tiles({ run, result }: { run: Benchmark; result: BenchmarkResult }) {
+  const spread = run.summary?.spread ?? {};
+  return (
+    <section className={classes.tiles} aria-label="Measured">
+      {FIGURES.map(({ name, label }) => {
+        const over = spread[name];
+        const several = run.repetitions > 1 && over !== undefined;
+        return (
+          <div key={name} className={classes.tile}>
+            <span>{label}</span>
+            <strong>
+              {figureValue(name, several ? over.mean : (result[name as 'p99_ms'] as number | null))}
+            </strong>
+            {several && (
+              <span>
+                {figureValue(name, over.least)} to {figureValue(name, over.most)}
+              </span>
+            )}
+          </div>
+        );
+      })}
+    </section>
+  );
+}
+
+function Outages({ results }: { results: readonly BenchmarkResult[] }) {
+  const zone = useZone();
+  const outages = results.flatMap((result) => result.outages);
+  if (!outages.length) return null;
+  return (
+    <Card title="Outages, as clients saw them" flush>
+      <DataTable
+        label="Outages"
+        rows={outages}
+        rowKey={({ shard, began }) => `${shard}-${began}`}
+        columns={[
+          { id: 'shard', header: 'Shard', cell: ({ shard }) => shard },
+          {
+            id: 'began',
+            header: 'Last good operation',
+            cell: ({ began }) => stamp(began * 1000, zone),
+          },
+          {
+            id: 'seconds',
+            header: 'Without a success',
+            align: 'right',
+            cell: ({ seconds, ended }) =>
+              `${seconds.toFixed(2)} s${ended === null ? ', still' : ''}`,
+          },
+          {
+            id: 'errors',
+            header: 'Errors',
+            cell: ({ errors }) =>
+              Object.entries(errors)
+                .map(([kind, count]) => `${count} ${kind}`)
+                .join(', ') || 'none',
+          },
+          {
+            id: 'lost',
+            header: 'Requests without an answer',
+            align: 'right',
+            cell: ({ lost, retried }) =>
+              retried ? `${lost}, ${plural(retried, 'retry', 'retries')}` : String(lost),
+          },
+        ]}
+      />
+    </Card>
+  );
+}

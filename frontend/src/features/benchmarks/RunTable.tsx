@@ -1,0 +1,126 @@
+/** All runs, newest first; some of them chosen to be compared. */
+import { Button, Checkbox } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { Link, useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import { benchmarksQuery } from '@/api/benchmarks';
+import type { Benchmark } from '@/api/types';
+import { Ago } from '@/ui/Ago';
+import { Card } from '@/ui/Card';
+import { type Column, DataTable } from '@/ui/DataTable';
+import { EmptyState } from '@/ui/EmptyState';
+import { Status } from '@/ui/Status';
+import { figureValue, measured, sla, toneOf } from './words';
+
+const MOST_COMPARED = 6;
+
+export function RunTable() {
+  const { data: runs } = useQuery(benchmarksQuery);
+  const navigate = useNavigate();
+  const [chosen, setChosen] = useState<readonly number[]>([]);
+  const toggle = (uid: number) =>
+    setChosen((now) => (now.includes(uid) ? now.filter((each) => each !== uid) : [...now, uid]));
+  const columns: Column<Benchmark>[] = [
+    {
+      id: 'choose',
+      header: '',
+      width: 36,
+      cell: (run) => (
+        <Checkbox
+          size="xs"
+          aria-label={`Compare ${run.name}`}
+          checked={chosen.includes(run.uid)}
+          disabled={!chosen.includes(run.uid) && chosen.length >= MOST_COMPARED}
+          onChange={() => toggle(run.uid)}
+        />
+      ),
+    },
+    {
+      id: 'name',
+      header: 'Name',
+      sort: (run) => run.name,
+      cell: (run) => (
+        <Link to="/benchmarks/$uid" params={{ uid: String(run.uid) }}>
+          {run.name}
+        </Link>
+      ),
+    },
+    {
+      id: 'database',
+      header: 'Database',
+      sort: (run) => run.bdb_name,
+      cell: (run) => run.bdb_name,
+    },
+    {
+      id: 'status',
+      header: 'Status',
+      sort: (run) => run.status,
+      cell: (run) => (
+        <Status tone={toneOf(run)} title={run.detail}>
+          {run.status === 'running' ? `running, ${Math.floor(run.progress)} %` : run.status}
+        </Status>
+      ),
+    },
+    ...(['ops_per_second', 'average_ms', 'p99_ms'] as const).map(
+      (name): Column<Benchmark> => ({
+        id: name,
+        header: { ops_per_second: 'Throughput', average_ms: 'Average', p99_ms: 'P99' }[name],
+        align: 'right',
+        sort: (run) => measured(run)?.[name] ?? -1,
+        cell: (run) => figureValue(name, measured(run)?.[name]),
+      }),
+    ),
+    {
+      id: 'sla',
+      header: 'SLA',
+      cell: (run) => {
+        const verdict = sla(run);
+        return verdict ? <Status tone={verdict.tone}>{verdict.word}</Status> : '–';
+      },
+    },
+    {
+      id: 'when',
+      header: 'Ordered',
+      optional: true,
+      sort: (run) => run.created_time,
+      cell: (run) => <Ago time={run.created_time} />,
+    },
+    { id: 'who', header: 'By', optional: true, cell: (run) => run.originator },
+  ];
+  return (
+    <>
+      {chosen.length > 0 && (
+        <Card>
+          <Button
+            disabled={chosen.length < 2}
+            onClick={() =>
+              navigate({ to: '/benchmarks/compare', search: { uids: chosen.join(',') } })
+            }
+          >
+            Compare {chosen.length} runs
+          </Button>{' '}
+          {chosen.length < 2
+            ? 'Choose one more, at least. The first one chosen is the base.'
+            : 'The first one chosen is the base.'}
+        </Card>
+      )}
+      <Card flush>
+        <DataTable
+          label="Benchmarks"
+          columns={columns}
+          rows={runs}
+          rowKey={(run) => run.uid}
+          empty={
+            <EmptyState title="No benchmark has been run">
+              <span>
+                A benchmark puts a chosen load on a database and shows throughput and latency second
+                by second, beside what the cluster did meanwhile.
+              </span>
+              <Link to="/benchmarks/new">Run the first one</Link>
+            </EmptyState>
+          }
+        />
+      </Card>
+    </>
+  );
+}

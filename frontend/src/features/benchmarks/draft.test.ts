@@ -1,0 +1,42 @@
+import { describe, expect, it } from 'vitest';
+import { EMPTY, faultOf, orderOf, PRESETS } from './draft';
+
+const READY = { ...EMPTY, name: ' a run ', bdb: 3 };
+
+describe('orderOf', () => {
+  it('writes every key before it measures', () => {
+    const order = orderOf(READY);
+    expect(order).toMatchObject({ name: 'a run', bdb_uid: 3, sla: { average_ms: 1 } });
+    expect(order.phases?.map(({ name }) => name)).toEqual(['populate', 'measure']);
+    expect(order.phases?.[0]?.workload).toMatchObject({ requests: 'allkeys', key_pattern: 'P:P' });
+    expect(order.phases?.[1]?.workload).toMatchObject({ test_time: 60, key_maximum: 100_000 });
+    expect(order.phases?.[1]?.workload).not.toHaveProperty('rate');
+  });
+
+  it('leaves out what is not wanted', () => {
+    const order = orderOf({ ...READY, populate: false, averageMs: '', rate: 500 });
+    expect(order).not.toHaveProperty('sla');
+    expect(order.phases).toHaveLength(1);
+    expect(order.phases?.[0]?.workload).toMatchObject({ rate: 500 });
+  });
+
+  it('passes a pasted line on', () => {
+    const order = orderOf({ ...READY, how: 'line', line: 'memtier_benchmark -t 1' });
+    expect(order).toMatchObject({ command_line: 'memtier_benchmark -t 1' });
+    expect(order).not.toHaveProperty('phases');
+  });
+});
+
+describe('faultOf', () => {
+  it('asks for what is missing', () => {
+    expect(faultOf(EMPTY)).toMatch('database');
+    expect(faultOf({ ...READY, name: ' ' })).toMatch('name');
+    expect(faultOf({ ...READY, how: 'line' })).toMatch('memtier');
+    expect(faultOf({ ...READY, ratio: 'x' })).toMatch('SET:GET');
+    expect(faultOf(READY)).toBeUndefined();
+  });
+
+  it('finds nothing wrong with any preset', () => {
+    for (const { draft } of PRESETS) expect(faultOf({ ...READY, ...draft })).toBeUndefined();
+  });
+});

@@ -1,0 +1,79 @@
+/** The seconds of a run as charts read them; grows while the run goes on. */
+import type { BenchmarkPart } from '@/api/types';
+import type { ChartSource, Columns } from '@/ui/chart/types';
+
+type Row = Readonly<Record<string, number | null>>;
+
+/** What a chart can show without more points than pixels. */
+const MOST_POINTS = 1_000;
+
+/** Of percentiles and the slowest reply the worst second counts, of everything else the average. */
+const WORST = new Set(['p50_ms', 'p99_ms', 'p999_ms', 'max_ms']);
+
+export class RunSeries {
+  /** By epoch second at which the second began. */
+  private readonly rows = new Map<number, Row>();
+  private readonly listeners = new Set<() => void>();
+  private first = Number.POSITIVE_INFINITY;
+  private last = Number.NEGATIVE_INFINITY;
+
+  add(parts: readonly BenchmarkPart[]): void {
+    for (const part of parts) {
+      part.at.forEach((end, index) => {
+        const row: Record<string, number | null> = {};
+        for (const [name, column] of Object.entries(part.columns))
+          row[name] = column[index] ?? null;
+        const second = Math.round(end) - 1;
+        this.rows.set(second, row);
+        this.first = Math.min(this.first, second);
+        this.last = Math.max(this.last, second);
+      });
+    }
+    if (parts.length) for (const listener of this.listeners) listener();
+  }
+
+  /** Epoch seconds of what is known; undefined while nothing is. */
+  span(): { from: number; to: number } | undefined {
+    return this.rows.size ? { from: this.first, to: this.last + 1 } : undefined;
+  }
+
+  source(metrics: readonly string[], reason?: string): ChartSource {
+    return {
+      read: (from, to) => this.read(metrics, from, to),
+      subscribe: (listener) => {
+        this.listeners.add(listener);
+        return () => this.listeners.delete(listener);
+      },
+      ...(reason !== undefined && { reason: () => reason }),
+    };
+  }
+
+  private read(metrics: readonly string[], from: number, to: number): Columns {
+    const step = Math.max(1, Math.ceil((to - from) / MOST_POINTS));
+    const begin = Math.floor(from / step) * step;
+    const length = Math.max(0, Math.ceil((to - begin) / step));
+    const rows = metrics.map((metric) => {
+      const values = new Float64Array(length);
+      for (let index = 0; index < length; index += 1) {
+        values[index] = this.value(metric, begin + index * step, step);
+      }
+      return values;
+    });
+    return { from: begin, step, rows };
+  }
+
+  private value(metric: string, from: number, step: number): number {
+    let sum = 0;
+    let most = Number.NEGATIVE_INFINITY;
+    let count = 0;
+    for (let second = from; second < from + step; second += 1) {
+      const value = this.rows.get(second)?.[metric];
+      if (value === null || value === undefined) continue;
+      sum += value;
+      most = Math.max(most, value);
+      count += 1;
+    }
+    if (!count) return Number.NaN;
+    return WORST.has(metric) ? most : sum / count;
+  }
+}

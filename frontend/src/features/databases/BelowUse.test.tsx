@@ -1,0 +1,32 @@
+// @vitest-environment jsdom
+import { MantineProvider } from '@mantine/core';
+import { render, screen } from '@testing-library/react';
+import { describe, expect, it, vi } from 'vitest';
+import type { Bdb } from '@/api/types';
+import { BelowUse } from './BelowUse';
+
+vi.mock('@/live/LiveProvider', () => ({
+  useLive: () => ({ ring: () => ({ latest: () => 23 * 2 ** 20 }), edge: () => 0 }),
+}));
+
+const bdb = { uid: 1, eviction_policy: 'noeviction' } as Bdb;
+
+function show(limit: number) {
+  render(
+    <MantineProvider>
+      <BelowUse bdb={bdb} limit={limit} />
+    </MantineProvider>,
+  );
+}
+
+describe('BelowUse', () => {
+  it('says what a limit below use does', () => {
+    show(14 * 2 ** 20);
+    expect(screen.getByRole('status').textContent).toMatch(/23\sMiB are used now.*writes are ref/);
+  });
+
+  it('says nothing of a limit above it', () => {
+    show(30 * 2 ** 20);
+    expect(screen.queryByRole('status')).toBeNull();
+  });
+});

@@ -1,0 +1,86 @@
+// @vitest-environment jsdom
+import { MantineProvider } from '@mantine/core';
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { fireEvent, render, screen, waitFor } from '@testing-library/react';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
+import type { Bdb } from '@/api/types';
+import { EditForm, hasKeptEdit } from './EditForm';
+
+vi.mock('@tanstack/react-router', () => ({ useBlocker: () => ({ status: 'idle' }) }));
+
+const bdb = (part: Partial<Bdb> = {}) =>
+  ({
+    uid: 1,
+    name: 'orders',
+    memory_size: 1 << 30,
+    eviction_policy: 'volatile-lru',
+    sharding: true,
+    shards_count: 3,
+    shards_total: 6,
+    replication: true,
+    shards_placement: 'dense',
+    tags: [],
+    ...part,
+  }) as Bdb;
+
+let sent: unknown[];
+
+beforeEach(() => {
+  sent = [];
+  sessionStorage.clear();
+  vi.stubGlobal('fetch', async (path: string, { method, body }: RequestInit) => {
+    if (method === 'PUT' && !path.includes('dry_run')) sent.push(JSON.parse(String(body)));
+    return new Response(JSON.stringify(path.startsWith('/v1/shards') ? [] : bdb()));
+  });
+});
+
+function open() {
+  const onClose = vi.fn();
+  const client = new QueryClient();
+  const form = (object: Bdb) => (
+    <MantineProvider>
+      <QueryClientProvider client={client}>
+        <EditForm bdb={object} onClose={onClose} />
+      </QueryClientProvider>
+    </MantineProvider>
+  );
+  const { rerender, unmount } = render(form(bdb()));
+  return { onClose, unmount, change: (object: Bdb) => rerender(form(object)) };
+}
+
+const save = () => screen.getByRole<HTMLButtonElement>('button', { name: 'Save' });
+const field = (name: string) => screen.getByLabelText<HTMLInputElement>(name);
+
+describe('EditForm', () => {
+  it('leaves alone what another user changed meanwhile', async () => {
+    const { change, onClose } = open();
+    fireEvent.change(field('Name'), { target: { value: 'sales' } });
+    change(bdb({ shards_count: 5 }));
+    expect(field('Number of shards').value).toBe('5');
+    fireEvent.click(save());
+    await waitFor(() => expect(onClose).toHaveBeenCalled());
+    expect(sent).toEqual([{ name: 'sales' }]);
+    expect(hasKeptEdit(1)).toBe(false);
+  });
+
+  it('tells of a conflict and sends nothing before it is decided', async () => {
+    const { change } = open();
+    fireEvent.change(field('Name'), { target: { value: 'sales' } });
+    change(bdb({ name: 'shop' }));
+    expect(screen.getByRole('alert').textContent).toContain(
+      'Name: it was orders and is shop now; you want sales.',
+    );
+    expect(save().disabled).toBe(true);
+    fireEvent.click(screen.getByRole('button', { name: 'Leave it as it is now' }));
+    expect(field('Name').value).toBe('shop');
+  });
+
+  it('keeps what was typed over the end of a session', () => {
+    const { unmount } = open();
+    fireEvent.change(field('Name'), { target: { value: 'sales' } });
+    unmount();
+    expect(hasKeptEdit(1)).toBe(true);
+    open();
+    expect(field('Name').value).toBe('sales');
+  });
+});

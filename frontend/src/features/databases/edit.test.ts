@@ -1,0 +1,50 @@
+import { describe, expect, it } from 'vitest';
+import type { Bdb } from '@/api/types';
+import { bodyOf, conflictsOf, keepMine, NOTHING, takeTheirs, touch } from './edit';
+
+const bdb = (part: Partial<Bdb> = {}) =>
+  ({
+    uid: 1,
+    name: 'orders',
+    memory_size: 1_000_000_123,
+    eviction_policy: 'volatile-lru',
+    shards_count: 3,
+    replication: true,
+    shards_placement: 'dense',
+    tags: [],
+    ...part,
+  }) as Bdb;
+
+describe('an edit', () => {
+  it('sends only what was touched, whatever others change meanwhile', () => {
+    const edit = touch(NOTHING, { name: 'sales' }, bdb());
+    const now = bdb({ shards_count: 5, memory_size: 7 << 20 });
+    expect(bodyOf(edit, now)).toEqual({ name: 'sales' });
+    expect(conflictsOf(edit, now)).toEqual([]);
+  });
+
+  it('turns the part that may be RAM into bytes of the memory limit', () => {
+    const onFlash = bdb({ bigstore: true, memory_size: 1000, bigstore_ram_size: 100 });
+    const edit = touch(NOTHING, { ram_percent: 25 }, onFlash);
+    expect(bodyOf(edit, onFlash)).toEqual({ bigstore_ram_size: 250 });
+  });
+
+  it('sends nothing for what was put back, and an untouched limit never', () => {
+    const there = touch(NOTHING, { shards_count: 5 }, bdb());
+    expect(bodyOf(there, bdb())).toEqual({ shards_count: 5 });
+    expect(bodyOf(touch(there, { shards_count: 3 }, bdb()), bdb())).toEqual({});
+  });
+
+  it('tells of what both changed, until the reader decides', () => {
+    const edit = touch(NOTHING, { shards_count: 4 }, bdb());
+    const now = bdb({ shards_count: 6 });
+    expect(conflictsOf(edit, now)).toEqual([
+      { field: 'shards_count', before: '3', now: '6', mine: '4' },
+    ]);
+    const mine = keepMine(edit, ['shards_count'], now);
+    expect(conflictsOf(mine, now)).toEqual([]);
+    expect(bodyOf(mine, now)).toEqual({ shards_count: 4 });
+    expect(bodyOf(takeTheirs(edit, ['shards_count']), now)).toEqual({});
+    expect(conflictsOf(edit, bdb({ shards_count: 4 }))).toEqual([]);
+  });
+});

@@ -1,0 +1,130 @@
+/**
+ * What somebody edits of a database, as a patch over the live object: only what was touched is sent, what others change
+ * meanwhile is seen, and what both changed is a conflict. Pure.
+ */
+import type { Bdb, UpdateBdb } from '@/api/types';
+import { format } from '@/lib/format';
+import { type MemoryUnit, memoryBytes, splitMemory } from './draft';
+import { ramBytes, ramPercent } from './flash';
+
+export interface Editable {
+  name: string;
+  memory: { memory: number | string; memory_unit: MemoryUnit };
+  ram_percent: number;
+  eviction_policy: Bdb['eviction_policy'];
+  shards_count: number | string;
+  replication: boolean;
+  shards_placement: Bdb['shards_placement'];
+  tags: NonNullable<Bdb['tags']>;
+}
+
+export type Field = keyof Editable;
+
+export interface Edit {
+  /** What was typed. */
+  patch: Partial<Editable>;
+  /** What the fields said when they were first touched. */
+  seen: Partial<Editable>;
+}
+
+export const NOTHING: Edit = { patch: {}, seen: {} };
+
+export const LABELS: Readonly<Record<Field, string>> = {
+  name: 'Name',
+  memory: 'Memory limit',
+  ram_percent: 'RAM limit in percent',
+  eviction_policy: 'Eviction policy',
+  shards_count: 'Number of shards',
+  replication: 'Replication',
+  shards_placement: 'Shards placement',
+  tags: 'Tags',
+};
+
+export const editable = (bdb: Bdb): Editable => ({
+  name: bdb.name,
+  memory: splitMemory(bdb.memory_size),
+  ram_percent: ramPercent(bdb),
+  eviction_policy: bdb.eviction_policy,
+  shards_count: bdb.shards_count,
+  replication: bdb.replication,
+  shards_placement: bdb.shards_placement,
+  tags: bdb.tags ?? [],
+});
+
+export function touch(edit: Edit, part: Partial<Editable>, bdb: Bdb): Edit {
+  const live = editable(bdb);
+  const before = Object.fromEntries(
+    (Object.keys(part) as Field[]).map((field) => [field, edit.seen[field] ?? live[field]]),
+  );
+  return { patch: { ...edit.patch, ...part }, seen: { ...edit.seen, ...before } };
+}
+
+const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
+
+const touched = ({ patch }: Edit): Field[] => Object.keys(patch) as Field[];
+
+/** The fields that differ from the database as it is now. */
+export function bodyOf(edit: Edit, bdb: Bdb): UpdateBdb {
+  const { patch } = edit;
+  const live = editable(bdb);
+  const body: UpdateBdb = {};
+  for (const field of touched(edit)) {
+    if (same(patch[field], live[field])) continue;
+    if (field === 'memory') body.memory_size = memoryBytes(patch.memory ?? live.memory);
+    else if (field === 'ram_percent') {
+      const memory = patch.memory ? memoryBytes(patch.memory) : bdb.memory_size;
+      body.bigstore_ram_size = ramBytes(memory, patch.ram_percent ?? live.ram_percent);
+    } else if (field === 'shards_count') body.shards_count = Number(patch.shards_count);
+    else Object.assign(body, { [field]: patch[field] });
+  }
+  return body;
+}
+
+export interface Conflict {
+  field: Field;
+  /** As the reader knew it, as it is now, and as the reader wants it. */
+  before: string;
+  now: string;
+  mine: string;
+}
+
+/** What was touched here and changed elsewhere, to something else. */
+export function conflictsOf(edit: Edit, bdb: Bdb): Conflict[] {
+  const { patch, seen } = edit;
+  const live = editable(bdb);
+  return touched(edit)
+    .filter(
+      (field) =>
+        field in seen && !same(seen[field], live[field]) && !same(patch[field], live[field]),
+    )
+    .map((field) => ({
+      field,
+      before: text(seen[field]),
+      now: text(live[field]),
+      mine: text(patch[field]),
+    }));
+}
+
+/** The reader's own value wins, knowingly. */
+export function keepMine(edit: Edit, fields: readonly Field[], bdb: Bdb): Edit {
+  const live = editable(bdb);
+  const now = Object.fromEntries(fields.map((field) => [field, live[field]]));
+  return { ...edit, seen: { ...edit.seen, ...now } };
+}
+
+export function takeTheirs(edit: Edit, fields: readonly Field[]): Edit {
+  const without = <T extends object>(from: T): T =>
+    Object.fromEntries(
+      Object.entries(from).filter(([field]) => !fields.includes(field as Field)),
+    ) as T;
+  return { patch: without(edit.patch), seen: without(edit.seen) };
+}
+
+function text(value: Editable[Field] | undefined): string {
+  if (typeof value === 'boolean') return value ? 'on' : 'off';
+  if (Array.isArray(value)) {
+    return value.map(({ key, value: tag }) => `${key}: ${tag}`).join(', ') || 'none';
+  }
+  if (typeof value === 'object') return format('bytes', memoryBytes(value));
+  return String(value ?? '');
+}

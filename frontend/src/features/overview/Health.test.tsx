@@ -1,0 +1,57 @@
+// @vitest-environment jsdom
+import { MantineProvider } from '@mantine/core';
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { render, screen } from '@testing-library/react';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { Health } from './Health';
+import type { Trouble } from './health';
+
+vi.mock('@tanstack/react-router', () => ({
+  Link: ({ children }: { children: string }) => <a href="/">{children}</a>,
+}));
+
+const replies: Record<string, unknown> = {};
+
+beforeEach(() => {
+  Object.assign(replies, {
+    '/v1/nodes': [{ uid: 1 }],
+    '/v1/shards': [{ uid: '1' }],
+    '/v1/bdbs': [],
+    '/v1/cluster/health': { status: 'ok', alarms: [] },
+  });
+  vi.stubGlobal('fetch', async (path: string) => {
+    if (replies[path] === undefined) throw new TypeError('away');
+    return new Response(JSON.stringify(replies[path]));
+  });
+});
+
+function show(props: { troubles?: Trouble[]; stale?: boolean } = {}) {
+  const client = new QueryClient({ defaultOptions: { queries: { retry: false } } });
+  render(
+    <MantineProvider>
+      <QueryClientProvider client={client}>
+        <Health troubles={props.troubles ?? []} stale={props.stale ?? false} />
+      </QueryClientProvider>
+    </MantineProvider>,
+  );
+}
+
+describe('Health', () => {
+  it('says well when everything is known and nothing is wrong', async () => {
+    show();
+    expect(await screen.findByText(/1\sshard are well/)).toBeTruthy();
+  });
+
+  it('does not say well while alarms are not known', async () => {
+    delete replies['/v1/cluster/health'];
+    show();
+    expect(await screen.findByText(/could not be read/)).toBeTruthy();
+    expect(screen.getByRole('button', { name: 'Try again' })).toBeTruthy();
+    expect(screen.queryByText(/well/)).toBeNull();
+  });
+
+  it('says of when it speaks once the stream is lost', async () => {
+    show({ stale: true });
+    expect(await screen.findByText(/When the connection was lost:/)).toBeTruthy();
+  });
+});

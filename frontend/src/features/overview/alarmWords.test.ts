@@ -1,0 +1,25 @@
+import { describe, expect, it } from 'vitest';
+import type { LogEvent } from '@/api/types';
+import { raisedAlarm } from './alarmWords';
+
+const names = new Map([[1, 'demo']]);
+const alarm = (part: Partial<LogEvent>) =>
+  ({ uid: 1, time_ms: 5, severity: 'ERROR', description: 'It was so.', ...part }) as LogEvent;
+const text = (part: Partial<LogEvent>) =>
+  raisedAlarm(alarm(part), names).text.replaceAll('\u00a0', ' ');
+
+describe('raisedAlarm', () => {
+  it.each([
+    [
+      { type: 'alarm_two_primaries', bdb_uid: 1, shards: [1, 4] },
+      'Two shards of demo act as primary of the same slots: redis:1 and redis:4',
+    ],
+    [
+      { type: 'alarm_no_replica', bdb_uid: 1, pairs: [2] },
+      '1 primary of demo has no replica that runs',
+    ],
+    [{ type: 'alarm_slots_uncovered', bdb_uid: 1 }, 'demo is not served: no primary lives'],
+    [{ type: 'alarm_memory_full', bdb_uid: 1 }, 'demo refuses writes: its memory is full'],
+    [{ type: 'alarm_of_tomorrow' }, 'It was so'],
+  ])('says %o', (part, said) => expect(text(part as Partial<LogEvent>)).toBe(said));
+});

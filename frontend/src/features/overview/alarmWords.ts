@@ -1,0 +1,65 @@
+/** An alarm that is raised, as a sentence of what is so now. Pure. */
+import { startOf } from '@/api/story';
+import type { LogEvent } from '@/api/types';
+import { format, plural } from '@/lib/format';
+import type { RaisedAlarm } from './health';
+
+type Words = (alarm: LogEvent, name: string) => string;
+
+const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
+const shards = ({ shards: uids }: LogEvent): string =>
+  list(uids)
+    .map((uid) => `redis:${uid}`)
+    .join(' and ');
+
+const WORDS: Record<string, Words> = {
+  alarm_slots_uncovered: ({ slots, description }, name) =>
+    // The console knows whether the database has slots at all.
+    description.includes('hash slots')
+      ? `${Number(slots).toLocaleString('en-US')} of 16,384 hash slots of ${name} are not served: no primary lives`
+      : `${name} is not served: no primary lives`,
+  alarm_two_primaries: (alarm, name) =>
+    `Two shards of ${name} act as primary of the same slots: ${shards(alarm)}`,
+  alarm_pair_on_one_node: (alarm, name) =>
+    `${shards(alarm)} of ${name}, copies of the same data, are both on node ${alarm.node_uid}`,
+  alarm_no_replica: ({ pairs }, name) => {
+    const count = list(pairs).length;
+    return `${plural(count, 'primary', 'primaries')} of ${name} ${count === 1 ? 'has' : 'have'} no replica that runs`;
+  },
+  alarm_replication_lag: ({ shard_uid, threshold }, name) =>
+    `Replica redis:${shard_uid} of ${name} is more than ${format('bytes', Number(threshold))} behind its primary`,
+  alarm_keys_collapsed: ({ shard_uid, keys_before }, name) =>
+    `Primary redis:${shard_uid} of ${name} had ${Number(keys_before).toLocaleString('en-US')} keys, and few of them since its process started again`,
+  alarm_memory_full: (_, name) => `${name} refuses writes: its memory is full`,
+  alarm_clock: ({ node_uid }) =>
+    `The clock of node ${node_uid} is ahead of the console's; its samples are left out of the charts`,
+  alarm_node_flapping: ({ node_uid, outages }) =>
+    `Node ${node_uid} was down ${outages} times within ten minutes and went on each time as if nothing had been`,
+  alarm_flash_full: ({ shard_uid }, name) =>
+    `The flash of redis:${shard_uid} of ${name} is full: its values stay in RAM`,
+  alarm_flash_failing: ({ shard_uid, node_uid }, name) =>
+    `The flash of redis:${shard_uid} of ${name} on node ${node_uid} fails: values there cannot be read`,
+  alarm_ram_values: ({ threshold }, name) =>
+    `Less than ${format('ratio', Number(threshold))} of the values of ${name} are in RAM`,
+  alarm_ram_dataset_overhead: (_, name) =>
+    `The RAM of ${name} holds little but keys: its RAM limit is too small`,
+  alarm_free_flash: ({ node_uid }) => `The flash of node ${node_uid} is nearly full`,
+  alarm_flash_overcommit: ({ node_uid }) =>
+    `Shards of node ${node_uid} were promised more flash than it has`,
+  alarm_storage_full: ({ node_uid }) =>
+    `The storage of node ${node_uid} is nearly full: shards can neither start nor persist`,
+};
+
+export function raisedAlarm(alarm: LogEvent, names: ReadonlyMap<number, string>): RaisedAlarm {
+  const { type, description, severity, bdb_uid: bdb, node_uid: node } = alarm;
+  const name = bdb === undefined ? '' : (names.get(bdb) ?? `database ${bdb}`);
+  return {
+    type,
+    // A newer console may know alarms that this page does not.
+    text: WORDS[type]?.(alarm, name) ?? description.replace(/\.$/, ''),
+    severity,
+    since: startOf(alarm),
+    bdb,
+    node,
+  };
+}

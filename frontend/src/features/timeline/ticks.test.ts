@@ -1,0 +1,44 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { clock, stamp } from '@/lib/time';
+import { ticksOf } from './ticks';
+
+const at = (text: string) => Date.parse(text) / 1000;
+const home = process.env.TZ;
+
+/** The labels inside a window, by the clock of a place. */
+function labels(place: string, from: string, to: string, most: number): string[] {
+  process.env.TZ = place;
+  return ticksOf(at(from), at(to), most, 'local')
+    .at.filter((second) => second >= at(from) && second <= at(to))
+    .map((second) => stamp(second * 1000, 'local').slice(5, 16));
+}
+
+describe('ticksOf', () => {
+  afterEach(() => {
+    process.env.TZ = home ?? '';
+    if (home === undefined) delete process.env.TZ;
+  });
+
+  it('stands at round times by the clock of a reader in India', () => {
+    expect(labels('Asia/Kolkata', '2026-03-04T00:00:00Z', '2026-03-04T06:00:00Z', 6)).toEqual(
+      ['06:00', '07:00', '08:00', '09:00', '10:00', '11:00'].map((time) => `03-04 ${time}`),
+    );
+    expect(labels('Asia/Kolkata', '2026-03-01T00:00:00Z', '2026-03-04T00:00:00Z', 3)).toEqual(
+      ['02', '03', '04'].map((day) => `03-${day} 00:00`),
+    );
+  });
+
+  it('goes on so over the day on which clocks are set', () => {
+    expect(labels('Europe/Berlin', '2026-03-27T12:00:00Z', '2026-03-31T12:00:00Z', 4)).toEqual(
+      ['28', '29', '30', '31'].map((day) => `03-${day} 00:00`),
+    );
+    const spring = labels('Europe/Berlin', '2026-03-29T00:00:00Z', '2026-03-29T03:00:00Z', 3);
+    expect(spring).toEqual(['01:00', '03:00', '04:00', '05:00'].map((time) => `03-29 ${time}`));
+  });
+
+  it('keeps to UTC when the reader does', () => {
+    process.env.TZ = 'Asia/Kolkata';
+    const { at: ticks } = ticksOf(at('2026-03-04T00:10:00Z'), at('2026-03-04T02:10:00Z'), 2, 'utc');
+    expect(ticks.map((second) => clock(second * 1000, 'utc').slice(0, 5))).toContain('01:00');
+  });
+});

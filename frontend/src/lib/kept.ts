@@ -1,0 +1,45 @@
+/** State that outlives a sign-in or a reload: what somebody has typed is not thrown away. Secrets do not belong here. */
+import { useCallback, useState } from 'react';
+
+const PREFIX = 'shardboard.kept.';
+
+export function readKept<T>(key: string): T | undefined {
+  try {
+    const text = sessionStorage.getItem(PREFIX + key);
+    return text === null ? undefined : (JSON.parse(text) as T);
+  } catch {
+    return undefined;
+  }
+}
+
+export function forget(key: string): void {
+  try {
+    sessionStorage.removeItem(PREFIX + key);
+  } catch {
+    // Without storage there is nothing to forget.
+  }
+}
+
+/** As `useState`. */
+export function useKept<T>(
+  key: string,
+  initial: T,
+  /** What may be kept of it. */
+  part: (value: T) => T = (value) => value,
+): [T, (next: (now: T) => T) => void] {
+  const [value, set] = useState<T>(() => readKept<T>(key) ?? initial);
+  const change = useCallback(
+    (next: (now: T) => T) =>
+      set((now) => {
+        const changed = next(now);
+        try {
+          sessionStorage.setItem(PREFIX + key, JSON.stringify(part(changed)));
+        } catch {
+          // Then it lasts until the page is closed.
+        }
+        return changed;
+      }),
+    [key, part],
+  );
+  return [value, change];
+}

@@ -1,0 +1,15 @@
+import { describe, expect, it } from 'vitest';
+import { busyness, fullness } from './thresholds';
+
+describe('thresholds', () => {
+  it.each([
+    [0.5, undefined],
+    [0.8, 'attention'],
+    [0.95, 'broken'],
+    [22.3 / 14, 'broken'],
+  ])('%f of the memory: %s', (share, tone) => expect(fullness(share)).toBe(tone));
+
+  it('shows a busy processor', () => {
+    expect([0.5, 0.97].map(busyness)).toEqual([undefined, 'attention']);
+  });
+});

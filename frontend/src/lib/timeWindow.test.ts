@@ -1,0 +1,30 @@
+import { describe, expect, it } from 'vitest';
+import { isDrawable, WIDEST, windowFault } from './timeWindow';
+
+const NOW = Date.parse('2026-03-04T10:00:00Z') / 1000;
+const at = (text: string) => Date.parse(text) / 1000;
+
+describe('windowFault', () => {
+  it.each([
+    [NOW - 60, NOW, undefined],
+    [NOW - 60, NOW + 3_600, undefined],
+    [at('2016-03-04T10:00:00Z'), NOW, undefined],
+    [NOW, NOW, /before the end/],
+    [Number.NaN, NOW, /dates/],
+    [NOW, at('+020260-03-04T10:00:00Z'), /future/],
+    [at('0202-03-04T10:00:00Z'), NOW, /2000/],
+    [NOW - WIDEST - 1, NOW, /Ten years/],
+  ])('%d to %d: %s', (from, to, fault) => {
+    const said = windowFault(from, to, NOW);
+    if (fault) expect(said).toMatch(fault);
+    else expect(said).toBeUndefined();
+  });
+});
+
+describe('isDrawable', () => {
+  it('lets no line have a value for every second of years', () => {
+    expect(isDrawable(NOW - 900, NOW, 1)).toBe(true);
+    expect(isDrawable(NOW - WIDEST, NOW, 1)).toBe(false);
+    expect(isDrawable(NOW - WIDEST, NOW, 604_800)).toBe(true);
+  });
+});
