@@ -11,6 +11,9 @@ export CARGO_NET_RETRY ?= 10
 
 bin := .venv/bin
 cargo := cd engine && cargo
+# make test-all sets ALL: nothing is left out, and nobody gets a second chance.
+quick := not slow and not quarantine
+parallel := --numprocesses 4 --dist loadfile --durations 15
 compile := $(bin)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
   --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
 
@@ -53,17 +56,22 @@ dev: setup-tests ## The demo, with the page reloading as its sources change
 	@exec scripts/dev
 
 .PHONY: test
-test: lint setup-tests test-engine test-backend test-older test-store test-page e2e test-bench ## Everything: static checks, then every test
+test: tools ## All checks and all tests but the slow ones, in ten minutes; all that failed is told at the end
+	@exec $(bin)/python scripts/run-tests
+
+.PHONY: test-all
+test-all: tools ## The same with the slow ones, the distribution's engine and every benchmark in short, and no second chance
+	@exec $(bin)/python scripts/run-tests --all
 
 .PHONY: test-engine
-test-engine: proxy ## Format, lint and tests of the proxy, with real Valkey processes
-	@echo "== Engine"
-	@$(cargo) fmt --check
-	@$(cargo) clippy --quiet --release --locked --all-targets -- -D warnings
-	@$(cargo) test --quiet --release --locked
+test-engine: proxy ## Tests of proxy, load generator and flash tier, with real Valkey processes
+	@$(cargo) test --quiet --release --locked --no-fail-fast
+
+.PHONY: test-chaos
+test-chaos: proxy ## Short: client libraries while shards and proxies fail, and the flash tier beside a plain server
 	@$(bin)/pytest --quiet engine/chaos
 	@$(bin)/python engine/chaos --short --seed 1
-	@$(bin)/python engine/tier/oracle --seed 1 --rounds 8
+	@$(bin)/python engine/tier/oracle --seed 1 --rounds $(if $(ALL),40,8)
 
 .PHONY: torture
 torture: setup-tests ## The flash tier beside a plain server, random commands for hours
@@ -75,33 +83,27 @@ chaos: setup-tests ## Six client libraries while shards and proxies fail, move a
 
 .PHONY: test-backend
 test-backend: proxy ## Backend tests on SQLite, with real Valkey processes
-	@echo "== Backend on SQLite"
-	@SHARDBOARD_TEST_DATABASE=sqlite $(bin)/pytest backend/tests
+	@SHARDBOARD_TEST_DATABASE=sqlite $(bin)/pytest backend/tests $(parallel) $(if $(ALL),,-m "$(quick)")
 
 .PHONY: test-older
 test-older: proxy ## Creation, failover and resharding on the engine that the distribution has
-	@echo "== Backend on the distribution's engine"
 	@older=$$(PATH="$${PATH#$(CURDIR)/.venv/bin:}" command -v valkey-server) && $$older --version && \
-	  SHARDBOARD_ENGINE=$$older SHARDBOARD_TEST_DATABASE=sqlite $(bin)/pytest backend/tests -m older
+	  SHARDBOARD_ENGINE=$$older SHARDBOARD_TEST_DATABASE=sqlite $(bin)/pytest backend/tests $(parallel) -m older
 
 .PHONY: test-store
 test-store: proxy ## The backend tests that depend on the store, on a private PostgreSQL
-	@echo "== Backend on PostgreSQL"
-	@SHARDBOARD_TEST_DATABASE=postgres scripts/with-postgres $(bin)/pytest backend/tests -m store
+	@SHARDBOARD_TEST_DATABASE=postgres scripts/with-postgres $(bin)/pytest backend/tests $(parallel) -m "store$(if $(ALL),, and $(quick))"
 
 .PHONY: test-page
 test-page: tools ## Unit tests of the page
-	@echo "== Page"
 	@npm run test --silent --workspace frontend
 
 .PHONY: e2e
 e2e: setup-tests ## Playwright in Chromium against the real stack
-	@echo "== Browser"
 	@npm run test --silent --workspace e2e
 
 .PHONY: test-bench
 test-bench: setup-tests ## Every benchmark in its short form: that it works, not how fast
-	@echo "== Benchmarks"
 	@$(bin)/python -m bench --smoke
 
 .PHONY: bench
@@ -114,7 +116,7 @@ bench: setup-tests ## Measure the speed limits against valkey-cli, in one run
 check: lint audit ## All static checks, and known vulnerabilities of what we depend on
 
 .PHONY: lint
-lint: lint-python lint-page check-openapi check-migrations check-compose
+lint: lint-python lint-page lint-engine check-openapi check-migrations check-compose
 
 .PHONY: lint-python
 lint-python: tools
@@ -131,6 +133,12 @@ lint-page: tools
 	@npm run typecheck --silent --workspace frontend
 	@npm run lint --silent --workspace e2e
 	@npm run typecheck --silent --workspace e2e
+
+.PHONY: lint-engine
+lint-engine: tools
+	@echo "== Engine: format, lint"
+	@$(cargo) fmt --check
+	@$(cargo) clippy --quiet --release --locked --all-targets -- -D warnings
 
 .PHONY: check-openapi
 check-openapi: tools

@@ -1,4 +1,4 @@
-/** One Chromium, one worker, no second chances: what fails once is a bug of the page or of the test. */
+/** One Chromium, one worker. What fails once is a bug of the page or of the test; `make test` lets it try again and tells. */
 import { execFileSync } from 'node:child_process';
 import { defineConfig } from '@playwright/test';
 
@@ -14,9 +14,9 @@ export default defineConfig({
   globalSetup: './global-setup.ts',
   workers: 1,
   fullyParallel: false,
-  retries: 0,
+  retries: process.env.SHARDBOARD_SECOND_CHANCE ? 1 : 0,
   forbidOnly: true,
-  reporter: 'list',
+  reporter: [['list'], ['./reporter.ts']],
   timeout: 180_000,
   // Generous, because the real stack may share its processors with much else; a passing test never waits this long.
   expect: { timeout: 45_000 },

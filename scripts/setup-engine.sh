@@ -46,7 +46,6 @@ can_build_engine() {
 engine_packages() {
   command -v cc >/dev/null || printf '%s\n' gcc libc6-dev
   command -v make >/dev/null || echo make
-  command -v patch >/dev/null || echo patch
   command -v pkg-config >/dev/null || echo pkg-config
   [[ -e /usr/include/openssl/ssl.h ]] || echo libssl-dev
 }

@@ -144,7 +144,7 @@ def create_app(console: Console) -> FastAPI:
     app.include_router(prometheus.router)
     mount_page(app, console.settings.page_dir)
     errors.install(app)
-    install_middleware(app, console)
+    install_middleware(app)
     return app
 
 

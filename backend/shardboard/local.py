@@ -32,8 +32,13 @@ PORTS = range(30000, 32768)
 """Below those that the kernel gives to outgoing connections: one of theirs may be taken while the console is away, even by who
 tries again and again to reach it. Above those of shards."""
 _ports = count(secrets.randbelow(len(PORTS)))
-_addresses = [0]
-"""The last number that `private_cluster` has given to a node."""
+CLAIM_PORT = 64999
+"""Above the ports that the kernel gives to outgoing connections."""
+PORT_CLAIMS = "127.255.255.254"
+_claims: list[socket.socket] = []
+"""Who listens on one of these has what it stands for, until this process ends, however it ends."""
+_addresses: list[str] = []
+"""Of the network that was claimed last, those that `private_cluster` has not given to a node."""
 
 
 class LocalError(Exception):
@@ -338,29 +343,47 @@ def private_cluster(
     directory: Path, *, nodes: int, environment: Mapping[str, str] | None = None, flash: int | None = None
 ) -> LocalCluster:
     """A cluster that meets no other one, also none of this process: free ports, and loopback addresses of its own. Not started."""
-    pid = os.getpid()
-    network = f"127.{pid // 250 % 120 + 100}.{pid % 250 + 1}"
-    if _addresses[0] + nodes > LAST_ADDRESS:
-        _addresses[0] = 0
-    first = _addresses[0] + 1
-    _addresses[0] += nodes
+    if len(_addresses) < nodes:
+        network = claim_network()
+        _addresses[:] = [f"{network}.{number}" for number in range(1, LAST_ADDRESS + 1)]
+    addresses, _addresses[:nodes] = _addresses[:nodes], []
     return LocalCluster(
         directory,
         user="admin@example.org",
         password=secrets.token_urlsafe(12),
         https_port=free_port(),
         http_port=free_port(),
-        addresses=[f"{network}.{number}" for number in range(first, first + nodes)],
+        addresses=addresses,
         environment={"SHARDBOARD_HTTPS_HOST": "127.0.0.1", "SHARDBOARD_METRICS_PORT": "0", **(environment or {})},
         flash=flash,
     )
 
 
+def claim_network() -> str:
+    """The first three numbers of loopback addresses that no other process uses that asks here, nor this one again."""
+    while True:
+        network = f"127.{100 + secrets.randbelow(120)}.{1 + secrets.randbelow(250)}"
+        if _claim(f"{network}.1", CLAIM_PORT):
+            return network
+
+
 def free_port() -> int:
-    """A TCP port on 127.0.0.1 that nobody has right now, and another one at every call."""
+    """A TCP port on 127.0.0.1 that nobody has right now, and another one at every call, in whichever process."""
     for _ in PORTS:
         port = PORTS[next(_ports) % len(PORTS)]
         with socket.socket() as probe, suppress(OSError):
             probe.bind(("127.0.0.1", port))
-            return port
+            if _claim(PORT_CLAIMS, port):
+                return port
     raise LocalError(f"no port of {PORTS.start} to {PORTS.stop - 1} is free on 127.0.0.1")
+
+
+def _claim(address: str, port: int) -> bool:
+    claim = socket.socket()
+    try:
+        claim.bind((address, port))
+    except OSError:
+        claim.close()
+        return False
+    _claims.append(claim)
+    return True

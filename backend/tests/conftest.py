@@ -1,23 +1,33 @@
-"""What tests share: a migrated store on either database, a console without machines, three nodes, a logged-in client."""
+"""What tests share: a migrated store on either database, a console without machines, three nodes, a logged-in client.
 
+And how they run: what a worker started ends with it, and tests of real processes may get a second chance, which is told.
+"""
+
+import asyncio
+import json
 import os
+import shutil
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from uuid import uuid4
 
 import asyncpg
 import httpx
 import pytest
 from argon2 import PasswordHasher
+from backend.tests.application import app_of
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis
 
-from shardboard.app import create_app
 from shardboard.bus import Bus
 from shardboard.collectors.live import Live
 from shardboard.console import Console
 from shardboard.db import Store
 from shardboard.driver.fake import FACTS, FakeAgents
+from shardboard.local import LocalCluster
 from shardboard.ownership import Ownership
 from shardboard.services import passwords
 from shardboard.services.users import first_start
@@ -26,12 +36,51 @@ from shardboard.state.nodes import Node
 from shardboard.tls import Authority
 
 USER, PASSWORD = "admin@example.org", "correct horse battery"
+ON_POSTGRES = os.environ.get("SHARDBOARD_TEST_DATABASE") == "postgres"
+HERE = Path(__file__).parent
+LIFELINE = HERE.parents[1] / "scripts" / "lifeline"
+REAL = ("agent", "driver", "scenarios", "bench")
+"""Folders whose tests start processes."""
+LOG_LINES = 15
 
 # The same examples in every run, so that a run is red by what was changed and not by chance; and no clock: a busy machine
 # is no failure. `pytest --hypothesis-profile=search` looks for other examples, many more of them.
 hypothesis.register_profile("same", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 hypothesis.register_profile("search", deadline=None, max_examples=2000, suppress_health_check=[HealthCheck.too_slow])
 hypothesis.load_profile("same")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of real processes are run once more when they fail, if the run allows it; no others ever are."""
+    for item in items:
+        if item.path.relative_to(HERE).parts[0] in REAL and os.environ.get("SHARDBOARD_SECOND_CHANCE"):
+            item.add_marker(pytest.mark.flaky(reruns=1))
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """With a failed test of a real cluster go the last words of its processes."""
+    outcome = yield
+    report: pytest.TestReport = outcome.get_result()  # type: ignore[attr-defined]
+    cluster = getattr(item, "funcargs", {}).get("cluster")
+    if report.failed and isinstance(cluster, LocalCluster):
+        for log in sorted([*cluster.directory.glob("logs/*.log"), *cluster.directory.glob("agents/*/shards/*/*.log")]):
+            lines = log.read_text(errors="replace").splitlines()[-LOG_LINES:]
+            report.sections.append((str(log.relative_to(cluster.directory)), "\n".join(lines)))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """For scripts/run-tests: what failed, and what passed only when it was run again."""
+    if not (directory := os.environ.get("SHARDBOARD_TEST_RESULTS")):
+        return
+
+    def of(*outcomes: str) -> dict[str, str]:
+        reports = [report for outcome in outcomes for report in terminalreporter.stats.get(outcome, [])]
+        return {report.nodeid: report.longreprtext for report in reports}
+
+    failed = of("failed", "error")
+    flaky = {name: said for name, said in of("rerun").items() if name not in failed}
+    (Path(directory) / f"{os.getpid()}.results.json").write_text(json.dumps({"failed": failed, "flaky": flaky}))
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -42,21 +91,64 @@ def quick_passwords() -> Iterator[None]:
         yield
 
 
-@pytest.fixture
-async def database_url(tmp_path: Path) -> AsyncIterator[str]:
-    """A database of this test's own: a file, or a new database on the PostgreSQL server that the run was given."""
-    if os.environ.get("SHARDBOARD_TEST_DATABASE", "sqlite") != "postgres":
-        yield f"sqlite+aiosqlite:///{tmp_path / 'console.db'}"
+@pytest.fixture(autouse=True, scope="session")
+def lifeline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What this worker's tests started ends with it, however it ends; what they themselves leave running is an error."""
+    below = tmp_path_factory.getbasetemp()
+    with subprocess.Popen([sys.executable, LIFELINE, below], stdin=subprocess.PIPE, start_new_session=True):
+        yield
+        left = subprocess.run([sys.executable, LIFELINE, "--list", below], capture_output=True, text=True, check=True)
+    assert not left.stdout, f"tests left these processes running:\n{left.stdout}"
+
+
+@pytest.fixture(scope="session")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A migrated store that every test copies: the path of an SQLite file, or the name of a database of PostgreSQL."""
+    if not ON_POSTGRES:
+        path = tmp_path_factory.mktemp("template") / "console.db"
+        asyncio.run(_migrated(f"sqlite+aiosqlite:///{path}"))
+        yield str(path)
         return
-    server = os.environ["SHARDBOARD_TEST_POSTGRES_URL"]
-    name = f"test_{os.getpid()}_{abs(hash(tmp_path)):x}"
-    admin = await asyncpg.connect(server.replace("+asyncpg", ""))
+    name = f"template_{uuid4().hex}"
+    asyncio.run(_postgres(f"CREATE DATABASE {name}"))
+    asyncio.run(_migrated(_postgres_url(name)))
+    yield name
+    asyncio.run(_postgres(f"DROP DATABASE {name} WITH (FORCE)"))
+
+
+async def _migrated(url: str) -> None:
+    store = Store(url, Bus())
+    await store.migrate()
+    await store.close()
+
+
+def _postgres_url(database: str) -> str:
+    return f"{os.environ['SHARDBOARD_TEST_POSTGRES_URL'].rpartition('/')[0]}/{database}"
+
+
+async def _postgres(statement: str) -> None:
+    admin = await asyncpg.connect(os.environ["SHARDBOARD_TEST_POSTGRES_URL"].replace("+asyncpg", ""))
     try:
-        await admin.execute(f"CREATE DATABASE {name}")
-        yield f"{server.rpartition('/')[0]}/{name}"
-        await admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
+        if "TEMPLATE" in statement and admin.get_server_version().major >= 15:
+            statement += (
+                " STRATEGY file_copy"  # a third of the time of the default, which writes it all to the log first
+            )
+        await admin.execute(statement)
     finally:
         await admin.close()
+
+
+@pytest.fixture
+async def database_url(tmp_path: Path, template: str) -> AsyncIterator[str]:
+    """A database of this test's own, migrated: a file, or one on the PostgreSQL server that the run was given."""
+    if not ON_POSTGRES:
+        shutil.copyfile(template, tmp_path / "console.db")
+        yield f"sqlite+aiosqlite:///{tmp_path / 'console.db'}"
+        return
+    name = f"test_{uuid4().hex}"
+    await _postgres(f"CREATE DATABASE {name} TEMPLATE {template}")
+    yield _postgres_url(name)
+    await _postgres(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 @pytest.fixture
@@ -79,7 +171,6 @@ def bus() -> Bus:
 async def store(database_url: str, bus: Bus) -> AsyncIterator[Store]:
     """Migrated and empty but for the cluster row and the administrator."""
     opened = Store(database_url, bus)
-    await opened.migrate()
     yield opened
     await opened.close()
 
@@ -100,7 +191,7 @@ async def console(settings: Settings, store: Store, bus: Bus, agents: FakeAgents
 @pytest.fixture
 async def client(console: Console) -> AsyncIterator[httpx.AsyncClient]:
     """Logged in as the administrator."""
-    transport = httpx.ASGITransport(create_app(console), client=("192.0.2.1", 40000))
+    transport = httpx.ASGITransport(app_of(console), client=("192.0.2.1", 40000))
     async with httpx.AsyncClient(transport=transport, base_url="https://console", auth=(USER, PASSWORD)) as opened:
         yield opened
 

@@ -6,7 +6,6 @@ import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +29,13 @@ from shardboard.domain.flash import Share
 from shardboard.driver import cluster
 from shardboard.driver.cluster import Engine, ShardRef
 from shardboard.driver.ports import NodeRef, Sample
+from shardboard.local import claim_network
 
 FIRST_PORT = 20000
 BUS_OFFSET = 5000
 PASSWORD = "test-admin-password"
 
-_numbers = count(1)
+_addresses: list[str] = []
 
 ENGINE = Engine(
     uid=1,
@@ -54,7 +54,10 @@ ENGINE = Engine(
 
 def own_address() -> str:
     """127/8 is all loopback: on an address of its own a test meets no port of another test or run."""
-    return f"127.7.{os.getpid() % 250 + 1}.{next(_numbers) % 254 + 1}"
+    if not _addresses:
+        network = claim_network()
+        _addresses.extend(f"{network}.{number}" for number in range(1, 255))
+    return _addresses.pop()
 
 
 class Farm:

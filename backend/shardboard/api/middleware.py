@@ -19,26 +19,26 @@ DOCS = "/docs"
 """FastAPI's own page starts by a script within it: allowed there, and nowhere else."""
 
 
-def install(app: FastAPI, console: Console) -> None:
-    app.add_middleware(ReplyHeaders, console=console)
+def install(app: FastAPI) -> None:
+    app.add_middleware(ReplyHeaders)
 
 
 class ReplyHeaders:
     """Plain ASGI, because wrapping the response would buffer the event stream."""
 
-    def __init__(self, app: ASGIApp, console: Console) -> None:
+    def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._console = console
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        console: Console = scope["app"].state.console
 
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                headers["cluster-state-id"] = str(self._console.store.state_id)
+                headers["cluster-state-id"] = str(console.store.state_id)
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)
                 if scope["path"] == DOCS:

@@ -4,8 +4,8 @@ from typing import Any
 
 import httpx
 import pytest
+from backend.tests.application import app_of
 
-from shardboard.app import create_app
 from shardboard.console import Console
 
 BODY = {
@@ -19,7 +19,7 @@ BODY = {
 def caller(
     console: Console, address: str, base_url: str = "http://localhost:8080", **options: Any
 ) -> httpx.AsyncClient:
-    transport = httpx.ASGITransport(create_app(console), client=(address, 40000))
+    transport = httpx.ASGITransport(app_of(console), client=(address, 40000))
     return httpx.AsyncClient(transport=transport, base_url=base_url, **options)
 
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import httpx
 import pytest
+from backend.tests.application import app_of
 
-from shardboard.app import create_app
 from shardboard.console import Console
 from shardboard.state import bdbs
 
@@ -69,7 +69,7 @@ async def test_json_needs_its_content_type(client: httpx.AsyncClient) -> None:
     ],
 )
 async def test_options(console: Console, path: str, allow: str) -> None:
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(create_app(console)), base_url="https://x") as anyone:
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app_of(console)), base_url="https://x") as anyone:
         reply = await anyone.options(path)
         assert (reply.status_code, reply.headers["allow"]) == (200, allow)
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import httpx
 import pytest
+from backend.tests.application import app_of
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from shardboard.agent.contract import protocol
-from shardboard.app import create_app
 from shardboard.bus import Bus
 from shardboard.console import Console
 from shardboard.driver.fake import FACTS
@@ -24,9 +24,7 @@ pytestmark = pytest.mark.store
 @pytest.fixture
 async def agent(console: Console) -> AsyncIterator[httpx.AsyncClient]:
     """Without credentials."""
-    async with httpx.AsyncClient(
-        transport=httpx.ASGITransport(create_app(console)), base_url="https://console"
-    ) as opened:
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app_of(console)), base_url="https://console") as opened:
         yield opened
 
 

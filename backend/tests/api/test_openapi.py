@@ -4,8 +4,8 @@ import asyncio
 from typing import Any
 
 import httpx
-import pytest
 import schemathesis
+from backend.tests.application import app_of
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis.checks import load_all_checks, not_a_server_error
 from schemathesis.specs.openapi.checks import (
@@ -14,7 +14,6 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from shardboard.app import create_app
 from shardboard.console import Console
 from shardboard.state.bdbs import Bdb
 from shardboard.state.nodes import Node
@@ -27,12 +26,11 @@ load_all_checks()
 
 
 def operations(console: Console) -> list[Any]:
-    schema = schemathesis.openapi.from_dict(create_app(console).openapi())
+    schema = schemathesis.openapi.from_dict(app_of(console).openapi())
     found = [result.ok() for result in schema.get_all_operations()]
     return [operation for operation in found if TAGS & set(operation.tags or ())]
 
 
-@pytest.mark.slow
 async def test_replies_match_the_schema(console: Console, client: httpx.AsyncClient, nodes: list[Node]) -> None:
     loop = asyncio.get_running_loop()
 
@@ -75,7 +73,7 @@ async def test_replies_match_the_schema(console: Console, client: httpx.AsyncCli
 
 
 async def test_types_the_page_uses_are_spelled_out(console: Console) -> None:
-    components = create_app(console).openapi()["components"]["schemas"]
+    components = app_of(console).openapi()["components"]["schemas"]
     bdb = components["Bdb"]
     assert {"uid", "status", "endpoints", "shards_in_sync", "memory_size"} <= set(bdb["required"])
     assert "action_uid" not in bdb["required"]

@@ -9,9 +9,9 @@ from types import SimpleNamespace
 import httpx
 import jwt
 import pytest
+from backend.tests.application import app_of
 
 from shardboard.api import credentials
-from shardboard.app import create_app
 from shardboard.console import Console
 from shardboard.services import logins
 from shardboard.services.users import set_admin
@@ -27,7 +27,7 @@ PAGE = {"X-Requested-With": "shardboard"}
 @pytest.fixture
 async def browser(console: Console) -> AsyncIterator[httpx.AsyncClient]:
     """Nobody yet; keeps cookies."""
-    transport = httpx.ASGITransport(create_app(console), client=("192.0.2.9", 40000))
+    transport = httpx.ASGITransport(app_of(console), client=("192.0.2.9", 40000))
     async with httpx.AsyncClient(transport=transport, base_url="https://console") as opened:
         yield opened
 

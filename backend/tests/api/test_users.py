@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 import httpx
 import jwt
 import pytest
+from backend.tests.application import app_of
 
-from shardboard.app import create_app
 from shardboard.console import Console
 from shardboard.services import passwords
 from shardboard.state import cluster, events, users
@@ -20,9 +20,7 @@ VIEWER = ("viewer@example.org", "a viewer's password")
 
 @pytest.fixture
 async def anonymous(console: Console) -> AsyncIterator[httpx.AsyncClient]:
-    async with httpx.AsyncClient(
-        transport=httpx.ASGITransport(create_app(console)), base_url="https://console"
-    ) as opened:
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app_of(console)), base_url="https://console") as opened:
         yield opened
 
 

@@ -59,6 +59,7 @@ def test_without_persistence_nothing_starts_empty_before_somebody_says_so(cluste
     databases.delete(cluster, uid)
 
 
+@pytest.mark.slow
 def test_the_console_is_killed_at_random_moments_of_a_failover(cluster: LocalCluster) -> None:
     uid = databases.create(cluster, databases.body(3, replication=True))
     databases.settled(cluster, uid)
@@ -100,6 +101,7 @@ def postgres() -> Iterator[Any]:
 
 
 @pytest.mark.skipif(shutil.which("initdb") is None, reason="needs PostgreSQL on PATH")
+@pytest.mark.slow
 def test_postgresql_is_restarted_while_a_node_is_failed_over(postgres: Any, tmp_path: Path) -> None:
     cluster = private_cluster(tmp_path, nodes=3, environment={"SHARDBOARD_DATABASE_URL": postgres.url})
     try:

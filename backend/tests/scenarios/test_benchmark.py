@@ -29,6 +29,7 @@ def run_of(cluster: LocalCluster, uid: int) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 def test_a_killed_console_and_a_killed_agent_lose_nothing(cluster: LocalCluster) -> None:
     bdb = databases.settled(
         cluster, databases.create(cluster, databases.body(1, authentication_redis_pass="hush-hush"))

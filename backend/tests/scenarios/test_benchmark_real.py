@@ -2,11 +2,13 @@
 
 from typing import Any
 
+import pytest
 from backend.tests.scenarios import databases
 
 from shardboard.local import LocalCluster, ok
 
 
+@pytest.mark.slow
 def test_one_node_down_is_told_as_clients_saw_it(cluster: LocalCluster) -> None:
     ok(cluster.api.put("/v1/cluster/policy", json={"drills_enabled": True}))
     wanted = databases.body(3, replication=True, authentication_redis_pass="hush-hush")

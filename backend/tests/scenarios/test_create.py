@@ -43,6 +43,7 @@ def test_a_database_serves_and_goes_without_a_trace(cluster: LocalCluster, shard
     assert databases.shard_directories(cluster) == []
 
 
+@pytest.mark.slow
 def test_the_console_killed_at_random_moments_of_a_creation(cluster: LocalCluster) -> None:
     """Ten kills -9, each at another moment: the creation always ends, active or cleanly failed."""
     moments = random.Random(20)
@@ -70,6 +71,7 @@ def test_a_port_in_use_fails_the_creation_and_leaves_nothing(cluster: LocalClust
     _assert_failure_is_told(cluster, uid, "15555")
 
 
+@pytest.mark.slow
 def test_an_agent_that_dies_fails_the_creation_and_its_shards_go_when_it_is_back(cluster: LocalCluster) -> None:
     address = cluster.addresses[2]
     cluster.kill(address)

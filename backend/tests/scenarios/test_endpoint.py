@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import pytest
 import valkey
 from backend.tests.scenarios import databases
 
@@ -63,6 +64,7 @@ def grown(cluster: LocalCluster, writer: Writer, by: int = 200) -> None:
     cluster.until(lambda: writer.written > goal, f"writes stopped: {writer.errors[-1:]}")
 
 
+@pytest.mark.slow
 def test_a_plain_client_goes_on_while_another_node_dies(cluster: LocalCluster) -> None:
     bdb = served(cluster, databases.body(3, replication=True, **HIDDEN))
     endpoint = bdb["endpoints"][0]

@@ -145,6 +145,7 @@ def test_values_live_on_flash_through_failover_move_and_change(cluster: LocalClu
     cluster.until(lambda: flash_directories(cluster) == [], "files stay on flash")
 
 
+@pytest.mark.slow
 def test_another_number_of_shards_and_maintenance(cluster: LocalCluster) -> None:
     size = {"memory_size": 480 * MIB, "bigstore_ram_size": 120 * MIB}
     uid = databases.create(cluster, databases.body(2, replication=True, bigstore=True, **size))

@@ -2,11 +2,13 @@
 
 from typing import Any
 
+import pytest
 from backend.tests.scenarios import databases, movement
 
 from shardboard.local import LocalCluster, ok
 
 
+@pytest.mark.slow
 def test_maintenance_and_back(cluster: LocalCluster) -> None:
     uid = databases.create(cluster, databases.body(3, replication=True))
     assert databases.settled(cluster, uid)["status"] == "active"
@@ -38,6 +40,7 @@ def test_maintenance_and_back(cluster: LocalCluster) -> None:
     databases.delete(cluster, uid)
 
 
+@pytest.mark.slow
 def test_maintenance_that_is_cancelled_while_the_console_is_killed(cluster: LocalCluster) -> None:
     uid = databases.create(cluster, databases.body(3, replication=True))
     assert databases.settled(cluster, uid)["status"] == "active"

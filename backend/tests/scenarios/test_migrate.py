@@ -39,6 +39,7 @@ def test_primary_and_replica_move_under_writes(cluster: LocalCluster, shards: in
     databases.delete(cluster, uid)
 
 
+@pytest.mark.slow
 def test_a_killed_console_goes_on_and_a_cancelled_move_is_undone(cluster: LocalCluster) -> None:
     uid = databases.create(cluster, databases.body(2, replication=True))
     assert databases.settled(cluster, uid)["status"] == "active"

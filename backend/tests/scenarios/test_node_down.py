@@ -63,6 +63,7 @@ def test_a_reboot_drill_tells_its_story(cluster: LocalCluster) -> None:
     databases.delete(cluster, uid)
 
 
+@pytest.mark.slow
 def test_a_frozen_node_is_failed_over_and_follows_when_it_thaws(cluster: LocalCluster) -> None:
     uid = _three_pairs(cluster)
     ok(cluster.api.put("/v1/cluster/policy", json={"drills_enabled": True}))

@@ -1,10 +1,12 @@
 """Nodes leave for good: a living one takes its time, a dead one is given up when its partners live; the only copy never."""
 
+import pytest
 from backend.tests.scenarios import databases, movement
 
 from shardboard.local import LocalCluster, ok
 
 
+@pytest.mark.slow
 def test_a_living_node_then_a_dead_one(cluster: LocalCluster) -> None:
     uid = databases.create(cluster, databases.body(2, replication=True))
     assert databases.settled(cluster, uid)["status"] == "active"

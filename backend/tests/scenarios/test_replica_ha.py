@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from backend.tests.scenarios import databases, movement
 
 from shardboard.local import LocalCluster, ok
@@ -32,6 +33,7 @@ def test_lost_replicas_are_rebuilt_and_leftovers_go(cluster: LocalCluster) -> No
     databases.delete(cluster, uid)
 
 
+@pytest.mark.slow
 def test_primaries_return(cluster: LocalCluster) -> None:
     for shards in (3, 1):
         uid = databases.create(cluster, databases.body(shards, replication=True))

@@ -78,6 +78,7 @@ def hurry(cluster: LocalCluster) -> None:
 
 
 @pytest.mark.older
+@pytest.mark.slow
 def test_growing_and_shrinking_under_load_while_the_console_and_an_agent_are_killed(cluster: LocalCluster) -> None:
     uid = databases.create(cluster, databases.body(3, replication=True))
     bdb = databases.settled(cluster, uid)

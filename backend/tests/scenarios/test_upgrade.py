@@ -32,6 +32,7 @@ def _installed(cluster: LocalCluster) -> set[str]:
 
 
 @pytest.mark.skipif(_older() is None, reason="there is only one engine on this machine")
+@pytest.mark.slow
 def test_no_write_is_lost_while_every_shard_is_replaced(cluster: LocalCluster) -> None:
     older, newer = engine_version(str(_older())), engine_version("valkey-server")
     _restart_agents(cluster, str(_older()))

@@ -1,6 +1,5 @@
 """A plain server beside a primary and a replica with the tier."""
 
-import os
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -11,8 +10,10 @@ from lab import Lab, wait_for
 from state import differences, state
 from wire import Wire
 
+from shardboard.local import claim_network
+
 # A loopback address of its own, so that runs beside each other do not meet.
-ADDRESS = f"127.9.{os.getpid() >> 8 & 255}.{os.getpid() & 255 or 1}"
+ADDRESS = f"{claim_network()}.2"
 PLAIN = 21800
 PORTS = [21801, 21802]
 BATCHES = 60

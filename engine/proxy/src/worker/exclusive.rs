@@ -25,6 +25,8 @@ pub struct Exclusive {
     pub(super) watching: Option<u16>,
     pub(super) subscriptions: Vec<Subscription>,
     pub(super) monitors: bool,
+    /// The client was told that it does, or why not.
+    pub(super) monitor_answered: bool,
     /// The CLIENT TRACKING request, said again on each new connection.
     pub(super) tracking: Option<Vec<u8>>,
     /// CLIENT CACHING, which is about the next command, wherever that goes.

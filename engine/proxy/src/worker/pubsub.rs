@@ -159,6 +159,15 @@ impl Worker {
 
     /// A shard said something on a connection of the client's own that answers no request.
     pub(super) fn relayed(&mut self, backend: &mut Backend, client: &mut Client, frame: &[u8]) {
+        if let Some(exclusive) =
+            client.exclusive.as_deref_mut().filter(|one| one.monitors && !one.monitor_answered)
+        {
+            // What another shard shows before the first has answered is older than the client's monitoring.
+            if exclusive.subscriptions.first().is_none_or(|first| first.target != backend.target) {
+                return;
+            }
+            exclusive.monitor_answered = true;
+        }
         let one = client.exclusive.as_deref_mut().and_then(|exclusive| {
             exclusive.subscriptions.iter_mut().find(|one| one.target == backend.target && backend.is_relayed)
         });

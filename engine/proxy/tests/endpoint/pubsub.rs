@@ -1,6 +1,8 @@
 //! Subscriptions and MONITOR.
 
 use crate::lab::{Lab, SHARDS, wait};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 fn message(parts: &[&str]) -> String {
     let mut out = format!("*{}\r\n", parts.len());
@@ -88,6 +90,32 @@ fn monitor_shows_all_shards() {
     }
     drop(one);
     assert_eq!(two.ask("GET a"), "$1\r\n1\r\n");
+}
+
+#[test]
+fn the_answer_to_monitor_comes_first() {
+    let mut lab = Lab::new();
+    let _proxy = lab.hidden();
+    let done = Arc::new(AtomicBool::new(false));
+    let writers: Vec<_> = (0..3)
+        .map(|_| {
+            let (mut client, done) = (lab.client(), Arc::clone(&done));
+            std::thread::spawn(move || {
+                while !done.load(Ordering::Relaxed) {
+                    for key in ["a", "b", "c"] {
+                        assert_eq!(client.ask(&format!("SET {key} 1")), "+OK\r\n");
+                    }
+                }
+            })
+        })
+        .collect();
+    for _ in 0..100 {
+        assert_eq!(lab.client().ask("MONITOR"), "+OK\r\n");
+    }
+    done.store(true, Ordering::Relaxed);
+    for writer in writers {
+        writer.join().unwrap();
+    }
 }
 
 #[test]
