@@ -16,6 +16,8 @@ export default defineConfig({
   fullyParallel: false,
   retries: process.env.SHARDBOARD_SECOND_CHANCE ? 1 : 0,
   forbidOnly: true,
+  // `make test-all` and `make e2e ALL=1` leave nothing out.
+  ...(process.env.ALL ? {} : { grepInvert: /@slow/ }),
   reporter: [['list'], ['./reporter.ts']],
   timeout: 180_000,
   // Generous, because the real stack may share its processors with much else; a passing test never waits this long.

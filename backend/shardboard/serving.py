@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import signal
+import socket
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from starlette.types import ASGIApp
 
 DRAIN_SECONDS = 3
 """How long requests under way may take to end after that."""
+PARTING_SECONDS = 0.1
 
 
 def config(app: ASGIApp, host: str, port: int, **tls: Any) -> uvicorn.Config:
@@ -68,6 +70,22 @@ class _Server(uvicorn.Server):
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(1):
                     await self._leaving.wait()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        parting = asyncio.create_task(self._part())
+        try:
+            await super().shutdown(sockets)
+        finally:
+            parting.cancel()
+
+    async def _part(self) -> None:
+        """Over TLS a closed connection waits for the client's farewell, and an idle client reads none: who has all is let go."""
+        while True:
+            await asyncio.sleep(PARTING_SECONDS)
+            for connection in list(self.server_state.connections):
+                transport = connection.transport
+                if transport.is_closing() and not transport.get_write_buffer_size():
+                    transport.abort()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

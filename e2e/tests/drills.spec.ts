@@ -53,7 +53,9 @@ test('a shard is killed: a banner, its failover on the timeline', async ({ page,
   await expect(timeline.panel).toContainText(`redis:${shard}`);
 });
 
-test('a node is rebooted: its incident is told from down to in sync', async ({ page }) => {
+test('a node is rebooted: its incident is told from down to in sync', { tag: '@slow' }, async ({
+  page,
+}) => {
   const frame = new Frame(page);
   const timeline = new TimelinePage(page);
   await page.goto('/');

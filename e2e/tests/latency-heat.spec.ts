@@ -98,10 +98,9 @@ test('a drag zooms the whole page, and the heat map is read anew for it', async 
   await expect(heat.figure('Requests')).toHaveText(/\d/);
 });
 
-test('before the database was there nobody counted, and the heat map says so', async ({
-  page,
-  api,
-}) => {
+test('before the database was there nobody counted, and the heat map says so', {
+  tag: '@slow',
+}, async ({ page, api }) => {
   const now = Math.floor(Date.now() / 1000);
   const reply = await api.get(`${QUERY}${stackInfo().bdb}&from=${now - 3_000}&to=${now}`);
   const told = (await reply.json()) as Told;

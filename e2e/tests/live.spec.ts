@@ -12,7 +12,7 @@ const SAMPLES = 10;
 const LONGEST_GAP_MS = 2_000;
 const WELL = { timeout: 90_000 };
 
-test('a sample arrives at least every two seconds', async ({ page }) => {
+test('a sample arrives at least every two seconds', { tag: '@slow' }, async ({ page }) => {
   const frames = await watchStream(page);
   const arrivals = () =>
     frames.filter(({ name, data }) => name === 'sample' && data.topic === 'cluster');

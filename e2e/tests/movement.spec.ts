@@ -41,7 +41,10 @@ test('a shard moves to a node that can take it, the others say why they cannot',
   await remove(api, bdb.uid);
 });
 
-test('another number of shards shows what moves before it is saved', async ({ page, api }) => {
+test('another number of shards shows what moves before it is saved', { tag: '@slow' }, async ({
+  page,
+  api,
+}) => {
   const bdb = await createSmall(api, 'growing', { sharding: true, shards_count: 2 });
   const database = new DatabasePage(page);
   await database.open(bdb.uid, 'configuration');
@@ -57,7 +60,7 @@ test('another number of shards shows what moves before it is saved', async ({ pa
   await remove(api, bdb.uid);
 });
 
-test('a rebalance is read as sentences, then done', async ({ page, api }) => {
+test('a rebalance is read as sentences, then done', { tag: '@slow' }, async ({ page, api }) => {
   const bdb = await createSmall(api, 'scattered', { sharding: true, shards_count: 2 });
   const [stray, other] = await shardsOf(api, bdb.uid);
   const away = stray?.node_uid === '1' ? 2 : 1;
@@ -83,7 +86,10 @@ test('a rebalance is read as sentences, then done', async ({ page, api }) => {
   await remove(api, bdb.uid);
 });
 
-test('a node goes into maintenance and comes back with its shards', async ({ page, api }) => {
+test('a node goes into maintenance and comes back with its shards', { tag: '@slow' }, async ({
+  page,
+  api,
+}) => {
   const held = async () => (await (await api.get(`/v1/nodes/${NODE}`)).json()).shard_count;
   const before = await held();
   await page.goto(`/nodes/${NODE}`);

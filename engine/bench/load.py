@@ -21,7 +21,9 @@ from rows import SMOKE
 
 from report import Report
 
-ADDRESS = "127.8.201.1"
+from shardboard.local import claim_network
+
+ADDRESS = f"{claim_network()}.2"
 PORT = 21970
 PRIMARIES, REPLICAS = [21971, 21972, 21973], [21974, 21975, 21976]
 BINARY = Path(__file__).resolve().parent.parent / "target/release/shardboard-load"

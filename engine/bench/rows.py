@@ -15,7 +15,9 @@ from lab import Lab, Proxy, command, wait_for
 
 from report import Report
 
-ADDRESS = "127.8.200.1"
+from shardboard.local import claim_network
+
+ADDRESS = f"{claim_network()}.2"
 PORTS = [21950, 21951, 21952]
 PLAIN = [21960, 21961, 21962]
 ENDPOINT = 12950

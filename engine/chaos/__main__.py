@@ -19,6 +19,8 @@ from world import ENDPOINT, World
 
 from clients import LIBRARIES, Library, Running
 
+from shardboard.local import claim_network
+
 BINARY = HERE.parent / "target/release/shardboard-proxy"
 # A database that hides its shards is for clients that know of one server; a cluster's for those that know it.
 KINDS = {"hidden": "plain", "oss_cluster": "cluster"}
@@ -60,7 +62,7 @@ def chaos(mode: str, libraries: list[Library], events: list[str], dice: random.R
     running: list[Running] = []
     happened: list[tuple[float, str]] = []
     with tempfile.TemporaryDirectory(prefix="shardboard-chaos-") as logs:
-        world = World(mode, f"127.8.{dice.randrange(10, 250)}", BINARY)
+        world = World(mode, claim_network(), BINARY)
         try:
             for number, library in enumerate(libraries):
                 at = (world.addresses[number % len(world.addresses)], ENDPOINT)

@@ -15,7 +15,9 @@ import cases
 from lab import Lab, Proxy
 from speaker import Speaker
 
-ADDRESS = "127.8.210.1"
+from shardboard.local import claim_network
+
+ADDRESS = f"{claim_network()}.2"
 SINGLE, DIRECT = 21970, 21971
 CROSSSLOT = b"-CROSSSLOT Keys in request don't hash to the same slot\r\n"
 SHARDS = [21972, 21973, 21974]

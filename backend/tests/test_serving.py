@@ -1,0 +1,40 @@
+"""Servers that end when they are told to."""
+
+import asyncio
+import ssl
+
+import pytest
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+
+from shardboard import serving
+from shardboard.local import free_port
+from shardboard.settings import Settings
+from shardboard.tls import Authority
+
+
+async def test_idle_clients_hold_up_nobody(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Over TLS: they are sent a farewell that they do not read."""
+    monkeypatch.setattr(serving, "DRAIN_SECONDS", 3600)
+    authority = Authority.load(settings)
+    certificate, key = authority.server_context_files()
+    app = Starlette(routes=[Route("/", lambda _: PlainTextResponse("here"))])
+    port = free_port()
+    config = serving.config(app, "127.0.0.1", port, ssl_certfile=str(certificate), ssl_keyfile=str(key))
+    stop = asyncio.get_running_loop().create_future()
+    server = asyncio.create_task(serving.serve([config], stopping=lambda: None, watch=stop))
+    context = ssl.create_default_context(cafile=str(settings.state_dir / "tls" / "ca.pem"))
+    while True:
+        try:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context, server_hostname="localhost")
+            break
+        except ConnectionRefusedError:
+            await asyncio.sleep(0.01)
+    writer.write(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    assert (await reader.readuntil(b"here")).startswith(b"HTTP/1.1 200")
+    writer.transport.pause_reading()
+    stop.set_result(None)
+    async with asyncio.timeout(20):  # asyncio itself waits for a farewell for 30 s
+        await server
+    writer.transport.abort()
