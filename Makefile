@@ -96,7 +96,8 @@ test-older: proxy ## Creation, failover and resharding on the engine that the di
 
 .PHONY: test-store
 test-store: proxy ## The backend tests that depend on the store, on a private PostgreSQL
-	@SHARDBOARD_TEST_DATABASE=postgres scripts/with-postgres $(bin)/pytest backend/tests $(parallel) -m "store$(if $(ALL),, and $(quick))"
+	@SHARDBOARD_TEST_DATABASE=postgres scripts/with-postgres $(bin)/pytest backend/tests $(parallel) -m "store$(if $(ALL),, and $(quick))" \
+	  $(if $(ALL),,-k "not every_step and not KilledConsole")
 
 .PHONY: test-page
 test-page: tools ## Unit tests of the page
