@@ -17,6 +17,7 @@ import psutil
 
 from bench.scale import VARIABLE
 
+LIFELINE = Path(__file__).parents[1] / "scripts" / "lifeline"
 PATIENCE = 300
 """Seconds for one; they take five to thirty where nothing else runs."""
 SAME = ("paper",)
@@ -62,16 +63,7 @@ def run(command: Sequence[str], directory: Path, patience: float) -> str | None:
 
 def end_all(directory: Path) -> None:
     """Shards and proxies are sessions of their own; they are known by where they work."""
-    _end([process for process in psutil.process_iter() if _works_in(process, directory)])
-
-
-def _works_in(process: psutil.Process, directory: Path) -> bool:
-    try:
-        return Path(process.cwd()).is_relative_to(directory) or any(
-            str(directory) in part for part in process.cmdline()
-        )
-    except (psutil.Error, OSError):
-        return False
+    subprocess.run([sys.executable, LIFELINE, directory], stdin=subprocess.DEVNULL, check=True)
 
 
 def _end(processes: Sequence[psutil.Process]) -> None:

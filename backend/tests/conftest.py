@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
@@ -65,8 +66,9 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     cluster = getattr(item, "funcargs", {}).get("cluster")
     if report.failed and isinstance(cluster, LocalCluster):
         for log in sorted([*cluster.directory.glob("logs/*.log"), *cluster.directory.glob("agents/*/shards/*/*.log")]):
-            lines = log.read_text(errors="replace").splitlines()[-LOG_LINES:]
-            report.sections.append((str(log.relative_to(cluster.directory)), "\n".join(lines)))
+            with suppress(OSError):  # a shard's directory may be on its way out
+                lines = log.read_text(errors="replace").splitlines()[-LOG_LINES:]
+                report.sections.append((str(log.relative_to(cluster.directory)), "\n".join(lines)))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -125,13 +125,18 @@ async def test_an_agent_tells_of_its_own_shards_only(console: Console, agents: F
     assert not await told(console, "shard_down")
 
 
+@pytest.mark.usefixtures("running")
 async def test_an_agent_is_lost_once_and_back_once(
-    console: Console, agents: FakeAgents, running: NodeCollector
+    console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(collector, "LOST_AFTER", 3600)
     agents.sample(1, sample(NOW))
     await until(lambda: console.live.resume_point(1)[1] == NOW)
     agents.unreachable = {1}
+    asked = agents.calls.count(("samples", 1))
     agents.sample(1, None)
+    await until(lambda: agents.calls.count(("samples", 1)) > asked)  # the stream has ended, and a new one was refused
+    monkeypatch.setattr(collector, "LOST_AFTER", 0)
     await until(lambda: status_is(console, "lost"))
     calls = len(agents.calls)
     await until(lambda: len(agents.calls) > calls + 20)
