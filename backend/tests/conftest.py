@@ -18,8 +18,8 @@ from uuid import uuid4
 import asyncpg
 import httpx
 import pytest
-from argon2 import PasswordHasher
 from backend.tests.application import app_of
+from backend.tests.quick import passwords_in_no_time, sqlite_in_the_loop
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis
 
@@ -30,7 +30,6 @@ from shardboard.db import Store
 from shardboard.driver.fake import FACTS, FakeAgents
 from shardboard.local import LocalCluster
 from shardboard.ownership import Ownership
-from shardboard.services import passwords
 from shardboard.services.users import first_start
 from shardboard.settings import Settings
 from shardboard.state.nodes import Node
@@ -86,10 +85,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def quick_passwords() -> Iterator[None]:
-    """Hashing is slow on purpose, 0.2 s of a processor; almost every test logs in."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(passwords, "_hasher", PasswordHasher(time_cost=1, memory_cost=8, parallelism=1))
+def quick() -> Iterator[None]:
+    with passwords_in_no_time(), sqlite_in_the_loop():
         yield
 
 
@@ -192,9 +189,18 @@ def agents() -> FakeAgents:
     return FakeAgents()
 
 
+@pytest.fixture(scope="session")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What an authority keeps: made once, as it takes longer than most tests."""
+    directory = tmp_path_factory.mktemp("authority")
+    Authority.load(Settings(state_dir=directory))
+    return directory / "tls"
+
+
 @pytest.fixture
-async def console(settings: Settings, store: Store, bus: Bus, agents: FakeAgents) -> Console:
+async def console(settings: Settings, store: Store, bus: Bus, agents: FakeAgents, certificates: Path) -> Console:
     """Everything but running loops and machines."""
+    shutil.copytree(certificates, settings.state_dir / "tls", dirs_exist_ok=True)
     async with store.begin() as session:
         await first_start(session, settings)
     return Console(settings, store, bus, Live(bus), agents, Authority.load(settings), "test", Ownership(store))

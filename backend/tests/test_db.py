@@ -2,10 +2,12 @@
 
 import asyncio
 import random
+from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
+from backend.tests.quick import sqlite_in_threads
 from sqlalchemy import event, inspect, select, text
 from sqlalchemy.exc import IntegrityError
 
@@ -18,6 +20,12 @@ from shardboard.state.events import Event, record
 from shardboard.state.nodes import Node
 
 pytestmark = pytest.mark.store
+
+
+@pytest.fixture(autouse=True)
+def threads() -> Iterator[None]:
+    with sqlite_in_threads():
+        yield
 
 
 def node(uid: int = 1, addr: str = "", seen: datetime | None = None) -> Node:

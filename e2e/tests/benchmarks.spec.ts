@@ -36,7 +36,7 @@ test('a run is ordered, watched while it goes on, and compared with another', as
   await page.goto('/benchmarks');
   await expect(page.getByRole('link', { name: 'Run the first one' })).toBeVisible();
 
-  await start(page, 'first', 8);
+  await start(page, 'first', 5);
   const throughput = page.getByRole('region', { name: 'Throughput, as the load generator' });
   await expect(throughput).toBeVisible();
   await expect(page.getByRole('progressbar', { name: 'Progress' })).toBeVisible();
@@ -49,7 +49,7 @@ test('a run is ordered, watched while it goes on, and compared with another', as
   await expect(page.getByRole('table', { name: 'Parts of the run' })).toContainText('populate');
   await examine(page, 'benchmark');
 
-  await start(page, 'second', 3);
+  await start(page, 'second', 2);
   await expect
     .poll(async () => (await lastRun(api))?.status, { timeout: 90_000 })
     .toBe('completed');
