@@ -28,13 +28,15 @@ HERE = Path(__file__).resolve().parent
 LOGS = HERE / "results" / "logs"
 OPS_PER_SECOND = 1500
 NODES = 3
+FLASH_SIZE = 2**30
+"""Bytes, of each agent."""
 
 
 class Stack:
     """The cluster under test, and beside it, once asked for, an empty console that no node has joined."""
 
     def __init__(self, directory: Path) -> None:
-        self._cluster = private_cluster(directory / "cluster", nodes=NODES)
+        self._cluster = private_cluster(directory / "cluster", nodes=NODES, flash=FLASH_SIZE)
         self._empty = private_cluster(directory / "empty", nodes=0)
 
     def start(self) -> dict[str, Any]:
@@ -60,7 +62,7 @@ class Stack:
             "start-agents": self._cluster.start_agents,
             "kill-shard": self._kill_shard,
             "shards-alive": lambda: len(self._engines()),
-            "start-traffic": lambda uid, rate: self._traffic(int(uid), int(rate)),
+            "start-traffic": lambda uid, rate, profile: self._traffic(int(uid), int(rate), profile),
             "stop-traffic": lambda uid: self._kill(f"traffic-{uid}"),
             "start-empty": self._start_empty,
         }
@@ -81,9 +83,9 @@ class Stack:
             raise LocalError(f"the database could not be created: {bdb['status_detail']}")
         return bool(bdb["status"] == "active" and bdb["shards_in_sync"] == bdb["shards_total"])
 
-    def _traffic(self, uid: int, rate: int) -> None:
+    def _traffic(self, uid: int, rate: int, profile: str = "mixed") -> None:
         endpoint = ok(self._cluster.api.get(f"/v1/bdbs/{uid}"))["endpoints"][0]
-        arguments = [endpoint["addr"][0], str(endpoint["port"]), str(rate)]
+        arguments = [endpoint["addr"][0], str(endpoint["port"]), str(rate), profile]
         self._cluster.spawn(f"traffic-{uid}", arguments, module="shardboard.demo_traffic")
 
     def _kill(self, name: str) -> None:

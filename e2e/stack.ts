@@ -55,7 +55,8 @@ export const stack = {
   startAgents: () => command('start-agents'),
   killShard: (uid: string) => command('kill-shard', uid),
   shardsAlive: () => command('shards-alive') as Promise<number>,
-  startTraffic: (bdb: number, rate: number) => command('start-traffic', bdb, rate),
+  startTraffic: (bdb: number, rate: number, profile: 'mixed' | 'flash' = 'mixed') =>
+    command('start-traffic', bdb, rate, profile),
   stopTraffic: (bdb: number) => command('stop-traffic', bdb),
   startEmpty: () => command('start-empty') as Promise<Console>,
 };

@@ -5,12 +5,14 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from shardboard.domain import rebalance
 from shardboard.domain.layout import Layout
 from shardboard.domain.moves import Move
-from shardboard.errors import NotFound
+from shardboard.errors import Conflict, NotFound
 from shardboard.services import events, moves
 from shardboard.services.users import Principal
 from shardboard.state.actions import Action
 
 NAME = "SMRebalance"
+NAMED = 5
+"""Most reasons that one sentence tells."""
 
 
 async def preview(
@@ -18,9 +20,7 @@ async def preview(
 ) -> tuple[Layout, dict[int, str]]:
     """The board as a rebalance would leave it, and the slots of each pair."""
     around = await moves.ground(session)
-    if uid not in around.databases:
-        raise NotFound("db_not_found", f"There is no database {uid}.")
-    planned = rebalance.plan(around.board(), uid, only_failovers=only_failovers, max_operations=max_operations)
+    planned = _plan(around, uid, only_failovers=only_failovers, max_operations=max_operations)
     board = around.board()
     for move in planned:
         _play(board, move)
@@ -32,12 +32,10 @@ async def order(
 ) -> Action | None:
     """None when everything is where it should be."""
     around = await moves.ground(session)
-    bdb = around.databases.get(uid)
-    if bdb is None:
-        raise NotFound("db_not_found", f"There is no database {uid}.")
-    await moves.insist_on_idle(session, [bdb])
-    planned = rebalance.plan(around.board(), uid, only_failovers=only_failovers, max_operations=max_operations)
-    if not planned:
+    if (bdb := around.databases.get(uid)) is not None:
+        await moves.insist_on_idle(session, [bdb])
+    planned = _plan(around, uid, only_failovers=only_failovers, max_operations=max_operations)
+    if bdb is None or not planned:
         return None
     copied = sum(move.to is not None for move in planned)
     action = moves.order(
@@ -61,6 +59,21 @@ async def order(
         action_uid=action.uid,
     )
     return action
+
+
+def _plan(around: moves.Ground, uid: int, *, only_failovers: bool, max_operations: int | None) -> list[Move]:
+    """Nothing only when nothing is to be done: what would be done, were all nodes and shards well, is refused in words."""
+    if uid not in around.databases:
+        raise NotFound("db_not_found", f"There is no database {uid}.")
+    found, wanted = (
+        rebalance.plan(board, uid, only_failovers=only_failovers, max_operations=max_operations)
+        for board in (around.board(), around.board(all_well=True))
+    )
+    if wanted and not found and (hindrances := around.hindrances(uid)):
+        more = [f"and {len(hindrances) - NAMED} more"] if len(hindrances) > NAMED else []
+        reasons = ", ".join([*hindrances[:NAMED], *more])
+        raise Conflict("not_now", f"Shards should be elsewhere, but cannot be moved now: {reasons}. Try again later.")
+    return found
 
 
 def _play(board: Layout, move: Move) -> None:

@@ -43,13 +43,15 @@ class Ground:
     def pair_of(self, row: Shard) -> list[Shard]:
         return [each for each in self.rows if (each.bdb_uid, each.pair) == (row.bdb_uid, row.pair)]
 
-    def rooms(self) -> dict[int, Room]:
-        """What the nodes that take shards have to give, by uid."""
-        open_ = [node for node in self.machines.values() if takes_shards(node)]
+    def rooms(self, *, all_well: bool = False) -> dict[int, Room]:
+        """What the nodes that take shards have to give, by uid; with `all_well` also those that are away."""
+        open_ = [
+            node for node in self.machines.values() if takes_shards(node) or (all_well and is_meant_for_shards(node))
+        ]
         return {room.node_uid: room for room in rooms_of(open_, self.occupying, list(self.databases.values()))}
 
-    def board(self) -> Layout:
-        """To try movements out on."""
+    def board(self, *, all_well: bool = False) -> Layout:
+        """To try movements out on; with `all_well` as if every node were there and every shard in sync."""
         everyone = frozenset(self.machines)
         databases = [
             layout.Database(
@@ -65,10 +67,21 @@ class Ground:
             for bdb in self.databases.values()
         ]
         copies = [
-            layout.Copy(row.uid, row.bdb_uid, row.pair, row.node_uid, row.current_role == "master", ready(row))
+            layout.Copy(
+                row.uid, row.bdb_uid, row.pair, row.node_uid, row.current_role == "master", all_well or ready(row)
+            )
             for row in self.rows
         ]
-        return Layout(copies, databases, self.rooms())
+        return Layout(copies, databases, self.rooms(all_well=all_well))
+
+    def hindrances(self, bdb_uid: int) -> list[str]:
+        """What keeps the shards of a database from being moved now, in words: nodes that are away, shards that are not in sync."""
+        away = [node.uid for node in self.machines.values() if is_meant_for_shards(node) and not takes_shards(node)]
+        behind = [row.uid for row in self.of(bdb_uid) if not ready(row)]
+        return [
+            *(f"node {uid} does not answer" for uid in sorted(away)),
+            *(f"redis:{uid} is not in sync" for uid in sorted(behind)),
+        ]
 
     @property
     def overbooking(self) -> bool:
@@ -120,7 +133,12 @@ def ready(row: Shard) -> bool:
 
 def takes_shards(node: Node) -> bool:
     """Whether shards may be placed on it."""
-    return node.accept_servers and not node.duty and node.agent_status == "connected" and node.health == "up"
+    return is_meant_for_shards(node) and node.agent_status == "connected" and node.health == "up"
+
+
+def is_meant_for_shards(node: Node) -> bool:
+    """Whether nobody said that it is to have none, be it there or not."""
+    return node.accept_servers and not node.duty
 
 
 def order(

@@ -47,6 +47,21 @@ async def test_nothing_to_do(client: httpx.AsyncClient, console: Console) -> Non
     assert await newest(console) is None
 
 
+@pytest.mark.parametrize("query", ["", "?dry_run"])
+async def test_what_cannot_be_moved_now_is_not_called_well(
+    client: httpx.AsyncClient, console: Console, query: str
+) -> None:
+    for row, heir in ((1, 4), (3, 6)):
+        await lead(console, heir, row)  # two lead on node 2, two on node 1, none on node 3
+    await pairs.node_is(console, 3, health="down")
+    async with console.store.begin() as session:
+        (await session.get_one(Shard, 1)).observed_link = "down"
+    reply = await client.put(f"{PATH}{query}")
+    assert (reply.status_code, reply.json()["error_code"]) == (409, "not_now")
+    assert "node 3 does not answer, redis:1 is not in sync" in reply.json()["description"]
+    assert await newest(console) is None
+
+
 async def test_a_blueprint_changes_nothing(client: httpx.AsyncClient, console: Console) -> None:
     await lead(console, 4, 1)
     blueprint = (await client.put(f"{PATH}?dry_run")).json()

@@ -21,6 +21,7 @@ CONFIRMED_MS = 20
 
 def ended(cluster: LocalCluster, action_uid: str, seconds: float = 120) -> dict[str, Any]:
     """The action once it has ended, well or not."""
+    assert action_uid, "nothing was ordered"
     found: dict[str, Any] = {}
 
     def over() -> bool:

@@ -141,8 +141,18 @@ def _whole(cluster: LocalCluster, uid: int) -> bool:
     """All well, and said of processes that live: just after a kill the console still says how it was before."""
     bdb = ok(cluster.api.get(f"/v1/bdbs/{uid}"))
     living = {process.pid for process in cluster.engines()}
-    settled = all(row["detailed_status"] == "ok" and row.get("pid") in living for row in _rows(cluster, uid))
-    return bool(bdb["shards_in_sync"] == bdb["shards_total"] and settled and not _running(cluster))
+    rows = _rows(cluster, uid)
+    settled = all(row["detailed_status"] == "ok" and row.get("pid") in living for row in rows)
+    if not settled or bdb["shards_in_sync"] != bdb["shards_total"] or _running(cluster):
+        return False
+    return all(_serves(row) for row in rows if row["role"] == "master" and bdb["sharding"])
+
+
+def _serves(row: dict[str, Any]) -> bool:
+    """A primary that came back refuses requests for some seconds, until it believes its cluster to be whole."""
+    with valkey.Valkey(row["address"], row["port"], socket_timeout=5) as client:
+        told: dict[str, str] = client.cluster("INFO")
+        return told["cluster_state"] == "ok"
 
 
 def _given_up(cluster: LocalCluster, uid: int) -> bool:

@@ -1,0 +1,59 @@
+/** A database larger than its RAM: from the form to its RAM-hit ratio on screen. */
+import { examine } from '../appearance.ts';
+import { expect, test } from '../fixtures.ts';
+import { CreatePage } from '../pages/create.ts';
+import { DatabasePage } from '../pages/database.ts';
+import { bdbNamed, remove } from '../rest.ts';
+import { stack } from '../stack.ts';
+
+interface FlashStats {
+  intervals: { bigstore_objs_flash?: number }[];
+}
+
+test('a database on flash is created, filled beyond its RAM, and shows what it hits', async ({
+  page,
+  api,
+}) => {
+  const form = new CreatePage(page);
+  await form.open();
+  await form.name.fill('mostly-cold');
+  await form.clusterApi.click();
+  await form.shards.fill('2');
+  await form.memory.fill('200');
+  await form.memoryUnit.selectOption('MiB');
+  await page.getByRole('radiogroup', { name: 'Runs on' }).getByText('Flash').click();
+  await expect(page.getByText('20 MiB of RAM, 180 MiB of flash')).toBeVisible();
+  await page.getByRole('slider', { name: 'RAM limit in percent' }).focus();
+  for (let step = 0; step < 10; step += 1) await page.keyboard.press('ArrowRight');
+  await expect(page.getByText('40 MiB of RAM, 160 MiB of flash')).toBeVisible();
+  await form.submit.click();
+
+  const database = new DatabasePage(page);
+  await expect(database.state).toHaveText('Active');
+  const { uid } = await bdbNamed(api, 'mostly-cold');
+  await stack.startTraffic(uid, 4_000, 'flash');
+  await database.open(uid, 'metrics');
+  // Charts that nobody sees are not drawn.
+  await database.chart('Flash read latency').scrollIntoViewIfNeeded();
+  // Some 90 MB of values do not fit into 40 MiB of RAM: part of the requests have to go to flash.
+  await expect(database.figure('Values', 'On flash', 'last')).toHaveText(/\d\sk/, {
+    timeout: 90_000,
+  });
+  await expect(database.figure('RAM hit ratio', 'All', 'last')).toHaveText(/^\d\d(\.\d+)?\s%$/);
+  await expect(database.figure('Flash read latency', 'P99', 'last')).toHaveText(/\d\s(µs|ms)/);
+  await expect
+    .poll(async () => {
+      const reply = await api.get(`/v1/bdbs/stats/${uid}?interval=1sec`);
+      const { intervals } = (await reply.json()) as FlashStats;
+      return intervals.at(-1)?.bigstore_objs_flash ?? 0;
+    })
+    .toBeGreaterThan(1000);
+  await examine(page, 'metrics-flash');
+
+  await page.goto('/databases');
+  const row = page.getByRole('row').filter({ hasText: 'mostly-cold' });
+  await expect(row.getByText(/^\d\d(\.\d+)?\s%$/)).toBeVisible();
+  await examine(page, 'databases-flash');
+  await stack.stopTraffic(uid);
+  await remove(api, uid);
+});
