@@ -68,6 +68,7 @@ def engine(bdb: Bdb) -> Engine:
         if persistence == "snapshot"
         else [],
         maxclients=config["maxclients"],
+        io_threads=config.get("io_threads", 1),
     )
 
 

@@ -17,6 +17,7 @@ SETTINGS = (
     "shards_placement",
     "tls_mode",
     "maxclients",
+    "io_threads",
     "bigstore",
     "bigstore_ram_size",
 )

@@ -1,19 +1,14 @@
 """The slots with the highest counts, as real engines tell them."""
 
-import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from backend.tests.shards import ENGINE, Farm, ask, bring_up, farm, layout, lone, request
+from backend.tests.shards import DISTRIBUTION, ENGINE, OLDER, Farm, ask, bring_up, farm, layout, lone, request
 
 from shardboard.agent.contract import HotSlots
-from shardboard.agent.engine import engine_version
 from shardboard.agent.slot_counts import SETTING, hottest
 from shardboard.domain.slots import slot_of
-
-DISTRIBUTION = "/usr/bin/valkey-server"
-OLDER = shutil.which(DISTRIBUTION) is not None and engine_version(DISTRIBUTION).startswith("8.")
 
 
 def order(*uids: int, **changes: object) -> HotSlots:

@@ -1977,6 +1977,11 @@ export interface components {
              * @enum {string}
              */
             eviction_policy: "volatile-lru" | "volatile-ttl" | "volatile-random" | "volatile-lfu" | "allkeys-lru" | "allkeys-random" | "allkeys-lfu" | "noeviction";
+            /**
+             * Io Threads
+             * @description Threads of each shard that read requests and write replies; 1 = off.
+             */
+            io_threads: number;
             /** Last Changed Time */
             last_changed_time: string;
             /**
@@ -2116,6 +2121,12 @@ export interface components {
              * @enum {string}
              */
             eviction_policy?: "volatile-lru" | "volatile-ttl" | "volatile-random" | "volatile-lfu" | "allkeys-lru" | "allkeys-random" | "allkeys-lfu" | "noeviction";
+            /**
+             * Io Threads
+             * @description Threads of each shard that read requests and write replies, 1 = off, at most the cores of its nodes; 0 = chosen by the console.
+             * @default 0
+             */
+            io_threads?: number;
             /**
              * Memory Size
              * @description Bytes for the whole database, replicas included; 0 = no limit.
@@ -2257,6 +2268,12 @@ export interface components {
              * @enum {string}
              */
             eviction_policy?: "volatile-lru" | "volatile-ttl" | "volatile-random" | "volatile-lfu" | "allkeys-lru" | "allkeys-random" | "allkeys-lfu" | "noeviction";
+            /**
+             * Io Threads
+             * @description Threads of each shard that read requests and write replies, 1 = off, at most the cores of its nodes; 0 = chosen by the console.
+             * @default 0
+             */
+            io_threads?: number;
             /**
              * Memory Size
              * @description Bytes for the whole database, replicas included; 0 = no limit.
