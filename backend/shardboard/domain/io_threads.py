@@ -33,6 +33,17 @@ class Host:
     """Version of its valkey-server; empty when it is not known."""
 
 
+@dataclass(frozen=True)
+class Crowd:
+    """How many threads there are on a machine, as one of the checks of a host."""
+
+    value: str
+    good: bool
+    name: str = FIELD
+    costs: str = "More threads than cores wait for each other, and one of them is the shard's main thread."
+    mends: str = f'PUT /v1/bdbs/<uid> {{"{FIELD}": {OFF}}} for the databases with shards here'
+
+
 def usual(hosts: Sequence[Host]) -> int:
     """Threads of each shard of a database that did not ask for a number: what all its nodes can give."""
     return min((_given(host) for host in hosts), default=OFF)
@@ -54,6 +65,14 @@ def fault(threads: int, hosts: Sequence[Host]) -> Fault | None:
         )
         return Fault("invalid", "bad_request", sentence, FIELD)
     return None
+
+
+def crowd(cores: int, threads: Sequence[int]) -> Crowd | None:
+    """`threads` are those of each shard on a machine; None when no shard has more than its main thread."""
+    if max(threads, default=OFF) == OFF:
+        return None
+    word = "shard" if len(threads) == 1 else "shards"
+    return Crowd(f"{sum(threads)} threads of {len(threads)} {word} on {cores} cores", good=sum(threads) <= cores)
 
 
 def changes_live(engine: str) -> bool:

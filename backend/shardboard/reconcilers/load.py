@@ -68,7 +68,7 @@ def engine(bdb: Bdb) -> Engine:
         if persistence == "snapshot"
         else [],
         maxclients=config["maxclients"],
-        io_threads=config.get("io_threads", 1),
+        io_threads=bdb.io_threads,
     )
 
 

@@ -48,7 +48,7 @@ def _replace(around: Ground, bdb: Bdb, rows: list[Shard]) -> list[Move]:
     """Each by a new process on its own node, as in an upgrade: there is never a copy less than before."""
     upgrades.installed(around, bdb, {row.node_uid for row in around.of(bdb.uid)})
     upgrades.insist_on_room(around, bdb, rows)
-    threads = bdb.config["io_threads"]
+    threads = bdb.io_threads
     told = "without I/O threads" if threads == io_threads.OFF else f"with {threads} I/O threads"
     return [
         Move(

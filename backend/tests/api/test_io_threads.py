@@ -10,6 +10,7 @@ from shardboard.console import Console
 from shardboard.driver.fake import FakeAgents
 from shardboard.reconcilers import load
 from shardboard.schemas import bdb_fields
+from shardboard.services import benchmark_facts
 from shardboard.state import actions
 from shardboard.state.bdbs import Bdb
 from shardboard.state.cluster import Cluster
@@ -145,3 +146,13 @@ async def test_a_database_of_an_earlier_release_has_none(client: httpx.AsyncClie
     assert database is not None
     assert (shown["io_threads"], database.engine.io_threads) == (1, 1)
     assert "action_uid" not in (await client.put("/v1/bdbs/1", json=shown)).json()
+
+
+async def test_the_hosts_checks_count_threads_and_a_run_keeps_them(client: httpx.AsyncClient, console: Console) -> None:
+    assert (await client.get("/v1/nodes/1/host")).json() == []
+    shown = (await client.post("/v1/bdbs", json={**GOOD, "io_threads": 3, "use_nodes": ["1"]})).json()
+    (check,) = (await client.get("/v1/nodes/1/host")).json()
+    assert (check["name"], check["value"], check["good"]) == ("io_threads", "3 threads of 1 shard on 4 cores", True)
+    async with console.store.read() as session:
+        facts = await benchmark_facts.gather(session, await session.get_one(Bdb, shown["uid"]))
+    assert (facts["bdb"]["io_threads"], facts["nodes"][0]["host"], facts["nodes"][1]["host"]) == (3, [check], [])

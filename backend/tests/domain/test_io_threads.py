@@ -58,3 +58,13 @@ def test_an_engine_before_8_is_refused_and_one_that_is_not_known_is_not() -> Non
 )
 def test_running_shards_take_another_number_from_valkey_9_on(engine: str, live: bool) -> None:
     assert io_threads.changes_live(engine) == live
+
+
+def test_threads_that_crowd_a_machine_are_told_and_those_that_are_off_are_not() -> None:
+    assert io_threads.crowd(2, [1, 1, 1]) is None
+    crowd = io_threads.crowd(4, [3, 2])
+    assert crowd is not None
+    assert (crowd.name, crowd.value, crowd.good) == ("io_threads", "5 threads of 2 shards on 4 cores", False)
+    fits = io_threads.crowd(4, [3, 1])
+    assert fits is not None
+    assert fits.good
