@@ -28,6 +28,7 @@ export function HotSlots({ bdb }: { bdb: Bdb }) {
   return (
     <Card
       title="Hot slots"
+      className={classes.hotSlots}
       flush
       aside={
         <div className={classes.bar}>
