@@ -1,6 +1,7 @@
 """`python -m bench [--smoke] [NAME…]`: all benchmarks, or those named: small, sixty, paper, failover,
 failover-silent, failover-false, resync, reshard, page, metrics, collection,
-endpoint, load, agreement. With `--smoke` as little of each as shows that it works."""
+endpoint, load, agreement, engine; and engines, two side by side, only when it is named. With `--smoke` as little of each as shows
+that it works."""
 
 import sys
 import tempfile
@@ -11,6 +12,7 @@ from bench import creation, failover
 from bench.agreement import agreement
 from bench.collection import collection
 from bench.endpoint import endpoint
+from bench.engines import engine, engines
 from bench.load import load
 from bench.metrics import storing
 from bench.page import page
@@ -44,13 +46,15 @@ def main() -> int:
             "endpoint": lambda: endpoint(report),
             "load": lambda: load(report),
             "agreement": lambda: agreement(report, root / "agreement"),
+            "engine": lambda: engine(report, root / "engine"),
+            "engines": lambda: engines(report, root / "engines"),
         }
         if "--smoke" in sys.argv[1:]:
             return smoke(
                 [name for name in sys.argv[1:] if name != "--smoke"]
                 or [name for name in benchmarks if name not in SAME]
             )
-        for chosen in sys.argv[1:] or benchmarks:
+        for chosen in sys.argv[1:] or [name for name in benchmarks if name != "engines"]:
             benchmarks[chosen]()
     print(f"{len(report.lines)} results, {report.missed} limits missed")
     return 1 if report.missed and not SMOKE else 0

@@ -1,8 +1,9 @@
 """What the running console is made of; handlers reach it as `request.app.state.console`."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from shardboard.bus import Bus
+from shardboard.collectors.hot_slots import SlotLooks
 from shardboard.collectors.live import Live
 from shardboard.db import Store
 from shardboard.driver.ports import Agents
@@ -24,3 +25,7 @@ class Console:
     instance: str
     """Names this console across its restarts."""
     ownership: Ownership
+    slot_looks: SlotLooks = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.slot_looks = SlotLooks(self.store, self.agents)

@@ -20,7 +20,9 @@ from shardboard.agent.contract import (
     ShardSpec,
     StartShards,
 )
+from shardboard.agent.engine import engine_version
 from shardboard.agent.processes import Supervisor
+from shardboard.agent.resp import EngineError
 from shardboard.agent.settings import AgentSettings
 from shardboard.agent.shard import Shard
 from shardboard.domain import slots
@@ -34,6 +36,10 @@ from shardboard.local import claim_network
 FIRST_PORT = 20000
 BUS_OFFSET = 5000
 PASSWORD = "test-admin-password"
+
+DISTRIBUTION = "/usr/bin/valkey-server"
+OLDER = engine_version(DISTRIBUTION).startswith("8.")
+"""Whether the distribution's engine, which tests run beside the newest, is Valkey 8."""
 
 _addresses: list[str] = []
 
@@ -93,10 +99,13 @@ class Farm:
         return await self[node.uid].remove(list(uids))
 
     async def command(self, node: NodeRef, commands: Sequence[ShardCommand]) -> list[CommandResult]:
-        return [
-            CommandResult(uid=asked.uid, ok=True, reply=str(await ask(self[node.uid].shards[asked.uid], *asked.argv)))
-            for asked in commands
-        ]
+        return [await self._told(self[node.uid].shards[asked.uid], asked) for asked in commands]
+
+    async def _told(self, shard: Shard, asked: ShardCommand) -> CommandResult:
+        try:
+            return CommandResult(uid=asked.uid, ok=True, reply=str(await ask(shard, *asked.argv)))
+        except EngineError as error:
+            return CommandResult(uid=asked.uid, ok=False, reply=str(error))
 
     def engines(self) -> list[psutil.Process]:
         """Every engine process that runs anywhere below this farm's directory, whoever keeps track of it."""

@@ -17,11 +17,12 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from shardboard import serving
-from shardboard.agent import flash, machine
+from shardboard.agent import flash, machine, slot_counts
 from shardboard.agent.contract import (
     CommandResult,
     Drill,
     DrillReply,
+    HotSlots,
     MoveSlots,
     NamedLoad,
     NodeFacts,
@@ -34,6 +35,7 @@ from shardboard.agent.contract import (
     ShardCommand,
     ShardOutcome,
     ShardReport,
+    SlotCounts,
     StartLoad,
     StartShards,
 )
@@ -134,6 +136,9 @@ def _shard_routes(supervisor: Supervisor) -> list[Route]:
     async def command(requests: list[ShardCommand]) -> list[CommandResult]:
         return await asyncio.gather(*(_execute(supervisor, request) for request in requests))
 
+    async def hot_slots(request: HotSlots) -> list[SlotCounts]:
+        return await slot_counts.hottest(supervisor, request)
+
     return [
         asked("/shards", shards),
         told("/shards/start", StartShards, supervisor.start),
@@ -141,6 +146,7 @@ def _shard_routes(supervisor: Supervisor) -> list[Route]:
         told("/shards/remove", RemoveShards, remove),
         told("/shards/command", list[ShardCommand], command),
         told("/shards/move_slots", MoveSlots, Movers(supervisor).move),
+        told("/shards/hot_slots", HotSlots, hot_slots),
     ]
 
 

@@ -1,6 +1,7 @@
 """Which valkey-server this agent runs, and its version."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -28,3 +29,12 @@ def engine_version(name: str) -> str:
     except (OSError, subprocess.SubprocessError):
         return ""
     return next((word[2:] for word in said.split() if word.startswith("v=")), "")
+
+
+def counts_by_slot(version: str) -> bool:
+    """Whether an engine may be told to count processor time and bytes of each slot; an unknown one may not.
+
+    Valkey 8 has that setting, and with it a replica of 8.0.1 that is promoted ends with an assertion in `cluster_slot_stats.c`.
+    """
+    series = re.match(r"\d+", version)
+    return series is not None and int(series[0]) >= 9

@@ -19,7 +19,7 @@ import psutil
 
 from shardboard.agent import render
 from shardboard.agent.contract import ShardOutcome, ShardSpec, StartShards
-from shardboard.agent.engine import engine_path
+from shardboard.agent.engine import counts_by_slot, engine_path, engine_version
 from shardboard.agent.flash import Flash
 from shardboard.agent.record import ShardRecord
 from shardboard.agent.resp import EngineError
@@ -88,9 +88,12 @@ class Supervisor:
     async def start(self, request: StartShards) -> list[ShardOutcome]:
         """Start new shards; the outcome of each tells what happened, nothing is left of those that failed."""
         binary = engine_path(self._settings.engine)
-        return await asyncio.gather(*(self._start_one(request, spec, binary) for spec in request.shards))
+        counts = counts_by_slot(await asyncio.to_thread(engine_version, self._settings.engine))
+        return await asyncio.gather(*(self._start_one(request, spec, binary, counts=counts) for spec in request.shards))
 
-    async def _start_one(self, request: StartShards, spec: ShardSpec, binary: str | None) -> ShardOutcome:
+    async def _start_one(
+        self, request: StartShards, spec: ShardSpec, binary: str | None, *, counts: bool
+    ) -> ShardOutcome:
         def refused(code: Failure, reason: str) -> ShardOutcome:
             return ShardOutcome(uid=spec.uid, ok=False, code=code, reason=reason)
 
@@ -108,7 +111,9 @@ class Supervisor:
                 return refused("port_in_use", reason)
             record = ShardRecord(spec=spec, bdb=request.bdb.model_copy(update={"peers": []}))
             try:
-                shard = Shard(record, record.create(self._root, request.bdb, self._settings.address, self._flash))
+                address = self._settings.address
+                directory = record.create(self._root, request.bdb, address, self._flash, counts_by_slot=counts)
+                shard = Shard(record, directory)
             except OSError as error:  # a full disk, say
                 shutil.rmtree(self._root / str(spec.uid), ignore_errors=True)
                 reason = f"its files could not be written on node {self._settings.address}: {error.strerror}"

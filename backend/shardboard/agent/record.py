@@ -39,12 +39,15 @@ class ShardRecord(Message):
         _write(directory / (FILE + ".new"), self.model_dump_json(), durable=True)
         (directory / (FILE + ".new")).replace(directory / FILE)
 
-    def create(self, root: Path, bdb: BdbSpec, address: str, flash: Flash | None = None) -> Path:
+    def create(
+        self, root: Path, bdb: BdbSpec, address: str, flash: Flash | None = None, *, counts_by_slot: bool = False
+    ) -> Path:
         """Make the shard's directory, complete or not at all: a kill half-way leaves one without a record."""
         directory = root / str(self.spec.uid)
         shutil.rmtree(directory, ignore_errors=True)
         directory.mkdir(mode=0o700)
-        _write(directory / "valkey.conf", render.valkey_conf(bdb, self.spec, address, flash))
+        text = render.valkey_conf(bdb, self.spec, address, flash, counts_by_slot=counts_by_slot)
+        _write(directory / "valkey.conf", text)
         if bdb.cluster:
             _write(directory / "nodes.conf", render.nodes_conf(bdb.peers, self.spec.engine_id, self.spec.swap_with))
         self.save(directory)

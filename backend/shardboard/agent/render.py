@@ -18,8 +18,11 @@ SEGMENTS, SEGMENT_LEAST, SEGMENT_MOST = 16, 64 * 2**10, 64 * 2**20
 """Of the module's files on flash: how many fill the limit, and how large they may be."""
 
 
-def valkey_conf(bdb: BdbSpec, shard: ShardSpec, address: str, flash: Flash | None = None) -> str:
-    """The text of `valkey.conf`; paths are relative to the shard's directory, passwords are hashed where the engine allows."""
+def valkey_conf(
+    bdb: BdbSpec, shard: ShardSpec, address: str, flash: Flash | None = None, *, counts_by_slot: bool = False
+) -> str:
+    """The text of `valkey.conf`; paths are relative to the shard's directory, passwords are hashed where the engine allows.
+    `counts_by_slot` says whether the engine may count processor time and bytes of each slot."""
     lines = [
         f"bind {address}",
         f"port {shard.port}",
@@ -35,6 +38,7 @@ def valkey_conf(bdb: BdbSpec, shard: ShardSpec, address: str, flash: Flash | Non
         f"maxmemory-policy {bdb.eviction_policy}",
         f"hz {bdb.hz}",
         "latency-tracking yes",
+        *([f"io-threads {bdb.io_threads}"] if bdb.io_threads > 1 else []),
         _default_user(bdb),
         f"user {ADMIN} on #{_sha256(bdb.admin_password)} ~* &* +@all",
         f"masteruser {ADMIN}",
@@ -71,6 +75,7 @@ def valkey_conf(bdb: BdbSpec, shard: ShardSpec, address: str, flash: Flash | Non
             f"cluster-node-timeout {bdb.node_timeout_ms}",
             "cluster-require-full-coverage no",
             "cluster-allow-replica-migration no",
+            *(["cluster-slot-stats-enabled yes"] if counts_by_slot else []),
         ]
     elif shard.primary is not None:
         lines.append(f"replicaof {shard.primary[0]} {shard.primary[1]}")

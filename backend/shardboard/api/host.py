@@ -8,6 +8,7 @@ from shardboard.api.deps import Reader, Viewer
 from shardboard.api.paths import Uid
 from shardboard.api.replies import errors
 from shardboard.errors import NotFound
+from shardboard.services import hosts as service
 from shardboard.state import nodes
 
 router = APIRouter(tags=["nodes"])
@@ -29,4 +30,4 @@ async def host_checks(_viewer: Viewer, session: Reader, uid: Uid) -> JSONRespons
     node = await nodes.by_uid(session, uid)
     if node is None:
         raise NotFound("node_not_found", f"There is no node {uid}.")
-    return JSONResponse(node.facts.get("host", []))
+    return JSONResponse((await service.checks(session, [node]))[uid])

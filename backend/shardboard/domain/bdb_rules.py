@@ -8,9 +8,10 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Literal
+from typing import Any
 
-from shardboard.domain import flash, hashing
+from shardboard.domain import flash, hashing, io_threads
+from shardboard.domain.fault import Fault
 
 PORT_FIRST, PORT_LAST = 10000, 19999
 PORT_RESERVED = 10050
@@ -45,16 +46,6 @@ _VERSION = re.compile(r"([2-9])\.(\d{1,2})(?:\.\d{1,3})?", re.ASCII)
 _PASSWORD = re.compile(r"[!-~]{0,512}")
 
 Wanted = Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Fault:
-    """`kind` decides the HTTP status: schema 400, invalid 406, conflict 409. `code` is stable."""
-
-    kind: Literal["schema", "invalid", "conflict"]
-    code: str
-    sentence: str
-    field: str
 
 
 @dataclass(frozen=True)
@@ -300,6 +291,9 @@ def _limits(wanted: Wanted) -> Fault | None:
         return _schema("max_connections must be between 0 (no limit) and 1000000.", "max_connections")
     if not 1 <= wanted["maxclients"] <= 1_000_000:
         return _schema("maxclients must be between 1 and 1000000.", "maxclients")
+    if not 0 <= wanted["io_threads"] <= io_threads.MOST:
+        sentence = f"io_threads must be between 1 (off) and {io_threads.MOST}, or 0 to have the console choose."
+        return _schema(sentence, "io_threads")
     return None
 
 

@@ -14,6 +14,7 @@ from shardboard.agent.contract import (
     CommandResult,
     Drill,
     DrillReply,
+    HotSlots,
     LoadLines,
     LoadReports,
     LoadState,
@@ -30,6 +31,7 @@ from shardboard.agent.contract import (
     ShardCommand,
     ShardOutcome,
     ShardReport,
+    SlotCounts,
     SlotsMoved,
     StartLoad,
     StartShards,
@@ -44,12 +46,14 @@ from shardboard.probing import answers
 
 QUICK = httpx.Timeout(5, connect=2)
 SLOW = httpx.Timeout(60, connect=2)
+PATIENT = httpx.Timeout(8, connect=2)
+"""Longer than an agent waits for a shard."""
 PROBE = httpx.Timeout(1.0, connect=0.5)
 BEAT = httpx.Timeout(3, connect=2)
 """Samples come once a second: three seconds of silence is a broken stream."""
 
 T = TypeVar("T")
-About = TypeVar("About", ShardOutcome, CommandResult)
+About = TypeVar("About", ShardOutcome, CommandResult, SlotCounts)
 SPOKEN = {protocol.HEADER: str(protocol.PROTOCOL)}
 
 _FACTS = TypeAdapter(NodeFacts)
@@ -62,6 +66,7 @@ _ANSWERS = TypeAdapter(list[bool])
 _PROXY = TypeAdapter(ProxyReport)
 _BEGUN = TypeAdapter(DrillReply)
 _MOVED = TypeAdapter(SlotsMoved)
+_COUNTS = TypeAdapter(list[SlotCounts])
 _LOAD = TypeAdapter(LoadState)
 _LINES = TypeAdapter(LoadLines)
 _LOAD_REPORTS = TypeAdapter(LoadReports)
@@ -101,6 +106,10 @@ class HttpAgents:
 
     async def move_slots(self, node: NodeRef, order: MoveSlots) -> SlotsMoved:
         return await self._call(node, "POST", "/shards/move_slots", SLOW, _MOVED, _body(order))
+
+    async def hot_slots(self, node: NodeRef, order: HotSlots) -> list[SlotCounts]:
+        counts = await self._call(node, "POST", "/shards/hot_slots", PATIENT, _COUNTS, _body(order))
+        return _of(order.uids, counts)
 
     async def probe(self, node: NodeRef, targets: Sequence[ProbeTarget]) -> list[bool]:
         body = _TARGETS.dump_json(list(targets), exclude_defaults=True)

@@ -47,6 +47,7 @@ class Engine:
     appendfsync_always: bool
     save: Sequence[tuple[int, int]]
     maxclients: int
+    io_threads: int = 1
 
 
 async def start(
@@ -116,9 +117,13 @@ async def configure(agents: Agents, engine: Engine, shards: Sequence[ShardRef], 
         timeout, hz = _rhythm(count)
         settings |= {"cluster-node-timeout": str(timeout), "hz": str(hz)}
     flat = [word for pair in settings.items() for word in pair]
-    for argv in (("CONFIG", "SET", *flat), ("CONFIG", "REWRITE")):
+    threads = ("CONFIG", "SET", "io-threads", str(engine.io_threads))
+    for argv in (threads, ("CONFIG", "SET", *flat), ("CONFIG", "REWRITE")):
         replies = await command(agents, shards, *argv)
-        if refused := {uid: result.reply for uid, result in replies.items() if not result.ok}:
+        refused = {uid: result.reply for uid, result in replies.items() if not result.ok}
+        if argv == threads:  # Valkey 8 takes another number only when it starts: who changes it replaces the shards
+            refused = {uid: reason for uid, reason in refused.items() if "immutable" not in reason}
+        if refused:
             return refused
     return {}
 
@@ -255,6 +260,7 @@ def _bdb_spec(engine: Engine, shards: Sequence[ShardRef]) -> BdbSpec:
         node_timeout_ms=timeout,
         hz=hz,
         maxclients=engine.maxclients,
+        io_threads=engine.io_threads,
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from shardboard.agent.contract import (
     CommandResult,
     Drill,
+    HotSlots,
     LoadLines,
     LoadReports,
     LoadState,
@@ -19,6 +20,7 @@ from shardboard.agent.contract import (
     ShardOutcome,
     ShardReport,
     ShardSpec,
+    SlotCounts,
     StartLoad,
     StartShards,
 )
@@ -67,6 +69,8 @@ class FakeAgents:
         """When a shard's data on disk were written, by uid; without an entry there are none."""
         self.restarted: list[tuple[int, bool]] = []
         """Uid, and whether its data were discarded."""
+        self.slot_counts: dict[int, SlotCounts] = {}
+        """What a shard has counted, by uid."""
         self.drills: list[tuple[int, Drill]] = []
         self.proxies: dict[int, ProxyState] = {}
         """What the proxy of each node was told last."""
@@ -183,6 +187,13 @@ class FakeAgents:
             link = "down" if spec.uid in self.behind else "up"
             return f"role:slave\r\nmaster_link_status:{link}\r\nslave_repl_offset:{offset}\r\n"
         return "OK"
+
+    async def hot_slots(self, node: NodeRef, order: HotSlots) -> list[SlotCounts]:
+        self._note("hot_slots", node)
+        return [
+            self.slot_counts.get(uid, SlotCounts(uid=uid, reason=f"shard {uid} does not run here"))
+            for uid in order.uids
+        ]
 
     async def probe(self, node: NodeRef, targets: Sequence[ProbeTarget]) -> list[bool]:
         self._note("probe", node)

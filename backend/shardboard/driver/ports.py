@@ -11,6 +11,7 @@ from shardboard.agent.contract import (
     TIER_FIELDS,
     CommandResult,
     Drill,
+    HotSlots,
     LoadLines,
     LoadReports,
     LoadState,
@@ -27,6 +28,7 @@ from shardboard.agent.contract import (
     ShardCommand,
     ShardOutcome,
     ShardReport,
+    SlotCounts,
     SlotsMoved,
     StartLoad,
     StartShards,
@@ -40,6 +42,7 @@ __all__ = [
     "Agents",
     "CommandResult",
     "Drill",
+    "HotSlots",
     "LoadLines",
     "LoadReports",
     "LoadState",
@@ -55,6 +58,7 @@ __all__ = [
     "ProxyState",
     "Sample",
     "ShardCommand",
+    "SlotCounts",
     "SlotsMoved",
     "StartLoad",
 ]
@@ -88,6 +92,10 @@ class Agents(Protocol):
 
     async def move_slots(self, node: NodeRef, order: MoveSlots) -> SlotsMoved:
         """Move slots away from a shard of `node`, for a bounded time."""
+        ...
+
+    async def hot_slots(self, node: NodeRef, order: HotSlots) -> list[SlotCounts]:
+        """The slots of shards of `node` with the highest counts, as their engines say."""
         ...
 
     async def probe(self, node: NodeRef, targets: Sequence[ProbeTarget]) -> list[bool]:

@@ -68,6 +68,7 @@ def engine(bdb: Bdb) -> Engine:
         if persistence == "snapshot"
         else [],
         maxclients=config["maxclients"],
+        io_threads=bdb.io_threads,
     )
 
 

@@ -70,6 +70,7 @@ EFFECTIVE: dict[str, Any] = {
     "authentication_redis_pass": "",
     "default_user": True,
     "maxclients": 10000,
+    "io_threads": 1,
     "bigstore": False,
     "bigstore_ram_size": 0,
     "tags": [],

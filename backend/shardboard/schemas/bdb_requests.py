@@ -6,7 +6,7 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 from pydantic_core import PydanticCustomError
 
-from shardboard.domain import bdb_rules
+from shardboard.domain import bdb_rules, io_threads
 from shardboard.schemas import bdb_fields, plain
 
 _FIELD_NAME = re.compile(r"[a-z][a-zA-Z0-9_]{0,63}")
@@ -22,6 +22,7 @@ _NAME: dict[str, JsonValue] = {"minLength": 1, "maxLength": 63, "pattern": "^[A-
 _MEMORY: dict[str, JsonValue] = {"minimum": 0, "maximum": bdb_rules.MAX_MEMORY}
 _UID: dict[str, JsonValue] = {"minimum": 0, "maximum": bdb_rules.MAX_UID}
 _PORT: dict[str, JsonValue] = {"minimum": 0, "maximum": bdb_rules.PORT_LAST}
+_THREADS: dict[str, JsonValue] = {"minimum": 0, "maximum": io_threads.MOST}
 _SHARDS: dict[str, JsonValue] = {"minimum": 1, "maximum": bdb_rules.MAX_SHARDS}
 
 
@@ -91,6 +92,12 @@ class BdbUpdate(Wire):
         default=0,
         description="Bytes of memory_size that may be RAM, 10 % to 100 % of it; 0 = 10 %. For databases on flash.",
         json_schema_extra=_MEMORY,
+    )
+    io_threads: int = Field(
+        default=0,
+        description="Threads of each shard that read requests and write replies, 1 = off, at most the cores of its nodes; "
+        "0 = chosen by the console.",
+        json_schema_extra=_THREADS,
     )
     tags: list[Tag] = Field(default=[], description="At most 30.")
     avoid_nodes: list[str] = Field(default=[], description="Node uids that get no shard.")

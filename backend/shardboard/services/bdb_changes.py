@@ -5,10 +5,10 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from shardboard.domain import bdb_rules
+from shardboard.domain import bdb_rules, io_threads
 from shardboard.errors import NotAcceptable
 from shardboard.schemas import bdb_fields
-from shardboard.services.bdb_drafts import insist
+from shardboard.services.bdb_drafts import hosts_of, insist
 from shardboard.state import bdbs, nodes, shards
 from shardboard.state.bdbs import Bdb
 from shardboard.state.cluster import Cluster
@@ -25,6 +25,7 @@ CHANGEABLE = frozenset(
         "proxy_policy",
         "tls_mode",
         "max_connections",
+        "io_threads",
         "replication",
         "shards_placement",
         "slave_ha",
@@ -39,6 +40,8 @@ _ACTED_UPON = frozenset({*bdb_fields.COLUMNS, *bdb_fields.EFFECTIVE, *bdb_fields
 async def changes(session: AsyncSession, bdb: Bdb, given: Mapping[str, Any], cluster: Cluster) -> dict[str, Any]:
     """The fields that differ from the present, after every check. Clients may echo the rest of the object."""
     present = _present(bdb)
+    if "io_threads" in given and given["io_threads"] != present["io_threads"]:
+        given = {**given, "io_threads": await _threads(session, bdb, given["io_threads"])}
     changed = {name: value for name, value in given.items() if name not in present or value != present[name]}
     if changed.get("port") == bdb.port:
         del changed["port"]
@@ -78,6 +81,17 @@ def _present(bdb: Bdb) -> dict[str, Any]:
     if not bdb.on_flash:
         present["bigstore_ram_size"] = 0  # earlier versions kept whatever was sent
     return present
+
+
+async def _threads(session: AsyncSession, bdb: Bdb, asked: int) -> int:
+    """As many as were asked for, if its nodes can give them; 0 is what they usually give."""
+    rows = await shards.every(session)
+    chosen = {row.node_uid for row in rows if row.bdb_uid == bdb.uid}
+    hosts = hosts_of(await nodes.every(session), [row.node_uid for row in rows], chosen)
+    threads = asked or io_threads.usual(hosts)
+    if 0 < threads <= io_threads.MOST:
+        insist(io_threads.fault(threads, hosts))
+    return threads
 
 
 def _insist_on_sharding(bdb: Bdb, changed: Mapping[str, Any]) -> None:

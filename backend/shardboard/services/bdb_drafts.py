@@ -1,16 +1,18 @@
 """What a new database would be: its row, its shards and what is worth a warning. Nothing is written here."""
 
 import secrets
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from shardboard.domain import bdb_rules, binding, flash, hashing, placement, slots
-from shardboard.domain.bdb_rules import Fault, Surroundings
+from shardboard.domain import bdb_rules, binding, flash, hashing, io_threads, placement, slots
+from shardboard.domain.bdb_rules import Surroundings
+from shardboard.domain.fault import Fault
+from shardboard.domain.io_threads import Host
 from shardboard.domain.placement import Placed, Room
 from shardboard.domain.policy import Policy
 from shardboard.domain.ports import BUS_OFFSET, first_free
@@ -65,6 +67,10 @@ async def draft(session: AsyncSession, given: Mapping[str, Any], cluster: Cluste
         raise NotAcceptable("port_unavailable", "Every port for databases is taken.", field="port")
     rooms = rooms_of(eligible, occupying, databases)
     plan = _place(rooms, wanted, overbooking=policy.shards_overbooking)
+    places = [shard.node_uid for shard in occupying] + [placed.node_uid for placed in plan]
+    hosts = hosts_of(machines, places, {placed.node_uid for placed in plan})
+    wanted["io_threads"] = wanted["io_threads"] or io_threads.usual(hosts)
+    insist(io_threads.fault(wanted["io_threads"], hosts))
     bdb = _row(wanted, wanted.get("uid") or bdb_rules.free_uid(cluster.next_bdb_uid, around.taken_uids), port)
     rows = _shard_rows(plan, bdb, cluster.next_shard_uid, occupying)
     held = [binding.Held(row.node_uid, row.pair, row.role == "master") for row in rows]
@@ -78,6 +84,7 @@ def complete(given: Mapping[str, Any], policy: Policy) -> dict[str, Any]:
     wanted |= bdb_fields.CONFIG_DEFAULTS
     wanted["shards_placement"] = policy.default_shards_placement
     wanted["oss_cluster"] = policy.default_oss_cluster and given.get("sharding", False)
+    wanted["io_threads"] = 0  # chosen when the nodes are
     wanted |= given
     if "proxy_policy" not in given:
         usual = policy.default_sharded_proxy_policy if wanted["sharding"] else policy.default_non_sharded_proxy_policy
@@ -96,6 +103,17 @@ def complete(given: Mapping[str, Any], policy: Policy) -> dict[str, Any]:
     if not wanted.get("uid"):
         wanted.pop("uid", None)
     return wanted
+
+
+def hosts_of(machines: Sequence[Node], places: Sequence[int], chosen: Collection[int]) -> list[Host]:
+    """The nodes `chosen`, with what else is on their machines; `places` are the node uids of all shards."""
+    machine = {node.uid: node.facts["machine_id"] for node in machines}
+    held = Counter(machine.get(uid) for uid in places)
+    return [
+        Host(node.uid, node.facts["cores"], held[machine[node.uid]], node.facts["engine_version"])
+        for node in machines
+        if node.uid in chosen
+    ]
 
 
 def _eligible(node: Node, wanted: Mapping[str, Any]) -> bool:

@@ -1,13 +1,16 @@
-"""Which movements a change of a database brings with it: replicas that come or go, shards that another policy wants elsewhere."""
+"""Which movements a change of a database brings with it: replicas that come or go, shards that another policy wants elsewhere,
+and those that take a setting only when they start."""
 
 from collections.abc import Collection
 
-from shardboard.domain import rebalance
+from shardboard.domain import io_threads, rebalance
 from shardboard.domain.layout import Copy, Layout, title
 from shardboard.domain.moves import Move
 from shardboard.errors import NotAcceptable
+from shardboard.services import moves, upgrades
 from shardboard.services.moves import Ground
 from shardboard.state.bdbs import Bdb
+from shardboard.state.shards import Shard
 
 MOVING = frozenset({"replication", "shards_placement"})
 """Fields whose change moves shards."""
@@ -20,9 +23,43 @@ def plan(around: Ground, bdb: Bdb, changed: Collection[str]) -> list[Move]:
     if "replication" in changed and "shards_placement" in changed:
         sentence = "replication and shards_placement are changed one after the other."
         raise NotAcceptable("not_supported", sentence, field="shards_placement")
+    replaced = _fixed(around, bdb) if "io_threads" in changed else []
+    if replaced:
+        if others := sorted(MOVING & set(changed)):
+            sentence = f"io_threads and {others[0]} are changed one after the other on Valkey 8."
+            raise NotAcceptable("not_supported", sentence, field="io_threads")
+        return _replace(around, bdb, replaced)
     if "replication" in changed:
         return _replicate(board, bdb) if bdb.replication else _bare(board, bdb)
     return rebalance.plan(board, bdb.uid) if "shards_placement" in changed else []
+
+
+def _fixed(around: Ground, bdb: Bdb) -> list[Shard]:
+    """Shards whose engine takes another number of threads only when it starts."""
+    installed = {uid: node.facts["engine_version"] for uid, node in around.machines.items()}
+    return [
+        row
+        for row in around.of(bdb.uid)
+        if not io_threads.changes_live(row.observed_version or installed[row.node_uid])
+    ]
+
+
+def _replace(around: Ground, bdb: Bdb, rows: list[Shard]) -> list[Move]:
+    """Each by a new process on its own node, as in an upgrade: there is never a copy less than before."""
+    upgrades.installed(around, bdb, {row.node_uid for row in around.of(bdb.uid)})
+    upgrades.insist_on_room(around, bdb, rows)
+    threads = bdb.io_threads
+    told = "without I/O threads" if threads == io_threads.OFF else f"with {threads} I/O threads"
+    return [
+        Move(
+            bdb=bdb.uid,
+            pair=row.pair,
+            title=f"Replace {moves.word(row)} redis:{row.uid} on node {row.node_uid} by one {told}",
+            leaves=row.uid,
+            to=row.node_uid,
+        )
+        for row in sorted(rows, key=lambda row: (row.pair, row.current_role == "master"))
+    ]
 
 
 def _replicate(board: Layout, bdb: Bdb) -> list[Move]:

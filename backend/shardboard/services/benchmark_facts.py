@@ -5,6 +5,7 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard import __version__
+from shardboard.services import hosts
 from shardboard.state import nodes, shards
 from shardboard.state.bdbs import Bdb
 
@@ -17,16 +18,18 @@ SETTINGS = (
     "shards_placement",
     "tls_mode",
     "maxclients",
+    "io_threads",
     "bigstore",
     "bigstore_ram_size",
 )
-MACHINE = ("hostname", "architecture", "cores", "os_name", "total_memory", "agent_version", "engine_version", "host")
+MACHINE = ("hostname", "architecture", "cores", "os_name", "total_memory", "agent_version", "engine_version")
 
 
 async def gather(session: AsyncSession, bdb: Bdb) -> dict[str, Any]:
     """Database, its layout, and the machines."""
     held = await shards.of_bdb(session, bdb.uid)
     machines = await nodes.every(session)
+    checks = await hosts.checks(session, machines)
     return {
         "console_version": __version__,
         "bdb": {
@@ -44,6 +47,7 @@ async def gather(session: AsyncSession, bdb: Bdb) -> dict[str, Any]:
                 "uid": node.uid,
                 "addr": node.addr,
                 "proxy_threads": node.proxy_threads,
+                "host": checks[node.uid],
                 **{name: node.facts[name] for name in MACHINE if name in node.facts},
             }
             for node in machines

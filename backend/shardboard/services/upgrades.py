@@ -89,7 +89,7 @@ async def _idle(session: AsyncSession, around: Ground, uid: int) -> Bdb:
 
 def _plan(around: Ground, bdb: Bdb, wish: Wish) -> Plan:
     rows = around.of(bdb.uid)
-    version = _installed(around, bdb, {row.node_uid for row in rows})
+    version = installed(around, bdb, {row.node_uid for row in rows})
     if wish.version and not (version + ".").startswith(wish.version.rstrip(".") + "."):
         sentence = f"The nodes of {bdb.name} have Valkey {version}, not {wish.version}. Install that first."
         raise NotAcceptable("version_not_found", sentence, field="redis_version")
@@ -101,7 +101,7 @@ def _plan(around: Ground, bdb: Bdb, wish: Wish) -> Plan:
                 "read what that writes. Install it again, or restore a backup into a new database."
             )
             raise NotAcceptable("downgrade_not_possible", sentence)
-    _insist_on_room(around, bdb, behind)
+    insist_on_room(around, bdb, behind)
     # Sorted by what each shard is now: a pair's moves are made in this order.
     behind.sort(key=lambda row: (row.pair, row.current_role == "master"))
     planned = [
@@ -119,7 +119,7 @@ def _plan(around: Ground, bdb: Bdb, wish: Wish) -> Plan:
     return Plan(planned, f"Upgrade of {len(planned)} shards of {bdb.name} to Valkey {version}")
 
 
-def _installed(around: Ground, bdb: Bdb, node_uids: Collection[int]) -> str:
+def installed(around: Ground, bdb: Bdb, node_uids: Collection[int]) -> str:
     """The version that all its nodes have; another would make a replica older than its primary sooner or later."""
     found = {uid: around.machines[uid].facts["engine_version"] for uid in sorted(node_uids)}
     for uid in found:
@@ -139,7 +139,7 @@ def _series(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", version)[:2])
 
 
-def _insist_on_room(around: Ground, bdb: Bdb, behind: Sequence[Shard]) -> None:
+def insist_on_room(around: Ground, bdb: Bdb, behind: Sequence[Shard]) -> None:
     """For one shard more on each node: they are replaced one after the other where there is no room for two."""
     rooms, memory, disk = around.rooms(), around.memory(bdb), bdb.share.flash or 0
     for uid in sorted({row.node_uid for row in behind}):

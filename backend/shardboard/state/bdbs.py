@@ -45,6 +45,11 @@ class Bdb(Base):
         return bool(self.config.get("bigstore"))
 
     @property
+    def io_threads(self) -> int:
+        """Of each of its shards; databases of an earlier release have none beside the main thread."""
+        return int(self.config.get("io_threads", 1))
+
+    @property
     def share(self) -> flash.Share:
         """What each of its shards may take."""
         copies = self.shards_count * (2 if self.replication else 1)

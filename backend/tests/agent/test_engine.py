@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from shardboard.agent.engine import engine_path, engine_version
+from shardboard.agent.engine import counts_by_slot, engine_path, engine_version
 
 
 @pytest.fixture
@@ -33,3 +33,10 @@ def test_the_version_is_what_the_program_says(program: Path) -> None:
     program.write_text("#!/bin/sh\nexit 1\n")
     assert engine_version(str(program)) == ""
     assert engine_version(str(program.parent / "nothing")) == ""
+
+
+@pytest.mark.parametrize(
+    ("version", "may"), [("9.0.0", True), ("10.1", True), ("8.0.1", False), ("8.1.9", False), ("", False), ("x", False)]
+)
+def test_slots_are_counted_from_valkey_9_on(version: str, may: bool) -> None:
+    assert counts_by_slot(version) == may

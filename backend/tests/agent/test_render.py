@@ -118,3 +118,18 @@ def test_the_bus_port_is_always_set_in_cluster_mode() -> None:
     port = FIRST_PORT + 1
     for line in (f"cluster-port {port + 5000}", f"cluster-announce-port {port}", "cluster-announce-ip 10.0.0.1"):
         assert line in lines
+
+
+def test_slots_are_counted_in_a_cluster_whose_engine_bears_it() -> None:
+    def counted(*, cluster: bool, counts: bool) -> bool:
+        text = render.valkey_conf(request(cluster=cluster).bdb, lone(1), "10.0.0.1", counts_by_slot=counts)
+        return "cluster-slot-stats-enabled yes" in text
+
+    assert counted(cluster=True, counts=True)
+    assert not counted(cluster=True, counts=False)
+    assert not counted(cluster=False, counts=True)
+
+
+def test_threads_are_named_when_there_is_more_than_the_main_one() -> None:
+    assert "io-threads 3" in conf(io_threads=3)
+    assert not any("io-threads" in line for line in conf())

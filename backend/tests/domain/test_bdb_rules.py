@@ -55,6 +55,8 @@ def code_of(**given: Any) -> str | None:
         {"version": "7.2.4", "redis_version": "7.2"},
         {"tags": [{"key": str(number), "value": ""} for number in range(30)]},
         {"backup_interval": 3600},
+        {"io_threads": 0},
+        {"io_threads": 128},
         {"bigstore": True},
         {"bigstore": True, "bigstore_ram_size": -(-GIB // 10)},
         {"bigstore": True, "bigstore_ram_size": GIB, "replication": True},
@@ -74,6 +76,8 @@ def test_valid(given: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("given", "code"),
     [
+        ({"io_threads": -1}, "bad_request"),
+        ({"io_threads": 129}, "bad_request"),
         ({"name": ""}, "missing_db_name"),
         ({"name": "a" * 64}, "name_violation"),
         ({"name": "a b"}, "name_violation"),

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from backend.tests.shards import ENGINE, Farm, ask, bring_up, ended, farm, layout, until
+from backend.tests.shards import DISTRIBUTION, ENGINE, OLDER, Farm, ask, bring_up, ended, farm, layout, until
 
 from shardboard.domain import slots
 from shardboard.domain.creation import Seen
@@ -135,3 +135,29 @@ def test_large_clusters_gossip_less_and_start_plainly(tmp_path: Path) -> None:
         spec = cluster._bdb_spec(ENGINE, shards)
         assert (spec.node_timeout_ms, spec.hz) == (timeout, hz)
         assert (cluster._shard_spec(shards[0], shards, ENGINE).swap_with is not None) == swapped
+
+
+async def threads_of(nodes: Farm, shards: list[ShardRef]) -> list[str]:
+    return [await told(nodes, shard, "CONFIG", "GET", "io-threads") for shard in shards]
+
+
+async def test_threads_are_there_from_birth_and_changed_while_it_runs(nodes: Farm) -> None:
+    shards = layout(nodes.nodes, 1, replication=False)
+    await bring_up(nodes, replace(ENGINE, io_threads=2), shards)
+    assert await threads_of(nodes, shards) == ["['io-threads', '2']"]
+    assert await cluster.configure(nodes, replace(ENGINE, io_threads=3), shards, 1) == {}
+    assert await threads_of(nodes, shards) == ["['io-threads', '3']"]
+    text = (nodes[1].shards[shards[0].uid].directory / "valkey.conf").read_text()
+    assert "io-threads 3" in text, "it has as many when it is started again"
+
+
+@pytest.mark.skipif(not OLDER, reason=f"{DISTRIBUTION} is not Valkey 8")
+async def test_valkey_8_keeps_the_threads_of_its_birth_and_takes_the_other_settings(tmp_path: Path) -> None:
+    async with farm(tmp_path) as older:
+        await older.restart_agent(engine=DISTRIBUTION)
+        shards = layout(older.nodes, 1, replication=False)
+        await bring_up(older, replace(ENGINE, io_threads=2), shards)
+        wanted = replace(ENGINE, io_threads=3, eviction_policy="allkeys-lru")
+        assert await cluster.configure(older, wanted, shards, 1) == {}
+        assert await threads_of(older, shards) == ["['io-threads', '2']"]
+        assert "allkeys-lru" in await told(older, shards[0], "CONFIG", "GET", "maxmemory-policy")

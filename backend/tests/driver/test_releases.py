@@ -24,6 +24,7 @@ from shardboard.agent.app import create_app, tls_options
 from shardboard.agent.contract import (
     NODE_FIELDS,
     SHARD_FIELDS,
+    HotSlots,
     MoveSlots,
     NodeFacts,
     ProbeTarget,
@@ -169,7 +170,12 @@ async def test_an_agent_of_the_release_before(authority: Authority, tmp_path: Pa
         news = order.model_copy(
             update={"bdb": order.bdb.model_copy(update={"tier": TierSpec(ram_limit=1, flash_limit=1)})}
         )
-        for unheard in (agents.start(node, news), agents.stop_load(node, "0" * 32)):
+        threads = order.model_copy(update={"bdb": order.bdb.model_copy(update={"io_threads": 2})})
+        slots = HotSlots(uids=[1], by="cpu_usec", limit=1)
+        for unheard in (
+            *(agents.start(node, changed) for changed in (news, threads)),
+            *(agents.stop_load(node, "0" * 32), agents.hot_slots(node, slots)),
+        ):
             with pytest.raises(AgentRefused, match="of the release before and does not know POST"):
                 await unheard
 

@@ -43,6 +43,15 @@ def body(shards: int, *, replication: bool = False, **more: Any) -> dict[str, An
     }
 
 
+def use_engine(cluster: LocalCluster, engine: str) -> None:
+    """Agents that start that engine from now on."""
+    cluster.environment["SHARDBOARD_ENGINE"] = engine
+    for address in cluster.addresses:
+        cluster.kill(address)
+    cluster.until(lambda: not cluster.connected(), "the agents' end is not noticed")
+    cluster.start_agents()
+
+
 def create(cluster: LocalCluster, wanted: dict[str, Any]) -> int:
     """Uid of the new database, which is not active yet."""
     uid: int = ok(cluster.api.post("/v1/bdbs", json=wanted))["uid"]

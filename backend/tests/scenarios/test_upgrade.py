@@ -35,13 +35,13 @@ def _installed(cluster: LocalCluster) -> set[str]:
 @pytest.mark.slow
 def test_no_write_is_lost_while_every_shard_is_replaced(cluster: LocalCluster) -> None:
     older, newer = engine_version(str(_older())), engine_version("valkey-server")
-    _restart_agents(cluster, str(_older()))
+    databases.use_engine(cluster, str(_older()))
     cluster.until(lambda: _installed(cluster) == {older}, "the agents do not tell of the older engine")
     uid = databases.create(cluster, databases.body(2, replication=True))
     assert databases.settled(cluster, uid)["status"] == "active"
     cluster.until(lambda: _versions(cluster, uid) == {older}, "the shards' version is not seen")
 
-    _restart_agents(cluster, str(engine_path("valkey-server")))
+    databases.use_engine(cluster, str(engine_path("valkey-server")))
     cluster.until(lambda: _installed(cluster) == {newer}, "the agents do not tell of the newer engine", 120)
     before = _layout(cluster, uid)
     with movement.Writer(cluster, uid) as writer:
@@ -56,14 +56,6 @@ def test_no_write_is_lost_while_every_shard_is_replaced(cluster: LocalCluster) -
     ended = [event["type"] for event in ok(cluster.api.get("/v1/logs")) if event["type"].startswith("bdb_upgrade")]
     assert sorted(ended) == ["bdb_upgrade_completed", "bdb_upgrade_request"]
     movement.until_only_known(cluster, uid)
-
-
-def _restart_agents(cluster: LocalCluster, engine: str) -> None:
-    cluster.environment["SHARDBOARD_ENGINE"] = engine
-    for address in cluster.addresses:
-        cluster.kill(address)
-    cluster.until(lambda: not cluster.connected(), "the agents' end is not noticed")
-    cluster.start_agents()
 
 
 def _status(cluster: LocalCluster, uid: int) -> str:

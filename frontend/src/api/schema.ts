@@ -304,6 +304,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/bdbs/{uid}/slots/hot": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Hot Slots
+         * @description The hash slots of a database that take most processor time or bytes, or hold most keys.
+         *
+         *     Primaries are asked when this is called, at most once a second. Rates are of the time since the call before; the first call
+         *     has totals only.
+         */
+        get: operations["list_hot_slots_v1_bdbs__uid__slots_hot_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/bdbs/{uid}/upgrade": {
         parameters: {
             query?: never;
@@ -1954,6 +1977,11 @@ export interface components {
              * @enum {string}
              */
             eviction_policy: "volatile-lru" | "volatile-ttl" | "volatile-random" | "volatile-lfu" | "allkeys-lru" | "allkeys-random" | "allkeys-lfu" | "noeviction";
+            /**
+             * Io Threads
+             * @description Threads of each shard that read requests and write replies; 1 = off.
+             */
+            io_threads: number;
             /** Last Changed Time */
             last_changed_time: string;
             /**
@@ -2093,6 +2121,12 @@ export interface components {
              * @enum {string}
              */
             eviction_policy?: "volatile-lru" | "volatile-ttl" | "volatile-random" | "volatile-lfu" | "allkeys-lru" | "allkeys-random" | "allkeys-lfu" | "noeviction";
+            /**
+             * Io Threads
+             * @description Threads of each shard that read requests and write replies, 1 = off, at most the cores of its nodes; 0 = chosen by the console.
+             * @default 0
+             */
+            io_threads?: number;
             /**
              * Memory Size
              * @description Bytes for the whole database, replicas included; 0 = no limit.
@@ -2234,6 +2268,12 @@ export interface components {
              * @enum {string}
              */
             eviction_policy?: "volatile-lru" | "volatile-ttl" | "volatile-random" | "volatile-lfu" | "allkeys-lru" | "allkeys-random" | "allkeys-lfu" | "noeviction";
+            /**
+             * Io Threads
+             * @description Threads of each shard that read requests and write replies, 1 = off, at most the cores of its nodes; 0 = chosen by the console.
+             * @default 0
+             */
+            io_threads?: number;
             /**
              * Memory Size
              * @description Bytes for the whole database, replicas included; 0 = no limit.
@@ -3017,6 +3057,63 @@ export interface components {
             name: string;
             /** Value */
             value: string;
+        };
+        /** HotSlotRow */
+        HotSlotRow: {
+            /**
+             * Cpu
+             * @description Processors that commands on its keys take, 1 = one core, between the last two looks; absent before.
+             */
+            cpu?: number;
+            /**
+             * Egress Bytes
+             * @description Bytes of replies per second; absent until there were two looks.
+             */
+            egress_bytes?: number;
+            /**
+             * Ingress Bytes
+             * @description Bytes of requests per second; absent until there were two looks.
+             */
+            ingress_bytes?: number;
+            /** Key Count */
+            key_count: number;
+            /** Node Uid */
+            node_uid: string;
+            /**
+             * Shard Uid
+             * @description The primary that serves it.
+             */
+            shard_uid: string;
+            /** Slot */
+            slot: number;
+            total: components["schemas"]["SlotTotals"];
+        };
+        /** HotSlots */
+        HotSlots: {
+            /** Bdb Uid */
+            bdb_uid: number;
+            /**
+             * By
+             * @enum {string}
+             */
+            by: "cpu_usec" | "network_bytes_in" | "network_bytes_out" | "key_count";
+            /**
+             * Detail
+             * @description One sentence when nobody could be asked or not all told; else empty.
+             */
+            detail: string;
+            /**
+             * Interval
+             * @description Seconds that rates are of; absent until there were two looks.
+             */
+            interval?: number;
+            /** Shards */
+            shards: components["schemas"]["SlotShard"][];
+            /**
+             * Slots
+             * @description The highest first: by rate, and where there is none yet by total.
+             */
+            slots: components["schemas"]["HotSlotRow"][];
         };
         /**
          * Interval
@@ -4315,6 +4412,41 @@ export interface components {
             p999_ms?: number | null;
             /** P99 Ms */
             p99_ms?: number | null;
+        };
+        /**
+         * SlotShard
+         * @description A primary that was asked.
+         */
+        SlotShard: {
+            /**
+             * Counted Since
+             * @description Start of its process. A slot that came later, or what was counted before CONFIG RESETSTAT, is not in it.
+             */
+            counted_since?: string;
+            /**
+             * Detail
+             * @description Why it told nothing, for example an engine that does not count; else empty.
+             */
+            detail: string;
+            /** Node Uid */
+            node_uid: string;
+            /** Shard Uid */
+            shard_uid: string;
+        };
+        /**
+         * SlotTotals
+         * @description Since the shard's `counted_since`; absent where the engine does not count it.
+         */
+        SlotTotals: {
+            /**
+             * Cpu Usec
+             * @description Microseconds of processor time.
+             */
+            cpu_usec?: number;
+            /** Network Bytes In */
+            network_bytes_in?: number;
+            /** Network Bytes Out */
+            network_bytes_out?: number;
         };
         /** Snapshot */
         Snapshot: {
@@ -6285,6 +6417,96 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Shard"][];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    list_hot_slots_v1_bdbs__uid__slots_hot_get: {
+        parameters: {
+            query?: {
+                /** @description what to rank by */
+                by?: "cpu_usec" | "network_bytes_in" | "network_bytes_out" | "key_count";
+                /** @description slots, at most */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HotSlots"];
                 };
             };
             /** @description Broken JSON or a value of the wrong type */

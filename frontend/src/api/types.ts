@@ -9,6 +9,9 @@ export type CreateBdb = Schemas['BdbCreate'];
 export type UpdateBdb = Schemas['BdbUpdate'];
 export type Tag = Schemas['Tag'];
 export type Shard = Schemas['Shard'];
+/** The slots that take most, as primaries said when they were asked. */
+export type HotSlots = Schemas['HotSlots'];
+export type HotSlot = Schemas['HotSlotRow'];
 export type Node = Schemas['Node'];
 export type LogEvent = Schemas['Event'];
 export type Health = Schemas['Health'];

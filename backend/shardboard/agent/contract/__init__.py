@@ -13,6 +13,7 @@ agree is in `protocol.py`.
 | GET /proxy | | ProxyReport |
 | POST /drill | Drill | DrillReply; the fault begins and ends by itself |
 | POST /shards/move_slots | MoveSlots | SlotsMoved |
+| POST /shards/hot_slots | HotSlots | list[SlotCounts] |
 | POST /loads/start | StartLoad | LoadState |
 | POST /loads/read | ReadLoad | LoadLines |
 | POST /loads/stop | NamedLoad | LoadState |
@@ -54,6 +55,7 @@ from shardboard.agent.contract.shards import (
     StartShards,
     TierSpec,
 )
+from shardboard.agent.contract.slots import HotSlots, SlotCount, SlotCounts
 
 __all__ = [
     "ENDPOINT_FIELDS",
@@ -69,6 +71,7 @@ __all__ = [
     "EndpointReading",
     "Hex40",
     "HostCheck",
+    "HotSlots",
     "LoadLines",
     "LoadReports",
     "LoadState",
@@ -93,6 +96,8 @@ __all__ = [
     "ShardOutcome",
     "ShardReport",
     "ShardSpec",
+    "SlotCount",
+    "SlotCounts",
     "SlotsMoved",
     "StartLoad",
     "StartShards",

@@ -71,6 +71,8 @@ class BdbSpec(Message):
     node_timeout_ms: int
     hz: int
     maxclients: int
+    io_threads: int = Field(default=1, ge=1, le=128)
+    """Of each shard, its main thread included."""
 
 
 class StartShards(Message):

@@ -8,6 +8,7 @@ import { isShardDown, useBdbShards } from '@/api/shards';
 import { openResyncs } from '@/api/story';
 import type { Shard } from '@/api/types';
 import { ShardPanelCharts } from '@/features/metrics/ShardPanelCharts';
+import { HotSlots } from '@/features/placement/HotSlots';
 import { Placement } from '@/features/placement/Placement';
 import { ShardPanel } from '@/features/placement/ShardPanel';
 import { PageSkeleton } from '@/ui/Skeletons';
@@ -37,6 +38,7 @@ export function DatabaseShardsTab() {
         onColour={(colour) => navigate({ search: (now) => ({ ...now, colour }), replace: true })}
         onOpen={open}
       />
+      {bdb.sharding && shards.length > 0 && <HotSlots bdb={bdb} />}
       {chosen && (
         <ShardPanel
           shard={chosen}

@@ -197,6 +197,14 @@ function Clustering({ draft, errors, update }: SectionProps) {
           }
           data={PROXY_POLICIES.filter(({ value }) => !draft.oss_cluster || value !== 'single')}
         />
+        <NumberInput
+          label="I/O threads per shard"
+          description="Read requests and write replies; 1 is off. Empty: off on nodes with fewer than four cores for each shard."
+          placeholder="automatic"
+          value={draft.io_threads ?? ''}
+          error={errors.io_threads}
+          onChange={(value) => update({ io_threads: value }, 'io_threads')}
+        />
       </div>
     </Card>
   );

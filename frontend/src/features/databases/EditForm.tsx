@@ -1,4 +1,4 @@
-/** Name, memory, eviction, shape and tags, saved together in one request that holds only what was changed. */
+/** Name, memory, eviction, shape, threads and tags, saved together in one request that holds only what was changed. */
 import { Alert, Button, NativeSelect, NumberInput, Switch, TextInput } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
@@ -25,6 +25,7 @@ import {
   SHARDS_MAX,
   shardsError,
   tagsError,
+  threadsError,
 } from './validate';
 
 /** Fields that show what is wrong with them themselves. */
@@ -36,6 +37,7 @@ const SHOWN = new Set([
   'shards_count',
   'replication',
   'shards_placement',
+  'io_threads',
   'tags',
 ]);
 
@@ -63,6 +65,7 @@ export function EditForm({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) {
       ? ramError(body.bigstore_ram_size, bdb.shards_total || bdb.shards_count)
       : undefined,
     shards_count: shardsError({ sharding: bdb.sharding, shards_count: draft.shards_count }),
+    io_threads: threadsError(draft.io_threads),
     tags: tagsError(draft.tags),
   };
   const invalid = Object.values(errors).some(Boolean);
@@ -162,6 +165,14 @@ export function EditForm({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) {
             { value: 'dense', label: 'Dense' },
             { value: 'sparse', label: 'Sparse' },
           ]}
+        />
+        <NumberInput
+          label="I/O threads per shard"
+          description="Read requests and write replies; 1 is off, at most the cores of its nodes. Empty: as many as suit them."
+          placeholder="automatic"
+          value={draft.io_threads ?? ''}
+          error={errors.io_threads}
+          onChange={(value) => update({ io_threads: value })}
         />
         <TagsInput tags={draft.tags} error={errors.tags} onChange={(tags) => update({ tags })} />
         <EditConflicts bdb={bdb} conflicts={conflicts} onDecide={setEdit} />

@@ -22,6 +22,10 @@ describe('changeWords', () => {
     );
   });
 
+  it('says how shards get another number of threads', () => {
+    expect(words({ io_threads: 4 })[0]).toMatch(/^Shards of Valkey 9 take .* while they run/);
+  });
+
   it('says where shards go', () => {
     expect(words({ shards_placement: 'dense' })).toEqual([
       'Shards move until they are packed on as few nodes as possible.',

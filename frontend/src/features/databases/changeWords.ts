@@ -2,8 +2,8 @@
 import type { Bdb, UpdateBdb } from '@/api/types';
 import { format, plural } from '@/lib/format';
 
-/** Fields whose change moves, makes or removes shards. */
-const SHAPE = ['shards_count', 'replication', 'shards_placement'] as const;
+/** Fields whose change moves, makes or removes shards, or may replace them. */
+const SHAPE = ['shards_count', 'replication', 'shards_placement', 'io_threads'] as const;
 
 export const changesShape = (body: UpdateBdb): boolean => SHAPE.some((field) => field in body);
 
@@ -26,6 +26,11 @@ export function changeWords(bdb: Bdb, body: UpdateBdb): string[] {
             : 'Shards move until they are packed on as few nodes as possible.',
         ]
       : []),
+    ...(body.io_threads === undefined
+      ? []
+      : [
+          'Shards of Valkey 9 take the number of threads while they run; those of Valkey 8 are replaced one after the other.',
+        ]),
     ...memoryWords(perShard(bdb), perShard(wanted)),
   ];
 }

@@ -33,6 +33,8 @@ describe('toRequest', () => {
   it('leaves out what was left empty', () => {
     const body = toRequest({ ...EMPTY_DRAFT, name: 'demo' });
     expect(body).not.toHaveProperty('port');
+    expect(body).not.toHaveProperty('io_threads');
+    expect(toRequest({ ...EMPTY_DRAFT, io_threads: 4 }).io_threads).toBe(4);
     expect(body).not.toHaveProperty('authentication_redis_pass');
     expect(body).not.toHaveProperty('shard_key_regex');
     expect(body).toMatchObject({

@@ -21,6 +21,8 @@ export interface CreateDraft {
   oss_cluster: boolean;
   shards_placement: 'dense' | 'sparse';
   proxy_policy: NonNullable<CreateBdb['proxy_policy']>;
+  /** Empty means that the console chooses. */
+  io_threads: number | string;
   durability: Durability;
   password: string;
   tls: boolean;
@@ -66,6 +68,7 @@ export const EMPTY_DRAFT: CreateDraft = {
   oss_cluster: false,
   shards_placement: 'dense',
   proxy_policy: 'single',
+  io_threads: '',
   durability: 'none',
   password: '',
   tls: false,
@@ -133,6 +136,8 @@ export function toRequest(draft: CreateDraft): CreateBdb {
     shards_placement: draft.shards_placement,
     oss_cluster: draft.oss_cluster,
     proxy_policy: draft.proxy_policy,
+    // A draft that was kept from before has none.
+    ...(draft.io_threads ? { io_threads: Number(draft.io_threads) } : {}),
     ...durabilityFields(draft.durability),
     ...(draft.password ? { authentication_redis_pass: draft.password } : {}),
     ...(draft.tls ? { tls_mode: 'enabled' } : {}),

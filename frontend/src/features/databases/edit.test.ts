@@ -29,6 +29,12 @@ describe('an edit', () => {
     expect(bodyOf(edit, onFlash)).toEqual({ bigstore_ram_size: 250 });
   });
 
+  it('sends a number of threads, and 0 to have the console choose', () => {
+    const now = bdb({ io_threads: 2 });
+    expect(bodyOf(touch(NOTHING, { io_threads: 4 }, now), now)).toEqual({ io_threads: 4 });
+    expect(bodyOf(touch(NOTHING, { io_threads: '' }, now), now)).toEqual({ io_threads: 0 });
+  });
+
   it('sends nothing for what was put back, and an untouched limit never', () => {
     const there = touch(NOTHING, { shards_count: 5 }, bdb());
     expect(bodyOf(there, bdb())).toEqual({ shards_count: 5 });

@@ -15,6 +15,7 @@ export interface Editable {
   shards_count: number | string;
   replication: boolean;
   shards_placement: Bdb['shards_placement'];
+  io_threads: number | string;
   tags: NonNullable<Bdb['tags']>;
 }
 
@@ -37,6 +38,7 @@ export const LABELS: Readonly<Record<Field, string>> = {
   shards_count: 'Number of shards',
   replication: 'Replication',
   shards_placement: 'Shards placement',
+  io_threads: 'I/O threads per shard',
   tags: 'Tags',
 };
 
@@ -48,6 +50,7 @@ export const editable = (bdb: Bdb): Editable => ({
   shards_count: bdb.shards_count,
   replication: bdb.replication,
   shards_placement: bdb.shards_placement,
+  io_threads: bdb.io_threads,
   tags: bdb.tags ?? [],
 });
 
@@ -75,6 +78,8 @@ export function bodyOf(edit: Edit, bdb: Bdb): UpdateBdb {
       const memory = patch.memory ? memoryBytes(patch.memory) : bdb.memory_size;
       body.bigstore_ram_size = ramBytes(memory, patch.ram_percent ?? live.ram_percent);
     } else if (field === 'shards_count') body.shards_count = Number(patch.shards_count);
+    // Empty: as the console chooses.
+    else if (field === 'io_threads') body.io_threads = Number(patch.io_threads);
     else Object.assign(body, { [field]: patch[field] });
   }
   return body;

@@ -39,6 +39,11 @@ describe('settings of a database', () => {
     expect(shown(bdb({ authentication: false }))).toContain('None: open to whoever');
   });
 
+  it('calls one thread what it is: none beside the main thread', () => {
+    expect(shown(bdb({ io_threads: 1 }))).toContain('I/O threads per shardOff');
+    expect(shown(bdb({ io_threads: 4 }))).toContain('I/O threads per shard4');
+  });
+
   it('tells the limit that holds: that of the proxies, and that of each shard', () => {
     expect(shown(bdb())).toMatch(/per proxyNo limit of its own.*per shard10,000/);
     expect(shown(bdb({ max_connections: 500 }))).toContain('per proxy500');

@@ -37,6 +37,7 @@ export function settingGroups(bdb: Bdb): SettingGroup[] {
         ['Memory limit', memory(bdb.memory_size)],
         ...(bdb.bigstore ? [['RAM limit', memory(bdb.bigstore_ram_size)] satisfies Fact] : []),
         ['Eviction policy', bdb.eviction_policy],
+        ['I/O threads per shard', threads(bdb.io_threads)],
         ...connectionLimits(bdb),
       ],
     },
@@ -89,6 +90,11 @@ function connectionLimits(bdb: Bdb): Fact[] {
 function memory(bytes: number): ReactNode {
   if (!bytes) return 'No limit';
   return <span title={exact('bytes', bytes)}>{format('bytes', bytes)}</span>;
+}
+
+/** The main thread is one of them, and alone it is none. */
+function threads(count: number | undefined): string {
+  return (count ?? 1) > 1 ? String(count) : 'Off';
 }
 
 function proxy(policy: string): string {

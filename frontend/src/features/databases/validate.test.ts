@@ -23,6 +23,14 @@ describe('validate', () => {
     expect(errors({ ...small, ram_percent: 20 })).toEqual([]);
   });
 
+  it.each(['', 1, 128])('allows %s threads', (io_threads) => {
+    expect(errors({ io_threads })).toEqual([]);
+  });
+
+  it.each([0, 129, 1.5, 'x'])('refuses %s threads', (io_threads) => {
+    expect(errors({ io_threads })).toEqual(['io_threads']);
+  });
+
   it.each(['a', 'A1', 'api-benchmark', 'x'.repeat(63)])('allows the name %s', (name) => {
     expect(nameError(name)).toBeUndefined();
   });

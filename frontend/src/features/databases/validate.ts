@@ -21,6 +21,8 @@ export const PORT_RESERVED = 10_050;
 export const SHARDS_MAX = 512;
 export const TAGS_MAX = 30;
 export const MEMORY_MAX = 2 ** 50;
+/** The console also compares with the cores of the nodes. */
+export const THREADS_MAX = 128;
 /** An empty shard uses nearly this much itself. */
 export const SHARD_MEMORY_MIN = 3 * 2 ** 20;
 
@@ -80,6 +82,13 @@ export function shardsError(
   return undefined;
 }
 
+export function threadsError(threads: number | string | undefined): string | undefined {
+  if (threads === '' || threads === undefined) return undefined;
+  const whole = typeof threads === 'number' && Number.isInteger(threads);
+  if (whole && threads >= 1 && threads <= THREADS_MAX) return undefined;
+  return `A whole number from 1, which is off, to ${THREADS_MAX}.`;
+}
+
 /** `shards` counts replicas too. */
 export function ramError(bytes: number, shards: number): string | undefined {
   const least = shards * SHARD_RAM_MIN;
@@ -111,6 +120,7 @@ export function validate(draft: CreateDraft, around: Surroundings): FieldErrors 
       ? ramError(ramBytes(memoryBytes(draft), draft.ram_percent), processes(draft))
       : undefined,
     shards_count: shardsError(draft),
+    io_threads: threadsError(draft.io_threads),
     tags: tagsError(draft.tags),
     authentication_redis_pass: passwordError(draft.password),
     replication,

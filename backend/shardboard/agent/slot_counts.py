@@ -1,0 +1,65 @@
+"""Which slots of local shards have the highest counts: `CLUSTER SLOT-STATS`, asked when somebody wants to know.
+
+The engine counts keys by slot since Valkey 8. Processor time and bytes are a setting (`engine.counts_by_slot`).
+"""
+
+import asyncio
+import time
+from typing import Any
+
+from shardboard.agent.contract import HotSlots, SlotCount, SlotCounts
+from shardboard.agent.engine import counts_by_slot
+from shardboard.agent.processes import Supervisor
+from shardboard.agent.resp import EngineError
+from shardboard.agent.shard import Shard
+
+SETTING = "cluster-slot-stats-enabled"
+PATIENCE = 5.0
+"""Seconds that a shard may take to answer."""
+_COUNTS = ("key-count", "cpu-usec", "network-bytes-in", "network-bytes-out")
+
+
+async def hottest(supervisor: Supervisor, request: HotSlots) -> list[SlotCounts]:
+    """Of each of the shards; one that cannot tell says why."""
+    return await asyncio.gather(*(_of(supervisor.shards.get(uid), uid, request) for uid in request.uids))
+
+
+async def _of(shard: Shard | None, uid: int, request: HotSlots) -> SlotCounts:
+    if shard is None or shard.state != "running":
+        return SlotCounts(uid=uid, reason=f"shard {uid} does not run here")
+    record = shard.record
+    if request.by != "key_count" and not counts_by_slot(record.engine_version):
+        told = record.engine_version or "an unknown engine"
+        return SlotCounts(uid=uid, reason=f"Valkey {told} counts keys only; processor time and bytes need Valkey 9")
+    try:
+        async with asyncio.timeout(PATIENCE):
+            rows = await _ask(shard, request)
+    except TimeoutError:
+        return SlotCounts(uid=uid, reason=f"no answer within {PATIENCE:g} s")
+    except EngineError as error:
+        return SlotCounts(uid=uid, reason=str(error))
+    return SlotCounts(uid=uid, at=time.time(), run_id=record.run_id, started_at=record.started_at, slots=rows)
+
+
+async def _ask(shard: Shard, request: HotSlots) -> list[SlotCount]:
+    metric = request.by.replace("_", "-")
+    argv = ("CLUSTER", "SLOT-STATS", "ORDERBY", metric, "LIMIT", str(request.limit), "DESC")
+    connection = await shard.connect()
+    try:
+        reply = await connection.execute(*argv)
+    except EngineError as error:
+        if "Unrecognized sort metric" not in str(error) or not counts_by_slot(shard.record.engine_version):
+            raise
+        # It was started before this was a setting, or with an older engine: it counts from now on.
+        await connection.execute("CONFIG", "SET", SETTING, "yes")
+        await connection.execute("CONFIG", "REWRITE")
+        reply = await connection.execute(*argv)
+    return [_row(int(slot), counts) for slot, counts in reply]
+
+
+def _row(slot: int, counts: list[Any]) -> SlotCount:
+    """From `[name, value, name, value, …]`."""
+    told = dict(zip(counts[::2], counts[1::2], strict=True))
+    keys, *others = (told.get(name) for name in _COUNTS)
+    micros, came, went = (None if value is None else int(value) for value in others)
+    return slot, int(keys or 0), micros, came, went

@@ -1,0 +1,109 @@
+"""Asks primaries which slots take most, when somebody wants to know: nobody asks every second for what few look at.
+
+The last two looks at a database are kept, so that counts become rates. However many readers there are, there is one look at a
+time, and at most one a second.
+"""
+
+import asyncio
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from shardboard.db import Store
+from shardboard.domain import hot_slots
+from shardboard.domain.hot_slots import Count, Metric, Told
+from shardboard.driver.ports import Agents, HotSlots, NodeRef, SlotCounts
+from shardboard.errors import AgentError
+from shardboard.state import bdbs, nodes, shards
+from shardboard.state.shards import Shard
+
+LEAST_SECONDS = 1.0
+"""What is younger than this is not asked for again."""
+FORGOTTEN_SECONDS = 600.0
+"""Rates over longer than this would hide what is hot now."""
+Key = tuple[int, Metric]
+
+
+@dataclass(frozen=True)
+class Look:
+    """What the primaries of one database said, and what they had said the time before."""
+
+    asked_at: float
+    """Monotonic."""
+    now: Sequence[Told] = ()
+    before: Mapping[int, Told] = field(default_factory=dict)
+    """By shard."""
+    detail: str = ""
+    """Why nobody was asked; empty when somebody was."""
+
+
+class SlotLooks:
+    """Looks at databases, by uid and metric."""
+
+    def __init__(self, store: Store, agents: Agents, clock: Callable[[], float] = time.monotonic) -> None:
+        self._store = store
+        self._agents = agents
+        self._clock = clock
+        self._kept: dict[Key, Look] = {}
+        self._asking: dict[Key, asyncio.Task[Look | None]] = {}
+
+    async def look(self, bdb_uid: int, by: Metric) -> Look | None:
+        """The newest look, taken now unless there is a fresh one; None when there is no such database."""
+        key, now = (bdb_uid, by), self._clock()
+        self._kept = {each: kept for each, kept in self._kept.items() if now - kept.asked_at < FORGOTTEN_SECONDS}
+        kept = self._kept.get(key)
+        if kept is not None and now - kept.asked_at < LEAST_SECONDS:
+            return kept
+        task = self._asking.get(key)
+        if task is None:
+            task = self._asking[key] = asyncio.create_task(self._take(key, kept))
+            task.add_done_callback(lambda _: self._asking.pop(key, None))
+        # Who goes away does not take it from the others.
+        return await asyncio.shield(task)
+
+    async def _take(self, key: Key, last: Look | None) -> Look | None:
+        begun = self._clock()
+        async with self._store.read() as session:
+            bdb = await bdbs.by_uid(session, key[0])
+            rows = [row for row in await shards.of_bdb(session, key[0]) if row.current_role == "master"]
+            places = {node.uid: NodeRef(node.uid, node.addr, node.agent_port) for node in await nodes.every(session)}
+        if bdb is None:
+            return None
+        if not bdb.sharding:
+            look = Look(begun, detail=f"{bdb.name} is not sharded: its keys are in no hash slots.")
+        else:
+            before = {told.shard_uid: told for told in last.now} if last is not None else {}
+            look = Look(begun, await self._ask(rows, places, key[1]), before)
+        self._kept[key] = look
+        return look
+
+    async def _ask(self, rows: Sequence[Shard], places: Mapping[int, NodeRef], by: Metric) -> list[Told]:
+        limit = hot_slots.rows_of_each(len(rows))
+        by_node: dict[int, list[int]] = defaultdict(list)
+        for row in rows:
+            by_node[row.node_uid].append(row.uid)
+        replies = await asyncio.gather(
+            *(self._of_node(places[node], HotSlots(uids=uids, by=by, limit=limit)) for node, uids in by_node.items())
+        )
+        return sorted((told for reply in replies for told in reply), key=lambda told: told.shard_uid)
+
+    async def _of_node(self, node: NodeRef, order: HotSlots) -> list[Told]:
+        try:
+            answers = {told.uid: told for told in await self._agents.hot_slots(node, order)}
+            reason = f"the agent of node {node.uid} did not tell of it"
+        except AgentError as error:
+            answers, reason = {}, error.reason
+        return [_told(node, answers.get(uid, SlotCounts(uid=uid, reason=reason))) for uid in order.uids]
+
+
+def _told(node: NodeRef, counts: SlotCounts) -> Told:
+    return Told(
+        shard_uid=counts.uid,
+        node_uid=node.uid,
+        reason=counts.reason,
+        at=counts.at,
+        run_id=counts.run_id,
+        started_at=counts.started_at,
+        counts={slot: Count(keys, cpu, came, went) for slot, keys, cpu, came, went in counts.slots},
+    )

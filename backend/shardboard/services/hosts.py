@@ -1,0 +1,25 @@
+"""What of a node costs latency or data: settings that its agent saw, and what the console asks of its cores."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.domain import io_threads
+from shardboard.state import bdbs, nodes, shards
+from shardboard.state.nodes import Node
+
+
+async def checks(session: AsyncSession, machines: Sequence[Node]) -> Mapping[int, list[dict[str, Any]]]:
+    """Of these nodes, by uid, in the form of the contract's HostCheck."""
+    every = {node.uid: node.facts["machine_id"] for node in await nodes.every(session)}
+    threads = {bdb.uid: bdb.io_threads for bdb in await bdbs.every(session)}
+    held: dict[str, list[int]] = {}
+    for row in await shards.every(session):
+        held.setdefault(every.get(row.node_uid, ""), []).append(threads.get(row.bdb_uid, io_threads.OFF))
+    found = {}
+    for node in machines:
+        crowd = io_threads.crowd(node.facts["cores"], held.get(every[node.uid], []))
+        found[node.uid] = [*node.facts.get("host", []), *([asdict(crowd)] if crowd is not None else [])]
+    return found

@@ -1,0 +1,70 @@
+"""How many threads a shard gets, and what its nodes can give."""
+
+import pytest
+
+from shardboard.domain import io_threads
+from shardboard.domain.io_threads import Host
+
+
+def host(cores: int, shards: int, engine: str = "9.1.2", uid: int = 1) -> Host:
+    return Host(uid, cores, shards, engine)
+
+
+@pytest.mark.parametrize(
+    ("cores", "shards", "threads"),
+    [
+        (2, 1, 1),
+        (3, 1, 1),
+        (4, 1, 2),
+        (4, 2, 1),
+        (8, 1, 4),
+        (8, 2, 2),
+        (16, 1, 8),
+        (64, 4, 8),
+        (64, 20, 1),
+        (128, 1, 8),
+    ],
+)
+def test_small_machines_get_none(cores: int, shards: int, threads: int) -> None:
+    assert io_threads.usual([host(cores, shards)]) == threads
+
+
+def test_the_node_that_can_give_least_decides() -> None:
+    assert io_threads.usual([host(64, 2), host(8, 1), host(4, 4)]) == 1
+    assert io_threads.usual([host(64, 2), host(8, 1)]) == 4
+    assert io_threads.usual([host(64, 2), host(64, 2, "7.2.4")]) == 1
+    assert io_threads.usual([]) == 1
+
+
+def test_more_threads_than_cores_are_refused() -> None:
+    hosts = [host(8, 1), host(4, 1, uid=2)]
+    assert io_threads.fault(4, hosts) is None
+    fault = io_threads.fault(5, hosts)
+    assert fault is not None
+    assert (fault.kind, fault.code, fault.field) == ("invalid", "bad_request", "io_threads")
+    assert fault.sentence.startswith("io_threads must be between 1 and 4, the cores of node 2;")
+
+
+def test_an_engine_before_8_is_refused_and_one_that_is_not_known_is_not() -> None:
+    fault = io_threads.fault(2, [host(8, 1), host(8, 1, "7.2.4", 3)])
+    assert fault is not None
+    assert fault.sentence == "io_threads needs Valkey 8; node 3 has 7.2.4. Upgrade it, or send 1."
+    assert io_threads.fault(1, [host(1, 9, "7.2.4")]) is None
+    assert io_threads.fault(2, [host(8, 1, "")]) is None
+
+
+@pytest.mark.parametrize(
+    ("engine", "live"), [("8.0.1", False), ("8.1.4", False), ("9.0.0", True), ("10.0", True), ("", True)]
+)
+def test_running_shards_take_another_number_from_valkey_9_on(engine: str, live: bool) -> None:
+    assert io_threads.changes_live(engine) == live
+
+
+def test_threads_that_crowd_a_machine_are_told_and_those_that_are_off_are_not() -> None:
+    assert io_threads.crowd(2, [1, 1, 1]) is None
+    crowd = io_threads.crowd(4, [3, 2])
+    assert crowd is not None
+    assert (crowd.name, crowd.value, crowd.good) == ("io_threads", "5 threads of 2 shards on 4 cores", False)
+    fits = io_threads.crowd(4, [3, 1])
+    assert fits is not None
+    assert fits.good

@@ -1,0 +1,75 @@
+"""What an engine tells and can be told, end to end: slots that take most, and threads of shards."""
+
+from typing import Any
+
+import pytest
+from backend.tests.scenarios import databases, movement
+from backend.tests.shards import DISTRIBUTION, OLDER
+
+from shardboard.agent.engine import counts_by_slot, engine_version
+from shardboard.local import LocalCluster, ok
+
+pytestmark = pytest.mark.slow
+OWN = engine_version("valkey-server")
+
+
+@pytest.mark.skipif(not counts_by_slot(OWN), reason=f"Valkey {OWN} counts keys only")
+def test_slots_have_rates_and_running_shards_take_threads(cluster: LocalCluster) -> None:
+    uid = databases.create(cluster, databases.body(2))
+    assert databases.settled(cluster, uid)["status"] == "active"
+    with movement.Writer(cluster, uid) as writer:
+        cluster.until(lambda: "cpu" in _hottest(cluster, uid), "no slot has a rate")
+        before = _pids(cluster, uid)
+        ok(cluster.api.put(f"/v1/bdbs/{uid}", json={"io_threads": 2}))
+        cluster.until(lambda: _status(cluster, uid) == "active", "the change does not end")
+    assert (writer.lost(), _pids(cluster, uid)) == ([], before)
+    assert ok(cluster.api.get(f"/v1/bdbs/{uid}"))["io_threads"] == 2
+    assert _conf(cluster, "io-threads 2") == 2
+
+
+@pytest.mark.skipif(not OLDER, reason=f"{DISTRIBUTION} is not Valkey 8")
+def test_shards_of_valkey_8_are_replaced_for_threads_under_writes(cluster: LocalCluster) -> None:
+    databases.use_engine(cluster, DISTRIBUTION)
+    installed = engine_version(DISTRIBUTION)
+    cluster.until(
+        lambda: {row["engine_version"] for row in ok(cluster.api.get("/v1/nodes"))} == {installed},
+        "the agents do not tell of the engine",
+    )
+    uid = databases.create(cluster, databases.body(2, replication=True))
+    assert databases.settled(cluster, uid)["status"] == "active"
+    cluster.until(lambda: _versions(cluster, uid) == {installed}, "the shards' version is not seen")
+    before = _pids(cluster, uid)
+    with movement.Writer(cluster, uid) as writer:
+        ok(cluster.api.put(f"/v1/bdbs/{uid}", json={"io_threads": 2}))
+        cluster.until(lambda: _status(cluster, uid) == "active", "the change does not end", 120)
+        assert "processor time and bytes need Valkey 9" in ok(cluster.api.get(f"/v1/bdbs/{uid}/slots/hot"))["detail"]
+        by_keys = ok(cluster.api.get(f"/v1/bdbs/{uid}/slots/hot", params={"by": "key_count"}))
+    assert (by_keys["detail"], by_keys["slots"][0]["key_count"] > 0) == ("", True)
+    assert (writer.lost(), _pids(cluster, uid) & before) == ([], set())
+    assert ok(cluster.api.get(f"/v1/bdbs/{uid}"))["status_detail"] == ""
+    movement.until_only_known(cluster, uid)
+    assert _conf(cluster, "io-threads 2") == 4
+
+
+def _hottest(cluster: LocalCluster, uid: int) -> dict[str, Any]:
+    shown = ok(cluster.api.get(f"/v1/bdbs/{uid}/slots/hot"))
+    assert shown["detail"] == ""
+    return next(iter(shown["slots"]), {})
+
+
+def _status(cluster: LocalCluster, uid: int) -> str:
+    return str(ok(cluster.api.get(f"/v1/bdbs/{uid}", params={"fields": "status"}))["status"])
+
+
+def _versions(cluster: LocalCluster, uid: int) -> set[str]:
+    return {row.get("engine_version", "") for row in ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))}
+
+
+def _pids(cluster: LocalCluster, uid: int) -> set[int]:
+    return {row["pid"] for row in ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))}
+
+
+def _conf(cluster: LocalCluster, line: str) -> int:
+    """How many shards have this line in their file."""
+    files = cluster.directory.glob("agents/*/shards/*/valkey.conf")
+    return sum(line in path.read_text().splitlines() for path in files)

@@ -1,0 +1,123 @@
+"""Two engines side by side: the same benchmarks with the one that the set-up built and with the distribution's, in turn.
+
+`SHARDBOARD_BENCH_ENGINES` names others: paths with a colon between them.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import psutil
+
+from bench.creation import create
+from bench.report import Report
+from bench.scale import scaled
+from shardboard.agent.engine import engine_path, engine_version
+from shardboard.local import LocalCluster, ok, private_cluster
+
+ROWS = scaled(("small", "failover", "resync", "engine"), ("engine",))
+"""Creation, failover, resync; idle cost and throughput."""
+DISTRIBUTION = "/usr/bin/valkey-server"
+IDLE_SECONDS = scaled(30, 2)
+ROUNDS = scaled(3, 1)
+REQUESTS = scaled(1_000_000, 20_000)
+LINE = re.compile(r"(?:ok  |MISS|    )  (?P<what>.+): (?:median )?(?P<value>[\d.e+-]+ \S+)(?:,| \(limit|$)")
+
+
+def engines(report: Report, directory: Path) -> None:
+    """Every row with each engine, one engine after the other, so that a machine that slows down slows both."""
+    chosen = _chosen()
+    found: dict[str, dict[str, str]] = {}
+    for row in ROWS:
+        for version, path in chosen.items():
+            print(f"      {row} with Valkey {version}", flush=True)
+            for line in _run(row, path, directory / version):
+                report.repeat(line)
+                if (told := LINE.match(line)) is not None:
+                    found.setdefault(told["what"], {})[version] = told["value"]
+    print(table(list(chosen), found), flush=True)
+
+
+def table(versions: Sequence[str], found: Mapping[str, Mapping[str, str]]) -> str:
+    """In Markdown, for a decision's page."""
+    lines = [f"| | {' | '.join(versions)} |", "|---" * (len(versions) + 1) + "|"]
+    lines += [f"| {what} | {' | '.join(told.get(each, '–') for each in versions)} |" for what, told in found.items()]
+    return "\n".join(lines)
+
+
+def engine(report: Report, directory: Path) -> None:
+    """What the engine that is chosen costs when nobody asks it, and how much its shards serve."""
+    cluster = private_cluster(directory, nodes=3)
+    try:
+        cluster.start_console()
+        cluster.start_agents()
+        uid, _ = create(cluster, 6, replication=True)
+        report.fact("6+6 idle shards, processor time", [_idle(cluster)], "cores")
+        address, port = _primary(cluster, uid)
+        for depth in (1, 16):
+            rates = [_rates(address, port, depth) for _ in range(ROUNDS)]
+            for name in ("SET", "GET"):
+                report.fact(f"six shards, {name} -P {depth}", [each[name] for each in rates], "requests/s")
+    finally:
+        cluster.stop()
+        cluster.kill_shards()
+
+
+def _chosen() -> dict[str, str]:
+    """Paths by version, the newest as the set-up has it first."""
+    named = os.environ.get("SHARDBOARD_BENCH_ENGINES")
+    paths = named.split(":") if named else [engine_path("valkey-server") or "valkey-server", DISTRIBUTION]
+    return {version: path for path in paths if (version := engine_version(path))}
+
+
+def _run(row: str, engine: str, directory: Path) -> list[str]:
+    """What it reports with that engine, also for the processes that it starts by hand, which it looks for on PATH."""
+    binaries = directory / "bin"
+    binaries.mkdir(parents=True, exist_ok=True)
+    (binaries / "valkey-server").unlink(missing_ok=True)
+    (binaries / "valkey-server").symlink_to(Path(engine).resolve())
+    environment = {
+        **os.environ,
+        "SHARDBOARD_ENGINE": engine,
+        "PATH": f"{binaries}:{os.environ['PATH']}",
+        "TMPDIR": str(directory),
+    }
+    command = [sys.executable, "-m", "bench", row]
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=False)
+    lines = [line for line in done.stdout.splitlines() if line.startswith(("ok  ", "MISS", "      "))]
+    if not lines:
+        raise RuntimeError(f"{row} with {engine} ended with status {done.returncode} and reported nothing")
+    return lines
+
+
+def _idle(cluster: LocalCluster) -> float:
+    """Cores that all shards take together."""
+    shards = [
+        process
+        for process in psutil.process_iter(["name", "cwd"])
+        if process.info["name"] == "valkey-server" and str(process.info["cwd"]).startswith(str(cluster.directory))
+    ]
+
+    def spent() -> float:
+        return sum(sum(shard.cpu_times()[:2]) for shard in shards)
+
+    before = spent()
+    psutil.wait_procs(shards, timeout=IDLE_SECONDS)  # none of them ends: it is the time that is measured
+    return (spent() - before) / IDLE_SECONDS
+
+
+def _primary(cluster: LocalCluster, uid: int) -> tuple[str, int]:
+    rows = ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))
+    return next((row["address"], row["port"]) for row in rows if row["role"] == "master")
+
+
+def _rates(address: str, port: int, depth: int) -> dict[str, float]:
+    """Requests per second of all primaries together, by a client that goes to each of them."""
+    command = ["valkey-benchmark", "-h", address, "-p", str(port), "--cluster", "-P", str(depth)]
+    command += ["-n", str(REQUESTS), "-d", "100", "-r", "100000", "-t", "set,get", "--csv"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True)
+    rows = [line.replace('"', "").split(",") for line in done.stdout.splitlines() if line.startswith('"')]
+    return {row[0]: float(row[1]) for row in rows if row[0] in ("SET", "GET")}
