@@ -29,6 +29,7 @@ TYPES = (
     "replica_in_sync",
     "shard_failover",
     "shard_failover_failed",
+    "shard_handover_failed",
     "resync",
     "replica_revived",
     "replica_revival_failed",

@@ -18,11 +18,12 @@ from shardboard.bus import Bus
 from shardboard.db import Store
 from shardboard.domain import failover
 from shardboard.domain.failover import Broken, Member
-from shardboard.driver import cluster, replication
-from shardboard.driver.cluster import Engine, ShardRef
-from shardboard.driver.ports import Agents, CommandResult
+from shardboard.driver import cluster
+from shardboard.driver.cluster import ShardRef
+from shardboard.driver.ports import Agents
 from shardboard.reconcilers import load
 from shardboard.reconcilers.attempts import may_try, tell_failure
+from shardboard.reconcilers.handovers import Ground, Handovers, Wish
 from shardboard.reconcilers.loop import Outcome
 from shardboard.state import actions, bdbs, nodes, shards
 from shardboard.state import cluster as clusters
@@ -36,6 +37,8 @@ LOOK_AGAIN = 2.0
 DEADLINE = timedelta(seconds=120)
 PATIENCE = 1.5
 """Seconds that one node may take to answer, so that it does not hold up the failover of the others."""
+HANDOVER_PACE = 0.2
+"""Seconds between two looks at a handover that could not be made."""
 VOTE_SECONDS = 0.3
 """How long a vote may take; it was 0.1 s where it was measured."""
 
@@ -229,6 +232,10 @@ class Failover:
 class Handover(Failover):
     """A failover that somebody asked for, while the primaries live: graceful unless forced."""
 
+    def __init__(self, store: Store, agents: Agents, last_offset: LastOffset) -> None:
+        super().__init__(store, agents, last_offset)
+        self._handovers = Handovers(store, agents)
+
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
         record(
             session,
@@ -259,25 +266,24 @@ class Handover(Failover):
             method = "FORCE" if force else "graceful"
             return Outcome(remember={"chosen": [{**each, "method": method} for each in fresh]}, again_in=0)
         chosen = action.params["chosen"]
-        heirs = [references[each["heir"]] for each in chosen]
-        promoted = await self._promoted(heirs)
-        refused = [
-            result.reply
-            for each in chosen
-            if each["heir"] not in promoted
-            for result in (
-                await self._order(references[each["heir"]], references[each["lost"]], database.engine, force)
-            ).values()
-            if not result.ok
-        ]
-        if refused:
-            return Outcome(unreachable=f"the engine refused: {refused[0]}", again_in=0.5)
-        if len(await self._await_promotion(heirs)) < len(chosen):
-            return Outcome(steps=[{"name": action.description, "status": "running"}], again_in=0.2)
-        return Outcome(finished=True, facts={"promoted": chosen})
-
-    async def _order(self, heir: ShardRef, old: ShardRef, engine: Engine, force: bool) -> dict[int, CommandResult]:
-        return await replication.hand_over(self._agents, heir, old, cluster=engine.cluster, force=force)
+        promoted = await self._promoted([references[each["heir"]] for each in chosen])
+        left = [each for each in chosen if each["heir"] not in promoted]
+        if not left:
+            return Outcome(finished=True, facts={"promoted": chosen})
+        wishes = [Wish(references[each["heir"]], references[each["lost"]]) for each in left]
+        ground = Ground(
+            action.object_uid, database.name, database.engine.cluster, database.primaries, len(database.shards)
+        )
+        turn = await self._handovers.turn(action, ground, wishes, force=force)
+        detail = next(iter(turn.waits.values()), "") if turn.tried is None else ""
+        step = {"name": action.description, "status": "running", **({"detail": detail} if detail else {})}
+        return Outcome(
+            progress=100.0 * (len(chosen) - len(left)) / len(chosen),
+            steps=[step],
+            remember=turn.remember,
+            unreachable=turn.hindered if turn.tried is None else "",
+            again_in=0 if turn.seconds is not None else HANDOVER_PACE,
+        )
 
 
 def _replicas(rows: Sequence[Shard], pair: int) -> tuple[int, ...]:

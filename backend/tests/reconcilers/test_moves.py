@@ -37,7 +37,6 @@ def agents() -> Engines:
 @pytest.fixture(autouse=True)
 def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loops, "IDLE_SECONDS", 0.05)
-    monkeypatch.setattr(moves, "HANDOVER_SECONDS", 0.01)
     monkeypatch.setattr(moves, "PACE", 0.01)
 
 
