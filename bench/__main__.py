@@ -1,5 +1,5 @@
 """`python -m bench [--smoke] [NAME…]`: all benchmarks, or those named: small, sixty, paper, failover,
-failover-silent, failover-false, resync, reshard, page, metrics, collection,
+failover-silent, failover-false, handover, resync, reshard, page, metrics, collection,
 endpoint, load, agreement. With `--smoke` as little of each as shows that it works."""
 
 import sys
@@ -11,6 +11,7 @@ from bench import creation, failover
 from bench.agreement import agreement
 from bench.collection import collection
 from bench.endpoint import endpoint
+from bench.handover import handover
 from bench.load import load
 from bench.metrics import storing
 from bench.page import page
@@ -36,6 +37,7 @@ def main() -> int:
             "failover": lambda: failover.killed(report, root / "failover"),
             "failover-silent": lambda: failover.silent(report, root / "failover-silent"),
             "failover-false": lambda: unjustified(report, root / "failover-false"),
+            "handover": lambda: handover(report, root / "handover"),
             "resync": lambda: resync(report, root / "resync"),
             "reshard": lambda: reshard(report, root / "reshard"),
             "page": lambda: page(report),
