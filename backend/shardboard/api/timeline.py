@@ -30,6 +30,8 @@ TYPES = (
     "shard_failover",
     "shard_failover_failed",
     "shard_handover_failed",
+    "endpoint_moved",
+    "endpoint_ended",
     "resync",
     "replica_revived",
     "replica_revival_failed",

@@ -31,6 +31,8 @@ const KINDS: Record<string, Kind> = {
   shard_failover: { name: 'Failover', group: 'failovers' },
   shard_failover_failed: { name: 'Failover failed', group: 'failovers' },
   shard_handover_failed: { name: 'Handover failed', group: 'failovers' },
+  endpoint_moved: { name: 'Address changed', group: 'failovers', tone: 'attention' },
+  endpoint_ended: { name: 'Old address ended', group: 'failovers' },
   shard_role_changed: { name: 'Role changed', group: 'failovers' },
   resync: { name: 'Resync', group: 'resyncs', tone: 'progress' },
   replica_link_down: { name: 'Replica link down', group: 'resyncs' },
