@@ -1,8 +1,8 @@
 """The one place that orders a living primary's role to its replica, and sees to it that writes are not held back for long.
 
 Until it is over the primary holds writes back: for 5 s at worst, if the engine is left to itself. So heir and primary are given a
-limit for the time of the order. An engine older than 8.1 knows none; there, an heir that has everything and gets no votes is told
-to take over, while the primary still holds writes back.
+limit for the time of the order. An engine older than 8.1 knows none; there, an heir that gets no votes is told to take over, while
+the primary still holds writes back and once the heir has everything.
 """
 
 import asyncio
@@ -26,8 +26,10 @@ SETTING = "cluster-manual-failover-timeout"
 ENGINE_MS = int(rules.ENGINE_SECONDS * 1000)
 ALONE_MS = 350
 """The limit outside cluster mode."""
-TIME_TO_TELL_MS = 1000
-"""How much longer a primary has to hold writes back for its heir to be told to take over."""
+HOLD_MS = 3000
+"""For how long a primary is told to hold writes back while its heir is told to take over; it is told to go on much earlier."""
+CATCH_UP_SECONDS = 0.1
+"""How long the last of what was written may take to its heir."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ async def attempt(
     argv = ["FAILOVER", "TO", heir.node.addr, str(heir.port), "TIMEOUT", str(ALONE_MS), *(["FORCE"] if force else [])]
     began = _now()
     refused = _refusal(await command(agents, [old], *argv, patience=PATIENCE), old)
-    if refused or await _leads(agents, heir, VOTE_SECONDS + ALONE_MS / 1000):
+    if refused or await _answers(agents, heir, "role:master", VOTE_SECONDS + ALONE_MS / 1000):
         return Try(not refused, _now() - began, refused)
     await command(agents, [old], "FAILOVER", "ABORT", patience=PATIENCE)  # nobody is to wait for it any more
     return Try(False, _now() - began, rules.why(caught_up=False, seconds=_now() - began))
@@ -85,10 +87,10 @@ async def _elected(agents: Agents, heir: ShardRef, old: ShardRef, *, shards: int
         refused = _refusal(await command(agents, [heir], *order, patience=PATIENCE), heir)
         if refused:
             return Try(False, _now() - began, refused, bounded)
-        led = await _leads(agents, heir, VOTE_SECONDS + limits.late / 1000)
-        if not led and not bounded and await _only_votes_are_missing(agents, heir, old):
-            await command(agents, [heir], "CLUSTER", "FAILOVER", "TAKEOVER", patience=PATIENCE)
-            led = await _leads(agents, heir, VOTE_SECONDS)
+        patience = VOTE_SECONDS + limits.late / 1000 if bounded else VOTE_SECONDS / 2
+        led = await _answers(agents, heir, "role:master", patience)
+        if not led and not bounded and not force:
+            led = await _take_over(agents, heir, old)
         seconds = _now() - began
         if led:
             return Try(True, seconds, bounded=bounded)
@@ -110,26 +112,41 @@ async def _limit(agents: Agents, *given: tuple[ShardRef, int]) -> bool:
     return all(result.ok for results in await asyncio.gather(*orders) for result in results.values())
 
 
-async def _leads(agents: Agents, heir: ShardRef, patience: float) -> bool:
+async def _answers(agents: Agents, shard: ShardRef, role: str, patience: float) -> bool:
+    """Wait until it says that it has the role."""
     deadline = _now() + patience
     while True:
-        replies = await command(agents, [heir], "INFO", "replication", patience=PATIENCE)
-        if "role:master" in _text(replies.get(heir.uid)):
+        replies = await command(agents, [shard], "INFO", "replication", patience=PATIENCE)
+        if role in _text(replies.get(shard.uid)):
             return True
         if _now() > deadline:
             return False
         await asyncio.sleep(LOOK_SECONDS)
 
 
-async def _only_votes_are_missing(agents: Agents, heir: ShardRef, old: ShardRef) -> bool:
-    """The primary holds writes back, and will for a while, and the heir has all that was written before."""
-    held = _text((await command(agents, [old], "INFO", "clients", patience=PATIENCE)).get(old.uid))
-    if "paused_reason:failover_in_progress" not in held:
+async def _take_over(agents: Agents, heir: ShardRef, old: ShardRef) -> bool:
+    """Have the heir lead without votes. The primary holds writes back from before the heir is seen to have all of them until it has
+    heard that it leads no more: nothing that it acknowledged can be lost."""
+    if _refusal(await command(agents, [old], "CLIENT", "PAUSE", str(HOLD_MS), "WRITE", patience=PATIENCE), old):
         return False
-    if _number("paused_timeout_milliseconds", held) < TIME_TO_TELL_MS:
-        return False
-    stand = await look(agents, heir, old, ())
-    return stand.linked and not stand.behind
+    led = await _has_all(agents, heir, old)
+    if led:
+        await command(agents, [heir], "CLUSTER", "FAILOVER", "TAKEOVER", patience=PATIENCE)
+        led = await _answers(agents, heir, "role:master", VOTE_SECONDS)
+    if not led or await _answers(agents, old, "role:slave", VOTE_SECONDS):
+        await command(agents, [old], "CLIENT", "UNPAUSE", patience=PATIENCE)
+    return led
+
+
+async def _has_all(agents: Agents, heir: ShardRef, old: ShardRef) -> bool:
+    deadline = _now() + CATCH_UP_SECONDS
+    while True:
+        stand = await look(agents, heir, old, ())
+        if stand.linked and not stand.behind:
+            return True
+        if _now() > deadline:
+            return False
+        await asyncio.sleep(LOOK_SECONDS)
 
 
 def _refusal(results: dict[int, CommandResult], shard: ShardRef) -> str:

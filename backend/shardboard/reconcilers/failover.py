@@ -23,7 +23,7 @@ from shardboard.driver.cluster import ShardRef
 from shardboard.driver.ports import Agents
 from shardboard.reconcilers import load
 from shardboard.reconcilers.attempts import may_try, tell_failure
-from shardboard.reconcilers.handovers import Ground, Handovers, Wish
+from shardboard.reconcilers.handovers import Ground, Handovers, Turn, Wish
 from shardboard.reconcilers.loop import Outcome
 from shardboard.state import actions, bdbs, nodes, shards
 from shardboard.state import cluster as clusters
@@ -198,12 +198,14 @@ class Failover:
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
         bdb = await bdbs.by_uid(session, action.object_uid)
         rows = {row.uid: row for row in await shards.of_bdb(session, action.object_uid)}
-        seconds = (datetime.now(UTC) - action.created_at).total_seconds()
+        since = (datetime.now(UTC) - action.created_at).total_seconds()
+        took: dict[str, float] = action.params.get("took", {})
         asked = action.name == HANDOVER
         for each in outcome.facts["promoted"]:
             heir, lost = rows.get(each["heir"]), rows.get(each["lost"])
             if bdb is None or heir is None or lost is None:
                 continue
+            seconds = took.get(str(heir.uid), since)
             heir.role = "master"
             heir.became("master", datetime.now(UTC))
             lost.role = lost.observed_role = "slave"
@@ -280,10 +282,17 @@ class Handover(Failover):
         return Outcome(
             progress=100.0 * (len(chosen) - len(left)) / len(chosen),
             steps=[step],
-            remember=turn.remember,
+            remember={**turn.remember, **_took(action, turn)},
             unreachable=turn.hindered if turn.tried is None else "",
             again_in=0 if turn.seconds is not None else HANDOVER_PACE,
         )
+
+
+def _took(action: Action, turn: Turn) -> dict[str, Any]:
+    """Seconds by heir, to be kept for their events."""
+    if turn.tried is None or turn.seconds is None:
+        return {}
+    return {"took": {**action.params.get("took", {}), str(turn.tried.uid): turn.seconds}}
 
 
 def _replicas(rows: Sequence[Shard], pair: int) -> tuple[int, ...]:

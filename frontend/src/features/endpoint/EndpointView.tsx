@@ -47,7 +47,7 @@ export function EndpointView({ bdb, charts }: Props) {
 
 function Opened({ bdb, endpoint, charts }: { endpoint: Endpoint } & Props) {
   useTopic('endpoints');
-  const zone = useZone();
+  const old = oldAddresses(bdb, useZone()).join('; ');
   const to = connectionOf(endpoint);
   return (
     <div className={classes.view}>
@@ -59,7 +59,7 @@ function Opened({ bdb, endpoint, charts }: { endpoint: Endpoint } & Props) {
                 'Address',
                 to && <CopyInline text={hostPort(to.addresses[0])} label="Copy address" />,
               ],
-              ...oldAddresses(bdb, zone).map((text): [string, string] => ['Old address', text]),
+              ...(old ? [['Old address', old] as const] : []),
               ['Mode', modeText(endpoint)],
               ['Proxies', policyText(endpoint)],
               ['TLS', tlsText(endpoint)],
