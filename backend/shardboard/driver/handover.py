@@ -24,8 +24,10 @@ VOTE_SECONDS = 0.3
 """How long an order is waited for; it takes some hundredths of a second where nothing is wrong."""
 SETTING = "cluster-manual-failover-timeout"
 ENGINE_MS = int(rules.ENGINE_SECONDS * 1000)
-ALONE_MS = 350
+ALONE_MS = 400
 """The limit outside cluster mode."""
+ACK_SECONDS, AHEAD_SECONDS = 1.0, 0.2
+"""How often a replica acknowledges, and how long before the next time an order goes out."""
 HOLD_MS = 3000
 """For how long a primary is told to hold writes back while its heir is told to take over; it is told to go on much earlier."""
 CATCH_UP_SECONDS = 0.1
@@ -69,6 +71,8 @@ async def attempt(
     """Order it once and wait until it is done or given up. `shards`: how many the database has."""
     if cluster:
         return await _elected(agents, heir, old, shards=shards, force=force)
+    if not force:
+        await _await_turn(agents, heir, old)
     argv = ["FAILOVER", "TO", heir.node.addr, str(heir.port), "TIMEOUT", str(ALONE_MS), *(["FORCE"] if force else [])]
     began = _now()
     refused = _refusal(await command(agents, [old], *argv, patience=PATIENCE), old)
@@ -76,6 +80,25 @@ async def attempt(
         return Try(not refused, _now() - began, refused)
     await command(agents, [old], "FAILOVER", "ABORT", patience=PATIENCE)  # nobody is to wait for it any more
     return Try(False, _now() - began, rules.why(caught_up=False, seconds=_now() - began))
+
+
+async def _await_turn(agents: Agents, heir: ShardRef, old: ShardRef) -> None:
+    """Outside cluster mode writes are held back until the heir has acknowledged the last of them, which it does once a second. So
+    the order goes out shortly before: when an acknowledgement was seen to come in, most of a second later."""
+    deadline = _now() + ACK_SECONDS + VOTE_SECONDS
+    first: int | None = None
+    while True:
+        told = _text((await command(agents, [old], "INFO", "replication", patience=PATIENCE)).get(old.uid))
+        acknowledged = _acknowledged(told, heir)
+        if acknowledged is None or acknowledged == _number("master_repl_offset", told):
+            return  # nothing is written, or nothing is known
+        if first is not None and acknowledged != first:
+            await asyncio.sleep(ACK_SECONDS - AHEAD_SECONDS)
+            return
+        if _now() > deadline:
+            return
+        first = acknowledged
+        await asyncio.sleep(LOOK_SECONDS)
 
 
 async def _elected(agents: Agents, heir: ShardRef, old: ShardRef, *, shards: int, force: bool) -> Try:
@@ -152,6 +175,14 @@ async def _has_all(agents: Agents, heir: ShardRef, old: ShardRef) -> bool:
 def _refusal(results: dict[int, CommandResult], shard: ShardRef) -> str:
     result = results[shard.uid]
     return "" if result.ok else f"the engine refused: {result.reply}"
+
+
+def _acknowledged(info: str, heir: ShardRef) -> int | None:
+    """Up to where a replica has acknowledged its primary's writes, as the primary tells."""
+    found = re.search(
+        rf"^slave\d+:ip={re.escape(heir.node.addr)},port={heir.port},.*\boffset=(\d+)", info, re.MULTILINE
+    )
+    return int(found[1]) if found else None
 
 
 def _text(result: CommandResult | None) -> str:

@@ -450,4 +450,22 @@ class TestHandover:
         await self.order(console, 1)
         async with running(console):
             await until(lambda: any(argv[0] == "FAILOVER" for _, argv in agents.commands))
-        assert (1, ("FAILOVER", "TO", "10.0.0.2", "20004", "TIMEOUT", "350")) in agents.commands
+        assert (1, ("FAILOVER", "TO", "10.0.0.2", "20004", "TIMEOUT", "400")) in agents.commands
+
+    async def test_outside_cluster_mode_the_order_goes_out_before_the_next_acknowledgement(
+        self, console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(machines, "ACK_SECONDS", 60.0)
+        monkeypatch.setattr(machines, "AHEAD_SECONDS", 59.99)
+        async with console.store.begin() as session:
+            (await session.get_one(Bdb, pairs.BDB)).sharding = False
+        primary = (
+            "role:master\r\nmaster_repl_offset:1009\r\nslave0:ip=10.0.0.2,port=20004,state=online,offset={},lag=0\r\n"
+        )
+        agents.info[1, "replication"] = primary.format(900)
+        await self.order(console, 1)
+        async with running(console):
+            await until(lambda: agents.commands.count((1, ("INFO", "replication"))) > 5)
+            assert not any(argv[0] == "FAILOVER" for _, argv in agents.commands)
+            agents.info[1, "replication"] = primary.format(950)
+            await until(lambda: any(argv[0] == "FAILOVER" for _, argv in agents.commands))
