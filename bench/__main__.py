@@ -1,5 +1,5 @@
 """`python -m bench [--smoke] [NAME…]`: all benchmarks, or those named: small, sixty, paper, failover,
-failover-silent, failover-false, resync, reshard, page, metrics, collection,
+failover-silent, failover-false, handover, resync, reshard, page, metrics, collection,
 endpoint, load, agreement, engine; and engines, two side by side, only when it is named. With `--smoke` as little of each as shows
 that it works."""
 
@@ -13,6 +13,7 @@ from bench.agreement import agreement
 from bench.collection import collection
 from bench.endpoint import endpoint
 from bench.engines import engine, engines
+from bench.handover import handover
 from bench.load import load
 from bench.metrics import storing
 from bench.page import page
@@ -38,6 +39,7 @@ def main() -> int:
             "failover": lambda: failover.killed(report, root / "failover"),
             "failover-silent": lambda: failover.silent(report, root / "failover-silent"),
             "failover-false": lambda: unjustified(report, root / "failover-false"),
+            "handover": lambda: handover(report, root / "handover"),
             "resync": lambda: resync(report, root / "resync"),
             "reshard": lambda: reshard(report, root / "reshard"),
             "page": lambda: page(report),

@@ -1,5 +1,7 @@
 """Moving shards to another node, over HTTP."""
 
+from collections.abc import Sequence
+
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
@@ -7,7 +9,10 @@ from shardboard.api.deps import Editor, Tx
 from shardboard.api.failovers import uids_of
 from shardboard.api.paths import Uid
 from shardboard.api.replies import errors
+from shardboard.schemas import addresses
+from shardboard.schemas.addresses import AddressChange
 from shardboard.services import migrations as service
+from shardboard.services.addresses import Change, told
 from shardboard.state.actions import Action
 
 router = APIRouter(tags=["shards"])
@@ -30,12 +35,13 @@ class ManyMigrationOrder(MigrationOrder):
 class MigrationReply(BaseModel):
     action_uid: str | None = Field(description="null when there is nothing to do, and after a dry run.")
     description: str
+    address_changes: list[AddressChange] = Field(description="Addresses that clients must leave for it (ours).")
 
 
 @router.post("/shards/actions/migrate", responses=errors(404, 406, 409))
 async def migrate_many(editor: Editor, session: Tx, body: ManyMigrationOrder) -> MigrationReply:
     """Move several shards to a node."""
-    action = await service.order(
+    action, left = await service.order(
         session,
         uids_of(body.shard_uids),
         body.target_node_uid,
@@ -43,18 +49,18 @@ async def migrate_many(editor: Editor, session: Tx, body: ManyMigrationOrder) ->
         dry_run=body.dry_run,
         at_once=body.max_concurrent_bdb_migrations,
     )
-    return _reply(action, dry_run=body.dry_run)
+    return _reply(action, left, dry_run=body.dry_run)
 
 
 @router.post("/shards/{uid}/actions/migrate", responses=errors(404, 406, 409))
 async def migrate(editor: Editor, session: Tx, uid: Uid, body: MigrationOrder) -> MigrationReply:
     """Move a shard to a node. It is copied there, takes over if it is a primary, and the old one is removed."""
-    action = await service.order(session, [uid], body.target_node_uid, editor, dry_run=body.dry_run)
-    return _reply(action, dry_run=body.dry_run)
+    action, left = await service.order(session, [uid], body.target_node_uid, editor, dry_run=body.dry_run)
+    return _reply(action, left, dry_run=body.dry_run)
 
 
-def _reply(action: Action | None, *, dry_run: bool) -> MigrationReply:
-    if action is not None:
-        return MigrationReply(action_uid=action.uid, description=action.description)
-    done = "Nothing stands in the way; nothing was done." if dry_run else "All of it is there already."
-    return MigrationReply(action_uid=None, description=done)
+def _reply(action: Action | None, left: Sequence[Change], *, dry_run: bool) -> MigrationReply:
+    uid, done = (action.uid, action.description) if action is not None else (None, "All of it is there already.")
+    if dry_run:
+        done = "Nothing stands in the way; nothing was done." + told(left)
+    return MigrationReply(action_uid=uid, description=done, address_changes=addresses.render(left))

@@ -1,6 +1,6 @@
 """Actions on nodes over HTTP: maintenance, handing over, removal, their state and their early end; snapshots."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path
 from fastapi.responses import JSONResponse
@@ -10,7 +10,9 @@ from shardboard.api.deps import Admin, Reader, Tx, Viewer
 from shardboard.api.paths import Uid
 from shardboard.api.replies import errors
 from shardboard.errors import NotFound
+from shardboard.schemas import addresses
 from shardboard.schemas import node_actions as schema
+from shardboard.schemas.addresses import AddressChange
 from shardboard.services import actions as action_service
 from shardboard.services import nodes as service
 from shardboard.services import snapshots as snapshot_service
@@ -82,6 +84,14 @@ async def enslave_node(admin: Admin, session: Tx, uid: Uid) -> schema.Queued:
 async def remove_node(admin: Admin, session: Tx, uid: Uid, body: Removal | None = None) -> schema.Queued:
     """Move all shards away and forget the node. A dead node goes when each of its shards has a living partner."""
     return schema.queued(await service.remove(session, uid, admin))
+
+
+@router.get("/nodes/{uid}/address_changes", responses=errors(404))
+async def address_changes(
+    _viewer: Viewer, session: Tx, uid: Uid, order: Literal["maintenance_on", "remove"]
+) -> list[AddressChange]:
+    """Addresses that clients must leave when this is ordered; nothing is (ours)."""
+    return addresses.render(await service.address_changes(session, uid, order))
 
 
 @router.get("/nodes/actions", response_model=schema.NodeActions, responses=errors())

@@ -6,10 +6,12 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
 from shardboard.api.bdbs import DryRun, is_on
-from shardboard.api.deps import Editor, Tx
+from shardboard.api.deps import Editor, Tx, Viewer
 from shardboard.api.paths import Uid
 from shardboard.api.replies import errors
 from shardboard.domain.layout import Layout
+from shardboard.schemas import addresses
+from shardboard.schemas.addresses import AddressChange
 from shardboard.services import rebalance as service
 
 router = APIRouter(tags=["databases"])
@@ -54,6 +56,17 @@ async def rebalance(
     if action is None:
         return RebalanceReply(action_uid=None, description="Everything is where it should be.")
     return RebalanceReply(action_uid=action.uid, description=action.description)
+
+
+@router.get("/bdbs/{uid}/address_changes", responses=errors(404))
+async def address_changes(
+    _viewer: Viewer, session: Tx, uid: Uid, only_failovers: Flag = None, max_operations: Most = None
+) -> list[AddressChange]:
+    """Addresses that clients must leave when the database is rebalanced; nothing is ordered (ours)."""
+    handovers = is_on(only_failovers)
+    return addresses.render(
+        await service.address_changes(session, uid, only_failovers=handovers, max_operations=max_operations)
+    )
 
 
 def _blueprint(uid: int, board: Layout, ranges: dict[int, str]) -> list[PairBlueprint]:

@@ -74,6 +74,8 @@ class Next:
     """Who is to take over."""
     blocked: str = ""
     """Why nothing can be done just now, as a sentence."""
+    waits: str = ""
+    """Why it is better not done just now, as a sentence; no machine is out of reach."""
 
 
 def next_step(move: Move, members: Mapping[int, Member]) -> Next:

@@ -45,7 +45,8 @@ class Policy:
     default_sharded_proxy_policy: str = ruled("single", PROXY_POLICIES)
     default_shards_placement: str = ruled("dense", OneOf(("dense", "sparse")))
     default_tracking_table_max_keys_policy: int = ruled(1_000_000, COUNT)
-    endpoint_rebind_propagation_grace_time: int = ruled(15, Whole(0, 86_400))
+    endpoint_rebind_propagation_grace_time: int = ruled(600, Whole(0, 86_400))
+    """Seconds that an address which clients must leave still answers. The reference's default is 15; people change clients."""
     failure_detection_sensitivity: Literal["high", "low"] = ruled("high", OneOf(("high", "low")))
     login_lockout_counter_reset_after: int = ruled(900, Whole(1, YEAR))
     login_lockout_duration: int = ruled(1800, Whole(0, YEAR))

@@ -6,6 +6,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from shardboard.agent.contract import BdbSpec, CommandResult, Peer, ShardCommand, ShardSpec, StartShards, TierSpec
 from shardboard.domain.creation import Seen
@@ -114,7 +115,7 @@ async def configure(agents: Agents, engine: Engine, shards: Sequence[ShardRef], 
     if (tier := engine.memory.tier) is not None:
         settings |= {"tier.ram-limit": str(tier.ram_limit), "tier.flash-limit": str(tier.flash_limit)}
     if engine.cluster:
-        timeout, hz = _rhythm(count)
+        timeout, hz = rhythm(count)
         settings |= {"cluster-node-timeout": str(timeout), "hz": str(hz)}
     flat = [word for pair in settings.items() for word in pair]
     threads = ("CONFIG", "SET", "io-threads", str(engine.io_threads))
@@ -242,7 +243,7 @@ def _text(result: CommandResult | None) -> str:
 
 
 def _bdb_spec(engine: Engine, shards: Sequence[ShardRef]) -> BdbSpec:
-    timeout, hz = _rhythm(len(shards))
+    timeout, hz = rhythm(len(shards))
     tier = engine.memory.tier
     return BdbSpec(
         uid=engine.uid,
@@ -264,9 +265,16 @@ def _bdb_spec(engine: Engine, shards: Sequence[ShardRef]) -> BdbSpec:
     )
 
 
-def _rhythm(count: int) -> tuple[int, int]:
-    """Node timeout in ms and hz of a database of so many shards."""
-    return (60000, 1) if count > BIG_CLUSTER else (5000, 10)
+class Rhythm(NamedTuple):
+    """How often the engines of a database look after things."""
+
+    node_timeout_ms: int
+    hz: int
+
+
+def rhythm(count: int) -> Rhythm:
+    """Of a database of so many shards."""
+    return Rhythm(60000, 1) if count > BIG_CLUSTER else Rhythm(5000, 10)
 
 
 def _peers(shards: Sequence[ShardRef]) -> list[Peer]:

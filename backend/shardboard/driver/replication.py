@@ -58,16 +58,6 @@ async def strangers(
     }
 
 
-async def hand_over(
-    agents: Agents, heir: ShardRef, old: ShardRef, *, cluster: bool, force: bool = False
-) -> dict[int, CommandResult]:
-    """Order a primary's role to its replica: writes pause until the replica has everything, unless forced."""
-    if cluster:
-        return await command(agents, [heir], "CLUSTER", "FAILOVER", *(["FORCE"] if force else []))
-    argv = ["FAILOVER", "TO", heir.node.addr, str(heir.port), "TIMEOUT", "5000", *(["FORCE"] if force else [])]
-    return await command(agents, [old], *argv)
-
-
 async def follow(agents: Agents, replicas: Sequence[ShardRef], head: ShardRef) -> dict[int, CommandResult]:
     """Outside cluster mode: copy from `head` from now on, and remember it."""
     await command(agents, replicas, "REPLICAOF", head.node.addr, str(head.port), patience=PATIENCE)

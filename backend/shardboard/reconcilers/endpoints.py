@@ -10,6 +10,7 @@ import logging
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -22,7 +23,9 @@ from shardboard.domain.binding import Held
 from shardboard.driver.ports import Agents, NodeRef, ProxyDatabase, ProxyEndpoint, ProxyReport, ProxyShard, ProxyState
 from shardboard.errors import AgentError, AgentUnreachable
 from shardboard.reconcilers.load import reference
-from shardboard.state import bdbs, nodes, shards
+from shardboard.reconcilers.rebinding import Rebinding
+from shardboard.state import addresses, bdbs, nodes, shards
+from shardboard.state import cluster as clusters
 from shardboard.state.bdbs import Bdb
 from shardboard.state.events import record
 from shardboard.state.nodes import Node
@@ -104,29 +107,31 @@ class Endpoints:
         return {node.uid for node in wanted}
 
     async def _bind(self) -> None:
-        """Choose the nodes of every endpoint anew; write those that differ."""
+        """Choose the nodes of every endpoint anew, and end old addresses whose time is over; write and tell what differs."""
         async with self._store.read() as session:
             if not await self._rebound(session):
                 return
         async with self._store.begin() as session:
-            for bdb, chosen in await self._rebound(session):
-                bdb.endpoint_nodes = chosen
+            for each in await self._rebound(session):
+                each.write(session)
 
-    async def _rebound(self, session: AsyncSession) -> list[tuple[Bdb, list[int]]]:
-        machines = await nodes.every(session)
-        living = {node.uid for node in machines if node.health != "down"}
-        resting = {node.uid for node in machines if node.duty}
+    async def _rebound(self, session: AsyncSession) -> list[Rebinding]:
+        machines = {node.uid: node for node in await nodes.every(session)}
+        living = {node.uid for node in machines.values() if node.health != "down"}
+        resting = {node.uid for node in machines.values() if node.duty}
+        grace = timedelta(seconds=(await clusters.load(session)).rules.endpoint_rebind_propagation_grace_time)
         held: dict[int, list[Held]] = defaultdict(list)
         for shard in await shards.every(session):
-            # What is still on a node that is being emptied does not keep its endpoint there, unless all leads are.
-            if shard.node_uid not in resting or _leads(shard):
-                held[shard.bdb_uid].append(Held(shard.node_uid, shard.pair, _leads(shard)))
+            held[shard.bdb_uid].append(Held(shard.node_uid, shard.pair, _leads(shard)))
         found = []
         for bdb in await bdbs.every(session):
             if bdb.status in SERVED and held[bdb.uid]:
-                chosen = binding.bind(bdb.config["proxy_policy"], bdb.endpoint_nodes, held[bdb.uid], living)
-                if chosen != bdb.endpoint_nodes:
-                    found.append((bdb, chosen))
+                bound = bdb.endpoint_nodes
+                chosen = binding.bind(bdb.config["proxy_policy"], bound, held[bdb.uid], living, resting)
+                before = addresses.read(bdb.endpoint_retiring)
+                left = binding.retiring(bound, chosen, before, machines, datetime.now(UTC), grace)
+                if chosen != bound or left != before:
+                    found.append(Rebinding(bdb, machines, chosen, left, int(grace.total_seconds())))
         return found
 
     async def _wanted(self) -> dict[NodeRef, ProxyState]:
@@ -142,6 +147,10 @@ class Endpoints:
             told = self._told(bdb, members[bdb.uid], machines)
             for uid in bdb.endpoint_nodes:
                 by_node[uid].append(told)
+            for uid in addresses.read(bdb.endpoint_retiring).keys() & machines.keys():
+                # Cluster-aware clients find the new addresses there, and that this one has no slots.
+                own = ProxyEndpoint(id=_endpoint_id(bdb.uid, uid), address=machines[uid].addr, port=bdb.port)
+                by_node[uid].append(told.model_copy(update={"endpoints": [*told.endpoints, own]}))
         return {
             reference(node): ProxyState(threads=node.proxy_threads, databases=by_node[uid])
             for uid, node in machines.items()

@@ -18,11 +18,12 @@ from shardboard.bus import Bus
 from shardboard.db import Store
 from shardboard.domain import failover
 from shardboard.domain.failover import Broken, Member
-from shardboard.driver import cluster, replication
-from shardboard.driver.cluster import Engine, ShardRef
-from shardboard.driver.ports import Agents, CommandResult
+from shardboard.driver import cluster
+from shardboard.driver.cluster import ShardRef
+from shardboard.driver.ports import Agents
 from shardboard.reconcilers import load
 from shardboard.reconcilers.attempts import may_try, tell_failure
+from shardboard.reconcilers.handovers import Ground, Handovers, Turn, Wish
 from shardboard.reconcilers.loop import Outcome
 from shardboard.state import actions, bdbs, nodes, shards
 from shardboard.state import cluster as clusters
@@ -36,6 +37,8 @@ LOOK_AGAIN = 2.0
 DEADLINE = timedelta(seconds=120)
 PATIENCE = 1.5
 """Seconds that one node may take to answer, so that it does not hold up the failover of the others."""
+HANDOVER_PACE = 0.2
+"""Seconds between two looks at a handover that could not be made."""
 VOTE_SECONDS = 0.3
 """How long a vote may take; it was 0.1 s where it was measured."""
 
@@ -195,12 +198,14 @@ class Failover:
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
         bdb = await bdbs.by_uid(session, action.object_uid)
         rows = {row.uid: row for row in await shards.of_bdb(session, action.object_uid)}
-        seconds = (datetime.now(UTC) - action.created_at).total_seconds()
+        since = (datetime.now(UTC) - action.created_at).total_seconds()
+        took: dict[str, float] = action.params.get("took", {})
         asked = action.name == HANDOVER
         for each in outcome.facts["promoted"]:
             heir, lost = rows.get(each["heir"]), rows.get(each["lost"])
             if bdb is None or heir is None or lost is None:
                 continue
+            seconds = took.get(str(heir.uid), since)
             heir.role = "master"
             heir.became("master", datetime.now(UTC))
             lost.role = lost.observed_role = "slave"
@@ -228,6 +233,10 @@ class Failover:
 
 class Handover(Failover):
     """A failover that somebody asked for, while the primaries live: graceful unless forced."""
+
+    def __init__(self, store: Store, agents: Agents, last_offset: LastOffset) -> None:
+        super().__init__(store, agents, last_offset)
+        self._handovers = Handovers(store, agents)
 
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
         record(
@@ -259,25 +268,31 @@ class Handover(Failover):
             method = "FORCE" if force else "graceful"
             return Outcome(remember={"chosen": [{**each, "method": method} for each in fresh]}, again_in=0)
         chosen = action.params["chosen"]
-        heirs = [references[each["heir"]] for each in chosen]
-        promoted = await self._promoted(heirs)
-        refused = [
-            result.reply
-            for each in chosen
-            if each["heir"] not in promoted
-            for result in (
-                await self._order(references[each["heir"]], references[each["lost"]], database.engine, force)
-            ).values()
-            if not result.ok
-        ]
-        if refused:
-            return Outcome(unreachable=f"the engine refused: {refused[0]}", again_in=0.5)
-        if len(await self._await_promotion(heirs)) < len(chosen):
-            return Outcome(steps=[{"name": action.description, "status": "running"}], again_in=0.2)
-        return Outcome(finished=True, facts={"promoted": chosen})
+        promoted = await self._promoted([references[each["heir"]] for each in chosen])
+        left = [each for each in chosen if each["heir"] not in promoted]
+        if not left:
+            return Outcome(finished=True, facts={"promoted": chosen})
+        wishes = [Wish(references[each["heir"]], references[each["lost"]]) for each in left]
+        ground = Ground(
+            action.object_uid, database.name, database.engine.cluster, database.primaries, len(database.shards)
+        )
+        turn = await self._handovers.turn(action, ground, wishes, force=force)
+        detail = next(iter(turn.waits.values()), "") if turn.tried is None else ""
+        step = {"name": action.description, "status": "running", **({"detail": detail} if detail else {})}
+        return Outcome(
+            progress=100.0 * (len(chosen) - len(left)) / len(chosen),
+            steps=[step],
+            remember={**turn.remember, **_took(action, turn)},
+            unreachable=turn.hindered if turn.tried is None else "",
+            again_in=0 if turn.seconds is not None else HANDOVER_PACE,
+        )
 
-    async def _order(self, heir: ShardRef, old: ShardRef, engine: Engine, force: bool) -> dict[int, CommandResult]:
-        return await replication.hand_over(self._agents, heir, old, cluster=engine.cluster, force=force)
+
+def _took(action: Action, turn: Turn) -> dict[str, Any]:
+    """Seconds by heir, to be kept for their events."""
+    if turn.tried is None or turn.seconds is None:
+        return {}
+    return {"took": {**action.params.get("took", {}), str(turn.tried.uid): turn.seconds}}
 
 
 def _replicas(rows: Sequence[Shard], pair: int) -> tuple[int, ...]:

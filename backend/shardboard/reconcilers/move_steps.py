@@ -55,8 +55,8 @@ def render(
 
 
 def _detail(move: Move, each: Next, seen: Scene) -> str:
-    if each.blocked:
-        return each.blocked
+    if each.blocked or each.waits:
+        return each.blocked or each.waits
     resync = seen.resync(move)
     if each.step == "copy" and resync is not None:
         left = f", about {resync.eta:.0f} s left" if resync.eta is not None else ""

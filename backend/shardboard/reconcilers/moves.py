@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import islice
+from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -17,10 +18,10 @@ from shardboard.db import Store
 from shardboard.domain.moves import Move, Next, first_of_pairs, next_step
 from shardboard.domain.syncs import Transfer
 from shardboard.driver import cluster, replication
-from shardboard.driver.cluster import ShardRef
 from shardboard.driver.ports import Agents
 from shardboard.errors import AgentError
-from shardboard.reconcilers import move_rows, move_steps, scene, syncs
+from shardboard.reconcilers import handovers, move_rows, move_steps, scene, syncs
+from shardboard.reconcilers.handovers import Handovers, Wish
 from shardboard.reconcilers.loop import Outcome
 from shardboard.reconcilers.scene import Base, Scene
 from shardboard.state.actions import Action
@@ -43,10 +44,6 @@ COPIES_AT_ONCE = 16
 """Of one action, whatever the policy allows: each is a fork of a primary and a stream of its data."""
 PACE = 0.2
 """Seconds between two looks at what is under way."""
-HANDOVER_SECONDS = 1.0
-"""How long one step waits for a handover to be done."""
-HANDOVER_AGAIN = 6.0
-"""When an order to hand over is repeated: the engine itself gives up after 5 s."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +86,9 @@ class Round:
     ended: set[int] = field(default_factory=set)
     failed: dict[int, str] = field(default_factory=dict)
     nexts: dict[int, Next] = field(default_factory=dict)
+    led: bool = False
+    """Somebody took the lead, so that more may be done at once."""
+    remember: dict[str, Any] = field(default_factory=dict)
 
 
 class Relocate:
@@ -97,8 +97,9 @@ class Relocate:
     def __init__(self, store: Store, agents: Agents) -> None:
         self._store = store
         self._agents = agents
-        self._ordered: dict[tuple[str, int], float] = {}
-        """When a shard was told to take over; only to not tell it again too soon."""
+        self._handovers = Handovers(store, agents)
+        self._took: dict[tuple[str, int], float] = {}
+        """Seconds that a handover took which is not written down yet; only for its event."""
 
     async def step(self, action: Action) -> Outcome:
         plan = Plan.of(action)
@@ -136,9 +137,9 @@ class Relocate:
         return Outcome(
             progress=told.progress,
             steps=told.steps,
-            again_in=0.02 if found.ended else PACE,
+            again_in=0.02 if found.ended or found.led else PACE,
             unreachable=blocked[0] if stuck else "",
-            remember={"done": done, "failed": failed, "eta_seconds": told.eta},
+            remember={"done": done, "failed": failed, "eta_seconds": told.eta, **found.remember},
         )
 
     async def _act(self, action: Action, turn: Mapping[int, Move], seen: Scene, found: Round) -> None:
@@ -150,8 +151,7 @@ class Relocate:
             if not each.blocked:
                 ready[each.step][number] = turn[number]
         await self._copy(action, {**ready["wait"], **ready["start"], **ready["copy"]}, seen, found)
-        handovers = [(move, found.nexts[number].heir) for number, move in ready["hand_over"].items()]
-        await asyncio.gather(*(self._hand_over(action, move, heir, seen) for move, heir in handovers))
+        await self._hand_over(action, ready["hand_over"], seen, found)
         for move in ready["follow"].values():
             await self._follow(move, seen)
         if ready["retire"]:
@@ -203,26 +203,26 @@ class Relocate:
             if move.newcomer in refused
         }
 
-    async def _hand_over(self, action: Action, move: Move, heir_uid: int | None, seen: Scene) -> None:
-        base, old = seen.bases[move.bdb], seen.leader(move)
-        if heir_uid is None or old is None:
-            return
-        heir = base.shards[heir_uid]
-        loop = asyncio.get_running_loop()
-        began = self._ordered.get((action.uid, heir_uid))
-        if began is None or loop.time() - began > HANDOVER_AGAIN:
-            began = self._ordered[action.uid, heir_uid] = loop.time()
-            await replication.hand_over(self._agents, heir, old, cluster=base.engine.cluster)
-        await self._await_lead(heir)
-
-    async def _await_lead(self, heir: ShardRef) -> None:
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + HANDOVER_SECONDS
-        while loop.time() < deadline:
-            link = (await replication.links(self._agents, [heir])).get(heir.uid)
-            if link is not None and link.leads:
-                return
-            await asyncio.sleep(0.01)
+    async def _hand_over(self, action: Action, moves: Mapping[int, Move], seen: Scene, found: Round) -> None:
+        """One lead of each database; the others wait for theirs."""
+        wishes: dict[int, dict[int, Wish]] = defaultdict(dict)
+        for number, move in moves.items():
+            heir, old = found.nexts[number].heir, seen.leader(move)
+            if heir is not None and old is not None:
+                wishes[move.bdb][number] = Wish(seen.bases[move.bdb].shards[heir], old)
+        turns = [
+            self._handovers.turn(action, _ground(bdb, seen), list(wanted.values())) for bdb, wanted in wishes.items()
+        ]
+        for wanted, turn in zip(wishes.values(), await asyncio.gather(*turns), strict=True):
+            if turn.tried is not None and turn.seconds is not None:
+                found.led = True
+                self._took[action.uid, turn.tried.uid] = turn.seconds
+            if turn.remember:
+                known = found.remember.get(handovers.PARAM, {})
+                found.remember[handovers.PARAM] = {**known, **turn.remember[handovers.PARAM]}
+            for number, wish in wanted.items():
+                waits = turn.waits.get(wish.heir.uid, "")
+                found.nexts[number] = replace(found.nexts[number], waits=waits)
 
     async def _acknowledge(self, action: Action, move: Move, seen: Scene) -> None:
         """Write down a handover that the engines show. Any other change of roles is somebody else's to write."""
@@ -231,8 +231,7 @@ class Relocate:
         base, leader = seen.bases[move.bdb], seen.leader(move)
         if leader is None or leader.uid not in (move.newcomer, move.leads) or base.rows[leader.uid].role == "master":
             return
-        began = self._ordered.pop((action.uid, leader.uid), None)
-        seconds = asyncio.get_running_loop().time() - began if began is not None else None
+        seconds = self._took.pop((action.uid, leader.uid), None)
         if not base.engine.cluster:  # there the role is in the configuration file
             pair = [shard for shard in base.wanted if shard.pair == move.pair and shard.uid in seen.links]
             await cluster.command(self._agents, pair, "CONFIG", "REWRITE")
@@ -288,6 +287,11 @@ def _staying(action: Action) -> str:
     """What an order knew from the beginning that it could not move."""
     stay = sorted(action.params.get("stay", {}).items())
     return " These shards stay: " + ", ".join(f"redis:{uid} ({why})" for uid, why in stay) + "." if stay else ""
+
+
+def _ground(bdb: int, seen: Scene) -> handovers.Ground:
+    base = seen.bases[bdb]
+    return handovers.Ground(bdb, base.name, base.engine.cluster, base.primaries(seen.links), len(base.shards))
 
 
 def _at_once(left: Mapping[int, Move], most: int) -> dict[int, Move]:

@@ -1,6 +1,7 @@
 """A database as replies and the stream show it."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -21,9 +22,15 @@ from shardboard.schemas.rows import BdbRow, ClusterRow, NodeRow, ShardRow
 from shardboard.schemas.times import iso
 
 
+class OldAddress(BaseModel):
+    addr: str
+    until: str = Field(description="ISO time; earlier when its node leaves.")
+
+
 class Endpoint(BaseModel):
     uid: str = Field(description='"<bdb>:<endpoint>"')
     addr: list[str] = Field(description="Addresses of the nodes that serve the port.")
+    old_addr: list[OldAddress] = Field(description="Addresses that clients must leave, while they answer (ours).")
     addr_type: str
     dns_name: str
     port: int
@@ -153,11 +160,18 @@ def is_down(shard: ShardRow) -> bool:
 
 
 def _endpoint(bdb: BdbRow, config: Mapping[str, Any], nodes: Iterable[NodeRow], cluster: ClusterRow) -> dict[str, Any]:
-    serving = [node for node in sorted(nodes, key=lambda node: node.uid) if node.uid in bdb.endpoint_nodes]
+    machines = sorted(nodes, key=lambda node: node.uid)
+    serving = [node for node in machines if node.uid in bdb.endpoint_nodes]
     living = [node for node in serving if node.health != "down"]
+    retiring = {int(uid): datetime.fromisoformat(until) for uid, until in bdb.endpoint_retiring.items()}
     return {
         "uid": f"{bdb.uid}:1",
         "addr": [node.addr for node in living or serving],
+        "old_addr": [
+            {"addr": node.addr, "until": iso(retiring[node.uid])}
+            for node in machines
+            if node.uid in retiring and node.health != "down"
+        ],
         "addr_type": config["oss_cluster_api_preferred_ip_type"],
         "dns_name": f"redis-{bdb.port}.{cluster.name}",
         "port": bdb.port,

@@ -75,6 +75,7 @@ async def draft(session: AsyncSession, given: Mapping[str, Any], cluster: Cluste
     rows = _shard_rows(plan, bdb, cluster.next_shard_uid, occupying)
     held = [binding.Held(row.node_uid, row.pair, row.role == "master") for row in rows]
     bdb.endpoint_nodes = binding.bind(wanted["proxy_policy"], [], held, [node.uid for node in machines])
+    bdb.endpoint_retiring = {}
     return Draft(bdb, rows, [*_warnings(wanted, given, machines), *_overbooked(rooms, rows, bdb)])
 
 

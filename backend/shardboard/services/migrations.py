@@ -6,7 +6,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.domain.moves import Move
 from shardboard.errors import NotAcceptable, NotFound
-from shardboard.services import events, moves
+from shardboard.services import addresses, events, moves
+from shardboard.services.addresses import Change
 from shardboard.services.moves import Ground
 from shardboard.services.users import Principal
 from shardboard.state.actions import Action
@@ -23,9 +24,9 @@ async def order(
     *,
     dry_run: bool,
     at_once: int = 0,
-) -> Action | None:
-    """Move these shards to node `target`, `at_once` databases at a time (0 = all). None when there is nothing to do, or for a
-    dry run. Roles stay as they are: the newcomer of a primary becomes primary."""
+) -> tuple[Action | None, list[Change]]:
+    """Move these shards to node `target`, `at_once` databases at a time (0 = all). No action when there is nothing to do, or for
+    a dry run; and the addresses that clients must leave for it. Roles stay: the newcomer of a primary becomes primary."""
     around = await moves.ground(session)
     if not uids:
         raise NotFound("shard_uids_required", "No shards were named.")
@@ -37,14 +38,18 @@ async def order(
     leaving = [known[uid] for uid in chosen if known[uid].node_uid != target]
     _insist_on_target(around, target)
     if not leaving:
-        return None
+        return None, []
     databases = [around.databases[uid] for uid in sorted({row.bdb_uid for row in leaving})]
     # Before what is asked of the layout: a move under way has put newcomers into it already.
     await moves.insist_on_idle(session, databases)
     _insist_on_pairs(around, leaving, target)
     _insist_on_room(around, leaving, target)
+    board = around.board()
+    for row in leaving:
+        board.move(row.uid, target)
+    left = addresses.changes(around, board)
     if dry_run:
-        return None
+        return None, left
     planned = [
         Move(
             bdb=row.bdb_uid,
@@ -78,14 +83,15 @@ async def order(
         events.record(
             session,
             "shard_migrate_request",
-            f"The move of {', '.join(held)} of {bdb.name} to node {target} was ordered.",
+            f"The move of {', '.join(held)} of {bdb.name} to node {target} was ordered."
+            + addresses.told([each for each in left if each.bdb_uid == bdb.uid]),
             source="bdb",
             originator=principal.username,
             bdb_uid=bdb.uid,
             node_uid=target,
             action_uid=action.uid,
         )
-    return action
+    return action, left
 
 
 def _insist_on_target(around: Ground, target: int) -> None:

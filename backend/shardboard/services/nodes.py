@@ -1,14 +1,16 @@
 """Actions on whole nodes: maintenance, handing over all leads, removal. Each is an order made of moves."""
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.domain import drain
 from shardboard.domain.drain import Drain
+from shardboard.domain.layout import Layout
 from shardboard.errors import Conflict, NotAcceptable, NotFound
-from shardboard.services import events, moves, snapshots
+from shardboard.services import addresses, events, moves, snapshots
+from shardboard.services.addresses import Change
 from shardboard.services.moves import Ground
 from shardboard.services.users import Principal
 from shardboard.state import actions as actions_state
@@ -36,12 +38,15 @@ async def maintenance_on(
     before = node.duty
     node.duty = "maintenance"
     made = await snapshots.of_maintenance(session, around, uid, overwrite=overwrite_snapshot)
-    plan = drain.drain(around.board(), uid, evict=lambda copy: evict or str(copy.bdb) in evict_dbs)
+    board = around.board()
+    plan = drain.drain(board, uid, evict=lambda copy: evict or str(copy.bdb) in evict_dbs)
+    left = _left(around, board, uid, gone=False)
     params = {"duty_before": before, "snapshot": made}
     action = await _order(
         session, around, MAINTENANCE_ON, node, plan, principal, "Put node {} into maintenance", params
     )
-    _tell(session, action, "node_maintenance_on_request", f"Maintenance of node {uid} was ordered.", principal)
+    told = f"Maintenance of node {uid} was ordered.{addresses.told(left)}"
+    _tell(session, action, "node_maintenance_on_request", told, principal)
     return action
 
 
@@ -68,6 +73,18 @@ async def maintenance_off(
     return action
 
 
+async def address_changes(session: AsyncSession, uid: int, order: Literal["maintenance_on", "remove"]) -> list[Change]:
+    """The addresses that clients must leave when this is ordered, as far as it can be known before."""
+    around = await moves.ground(session)
+    node = _find(around, uid)
+    board = around.board()
+    if order == "remove" and _is_dead(node):
+        drain.abandon(board, uid)
+    else:
+        drain.drain(board, uid, evict=lambda _: True)
+    return _left(around, board, uid, gone=order == "remove")
+
+
 async def enslave(session: AsyncSession, uid: int, principal: Principal) -> Action:
     """Hand the lead of all its primaries to their replicas elsewhere."""
     around, node = await _begin(session, uid)
@@ -83,7 +100,7 @@ async def remove(session: AsyncSession, uid: int, principal: Principal) -> Actio
     there is no room for that, the partner stays alone."""
     around, node = await _begin(session, uid)
     _insist_on_others(around, node)
-    before, dead = node.duty, node.health == "down" or node.agent_status != "connected"
+    before, dead = node.duty, _is_dead(node)
     node.duty = "removal"
     board = around.board()
     plan = drain.abandon(board, uid) if dead else drain.drain(board, uid, evict=lambda _: True)
@@ -93,23 +110,38 @@ async def remove(session: AsyncSession, uid: int, principal: Principal) -> Actio
         code = "replication_violation" if dead else "insufficient_resources"
         raise NotAcceptable(code, f"Shard redis:{shard}{others} cannot leave node {uid}: {why}.")
     action = await _order(session, around, REMOVE, node, plan, principal, "Remove node {}", {"duty_before": before})
-    _tell(session, action, "node_remove_request", f"The removal of node {uid} was ordered.", principal)
+    told = f"The removal of node {uid} was ordered.{addresses.told(_left(around, board, uid, gone=True))}"
+    _tell(session, action, "node_remove_request", told, principal)
     return action
 
 
 async def _begin(session: AsyncSession, uid: int) -> tuple[Ground, Node]:
     around = await moves.ground(session)
-    node = around.machines.get(uid)
-    if node is None:
-        raise NotFound("node_not_found", f"There is no node {uid}.")
+    node = _find(around, uid)
     for action in await actions_state.of_object(session, "node", uid):
         if action.status in OPEN and action.name != "SMDrill":
             raise Conflict("busy", f"Another action runs on node {uid}: {action.description}.")
     return around, node
 
 
+def _find(around: Ground, uid: int) -> Node:
+    node = around.machines.get(uid)
+    if node is None:
+        raise NotFound("node_not_found", f"There is no node {uid}.")
+    return node
+
+
+def _is_dead(node: Node) -> bool:
+    return node.health == "down" or node.agent_status != "connected"
+
+
+def _left(around: Ground, board: Layout, uid: int, *, gone: bool) -> list[Change]:
+    """`board` as the plan leaves it."""
+    return addresses.changes(around, board, resting=() if gone else {uid}, leaving={uid} if gone else ())
+
+
 def _insist_on_connected(node: Node) -> None:
-    if node.agent_status != "connected" or node.health == "down":
+    if _is_dead(node):
         raise NotAcceptable("node_not_connected", f"The agent of node {node.uid} does not answer.")
 
 

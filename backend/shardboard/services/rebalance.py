@@ -6,7 +6,8 @@ from shardboard.domain import rebalance
 from shardboard.domain.layout import Layout
 from shardboard.domain.moves import Move
 from shardboard.errors import Conflict, NotFound
-from shardboard.services import events, moves
+from shardboard.services import addresses, events, moves
+from shardboard.services.addresses import Change
 from shardboard.services.users import Principal
 from shardboard.state.actions import Action
 
@@ -27,6 +28,15 @@ async def preview(
     return board, {row.pair: row.slots for row in around.of(uid)}
 
 
+async def address_changes(
+    session: AsyncSession, uid: int, *, only_failovers: bool, max_operations: int | None
+) -> list[Change]:
+    """The addresses that clients must leave when this is ordered."""
+    board, _ = await preview(session, uid, only_failovers=only_failovers, max_operations=max_operations)
+    found = addresses.changes(await moves.ground(session), board)
+    return [each for each in found if each.bdb_uid == uid]
+
+
 async def order(
     session: AsyncSession, uid: int, principal: Principal, *, only_failovers: bool, max_operations: int | None
 ) -> Action | None:
@@ -37,6 +47,10 @@ async def order(
     planned = _plan(around, uid, only_failovers=only_failovers, max_operations=max_operations)
     if bdb is None or not planned:
         return None
+    board = around.board()
+    for move in planned:
+        _play(board, move)
+    left = [each for each in addresses.changes(around, board) if each.bdb_uid == uid]
     copied = sum(move.to is not None for move in planned)
     action = moves.order(
         session,
@@ -52,7 +66,8 @@ async def order(
     events.record(
         session,
         "bdb_rebalance_request",
-        f"The rebalance of {bdb.name} was ordered: {len(planned) - copied} handovers, {copied} shards to move.",
+        f"The rebalance of {bdb.name} was ordered: {len(planned) - copied} handovers, {copied} shards to move."
+        + addresses.told(left),
         source="bdb",
         originator=principal.username,
         bdb_uid=uid,

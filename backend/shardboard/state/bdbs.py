@@ -36,6 +36,8 @@ class Bdb(Base):
     """Password of the engine user `shardboard`; never leaves console and agents."""
     endpoint_nodes: Mapped[list[int]] = mapped_column(JSON, default=list)
     """Uids of the nodes whose proxies serve it, ascending (`domain/binding.py`)."""
+    endpoint_retiring: Mapped[dict[str, str]] = mapped_column(JSON, default=dict)
+    """Nodes that served it and answer for a while longer (`state/addresses.py`)."""
     action_uid: Mapped[str | None]
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
     changed_at: Mapped[datetime] = mapped_column(UtcDateTime)

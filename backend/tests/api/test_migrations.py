@@ -12,6 +12,7 @@ from shardboard.state import actions
 from shardboard.state.bdbs import Bdb
 from shardboard.state.cluster import Cluster
 from shardboard.state.nodes import Node
+from shardboard.state.shards import Shard
 
 pytestmark = pytest.mark.store
 
@@ -63,6 +64,34 @@ async def test_what_is_there_already_stays(client: httpx.AsyncClient, console: C
     reply = await client.post("/v1/shards/1/actions/migrate", json={"target_node_uid": 1})
     assert (reply.status_code, reply.json()["action_uid"]) == (200, None)
     assert await ordered(console) == []
+
+
+async def single(console: Console, node_uid: int, policy: str = "single") -> None:
+    async with console.store.begin() as session:
+        bdb = await session.get_one(Bdb, pairs.BDB)
+        bdb.config = {**bdb.config, "proxy_policy": policy}
+        bdb.endpoint_nodes = [node_uid]
+
+
+async def test_a_single_address_stays_when_its_last_shard_leaves(client: httpx.AsyncClient, console: Console) -> None:
+    await single(console, 1)
+    body = {"target_node_uid": 3, "shard_uids": ["1"], "dry_run": True}
+    assert (await client.post("/v1/shards/actions/migrate", json=body)).json()["address_changes"] == []
+
+
+async def test_a_dry_run_says_which_address_clients_must_leave(client: httpx.AsyncClient, console: Console) -> None:
+    await single(console, 1, "all-master-shards")
+    async with console.store.begin() as session:
+        await session.delete(await session.get_one(Shard, 6))  # so that node 1 is left without a shard
+    body = {"target_node_uid": 3, "dry_run": True}
+    reply = (await client.post("/v1/shards/1/actions/migrate", json=body)).json()
+    said = (
+        "Clients of shop must change from 10.0.0.1:12000 to 10.0.0.2:12000 or 10.0.0.3:12000: "
+        "the old one answers for 10 min more, unless the node leaves earlier."
+    )
+    assert reply["description"] == f"Nothing stands in the way; nothing was done. {said}"
+    [change] = reply["address_changes"]
+    assert (change["bdb_uid"], change["old"], change["sentence"]) == (1, ["10.0.0.1:12000"], said)
 
 
 async def test_a_dry_run_changes_nothing(client: httpx.AsyncClient, console: Console) -> None:

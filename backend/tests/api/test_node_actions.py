@@ -8,7 +8,8 @@ from backend.tests import pairs
 
 from shardboard.console import Console
 from shardboard.driver.fake import FakeAgents
-from shardboard.state import actions
+from shardboard.state import actions, events
+from shardboard.state.bdbs import Bdb
 from shardboard.state.cluster import Cluster
 from shardboard.state.nodes import Node
 
@@ -157,3 +158,30 @@ async def test_settings(client: httpx.AsyncClient) -> None:
     log = (await client.get("/v1/logs")).json()
     [event] = [event for event in log if event["type"] == "node_updated"]
     assert event["description"] == "Settings of node 2 were changed: accept_servers, max_slave_full_syncs."
+
+
+@pytest.mark.parametrize("order", ["maintenance_on", "remove"])
+async def test_it_is_said_before_which_address_clients_must_leave(
+    client: httpx.AsyncClient, console: Console, order: str
+) -> None:
+    async with console.store.begin() as session:
+        bdb = await session.get_one(Bdb, pairs.BDB)
+        bdb.config = {**bdb.config, "proxy_policy": "single"}
+        bdb.endpoint_nodes = [2]
+    path = "/v1/nodes/{}/address_changes?order=" + order
+    [change] = (await client.get(path.format(2))).json()
+    assert (change["old"], change["new"]) == (["10.0.0.2:12000"], ["10.0.0.1:12000"])
+    assert change["sentence"].startswith("Clients of shop must change from 10.0.0.2:12000 to 10.0.0.1:12000: ")
+    assert (await client.get(path.format(1))).json() == []
+    assert (await client.get("/v1/nodes/actions")).json() == {"actions": []}, "nothing was ordered"
+    await client.post(f"/v1/nodes/2/actions/{order}")
+    async with console.store.read() as session:
+        [event] = [
+            each for each in await events.page(session, newest_first=False) if each.type == f"node_{order}_request"
+        ]
+    assert event.description.endswith(change["sentence"])
+
+
+async def test_what_an_order_would_change_is_asked_of_nodes_that_exist(client: httpx.AsyncClient) -> None:
+    reply = await client.get("/v1/nodes/9/address_changes?order=remove")
+    assert (reply.status_code, reply.json()["error_code"]) == (404, "node_not_found")

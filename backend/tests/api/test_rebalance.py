@@ -130,3 +130,8 @@ async def test_replicas_need_room(client: httpx.AsyncClient, console: Console) -
     reply = await client.put("/v1/bdbs/1", json={"replication": True})
     assert (reply.status_code, reply.json()["error_code"]) == (406, "insufficient_resources")
     assert (await client.get("/v1/bdbs/1")).json()["replication"] is False
+
+
+async def test_it_is_said_before_which_address_clients_must_leave(client: httpx.AsyncClient) -> None:
+    assert (await client.get("/v1/bdbs/1/address_changes")).json() == []
+    assert (await client.get("/v1/bdbs/9/address_changes")).status_code == 404

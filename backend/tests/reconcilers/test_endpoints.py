@@ -209,3 +209,89 @@ async def test_threads_of_a_node_are_told(console: Console, serving: Endpoints, 
     await reconcile(serving)
     assert agents.proxies[1].threads == 5
     assert agents.proxies[2].threads == 1
+
+
+async def single(console: Console, node_uid: int) -> None:
+    """Database 1 has one address, on this node."""
+    async with console.store.begin() as session:
+        bdb = await session.get_one(Bdb, 1)
+        bdb.config = {**bdb.config, "proxy_policy": "single"}
+        bdb.endpoint_nodes = [node_uid]
+
+
+async def rest(console: Console, node_uid: int) -> None:
+    """The node is in maintenance and leads nothing any more."""
+    async with console.store.begin() as session:
+        (await session.get_one(Node, node_uid)).duty = "maintenance"
+        for shard in await shards.of_node(session, node_uid):
+            twin = next(
+                each for each in await shards.of_bdb(session, 1) if each.pair == shard.pair and each is not shard
+            )
+            shard.role, twin.role = "slave", "master"
+
+
+async def recorded(console: Console, type_: str) -> list[str]:
+    async with console.store.read() as session:
+        return [event.description for event in await events.page(session, newest_first=False) if event.type == type_]
+
+
+async def kept(console: Console) -> tuple[list[int], dict[str, str]]:
+    async with console.store.read() as session:
+        bdb = await session.get_one(Bdb, 1)
+        return bdb.endpoint_nodes, bdb.endpoint_retiring
+
+
+async def test_an_address_stays_when_its_node_holds_no_shard_any_more(
+    console: Console, serving: Endpoints, agents: FakeAgents
+) -> None:
+    await single(console, 3)
+    await reconcile(serving)
+    assert await kept(console) == ([3], {})
+    assert [shard.uid for shard in told(agents, 3).shards] == [1, 2, 3, 4]
+
+
+async def test_one_that_has_to_change_is_told_and_both_answer(
+    console: Console, serving: Endpoints, agents: FakeAgents
+) -> None:
+    await single(console, 1)
+    await rest(console, 1)
+    await reconcile(serving)
+    bound, retiring = await kept(console)
+    assert (bound, list(retiring)) == ([2], ["1"])
+    [moved] = await recorded(console, "endpoint_moved")
+    assert moved.startswith(
+        "Clients of shop must change from 10.0.0.1:12000 to 10.0.0.2:12000: the old one answers for 10 min"
+    )
+    assert [end.address for end in told(agents, 2).endpoints] == ["10.0.0.2"]
+    assert [end.address for end in told(agents, 1).endpoints] == ["10.0.0.2", "10.0.0.1"]
+    again = Endpoints(console.store, console.bus, agents)  # a console that was started anew
+    await reconcile(again)
+    assert await kept(console) == (bound, retiring)
+    assert told(agents, 1).uid == 1
+
+
+async def test_the_old_one_ends_when_its_time_is_over(console: Console, serving: Endpoints, agents: FakeAgents) -> None:
+    await single(console, 1)
+    await rest(console, 1)
+    await reconcile(serving)
+    async with console.store.begin() as session:
+        (await session.get_one(Bdb, 1)).endpoint_retiring = {"1": datetime.now(UTC).isoformat()}
+    await reconcile(serving)
+    assert await kept(console) == ([2], {})
+    assert agents.proxies[1].databases == []
+    assert await recorded(console, "endpoint_ended") == [
+        "The old address 10.0.0.1:12000 of shop does not answer any more."
+    ]
+
+
+async def test_the_old_one_ends_when_its_node_leaves(console: Console, serving: Endpoints, agents: FakeAgents) -> None:
+    await single(console, 1)
+    await rest(console, 1)
+    await reconcile(serving)
+    async with console.store.begin() as session:
+        for shard in await shards.of_node(session, 1):
+            await session.delete(shard)
+        await session.delete(await session.get_one(Node, 1))
+    await reconcile(serving)
+    assert await kept(console) == ([2], {})
+    assert len(await recorded(console, "endpoint_ended")) == 1

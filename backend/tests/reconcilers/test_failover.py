@@ -14,8 +14,9 @@ from backend.tests.shards import until
 from shardboard.agent.contract import ShardSpec
 from shardboard.console import Console
 from shardboard.domain import backoff
+from shardboard.driver import handover as machines
 from shardboard.driver.fake import FakeAgents
-from shardboard.reconcilers import failover
+from shardboard.reconcilers import failover, handovers
 from shardboard.reconcilers import loop as loops
 from shardboard.reconcilers.failover import Failover, FailoverLoop, Handover
 from shardboard.reconcilers.loop import ActionLoop, Outcome
@@ -35,6 +36,8 @@ OFFSETS: dict[int, float] = {1: 1000, 2: 2000, 3: 3000}
 @pytest.fixture(autouse=True)
 def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(failover, "VOTE_SECONDS", 0.01)
+    monkeypatch.setattr(machines, "VOTE_SECONDS", 0.02)
+    monkeypatch.setattr(handovers, "AGAIN_SCALE", 0.01)
     monkeypatch.setattr(failover, "LOOK_AGAIN", 0.05)
     monkeypatch.setattr(loops, "IDLE_SECONDS", 0.05)
 
@@ -447,4 +450,22 @@ class TestHandover:
         await self.order(console, 1)
         async with running(console):
             await until(lambda: any(argv[0] == "FAILOVER" for _, argv in agents.commands))
-        assert (1, ("FAILOVER", "TO", "10.0.0.2", "20004", "TIMEOUT", "5000")) in agents.commands
+        assert (1, ("FAILOVER", "TO", "10.0.0.2", "20004", "TIMEOUT", "400")) in agents.commands
+
+    async def test_outside_cluster_mode_the_order_goes_out_before_the_next_acknowledgement(
+        self, console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(machines, "ACK_SECONDS", 60.0)
+        monkeypatch.setattr(machines, "AHEAD_SECONDS", 59.99)
+        async with console.store.begin() as session:
+            (await session.get_one(Bdb, pairs.BDB)).sharding = False
+        primary = (
+            "role:master\r\nmaster_repl_offset:1009\r\nslave0:ip=10.0.0.2,port=20004,state=online,offset={},lag=0\r\n"
+        )
+        agents.info[1, "replication"] = primary.format(900)
+        await self.order(console, 1)
+        async with running(console):
+            await until(lambda: agents.commands.count((1, ("INFO", "replication"))) > 5)
+            assert not any(argv[0] == "FAILOVER" for _, argv in agents.commands)
+            agents.info[1, "replication"] = primary.format(950)
+            await until(lambda: any(argv[0] == "FAILOVER" for _, argv in agents.commands))

@@ -37,7 +37,6 @@ def agents() -> Engines:
 @pytest.fixture(autouse=True)
 def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loops, "IDLE_SECONDS", 0.05)
-    monkeypatch.setattr(moves, "HANDOVER_SECONDS", 0.01)
     monkeypatch.setattr(moves, "PACE", 0.01)
 
 
@@ -80,7 +79,7 @@ async def running(
 
 async def migrate(console: Console, uid: int, target: int) -> str:
     async with console.store.begin() as session:
-        action = await migrations.order(session, [uid], target, ADMIN, dry_run=False)
+        action, _ = await migrations.order(session, [uid], target, ADMIN, dry_run=False)
     assert action is not None
     return action.uid
 
@@ -237,14 +236,14 @@ async def test_copies_take_turns(console: Console, agents: Engines) -> None:
     agents.held_back = {7, 8}
     async with console.store.begin() as session:
         (await session.get_one(Cluster, 1)).policy = {"max_slave_full_syncs": 1}
-        action = await migrations.order(session, [1, 5], 3, ADMIN, dry_run=True)
+        action, _ = await migrations.order(session, [1, 5], 3, ADMIN, dry_run=True)
         assert action is None
     async with console.store.begin() as session:
         row = await session.get_one(Shard, 5)
         row.node_uid = 1
         agents.running[1][5] = agents.running[3].pop(5)
         agents.places[5] = ("10.0.0.1", row.port)
-        action = await migrations.order(session, [1, 5], 3, ADMIN, dry_run=False)
+        action, _ = await migrations.order(session, [1, 5], 3, ADMIN, dry_run=False)
         assert action is not None
     async with running(console):
         await until(lambda: 7 in agents.running[3])

@@ -2,6 +2,7 @@
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { request } from './http';
 import type {
+  AddressChange,
   Bdb,
   BlueprintPair,
   CreateBdb,
@@ -54,6 +55,13 @@ const rebalancePath = (uid: number, handoversOnly: boolean) =>
 /** The pairs as a rebalance would leave them. */
 export const previewRebalance = (uid: number, handoversOnly: boolean) =>
   request<BlueprintPair[]>('PUT', `${rebalancePath(uid, handoversOnly)}&dry_run`, {});
+
+/** Addresses that clients must leave when it is rebalanced. */
+export const rebalanceAddresses = (uid: number, handoversOnly: boolean) =>
+  request<AddressChange[]>(
+    'GET',
+    `/v1/bdbs/${uid}/address_changes?only_failovers=${handoversOnly}`,
+  );
 
 export const rebalance = (uid: number, handoversOnly: boolean) =>
   request<RebalanceReply>('PUT', rebalancePath(uid, handoversOnly), {});

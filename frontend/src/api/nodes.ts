@@ -2,6 +2,7 @@
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { request } from './http';
 import type {
+  AddressChange,
   JoinToken,
   MaintenanceOff,
   MaintenanceOn,
@@ -38,6 +39,17 @@ export const endMaintenance = (node: number, order: MaintenanceOff) =>
 
 /** Its primaries hand over to their replicas elsewhere. */
 export const handOver = (node: number) => act(node, 'enslave_node', {});
+
+/** Addresses that clients must leave when this is ordered; nothing is. */
+export const nodeAddressesQuery = (node: number, order: 'maintenance_on' | 'remove') =>
+  queryOptions({
+    queryKey: ['nodes', node, 'addresses', order],
+    queryFn: () =>
+      request<AddressChange[]>('GET', `/v1/nodes/${node}/address_changes?order=${order}`),
+    // What would change a moment ago may not any more.
+    gcTime: 0,
+    staleTime: 0,
+  });
 
 export const removeNode = (node: number) => act(node, 'remove', {});
 

@@ -264,6 +264,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/bdbs/{uid}/address_changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Address Changes
+         * @description Addresses that clients must leave when the database is rebalanced; nothing is ordered (ours).
+         */
+        get: operations["address_changes_v1_bdbs__uid__address_changes_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/bdbs/{uid}/endpoint": {
         parameters: {
             query?: never;
@@ -1307,6 +1327,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/nodes/{uid}/address_changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Address Changes
+         * @description Addresses that clients must leave when this is ordered; nothing is (ours).
+         */
+        get: operations["address_changes_v1_nodes__uid__address_changes_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/nodes/{uid}/host": {
         parameters: {
             query?: never;
@@ -1922,6 +1962,26 @@ export interface components {
             object_uid: number;
             /** Steps */
             steps: components["schemas"]["Step"][];
+        };
+        /** AddressChange */
+        AddressChange: {
+            /** Bdb Uid */
+            bdb_uid: number;
+            /**
+             * New
+             * @description Those that serve in the end.
+             */
+            new: string[];
+            /**
+             * Old
+             * @description Addresses with ports that clients must leave.
+             */
+            old: string[];
+            /**
+             * Sentence
+             * @description What clients have to do, and how long they have.
+             */
+            sentence: string;
         };
         /**
          * Bdb
@@ -2814,6 +2874,11 @@ export interface components {
             addr_type: string;
             /** Dns Name */
             dns_name: string;
+            /**
+             * Old Addr
+             * @description Addresses that clients must leave, while they answer (ours).
+             */
+            old_addr: components["schemas"]["OldAddress"][];
             /** Oss Cluster Api Preferred Endpoint Type */
             oss_cluster_api_preferred_endpoint_type: string;
             /** Oss Cluster Api Preferred Ip Type */
@@ -3497,6 +3562,11 @@ export interface components {
              * @description null when there is nothing to do, and after a dry run.
              */
             action_uid: string | null;
+            /**
+             * Address Changes
+             * @description Addresses that clients must leave for it (ours).
+             */
+            address_changes: components["schemas"]["AddressChange"][];
             /** Description */
             description: string;
         };
@@ -3752,6 +3822,16 @@ export interface components {
             intervals: components["schemas"]["Interval"][];
             /** Uid */
             uid: string;
+        };
+        /** OldAddress */
+        OldAddress: {
+            /** Addr */
+            addr: string;
+            /**
+             * Until
+             * @description ISO time; earlier when its node leaves.
+             */
+            until: string;
         };
         /**
          * Order
@@ -6278,6 +6358,96 @@ export interface operations {
             };
             /** @description Busy, or it exists already */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    address_changes_v1_bdbs__uid__address_changes_get: {
+        parameters: {
+            query?: {
+                /** @description `?only_failovers` alone means true. */
+                only_failovers?: string | null;
+                /** @description Handovers and moves at most, handovers first. */
+                max_operations?: number | null;
+            };
+            header?: never;
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AddressChange"][];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -11476,6 +11646,93 @@ export interface operations {
             };
             /** @description Busy, or it exists already */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    address_changes_v1_nodes__uid__address_changes_get: {
+        parameters: {
+            query: {
+                order: "maintenance_on" | "remove";
+            };
+            header?: never;
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AddressChange"][];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -25,6 +25,7 @@ export type EndpointProxy = Schemas['EndpointProxy'];
 export type NodeProxy = Schemas['Proxy'];
 export type RestartOrder = Schemas['RestartOrder'];
 export type RestartReply = Schemas['RestartReply'];
+export type AddressChange = Schemas['AddressChange'];
 export type MigrationReply = Schemas['MigrationReply'];
 export type RebalanceReply = Schemas['RebalanceReply'];
 export type RevampOrder = Schemas['RevampOrder'];

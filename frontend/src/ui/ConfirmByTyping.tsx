@@ -1,6 +1,6 @@
 /** Destructive actions ask for the name to be typed; the mistake of the third tab is made here. */
 import { Alert, Button, Group, Modal, Stack, TextInput } from '@mantine/core';
-import { type FormEvent, useState } from 'react';
+import { type FormEvent, type ReactNode, useState } from 'react';
 
 interface Props {
   title: string;
@@ -10,9 +10,19 @@ interface Props {
   action: string;
   onConfirm: () => Promise<unknown>;
   onClose: () => void;
+  /** What else is to be known before. */
+  children?: ReactNode;
 }
 
-export function ConfirmByTyping({ title, warning, name, action, onConfirm, onClose }: Props) {
+export function ConfirmByTyping({
+  title,
+  warning,
+  name,
+  action,
+  onConfirm,
+  onClose,
+  children,
+}: Props) {
   const [typed, setTyped] = useState('');
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<string | null>(null);
@@ -37,6 +47,7 @@ export function ConfirmByTyping({ title, warning, name, action, onConfirm, onClo
       <form onSubmit={submit}>
         <Stack gap="sm">
           <span>{warning}</span>
+          {children}
           <TextInput
             data-autofocus
             label={

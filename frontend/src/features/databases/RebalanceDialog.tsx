@@ -2,10 +2,11 @@
 import { Alert, Checkbox } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { previewRebalance, rebalance } from '@/api/bdbs';
+import { previewRebalance, rebalance, rebalanceAddresses } from '@/api/bdbs';
 import { messageOf } from '@/api/http';
 import { useBdbShards } from '@/api/shards';
 import type { Bdb } from '@/api/types';
+import { AddressNotice } from '@/ui/AddressNotice';
 import { Ask } from '@/ui/Ask';
 import { changesOf } from './blueprint';
 import { planText } from './blueprintWords';
@@ -20,6 +21,12 @@ export function RebalanceDialog({ bdb, onClose }: { bdb: Bdb; onClose: () => voi
     gcTime: 0,
     staleTime: 0,
     retry: false,
+  });
+  const addresses = useQuery({
+    queryKey: ['rebalance', bdb.uid, handoversOnly, 'addresses'],
+    queryFn: () => rebalanceAddresses(bdb.uid, handoversOnly),
+    gcTime: 0,
+    staleTime: 0,
   });
   const useful = plan !== undefined && planText(changesOf(shards, plan)).lines.length > 0;
   return (
@@ -48,6 +55,7 @@ export function RebalanceDialog({ bdb, onClose }: { bdb: Bdb; onClose: () => voi
           {messageOf(error)}
         </Alert>
       )}
+      <AddressNotice changes={addresses.data} />
       {!plan && !error && <span className="dim">Asking the console for the plan…</span>}
       {plan && (
         <PlanView

@@ -10,11 +10,12 @@ import { CopyInline } from '@/ui/Copy';
 import { EmptyState } from '@/ui/EmptyState';
 import { Facts } from '@/ui/Facts';
 import { PageSkeleton } from '@/ui/Skeletons';
+import { useZone } from '@/ui/zone';
 import { ConnectLines } from './ConnectLines';
 import { connectionOf, hostPort } from './connect';
 import classes from './endpoint.module.css';
 import { ProxyTable } from './ProxyTable';
-import { authenticationText, modeText, policyText, tlsText } from './words';
+import { authenticationText, modeText, oldAddresses, policyText, tlsText } from './words';
 
 /** Whoever changes something here waits for it. */
 const LOOK_AGAIN_MS = 2_000;
@@ -41,11 +42,12 @@ export function EndpointView({ bdb, charts }: Props) {
     return <EmptyState title="The endpoint could not be read">{messageOf(error)}</EmptyState>;
   }
   if (!endpoint) return <PageSkeleton />;
-  return <Opened endpoint={endpoint} charts={charts} />;
+  return <Opened bdb={bdb} endpoint={endpoint} charts={charts} />;
 }
 
-function Opened({ endpoint, charts }: { endpoint: Endpoint } & Pick<Props, 'charts'>) {
+function Opened({ bdb, endpoint, charts }: { endpoint: Endpoint } & Props) {
   useTopic('endpoints');
+  const old = oldAddresses(bdb, useZone()).join('; ');
   const to = connectionOf(endpoint);
   return (
     <div className={classes.view}>
@@ -57,6 +59,7 @@ function Opened({ endpoint, charts }: { endpoint: Endpoint } & Pick<Props, 'char
                 'Address',
                 to && <CopyInline text={hostPort(to.addresses[0])} label="Copy address" />,
               ],
+              ...(old ? [['Old address', old] as const] : []),
               ['Mode', modeText(endpoint)],
               ['Proxies', policyText(endpoint)],
               ['TLS', tlsText(endpoint)],

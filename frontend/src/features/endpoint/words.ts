@@ -1,6 +1,7 @@
 /** The settings of an endpoint in words. */
 import { PROXY_POLICIES } from '@/api/endpoints';
-import type { Endpoint, EndpointProxy } from '@/api/types';
+import type { Bdb, Endpoint, EndpointProxy } from '@/api/types';
+import { clock, type Zone } from '@/lib/time';
 import type { Tone } from '@/ui/Status';
 
 export const PROXY_STATES: Readonly<Record<EndpointProxy['status'], { tone: Tone; text: string }>> =
@@ -25,3 +26,10 @@ export const tlsText = ({ tls }: Endpoint): string =>
 
 export const authenticationText = ({ authentication }: Endpoint): string =>
   authentication ? 'Password required' : 'None: open to whoever reaches the port';
+
+/** Addresses that clients must leave, while they answer. */
+export const oldAddresses = ({ endpoints }: Pick<Bdb, 'endpoints'>, zone: Zone): string[] =>
+  (endpoints?.[0]?.old_addr ?? []).map(
+    ({ addr, until }) =>
+      `${addr}:${endpoints[0]?.port} answers until ${clock(Date.parse(until), zone)}, unless its node leaves earlier; clients must change`,
+  );

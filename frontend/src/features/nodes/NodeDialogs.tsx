@@ -6,12 +6,14 @@ import {
   beginMaintenance,
   endMaintenance,
   handOver,
+  nodeAddressesQuery,
   removeNode,
   snapshotsQuery,
 } from '@/api/nodes';
 import { useNodeShards } from '@/api/shards';
 import type { Node } from '@/api/types';
 import { plural } from '@/lib/format';
+import { AddressNotice } from '@/ui/AddressNotice';
 import { Ago } from '@/ui/Ago';
 import { Ask } from '@/ui/Ask';
 import { ConfirmByTyping } from '@/ui/ConfirmByTyping';
@@ -25,6 +27,7 @@ interface Props {
 export function BeginMaintenance({ node, onClose }: Props) {
   const [evict, setEvict] = useState(true);
   const shards = useNodeShards(node.uid).data ?? [];
+  const addresses = useQuery(nodeAddressesQuery(node.uid, 'maintenance_on')).data;
   return (
     <Ask
       title={`Put node ${node.uid} into maintenance?`}
@@ -36,6 +39,7 @@ export function BeginMaintenance({ node, onClose }: Props) {
         {heldWords(node.uid, shards)} Its primaries hand over to their replicas on other nodes, and
         it gets no new shards. Where everything is now is remembered, so that it can come back.
       </span>
+      <AddressNotice changes={addresses} />
       <Checkbox
         label="Move its replicas to other nodes"
         description="Where there is room. Without it they stay, which is quicker, and their pairs have one copy while the machine is off."
@@ -103,6 +107,7 @@ export function HandOver({ node, onClose }: Props) {
 
 export function RemoveNode({ node, onClose }: Props) {
   const shards = useNodeShards(node.uid).data ?? [];
+  const addresses = useQuery(nodeAddressesQuery(node.uid, 'remove')).data;
   return (
     <ConfirmByTyping
       title={`Remove node ${node.uid}?`}
@@ -111,6 +116,8 @@ export function RemoveNode({ node, onClose }: Props) {
       action="Remove node"
       onConfirm={() => removeNode(node.uid)}
       onClose={onClose}
-    />
+    >
+      <AddressNotice changes={addresses} />
+    </ConfirmByTyping>
   );
 }

@@ -9,6 +9,7 @@ import { ROLE_FORBIDS, useMay } from '@/api/session';
 import { isPrimary, migrateShard } from '@/api/shards';
 import type { Shard } from '@/api/types';
 import { format, plural } from '@/lib/format';
+import { AddressNotice } from '@/ui/AddressNotice';
 import { Ask } from '@/ui/Ask';
 
 export function MoveShard({ shard }: { shard: Shard }) {
@@ -43,6 +44,7 @@ function Question({ shard, onClose }: { shard: Shard; onClose: () => void }) {
       retry: false,
     })),
   });
+  const chosen = checks[others.findIndex(({ uid }) => String(uid) === target)]?.data;
   return (
     <Ask
       title={`Move redis:${shard.uid} to another node`}
@@ -77,6 +79,7 @@ function Question({ shard, onClose }: { shard: Shard; onClose: () => void }) {
       ) : (
         <span>There is no other node. Add one first.</span>
       )}
+      <AddressNotice changes={chosen?.address_changes} />
     </Ask>
   );
 }

@@ -27,6 +27,7 @@ const ICONS: Record<string, TablerIcon> = {
   shard_up: IconCheck,
   shard_failover: IconArrowsExchange,
   shard_failover_failed: IconCircleX,
+  shard_handover_failed: IconCircleX,
   shard_role_changed: IconBolt,
   resync: IconRefresh,
   replica_link_down: IconRefreshAlert,

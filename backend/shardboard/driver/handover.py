@@ -1,0 +1,198 @@
+"""The one place that orders a living primary's role to its replica, and sees to it that writes are not held back for long.
+
+Until it is over the primary holds writes back: for 5 s at worst, if the engine is left to itself. So heir and primary are given a
+limit for the time of the order. An engine older than 8.1 knows none; there, an heir that gets no votes is told to take over, while
+the primary still holds writes back and once the heir has everything.
+"""
+
+import asyncio
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from shardboard.agent.contract import CommandResult
+from shardboard.domain import handover as rules
+from shardboard.domain.handover import Stand
+from shardboard.driver.cluster import ShardRef, command, rhythm
+from shardboard.driver.ports import Agents
+
+PATIENCE = 1.5
+"""Seconds that a node may take to answer."""
+LOOK_SECONDS = 0.005
+"""Between two looks at who leads."""
+VOTE_SECONDS = 0.3
+"""How long an order is waited for; it takes some hundredths of a second where nothing is wrong."""
+SETTING = "cluster-manual-failover-timeout"
+ENGINE_MS = int(rules.ENGINE_SECONDS * 1000)
+ALONE_MS = 400
+"""The limit outside cluster mode."""
+ACK_SECONDS, AHEAD_SECONDS = 1.0, 0.2
+"""How often a replica acknowledges, and how long before the next time an order goes out."""
+HOLD_MS = 3000
+"""For how long a primary is told to hold writes back while its heir is told to take over; it is told to go on much earlier."""
+CATCH_UP_SECONDS = 0.1
+"""How long the last of what was written may take to its heir."""
+
+
+@dataclass(frozen=True)
+class Try:
+    """What became of an order."""
+
+    led: bool
+    seconds: float
+    reason: str = ""
+    """Why not."""
+    bounded: bool = True
+    """Whether the engine took the limits."""
+
+
+async def look(agents: Agents, heir: ShardRef, old: ShardRef, voters: Sequence[ShardRef]) -> Stand:
+    """`voters` are the primaries that hold slots; none outside cluster mode."""
+    links, states = await asyncio.gather(
+        command(agents, (heir, old), "INFO", "replication", patience=PATIENCE),
+        command(agents, (heir, *voters) if voters else (), "CLUSTER", "INFO", patience=PATIENCE),
+    )
+    told, leading = _text(links.get(heir.uid)), _text(links.get(old.uid))
+    epochs = {uid: _number("cluster_current_epoch", result.reply) for uid, result in states.items() if result.ok}
+    return Stand(
+        answers=bool(told and leading),
+        leads="role:master" in told,
+        linked="master_link_status:up" in told and "role:master" in leading,
+        behind=max(0, _number("master_repl_offset", leading) - _number("slave_repl_offset", told)),
+        epoch=epochs.pop(heir.uid, 0),
+        epochs=epochs,
+        voters=len(voters),
+    )
+
+
+async def attempt(
+    agents: Agents, heir: ShardRef, old: ShardRef, *, cluster: bool, shards: int, force: bool = False
+) -> Try:
+    """Order it once and wait until it is done or given up. `shards`: how many the database has."""
+    if cluster:
+        return await _elected(agents, heir, old, shards=shards, force=force)
+    if not force:
+        await _await_turn(agents, heir, old)
+    argv = ["FAILOVER", "TO", heir.node.addr, str(heir.port), "TIMEOUT", str(ALONE_MS), *(["FORCE"] if force else [])]
+    began = _now()
+    refused = _refusal(await command(agents, [old], *argv, patience=PATIENCE), old)
+    if refused or await _answers(agents, heir, "role:master", VOTE_SECONDS + ALONE_MS / 1000):
+        return Try(not refused, _now() - began, refused)
+    await command(agents, [old], "FAILOVER", "ABORT", patience=PATIENCE)  # nobody is to wait for it any more
+    return Try(False, _now() - began, rules.why(caught_up=False, seconds=_now() - began))
+
+
+async def _await_turn(agents: Agents, heir: ShardRef, old: ShardRef) -> None:
+    """Outside cluster mode writes are held back until the heir has acknowledged the last of them, which it does once a second. So
+    the order goes out shortly before: when an acknowledgement was seen to come in, most of a second later."""
+    deadline = _now() + ACK_SECONDS + VOTE_SECONDS
+    first: int | None = None
+    while True:
+        told = _text((await command(agents, [old], "INFO", "replication", patience=PATIENCE)).get(old.uid))
+        acknowledged = _acknowledged(told, heir)
+        if acknowledged is None or acknowledged == _number("master_repl_offset", told):
+            return  # nothing is written, or nothing is known
+        if first is not None and acknowledged != first:
+            await asyncio.sleep(ACK_SECONDS - AHEAD_SECONDS)
+            return
+        if _now() > deadline:
+            return
+        first = acknowledged
+        await asyncio.sleep(LOOK_SECONDS)
+
+
+async def _elected(agents: Agents, heir: ShardRef, old: ShardRef, *, shards: int, force: bool) -> Try:
+    limits = rules.limits(rhythm(shards).hz)
+    bounded = await _limit(agents, (heir, limits.heir), (old, limits.primary))
+    try:
+        began = _now()
+        order = ("CLUSTER", "FAILOVER", "FORCE") if force else ("CLUSTER", "FAILOVER")
+        refused = _refusal(await command(agents, [heir], *order, patience=PATIENCE), heir)
+        if refused:
+            return Try(False, _now() - began, refused, bounded)
+        patience = VOTE_SECONDS + limits.late / 1000 if bounded else VOTE_SECONDS / 2
+        led = await _answers(agents, heir, "role:master", patience)
+        if not led and not bounded and not force:
+            led = await _take_over(agents, heir, old)
+        seconds = _now() - began
+        if led:
+            return Try(True, seconds, bounded=bounded)
+        stand = await look(agents, heir, old, ())
+        return Try(
+            stand.leads, seconds, rules.why(caught_up=stand.behind <= rules.FAR_BEHIND, seconds=seconds), bounded
+        )
+    finally:
+        # Slots that move are held back by the same setting, and need longer.
+        await _limit(agents, (heir, ENGINE_MS), (old, ENGINE_MS))
+
+
+async def _limit(agents: Agents, *given: tuple[ShardRef, int]) -> bool:
+    """False when the engine knows no limit."""
+    orders = [
+        command(agents, [shard], "CONFIG", "SET", SETTING, str(milliseconds), patience=PATIENCE)
+        for shard, milliseconds in given
+    ]
+    return all(result.ok for results in await asyncio.gather(*orders) for result in results.values())
+
+
+async def _answers(agents: Agents, shard: ShardRef, role: str, patience: float) -> bool:
+    """Wait until it says that it has the role."""
+    deadline = _now() + patience
+    while True:
+        replies = await command(agents, [shard], "INFO", "replication", patience=PATIENCE)
+        if role in _text(replies.get(shard.uid)):
+            return True
+        if _now() > deadline:
+            return False
+        await asyncio.sleep(LOOK_SECONDS)
+
+
+async def _take_over(agents: Agents, heir: ShardRef, old: ShardRef) -> bool:
+    """Have the heir lead without votes. The primary holds writes back from before the heir is seen to have all of them until it has
+    heard that it leads no more: nothing that it acknowledged can be lost."""
+    if _refusal(await command(agents, [old], "CLIENT", "PAUSE", str(HOLD_MS), "WRITE", patience=PATIENCE), old):
+        return False
+    led = await _has_all(agents, heir, old)
+    if led:
+        await command(agents, [heir], "CLUSTER", "FAILOVER", "TAKEOVER", patience=PATIENCE)
+        led = await _answers(agents, heir, "role:master", VOTE_SECONDS)
+    if not led or await _answers(agents, old, "role:slave", VOTE_SECONDS):
+        await command(agents, [old], "CLIENT", "UNPAUSE", patience=PATIENCE)
+    return led
+
+
+async def _has_all(agents: Agents, heir: ShardRef, old: ShardRef) -> bool:
+    deadline = _now() + CATCH_UP_SECONDS
+    while True:
+        stand = await look(agents, heir, old, ())
+        if stand.linked and not stand.behind:
+            return True
+        if _now() > deadline:
+            return False
+        await asyncio.sleep(LOOK_SECONDS)
+
+
+def _refusal(results: dict[int, CommandResult], shard: ShardRef) -> str:
+    result = results[shard.uid]
+    return "" if result.ok else f"the engine refused: {result.reply}"
+
+
+def _acknowledged(info: str, heir: ShardRef) -> int | None:
+    """Up to where a replica has acknowledged its primary's writes, as the primary tells."""
+    found = re.search(
+        rf"^slave\d+:ip={re.escape(heir.node.addr)},port={heir.port},.*\boffset=(\d+)", info, re.MULTILINE
+    )
+    return int(found[1]) if found else None
+
+
+def _text(result: CommandResult | None) -> str:
+    return result.reply if result is not None and result.ok else ""
+
+
+def _number(name: str, text: str) -> int:
+    found = re.search(rf"^{name}:(\d+)", text, re.MULTILINE)
+    return int(found[1]) if found else 0
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,158 @@
+"""Planned handovers of one action: one election of a database at a time, none that could not be won, each failed one told.
+
+Two heirs that ask for votes at once share them out, and neither leads. What becomes of elections is seen from the engines; only how
+often an heir has failed, and when it may be told again, is kept in the action.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from shardboard.db import Store
+from shardboard.domain import handover as rules
+from shardboard.driver import handover
+from shardboard.driver.cluster import ShardRef, rhythm
+from shardboard.driver.handover import Try
+from shardboard.driver.ports import Agents
+from shardboard.reconcilers import move_rows
+from shardboard.state import actions
+from shardboard.state.actions import Action
+from shardboard.state.events import record
+
+log = logging.getLogger(__name__)
+
+PARAM = "handovers"
+"""Where an action keeps `{heir: {"tries", "again_at"}}` of those that failed."""
+AGAIN_SCALE = 1.0
+"""Tests do not wait as long."""
+LOST = "SMFailover"
+
+
+@dataclass(frozen=True)
+class Wish:
+    """One handover that is due."""
+
+    heir: ShardRef
+    old: ShardRef
+    """Who leads now."""
+
+
+@dataclass(frozen=True)
+class Ground:
+    """The database that it is about."""
+
+    bdb_uid: int
+    name: str
+    cluster: bool
+    primaries: Sequence[ShardRef]
+    shards: int
+    """How many it has."""
+
+
+@dataclass
+class Turn:
+    """What one look came to."""
+
+    tried: ShardRef | None = None
+    seconds: float | None = None
+    """What it took, if it came about."""
+    waits: dict[int, str] = field(default_factory=dict)
+    """By heir, why it was not told; a sentence."""
+    hindered: str = ""
+    """One of these that does not pass with time alone."""
+    remember: dict[str, Any] = field(default_factory=dict)
+    """To be kept in the action."""
+
+
+class Handovers:
+    """An action of a database excludes any other that hands over, so to take turns within it is to take turns at all. Failovers of
+    lost primaries do not wait; who hands over waits for them."""
+
+    def __init__(self, store: Store, agents: Agents) -> None:
+        self._store = store
+        self._agents = agents
+
+    async def turn(self, action: Action, ground: Ground, wishes: Sequence[Wish], *, force: bool = False) -> Turn:
+        """Carry out the first of the wishes that can be, and wait until it is over: some hundredths of a second, half a second at
+        worst."""
+        found = Turn()
+        failed: Mapping[str, Any] = action.params.get(PARAM, {})
+        if await self._is_failing_over(ground.bdb_uid):
+            found.waits = {wish.heir.uid: "A failover of lost primaries comes first." for wish in wishes}
+            return found
+        due = [wish for wish in wishes if _again_at(failed, wish.heir.uid) <= datetime.now(UTC)]
+        due.sort(key=lambda wish: _tries(failed, wish.heir.uid))  # nobody waits for one that cannot be won
+        for wish in wishes:
+            if wish not in due:
+                found.waits[wish.heir.uid] = (
+                    f"Shard redis:{wish.heir.uid} is told again to take the lead in some seconds."
+                )
+        voters = [shard for shard in ground.primaries if shard.slots] if ground.cluster else []
+        for wish in due:
+            stand = await handover.look(self._agents, wish.heir, wish.old, voters)
+            why = "" if force and stand.answers else rules.hindrance(stand)
+            if stand.leads:
+                continue
+            if why:
+                found.hindered = found.waits[wish.heir.uid] = f"Shard redis:{wish.heir.uid} {why}."
+                continue
+            found.tried = wish.heir
+            made = await handover.attempt(
+                self._agents, wish.heir, wish.old, cluster=ground.cluster, shards=ground.shards, force=force
+            )
+            if made.led:
+                found.seconds = made.seconds
+            else:
+                found.remember = {PARAM: {**failed, str(wish.heir.uid): await self._tell(action, ground, wish, made)}}
+            return found
+        return found
+
+    async def _is_failing_over(self, bdb_uid: int) -> bool:
+        async with self._store.read() as session:
+            return any(action.name == LOST for action in await actions.open_of_bdb(session, bdb_uid))
+
+    async def _tell(self, action: Action, ground: Ground, wish: Wish, made: Try) -> dict[str, Any]:
+        """The event of one that failed, and what is to be kept of it."""
+        tries = _tries(action.params.get(PARAM, {}), wish.heir.uid) + 1
+        again = rules.again_after(tries, bounded=made.bounded, node_timeout_ms=rhythm(ground.shards).node_timeout_ms)
+        told = (
+            f"The handover of pair {wish.heir.pair} of {ground.name} from redis:{wish.old.uid} to redis:{wish.heir.uid} failed: "
+            f"{made.reason}. It is tried again after {again:.0f} s."
+        )
+        log.warning("%s", told)
+        async with move_rows.ours(self._store, action) as session:
+            if session is not None:
+                record(
+                    session,
+                    "shard_handover_failed",
+                    told,
+                    source="shard",
+                    severity="WARNING",
+                    originator=action.originator,
+                    bdb_uid=ground.bdb_uid,
+                    node_uid=wish.heir.node.uid,
+                    shard_uid=wish.heir.uid,
+                    action_uid=action.uid,
+                    details={
+                        "pair": wish.heir.pair,
+                        "lost": wish.old.uid,
+                        "heir": wish.heir.uid,
+                        "reason": made.reason,
+                        "tries": tries,
+                        "seconds": made.seconds,
+                        "again_in": again,
+                    },
+                )
+        return {"tries": tries, "again_at": (datetime.now(UTC) + timedelta(seconds=again * AGAIN_SCALE)).isoformat()}
+
+
+def _tries(failed: Mapping[str, Any], heir: int) -> int:
+    tries: int = failed.get(str(heir), {}).get("tries", 0)
+    return tries
+
+
+def _again_at(failed: Mapping[str, Any], heir: int) -> datetime:
+    kept = failed.get(str(heir))
+    return datetime.fromisoformat(kept["again_at"]) if kept else datetime.min.replace(tzinfo=UTC)

@@ -1,0 +1,70 @@
+"""An endpoint that other nodes serve from now on: what is written, and what is told of it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.domain import binding
+from shardboard.state import addresses
+from shardboard.state.bdbs import Bdb
+from shardboard.state.events import record
+from shardboard.state.nodes import Node
+
+
+@dataclass(frozen=True)
+class Rebinding:
+    """One database's."""
+
+    bdb: Bdb
+    machines: Mapping[int, Node]
+    chosen: Sequence[int]
+    """The nodes that serve it."""
+    retiring: Mapping[int, datetime]
+    """Those that still answer, and until when."""
+    grace: int
+    """Seconds that one which is left now goes on for."""
+
+    def write(self, session: AsyncSession) -> None:
+        """The rows, and an event for clients that must change, and one when an old address has ended."""
+        left = [uid for uid in self.bdb.endpoint_nodes if uid not in self.chosen]
+        ended = [uid for uid in addresses.read(self.bdb.endpoint_retiring) if uid not in {*self.retiring, *self.chosen}]
+        self.bdb.endpoint_nodes = list(self.chosen)
+        self.bdb.endpoint_retiring = addresses.stored(self.retiring)
+        if left:
+            self._tell_moved(session, left)
+        for uid in ended:
+            self._tell_ended(session, uid)
+
+    def _tell_moved(self, session: AsyncSession, left: Sequence[int]) -> None:
+        old, new = self._places(left), self._places(self.chosen)
+        answers = self.grace if any(uid in self.machines and self.machines[uid].health != "down" for uid in left) else 0
+        record(
+            session,
+            "endpoint_moved",
+            binding.sentence(self.bdb.name, old, new, answers),
+            source="bdb",
+            severity="WARNING",
+            bdb_uid=self.bdb.uid,
+            node_uid=left[0],
+            details={"old": old, "new": new, "answers_seconds": answers},
+        )
+
+    def _tell_ended(self, session: AsyncSession, uid: int) -> None:
+        [place] = self._places([uid])
+        record(
+            session,
+            "endpoint_ended",
+            f"The old address {place} of {self.bdb.name} does not answer any more.",
+            source="bdb",
+            bdb_uid=self.bdb.uid,
+            node_uid=uid,
+            details={"old": [place]},
+        )
+
+    def _places(self, uids: Sequence[int]) -> list[str]:
+        return [
+            f"{self.machines[uid].addr}:{self.bdb.port}" if uid in self.machines else f"node {uid}, which left,"
+            for uid in uids
+        ]
