@@ -25,9 +25,10 @@ agree is in `protocol.py`.
 from shardboard.agent.contract.base import Hex40, Message, Port
 from shardboard.agent.contract.loads import LoadLines, LoadReports, LoadState, NamedLoad, ReadLoad, StartLoad
 from shardboard.agent.contract.nodes import Drill, DrillReply, HostCheck, NodeFacts
-from shardboard.agent.contract.proxies import ProxyDatabase, ProxyEndpoint, ProxyReport, ProxyShard, ProxyState
+from shardboard.agent.contract.proxies import Outage, ProxyDatabase, ProxyEndpoint, ProxyReport, ProxyShard, ProxyState
 from shardboard.agent.contract.samples import (
     ENDPOINT_FIELDS,
+    MAX_OUTAGES,
     NODE_FIELDS,
     PULSE_SECONDS,
     RING_SECONDS,
@@ -57,6 +58,7 @@ from shardboard.agent.contract.shards import (
 
 __all__ = [
     "ENDPOINT_FIELDS",
+    "MAX_OUTAGES",
     "NODE_FIELDS",
     "PULSE_SECONDS",
     "RING_SECONDS",
@@ -76,6 +78,7 @@ __all__ = [
     "MoveSlots",
     "NamedLoad",
     "NodeFacts",
+    "Outage",
     "Peer",
     "Port",
     "ProbeTarget",

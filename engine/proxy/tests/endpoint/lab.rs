@@ -182,6 +182,12 @@ impl Proxy {
         Self { process, control: control.unwrap() }
     }
 
+    /// As an agent does that was started again; `hello` is not read yet.
+    pub fn reconnect(&mut self) {
+        let address = self.control.get_ref().peer_addr().unwrap();
+        self.control = BufReader::new(UnixStream::connect_addr(&address).unwrap());
+    }
+
     pub fn order(&mut self, order: &Value) {
         writeln!(self.control.get_mut(), "{order}").unwrap();
     }
