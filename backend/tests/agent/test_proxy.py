@@ -192,6 +192,8 @@ async def test_an_outage_is_told_also_to_the_next_agent(node: Proxied) -> None:
     assert (began.uid, began.address, began.port) == (1, node.settings.address, 20001)
     assert began.slots == [(0, 16383)]
     assert began.first_success_ms is None
+    await until(lambda: ended(shard))
+    node.shards[1].check()
     assert (await node.shards[1].restart([1], discard_data=True))[0].ok
 
     async def written() -> bool:

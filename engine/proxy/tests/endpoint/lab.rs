@@ -183,9 +183,8 @@ impl Proxy {
     }
 
     /// As an agent does that was started again; `hello` is not read yet.
-    pub fn reconnect(&mut self) {
-        let address = self.control.get_ref().peer_addr().unwrap();
-        self.control = BufReader::new(UnixStream::connect_addr(&address).unwrap());
+    pub fn reconnect(&mut self, path: &Path) {
+        self.control = BufReader::new(UnixStream::connect(path).unwrap());
     }
 
     pub fn order(&mut self, order: &Value) {
