@@ -1,7 +1,9 @@
 /** One event in full: what happened, how long things took, what else belongs to it. */
 import { ActionIcon } from '@mantine/core';
 import { IconX } from '@tabler/icons-react';
+import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
+import { incidentsQuery } from '@/api/incidents';
 import { endOf, isSpan, startOf } from '@/api/story';
 import type { LogEvent } from '@/api/types';
 import { precise, stamp } from '@/lib/time';
@@ -14,6 +16,7 @@ import { KindIcon } from './icons';
 import { incidentWith, related } from './incident';
 import { nameOf, toneOf } from './kinds';
 import classes from './timeline.module.css';
+import { lostOf } from './words';
 
 interface Props {
   /** More than one: marks that stand too close to be told apart. */
@@ -50,8 +53,8 @@ function Details({
 }: Omit<Props, 'chosen' | 'onClose'> & { event: LogEvent }) {
   const now = useNow();
   const zone = useZone();
-  const incident = incidentWith(event, events, now);
-  const others = related(event, events, now);
+  const incident = incidentWith(event, useQuery(incidentsQuery).data ?? []);
+  const others = related(event, events, incident);
   const end = endOf(event);
   const time = (ms: number) =>
     stamp(ms, zone).replace(/(:\d\d)( UTC)?$/, `$1.${String(ms % 1000).padStart(3, '0')}$2`);
@@ -69,16 +72,16 @@ function Details({
       />
       <EventRefs event={event} />
       {incident && (
-        <Link to="/timeline/incident/$uid" params={{ uid: String(incident.event.uid) }}>
-          Open incident of node {incident.node}
+        <Link to="/timeline/incident/$uid" params={{ uid: String(incident.uid) }}>
+          Open incident of {lostOf(incident)}
         </Link>
       )}
       {others.length > 1 && (
         <>
-          <h3>{incident ? `Incident of node ${incident.node}` : 'Related'}</h3>
+          <h3>{incident ? `Incident of ${lostOf(incident)}` : 'Related'}</h3>
           <EventList
             events={others}
-            from={incident?.from ?? startOf(others[0] ?? event)}
+            from={incident?.detected_ms ?? startOf(others[0] ?? event)}
             current={event.uid}
             onSelect={onSelect}
           />
