@@ -16,8 +16,8 @@ MOST = 100
 """Incidents of one answer."""
 EVENTS, OUTAGES = 2_000, 2_000
 """Most that are read of each for one incident; the oldest, which tell how it began."""
-BEGINNINGS = 500
-"""Most losses that are looked at for one answer: nodes, and single shards, replicas among them."""
+BEGINNINGS = 5
+"""For each incident that is wanted, most losses of a sort that are looked at: replicas are among the shards."""
 FOREVER = datetime(1971, 1, 1, tzinfo=UTC)
 AROUND = timedelta(milliseconds=BEFORE_MS)
 REPAIRED = timedelta(milliseconds=incidents.AFTER_MS)
@@ -25,11 +25,11 @@ REPAIRED = timedelta(milliseconds=incidents.AFTER_MS)
 
 async def page(session: AsyncSession, first: datetime, last: datetime, limit: int, now: datetime) -> list[Incident]:
     """Those that go on, whenever they began, and those that touch `first <= t < last`; each newest first, `limit` in all."""
-    going_on = await _going_on(session)
+    going_on, looked = await _going_on(session), BEGINNINGS * limit
     known = [
         *going_on,
-        *await events.touching(session, ("node_failed",), first, last + AROUND, limit=BEGINNINGS),
-        *await events.touching(session, ("shard_down", "shard_failover"), first, last, limit=BEGINNINGS),
+        *await events.touching(session, ("node_failed",), first, last + AROUND, limit=looked),
+        *await events.touching(session, ("shard_down", "shard_failover"), first, last, limit=looked),
     ]
     found = beginnings(_each(known))
     open_uids = {event.uid for event in going_on}
@@ -52,7 +52,7 @@ async def find(session: AsyncSession, uid: int, now: datetime) -> Incident:
                 event.time - AROUND,
                 event.time + AROUND,
                 node_uid=event.node_uid,
-                limit=BEGINNINGS,
+                limit=MOST,
             ),
             *await events.of_node(session, event.node_uid, event.time - AROUND, event.time + REPAIRED, limit=EVENTS),
         ]

@@ -26,7 +26,7 @@ export function applyChanges(client: QueryClient, changes: readonly Change[]): v
 }
 
 /** Resyncs are told of all the time: this often the console is asked what has become of the incidents. */
-const INCIDENTS_MS = 300;
+const INCIDENTS_MS = 500;
 const due = new WeakSet<QueryClient>();
 
 function refreshIncidents(client: QueryClient): void {

@@ -1,9 +1,8 @@
 /** One event in full: what happened, how long things took, what else belongs to it. */
 import { ActionIcon } from '@mantine/core';
 import { IconX } from '@tabler/icons-react';
-import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { incidentsQuery } from '@/api/incidents';
+import { useIncidents } from '@/api/incidents';
 import { endOf, isSpan, startOf } from '@/api/story';
 import type { LogEvent } from '@/api/types';
 import { precise, stamp } from '@/lib/time';
@@ -53,7 +52,7 @@ function Details({
 }: Omit<Props, 'chosen' | 'onClose'> & { event: LogEvent }) {
   const now = useNow();
   const zone = useZone();
-  const incident = incidentWith(event, useQuery(incidentsQuery).data ?? []);
+  const incident = incidentWith(event, useIncidents() ?? []);
   const others = related(event, events, incident);
   const end = endOf(event);
   const time = (ms: number) =>

@@ -1,7 +1,6 @@
 /** The incidents there have been, each with its page. */
-import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
-import { incidentsQuery } from '@/api/incidents';
+import { useIncidents } from '@/api/incidents';
 import type { Incident } from '@/api/types';
 import { precise } from '@/lib/time';
 import { Ago, Elapsed, Stamp } from '@/ui/Ago';
@@ -59,7 +58,7 @@ function longest(databases: Incident['databases']): string {
 
 export function Incidents() {
   const navigate = useNavigate();
-  const rows = useQuery(incidentsQuery).data;
+  const rows = useIncidents();
   if (!rows?.length) return null;
   return (
     <Card title="Incidents" flush>
