@@ -13,6 +13,7 @@ from shardboard.state import events, outages
 from shardboard.state.events import Event
 from shardboard.state.nodes import Node
 from shardboard.state.shards import Shard
+from shardboard.state.users import User
 
 pytestmark = pytest.mark.store
 
@@ -78,6 +79,20 @@ async def test_there_is_none(client: httpx.AsyncClient) -> None:
     for path in ("/v1/incidents/1", "/v1/incidents/1/report"):
         reply = await client.get(path)
         assert (reply.status_code, reply.json()["error_code"]) == (404, "incident_not_exist")
+
+
+@pytest.mark.parametrize(
+    ("role", "status"), [("cluster_viewer", 200), ("db_member", 200), ("db_viewer", 403), ("none", 403)]
+)
+async def test_who_may_read_the_log_may_read_them(
+    client: httpx.AsyncClient, console: Console, role: str, status: int
+) -> None:
+    [uid] = await told(console, node_failed(2, 30, 29))
+    async with console.store.begin() as session:
+        (await session.get_one(User, 1)).role = role
+    for path in ("/v1/logs", "/v1/incidents", f"/v1/incidents/{uid}", f"/v1/incidents/{uid}/report"):
+        reply = await client.get(path)
+        assert reply.status_code == status, path
 
 
 async def test_one_in_full(client: httpx.AsyncClient, console: Console) -> None:
