@@ -25,6 +25,7 @@ from shardboard.api import (
     failovers,
     history,
     host,
+    incidents,
     join,
     latency,
     license,  # noqa: A004 - the noun of the REST reference
@@ -121,6 +122,7 @@ def create_app(console: Console) -> FastAPI:
         failovers,
         history,
         host,
+        incidents,
         join,
         latency,
         license,

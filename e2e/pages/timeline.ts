@@ -17,7 +17,7 @@ export class TimelinePage {
   }
 
   /** Rows of a table of the incident, without its head. */
-  rows(table: 'Failovers' | 'Resyncs'): Locator {
+  rows(table: 'Databases' | 'Failovers' | 'Resyncs'): Locator {
     return this.page.getByRole('table', { name: table }).locator('tbody').getByRole('row');
   }
 }

@@ -32,7 +32,10 @@ async function anyPrimary(api: APIRequestContext): Promise<Shard> {
   return found;
 }
 
-test('a shard is killed: a banner, its failover on the timeline', async ({ page, api }) => {
+test('a shard is killed: a banner, its failover on the timeline, its incident by mouse and keyboard', async ({
+  page,
+  api,
+}) => {
   const frame = new Frame(page);
   const timeline = new TimelinePage(page);
   const { uid: shard, node_uid: holder } = await anyPrimary(api);
@@ -51,6 +54,24 @@ test('a shard is killed: a banner, its failover on the timeline', async ({ page,
   await expect(failover).toBeVisible();
   await failover.click();
   await expect(timeline.panel).toContainText(`redis:${shard}`);
+
+  const told = frame.heading(new RegExp(`^Primary redis:${shard} .*promoted .* after detection`));
+  await timeline.panel.getByRole('link', { name: `incident of primary redis:${shard}` }).click();
+  await expect(told).toBeVisible(WELL);
+  await expect(timeline.rows('Databases')).toHaveCount(1);
+  const incident = new URL(page.url()).pathname;
+  const file = page.waitForEvent('download');
+  await page.getByRole('link', { name: 'Download' }).click();
+  expect((await file).suggestedFilename()).toMatch(/^incident-\d+\.md$/);
+
+  await page.goto('/timeline');
+  await page
+    .getByRole('link', { name: `primary redis:${shard}` })
+    .first()
+    .focus();
+  await page.keyboard.press('Enter');
+  await expect(told).toBeVisible();
+  expect(new URL(page.url()).pathname).toBe(incident);
 });
 
 test('a node is rebooted: its incident is told from down to in sync', { tag: '@slow' }, async ({

@@ -22,6 +22,7 @@ from pydantic import ValidationError
 from shardboard.agent import render
 from shardboard.agent.contract import ProxyDatabase, ProxyReading, ProxyReport, ProxyState
 from shardboard.agent.enrol import load as load_identity
+from shardboard.agent.outages import Outages
 from shardboard.agent.proxy_counts import ProxyCounts
 from shardboard.agent.settings import AgentSettings
 
@@ -59,6 +60,7 @@ class Proxy:
         self._changing = asyncio.Lock()
         self._lost = asyncio.Event()
         self._counts = ProxyCounts()
+        self.outages = Outages()
         self._report = ProxyReport(state="absent")
         self._present = asyncio.Event()
         self._present.set()
@@ -203,6 +205,8 @@ class Proxy:
                 said = json.loads(line)
                 if said["type"] == "metrics":
                     self._counts.add(said)
+                elif said["type"] == "outage":
+                    self.outages.add(said)
                 elif said["type"] in ("hello", "applied", "error"):
                     self._answers.put_nowait(said)
                 elif said["type"] == "draining":

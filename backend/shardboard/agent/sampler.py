@@ -37,6 +37,8 @@ class Sampler:
         """Sequence number and JSON line: text takes a fifth of the memory of what it tells, and is made once for all listeners."""
         self._boot = uuid.uuid4().hex
         self._seq = 0
+        self._outages = 0
+        """Number of the newest outage that a sample has told."""
         self._waiting: set[asyncio.Future[None]] = set()
         self._listeners: Literal["served", "ignored", "sent away"] = "served"
 
@@ -60,9 +62,11 @@ class Sampler:
     async def follow(self, after: int, boot: str) -> AsyncIterator[bytes]:
         """Samples with `seq > after`, then each new one, as lines of JSON; an empty one is a pulse in between.
 
-        Another `boot` means another agent process: start from the oldest.
+        Another `boot` means another agent process: start from the oldest. The first sample has all outages that are remembered: of
+        samples that are gone, too, and of one that whoever asks took in and could not keep.
         """
         last = after if boot == self._boot else 0
+        begun = False
         while self._listeners != "sent away":
             if self._listeners == "ignored":
                 await asyncio.sleep(PULSE_SECONDS)
@@ -72,8 +76,15 @@ class Sampler:
                 if self._seq <= last:
                     yield PULSE
             for seq, line in [each for each in self._ring if each[0] > last]:
-                yield line
-                last = seq
+                yield line if begun else self._with_all_outages(line)
+                last, begun = seq, True
+
+    def _with_all_outages(self, line: bytes) -> bytes:
+        _, outages = self._proxy.outages.since(0)
+        if not outages:
+            return line
+        sample = Sample.model_validate_json(line)
+        return sample.model_copy(update={"outages": outages}).model_dump_json().encode() + b"\n"
 
     async def _next(self, timeout: float) -> None:
         """Wait for a sample, for the end, or for `timeout` seconds."""
@@ -124,6 +135,7 @@ class Sampler:
                 if result.tier is not None:
                     tiers[uid] = result.tier
         machine = self._machine.sample()
+        newest, outages = self._proxy.outages.since(self._outages)
         sample = Sample(
             seq=self._seq + 1,
             boot=self._boot,
@@ -136,9 +148,10 @@ class Sampler:
             died=died,
             proxy=proxy,
             pings=pings,
+            outages=outages,
         )
         self._ring.append((sample.seq, sample.model_dump_json().encode() + b"\n"))
-        self._seq = sample.seq
+        self._seq, self._outages = sample.seq, newest
         self._tell()
 
 

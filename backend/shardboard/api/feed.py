@@ -18,7 +18,7 @@ from shardboard.console import Console
 from shardboard.frames import told
 from shardboard.schemas import actions as action_schema
 from shardboard.schemas import logs as event_schema
-from shardboard.state import actions, bdbs, benchmarks, cluster, events, nodes, shards
+from shardboard.state import actions, bdbs, benchmarks, cluster, events, nodes, outages, shards
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ GATHER_SECONDS = 0.05
 AGAIN_SECONDS = 1.0
 """Until what could not be read is tried again."""
 
-ORDER = ("shard", "node", "action", "bdb", "benchmark", "cluster", "event")
+ORDER = ("shard", "node", "action", "bdb", "benchmark", "cluster", "outage", "event")
 """Parts before the whole: a reader may look between two frames, and must not see an active database of shards not yet born."""
 
 
@@ -100,6 +100,9 @@ class Feed:
         for uid in sorted(wanted["event"]):
             if (event := await events.by_uid(session, uid)) is not None:
                 found["event", uid] = event_schema.render(event)
+        for uid in sorted(wanted["outage"]):
+            if (outage := await outages.by_uid(session, uid)) is not None:
+                found["outage", uid] = {"uid": uid, "bdb_uid": outage.bdb_uid, "node_uid": outage.node_uid}
         if wanted["cluster"]:
             row = await cluster.load(session)
             found["cluster", row.uid] = cluster_api.represent(row, console.settings)

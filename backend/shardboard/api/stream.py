@@ -38,6 +38,8 @@ MAX_BYTES = 16 << 20
 """Of frames that wait for one reader: some 20 s of 1,024 shards. All readers wait for the same bytes."""
 MAX_HISTORY = 3600
 """Seconds one may ask for; what is there is less."""
+LOGGED = ("event", "outage")
+"""Kinds of changes that only those are told who may read the log."""
 RUN = "benchmark:"
 TOPIC = re.compile(rf"cluster|nodes|bdbs|flash|endpoints|(?:flash_)?shards:[0-9]{{1,9}}|{RUN}[0-9]{{1,9}}")
 SECOND = re.compile(r"[0-9]{1,12}")
@@ -111,7 +113,7 @@ class Reader:
         return not isinstance(proof, ApiError) and proof.principal == self.principal
 
     def may_see(self, frame: Told) -> bool:
-        return frame.kind != "event" or self.principal.role in LOG_VIEWERS
+        return frame.kind not in LOGGED or self.principal.role in LOG_VIEWERS
 
 
 async def _frames(

@@ -1,4 +1,4 @@
-"""Forgets events and finished actions that are older than the policy wants to keep, a little at a time."""
+"""Forgets events, outages and finished actions that are older than the policy wants to keep, a little at a time."""
 
 import asyncio
 import logging
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from shardboard.db import Store
-from shardboard.state import actions, cluster, events
+from shardboard.state import actions, cluster, events, outages
 
 log = logging.getLogger(__name__)
 
@@ -40,11 +40,13 @@ class Housekeeping:
             if policy.events_keep_days:
                 before = now - max(timedelta(days=policy.events_keep_days), SPARED)
                 gone.append(await events.forget_before(session, before, ROWS))
+                gone.append(await outages.forget_before(session, before, ROWS))
             if policy.max_saved_events_per_type:
                 gone += await events.forget_surplus(session, policy.max_saved_events_per_type, now - SPARED, ROWS)
+                gone.append(await outages.forget_surplus(session, policy.max_saved_events_per_type, now - SPARED, ROWS))
             if policy.actions_keep_days:
                 before = now - timedelta(days=policy.actions_keep_days)
                 gone.append(await actions.forget_before(session, before, ROWS))
         if any(gone):
-            log.info("%s old events and actions were deleted", sum(gone))
+            log.info("%s old events, outages and actions were deleted", sum(gone))
         return max(gone) >= ROWS

@@ -11,6 +11,7 @@ from functools import lru_cache
 from shardboard.bus import Bus
 from shardboard.collectors import observations
 from shardboard.collectors.live import Live, members
+from shardboard.collectors.outages import NodeClock, OutageCollector
 from shardboard.collectors.pulse import Pulses
 from shardboard.collectors.seconds import Member
 from shardboard.db import Store
@@ -46,6 +47,7 @@ class NodeCollector:
 
     def __init__(self, store: Store, bus: Bus, agents: Agents, live: Live, pulses: Pulses) -> None:
         self._pulses = pulses
+        self._outages = OutageCollector(store)
         self._store = store
         self._bus = bus
         self._agents = agents
@@ -100,12 +102,15 @@ class NodeCollector:
             try:
                 boot, seq = self._live.resume_point(node.uid)
                 count = 0
+                clock = NodeClock()
                 async for sample in self._agents.samples(node, seq, boot):
                     last_sample = loop.time()
                     self._pulses.heard(node.uid)
                     if sample is None:
+                        clock.pulse()
                         continue
                     ahead = sample.at - time.time()
+                    clock.sample(ahead)
                     self._pulses.clocks[node.uid] = ahead
                     # Seconds that are still to come would push all that is true out of the rings.
                     if ahead < CLOCK_SKEW and sample.t < sample.at + CLOCK_SKEW:
@@ -121,6 +126,7 @@ class NodeCollector:
                         self._down.discard(node.uid)
                     count += 1
                     await self._note_shards(node.uid, sample)
+                    await self._outages.take(node.uid, sample, clock.ahead_ms)
                 reason = "its agent ended the stream of samples"
             except AgentError as error:
                 reason = error.reason

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from shardboard.domain import health
+from shardboard.domain import health, slots
 from shardboard.domain.observe import Observed
 from shardboard.state import bdbs, events, nodes, shards
 from shardboard.state.bdbs import Bdb
@@ -68,8 +68,24 @@ async def node_down(
             "primaries": primaries,
             "replicas": len(lost) - primaries,
             "detected_ms": detected_ms,
+            "databases": _lost_slots(lost),
         },
     )
+
+
+def _lost_slots(lost: Sequence[Shard]) -> list[dict[str, Any]]:
+    """Whose slots were lost with these shards: later they are others'."""
+    found: dict[int, list[str]] = {}
+    for shard in lost:
+        if shard.current_role == "master":
+            found.setdefault(shard.bdb_uid, []).append(shard.slots)
+    return [
+        {
+            "bdb_uid": uid,
+            "slots": slots.render(slots.gather(slot for text in held for slot in slots.each(slots.parse(text)))),
+        }
+        for uid, held in sorted(found.items())
+    ]
 
 
 async def agent_lost(session: AsyncSession, node_uid: int, reason: str) -> None:
@@ -151,7 +167,8 @@ def _tell(session: AsyncSession, bdb: Bdb, shard: Shard, observed: Observed) -> 
         kind = "primary" if shard.current_role == "master" else "replica"
         told = f"{name} ({kind}) went down: {observed.detail}."
         told += "" if bdb.replication else " It has no replica, so it is not restarted by itself."
-        record(session, "shard_down", told, severity="ERROR", **where)  # type: ignore[arg-type]
+        details = {"role": shard.current_role, "slots": shard.slots}
+        record(session, "shard_down", told, severity="ERROR", details=details, **where)  # type: ignore[arg-type]
     elif observed.status in ("ok", "loading") and shard.observed_status == "down":
         record(session, "shard_up", f"{name} came up.", **where)  # type: ignore[arg-type]
     if observed.role is not None and shard.observed_role is not None and observed.role != shard.observed_role:

@@ -14,7 +14,7 @@ from shardboard.reconcilers.endpoints import Endpoints
 from shardboard.reconcilers.loop import PATIENCE, Outcome, Stepper
 from shardboard.reconcilers.removal import withdraw
 from shardboard.reconcilers.updates import Update, back_to_active, refusal, refused, tell
-from shardboard.state import actions, bdbs, nodes, shards
+from shardboard.state import actions, bdbs, nodes, outages, shards
 from shardboard.state.actions import Action
 
 START, SERVE, SYNC = "Start the shards", "Serve all slots", "Bring the replicas in sync"
@@ -115,6 +115,7 @@ class Delete:
             where = ", ".join(str(uid) for uid in outcome.facts["left"])
             told += f" Its shards on node {where} will be removed when the agent there is back."
         tell(session, action, "bdb_deleted", told)
+        await outages.forget_bdb(session, bdb.uid)
         await session.delete(bdb)
 
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:

@@ -1,6 +1,6 @@
 """Events: past tense, written in the same transaction as the change they tell of."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -88,12 +88,7 @@ async def open_span(
     session: AsyncSession, type_: str, *, node_uid: int | None = None, shard_uid: int | None = None
 ) -> Event | None:
     """The newest event of this type about a node or a shard, if it has begun and not ended."""
-    query = select(Event).where(Event.type == type_).order_by(Event.uid.desc()).limit(1)
-    if node_uid is not None:
-        query = query.where(Event.node_uid == node_uid)
-    if shard_uid is not None:
-        query = query.where(Event.shard_uid == shard_uid)
-    event = (await session.execute(query)).scalar_one_or_none()
+    event = await newest_of(session, type_, node_uid=node_uid, shard_uid=shard_uid)
     return event if event is not None and event.details.get("open") else None
 
 
@@ -163,6 +158,42 @@ async def touching(
         query = select(Event).where(*wanted, *reach).order_by(began.desc(), Event.uid.desc()).limit(limit)
         found += (await session.execute(query)).scalars().all()
     return sorted(found, key=lambda event: (event.time, event.uid))[-limit:]
+
+
+async def of_node(
+    session: AsyncSession, node_uid: int, first: datetime, last: datetime, *, limit: int
+) -> Sequence[Event]:
+    """Events about a node and its shards in `first <= time < last`, the oldest ones."""
+    query = select(Event).where(Event.node_uid == node_uid, Event.time >= first, Event.time < last)
+    return (await session.execute(query.order_by(Event.time, Event.uid).limit(limit))).scalars().all()
+
+
+async def of_bdbs(
+    session: AsyncSession,
+    types: Sequence[str],
+    bdb_uids: Collection[int],
+    first: datetime,
+    last: datetime,
+    *,
+    limit: int,
+) -> Sequence[Event]:
+    """Events of these types about databases in `first <= time < last`, the oldest ones."""
+    query = select(Event).where(
+        Event.bdb_uid.in_(bdb_uids), Event.type.in_(types), Event.time >= first, Event.time < last
+    )
+    return (await session.execute(query.order_by(Event.time, Event.uid).limit(limit))).scalars().all()
+
+
+async def newest_of(
+    session: AsyncSession, type_: str, *, node_uid: int | None = None, shard_uid: int | None = None
+) -> Event | None:
+    """The newest event of this type about a node or a shard."""
+    query = select(Event).where(Event.type == type_).order_by(Event.uid.desc()).limit(1)
+    if node_uid is not None:
+        query = query.where(Event.node_uid == node_uid)
+    if shard_uid is not None:
+        query = query.where(Event.shard_uid == shard_uid)
+    return (await session.execute(query)).scalar_one_or_none()
 
 
 async def newest_uid(session: AsyncSession) -> int:

@@ -135,6 +135,12 @@ async def any_down(session: AsyncSession) -> bool:
     return await _any(session, Shard.observed_status == "down")
 
 
+async def down(session: AsyncSession, limit: int) -> Sequence[Shard]:
+    """Shards that should run and are down, by uid."""
+    query = select(Shard).where(Shard.desired == "running", Shard.observed_status == "down").order_by(Shard.uid)
+    return (await session.execute(query.limit(limit))).scalars().all()
+
+
 async def any_behind(session: AsyncSession) -> bool:
     """Whether a replica is not in sync."""
     return await _any(session, Shard.observed_link.in_(("link_down", "in_progress")))

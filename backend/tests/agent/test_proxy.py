@@ -23,6 +23,7 @@ class Proxied:
     """One node with one shard outside cluster mode, and its proxy."""
 
     def __init__(self, node: Farm) -> None:
+        self.shards = node
         self.settings = node.settings[1]
         self.proxies: list[tuple[Proxy, asyncio.Task[None]]] = []
         self.start()
@@ -180,6 +181,33 @@ async def test_another_version_takes_over_and_connections_stay(node: Proxied, mo
     assert await reader.readline() == b"$1\r\n", "the old process goes on with the clients it has"
     writer.close()
     assert await node.say(b"PING") == b"+PONG\r\n"
+
+
+async def test_an_outage_is_told_also_to_the_next_agent(node: Proxied) -> None:
+    await node.proxy.apply(node.state())
+    assert await node.say(b"SET a 1") == b"+OK\r\n"
+    shard = psutil.Process(node.shards[1].shards[1].record.pid)
+    shard.kill()
+    began = (await until(lambda: node.proxy.outages.since(0)[1]))[0]
+    assert (began.uid, began.address, began.port) == (1, node.settings.address, 20001)
+    assert began.slots == [(0, 16383)]
+    assert began.first_success_ms is None
+    await until(lambda: ended(shard))
+    node.shards[1].check()
+    assert (await node.shards[1].restart([1], discard_data=True))[0].ok
+
+    async def written() -> bool:
+        return await node.say(b"SET a 2") == b"+OK\r\n"
+
+    await until(written)
+    [over] = await until(lambda: [each for each in node.proxy.outages.since(0)[1] if each.first_success_ms])
+    assert over.noticed_ms == began.noticed_ms
+    # Of all workers together: the one that noticed first may have served nobody.
+    assert (over.last_success_ms or 0) <= over.noticed_ms <= (over.first_success_ms or 0)
+    assert over.last_success_ms is not None
+    await node.end()
+    node.start()
+    await until(lambda: node.proxy.outages.since(0)[1] == [over])
 
 
 async def test_without_databases_there_is_no_process(node: Proxied) -> None:

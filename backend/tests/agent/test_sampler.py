@@ -312,3 +312,29 @@ async def test_who_is_up_to_date_waits_for_the_next(full_ring: Sampler) -> None:
     await full_ring._beat()
     assert (await waiting[0]).seq == 126
     assert await waiting[1] == [126]
+
+
+def line(noticed: int) -> dict[str, object]:
+    counts = dict.fromkeys(("waited", "failed", "lost"), 0) | {"last_success_ms": None, "first_success_ms": None}
+    return {"uid": 1, "address": "10.0.0.2", "port": 20000, "slots": [(0, 16383)], "noticed_ms": noticed} | counts
+
+
+async def test_who_comes_gets_all_outages_that_are_remembered(full_ring: Sampler) -> None:
+    full_ring._proxy.outages.add(line(1))
+    await full_ring._beat()
+    full_ring._proxy.outages.add(line(2))
+    await full_ring._beat()
+
+    async def told(after: int, count: int) -> list[list[int]]:
+        following = first(count, full_ring.follow(after, full_ring._boot))
+        return [[outage.noticed_ms for outage in sample.outages] async for sample in following]
+
+    assert await told(125, 2) == [[1, 2], [2]]
+    assert await told(0, 3) == [[1, 2], [], []], "also those of samples that are gone"
+    following = first(1, full_ring.follow(127, full_ring._boot))
+    waiting = asyncio.ensure_future(anext(following))
+    await asyncio.sleep(0)
+    await full_ring._beat()
+    assert [outage.noticed_ms for outage in (await waiting).outages] == [1, 2], (
+        "also of one that took its sample and failed"
+    )

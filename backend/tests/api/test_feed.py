@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from datetime import UTC, datetime
 
 import httpx
 import pytest
@@ -10,6 +11,7 @@ from backend.tests.shards import until
 from shardboard.api import feed
 from shardboard.console import Console
 from shardboard.state.nodes import Node
+from shardboard.state.outages import Outage
 
 
 @pytest.mark.parametrize("kinds", [("bdb", "shard", "node"), ("node", "bdb", "shard")])
@@ -41,6 +43,29 @@ async def test_a_change_tells_that_there_is_a_password_but_not_which(
         [(_, frame)] = told.drain()
     shown = json.loads(frame.text.partition(b"data: ")[2])["object"]
     assert (shown["authentication"], shown["authentication_redis_pass"]) == (True, "")
+
+
+async def test_an_outage_is_told_so_that_readers_ask_for_incidents(console: Console) -> None:
+    counts = {"noticed_ms": 1, "waited": 0, "failed": 0, "lost": 0}
+    async with console.store.begin() as session:
+        session.add(
+            Outage(
+                uid=1,
+                bdb_uid=7,
+                seen_by=1,
+                node_uid=2,
+                address="10.0.0.2",
+                port=20000,
+                slots="",
+                noticed_at=datetime.now(UTC),
+                **counts,
+            )
+        )
+    with console.bus.listen("object") as told:
+        await feed.Feed(console)._tell([("outage", 1)])
+        [(_, frame)] = told.drain()
+    shown = json.loads(frame.text.partition(b"data: ")[2])
+    assert shown == {"kind": "outage", "uid": 1, "object": {"uid": 1, "bdb_uid": 7, "node_uid": 2}}
 
 
 @pytest.mark.parametrize("error", [ConnectionRefusedError("no store"), RuntimeError("a bug")])

@@ -106,9 +106,10 @@ async def test_who_may_not_read_the_log_sees_no_event(console: Console, opened: 
     told: asyncio.Task[Any] = asyncio.create_task(viewer.next_change())
     also: asyncio.Task[Any] = asyncio.create_task(member.next_change())
     await asyncio.sleep(0)
-    await Feed(console)._tell([("event", uid), ("cluster", 1)])
+    await Feed(console)._tell([("event", uid), ("outage", 1), ("cluster", 1)])
     assert (await told)["kind"] == "cluster"
     assert (await also)["kind"] == "cluster"
+    assert (await member.next_change())["kind"] == "outage"
     assert (await member.next_change())["object"]["description"] == "Login succeeded."
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from shardboard.agent.contract import NODE_FIELDS, SHARD_FIELDS, Sample
+from shardboard.agent.contract import NODE_FIELDS, SHARD_FIELDS, Outage, Sample
 
 BOOT = "0123456789abcdef" * 2
 
@@ -34,4 +34,12 @@ def sample(
         missing=more.get("missing", {}),
         died=more.get("died", {}),
         proxy=more.get("proxy"),
+        outages=more.get("outages", []),
     )
+
+
+def outage(noticed_ms: int, **values: Any) -> Outage:
+    """A primary of database 1 at node 2 that answers no more, and had answered 10 ms before."""
+    usual: dict[str, Any] = {"uid": 1, "address": "10.0.0.2", "port": 20000, "slots": [(0, 5460)]}
+    counts = {"last_success_ms": noticed_ms - 10, "first_success_ms": None, "waited": 0, "failed": 0, "lost": 0}
+    return Outage(**(usual | counts | {"noticed_ms": noticed_ms} | values))

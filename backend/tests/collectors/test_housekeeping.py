@@ -13,6 +13,7 @@ from shardboard.state import actions, cluster, events
 from shardboard.state.actions import Action
 from shardboard.state.cluster import Cluster
 from shardboard.state.events import Event
+from shardboard.state.outages import Outage
 
 pytestmark = pytest.mark.store
 
@@ -127,6 +128,35 @@ async def test_finished_actions_go_and_open_ones_stay(store: Store, keeper: Hous
     await keeper.sweep()
     async with store.read() as session:
         assert {row.uid for row in await actions.recent(session)} == stay
+
+
+async def outage(store: Store, age: timedelta) -> int:
+    async with store.begin() as session:
+        row = Outage(bdb_uid=1, seen_by=1, address="10.0.0.2", port=20000, slots="0-16383", waited=0, failed=0, lost=0)
+        row.noticed_at = NOW - age
+        row.noticed_ms = round(1000 * row.noticed_at.timestamp())
+        session.add(row)
+        await session.flush()
+        return row.uid
+
+
+async def test_outages_go_as_events_do(store: Store, keeper: Housekeeping) -> None:
+    await outage(store, days(91))
+    many = [await outage(store, days(10 - number)) for number in range(5)]
+    young = await outage(store, timedelta(hours=23))
+    await keeper.sweep()
+    assert await outages_kept(store) == [*many, young]
+    await policy(store, max_saved_events_per_type=3)
+    await keeper.sweep()
+    assert await outages_kept(store) == [*many[-2:], young]
+    await policy(store, max_saved_events_per_type=1, events_keep_days=1)
+    await keeper.sweep()
+    assert await outages_kept(store) == [young]
+
+
+async def outages_kept(store: Store) -> list[int]:
+    async with store.read() as session:
+        return list((await session.execute(select(Outage.uid).order_by(Outage.uid))).scalars())
 
 
 async def test_much_goes_little_by_little(store: Store, keeper: Housekeeping, monkeypatch: pytest.MonkeyPatch) -> None:

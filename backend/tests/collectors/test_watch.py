@@ -142,7 +142,9 @@ async def test_two_silent_rounds_are_a_node_down_told_once(
     await until(lambda: is_down(console))
     [event] = await outages(console)
     assert (event.node_uid, event.source, event.severity, event.ended_at) == (2, "node", "ERROR", None)
-    assert event.details == {"open": True, "witnesses": [1, 3], "primaries": 1, "replicas": 1, "detected_ms": 1000}
+    lost = [{"bdb_uid": 1, "slots": "5461-10922"}]
+    counts = {"primaries": 1, "replicas": 1, "databases": lost}
+    assert event.details == {"open": True, "witnesses": [1, 3], "detected_ms": 1000, **counts}
     assert event.description == (
         "Node 2 went down with 1 primaries and 1 replicas: none answers the agents of nodes 1, 3."
     )

@@ -31,7 +31,7 @@ from shardboard.driver.ports import NodeRef
 from shardboard.reconcilers import loop as loops
 from shardboard.reconcilers import removal
 from shardboard.services import bdbs as service
-from shardboard.state import actions, nodes, shards
+from shardboard.state import actions, nodes, outages, shards
 from shardboard.state.actions import Action
 from shardboard.state.bdbs import Bdb
 
@@ -205,6 +205,19 @@ class TestCreate:
             await until(lambda: gone(console, uid))
         assert not alive(mute)
         assert await rows(console, uid) == []
+
+    async def test_deleting_it_takes_its_outages_along(self, console: Console, agents: FakeAgents) -> None:
+        uid = await created(console)
+        async with running(console, agents=agents):
+            seen = {"seen_by": 1, "address": "10.0.0.2", "port": 20000, "slots": "", "noticed_at": datetime.now(UTC)}
+            async with console.store.begin() as session:
+                for number, bdb_uid in enumerate((uid, uid + 1)):
+                    counts = dict.fromkeys(("waited", "failed", "lost"), 0)
+                    session.add(outages.Outage(bdb_uid=bdb_uid, noticed_ms=number, **seen, **counts))
+                await service.delete(session, uid, ADMIN)
+            await until(lambda: gone(console, uid))
+        async with console.store.read() as session:
+            assert await outages.count(session) == 1
 
     async def test_deleting_it_while_its_shards_are_being_started_leaves_nothing(
         self, console: Console, agents: FakeAgents

@@ -1,5 +1,9 @@
 """A node dies with all its processes: its slots are written to again at once, and nothing that was acknowledged is lost."""
 
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
@@ -48,18 +52,30 @@ def test_a_dead_node_is_failed_over_without_loss(cluster: LocalCluster) -> None:
 
 
 def test_a_reboot_drill_tells_its_story(cluster: LocalCluster) -> None:
-    """Order a reboot of node 3: its primaries are failed over, its shards come back as replicas, each resync is a span."""
-    uid = _three_pairs(cluster)
+    """Order a reboot of node 3: its primaries are failed over, its shards come back as replicas, each resync is a span. What a
+    client of another node's endpoint waits for is what the console tells of it."""
+    uid = _three_pairs(cluster, oss_cluster=False, proxy_policy="all-nodes")
     refused = cluster.api.post("/v1/nodes/3/actions/drill", json={"kind": "reboot", "confirm": "node 3"})
     assert (refused.status_code, refused.json()["error_code"]) == (403, "drills_disabled")
     ok(cluster.api.put("/v1/cluster/policy", json={"drills_enabled": True}))
-    ok(cluster.api.post("/v1/nodes/3/actions/drill", json={"kind": "reboot", "seconds": 5, "confirm": "node 3"}))
+    with _writing(cluster, uid, victim=cluster.addresses[2]) as waits:
+        ok(cluster.api.post("/v1/nodes/3/actions/drill", json={"kind": "reboot", "seconds": 5, "confirm": "node 3"}))
+        cluster.until(
+            lambda: _told_unserved(cluster, uid) is not None, "it is not told how long clients were not served"
+        )
+    told = _told_unserved(cluster, uid)
+    assert told is not None
+    assert abs(told - 1000 * max(waits)) < 150, (told, max(waits))
     # The end of the drill is a matter of time only: what it has caused may be told before and after it.
     for type_ in ("drill_started", "node_failed", "shard_failover", "drill_ended", "node_up", "replica_revived"):
         cluster.until(lambda type_=type_: type_ in _story(cluster, uid), f"it is not told of {type_}")  # type: ignore[misc]
     cluster.until(lambda: _in_sync(cluster, uid) == 6, "the replicas do not come back")
     [outage] = [event for event in _timeline(cluster, node_uid=3) if event["type"] == "node_failed"]
     assert outage["ended_ms"] > outage["time_ms"]
+    [incident] = ok(cluster.api.get("/v1/incidents", params={"from": _born(cluster, uid)}))
+    assert (incident["node_uid"], incident["cause"]["kind"], incident["state"]) == (3, "drill", "over")
+    assert incident["databases"][0]["delayed"] > 0
+    assert "drill ordered by" in cluster.api.get(f"/v1/incidents/{incident['uid']}/report").text
     databases.delete(cluster, uid)
 
 
@@ -101,8 +117,44 @@ def test_a_primary_hands_over_when_asked(cluster: LocalCluster) -> None:
         databases.delete(cluster, uid)
 
 
-def _three_pairs(cluster: LocalCluster) -> int:
-    uid = databases.create(cluster, databases.body(3, replication=True))
+@contextmanager
+def _writing(cluster: LocalCluster, uid: int, victim: str) -> Iterator[list[float]]:
+    """A client of the first node's endpoint writes to a primary of `victim`; seconds between one success and the next."""
+    rows = ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))
+    lost = next(row for row in rows if row["address"] == victim and row["role"] == "master")
+    key = slots.key_of(int(lost["assigned_slots"].partition("-")[0]))
+    port = ok(cluster.api.get(f"/v1/bdbs/{uid}"))["endpoints"][0]["port"]
+    client = valkey.Valkey(host=cluster.addresses[0], port=port, socket_timeout=30)
+    client.set(key, 0)
+    waits, stopping = [0.0], threading.Event()
+
+    def write() -> None:
+        before = time.monotonic()
+        while not stopping.wait(0.002):  # a steady client, not one that takes what there is
+            with suppress(valkey.ValkeyError):
+                client.set(key, 1)
+                now = time.monotonic()
+                waits.append(now - before)
+                before = now
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        yield waits
+    finally:
+        stopping.set()
+        thread.join(60)
+        client.close()
+
+
+def _told_unserved(cluster: LocalCluster, uid: int) -> int | None:
+    found = ok(cluster.api.get("/v1/incidents", params={"from": _born(cluster, uid)}))
+    told = [database["unserved_ms"] for each in found for database in each["databases"] if database["uid"] == uid]
+    return told[0] if told else None
+
+
+def _three_pairs(cluster: LocalCluster, **more: Any) -> int:
+    uid = databases.create(cluster, databases.body(3, replication=True, **more))
     assert databases.settled(cluster, uid)["status"] == "active"
     return uid
 
@@ -125,8 +177,12 @@ def _timeline(cluster: LocalCluster, **params: object) -> list[dict[str, Any]]:
 
 def _story(cluster: LocalCluster, uid: int) -> set[str]:
     """Types of the events since the database was created."""
-    since = ok(cluster.api.get(f"/v1/bdbs/{uid}"))["created_time"]
-    return {event["type"] for event in _timeline(cluster, **{"from": since})}
+    return {event["type"] for event in _timeline(cluster, **{"from": _born(cluster, uid)})}
+
+
+def _born(cluster: LocalCluster, uid: int) -> str:
+    since: str = ok(cluster.api.get(f"/v1/bdbs/{uid}"))["created_time"]
+    return since
 
 
 def _in_sync(cluster: LocalCluster, uid: int) -> int:

@@ -1,6 +1,7 @@
 //! What the agent and the proxy of a node say to each other: one JSON object per line, over the Unix socket that
 //! the proxy listens on (`--control PATH`). Any number of agents may be connected; one that comes back misses
-//! nothing, because counters and histograms are cumulative since the start of the process.
+//! nothing, because counters and histograms are cumulative since the start of the process, and the newest outages are
+//! told again.
 //!
 //! agent -> proxy ([`Order`]):
 //!
@@ -18,7 +19,7 @@
 //! | `applied` | after `apply` and `threads`, with what could not be done per database |
 //! | `metrics` | every second |
 //! | `topology` | a shard said that a slot has another owner than was applied |
-//! | `outage` | a shard answers requests no more (`first_success_ms` is null then), and again when it does, or its heir |
+//! | `outage` | a shard answers requests no more (`first_success_ms` is null then), and again when it does, or its heir; the newest ones after `hello` |
 //! | `draining` | the process finishes its connections and exits |
 //! | `error` | a line could not be understood |
 //!

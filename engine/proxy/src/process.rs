@@ -149,7 +149,12 @@ impl Process {
 
     fn react(&mut self, event: Event) {
         match event {
-            Event::Connected { agent, stream } => self.agents.welcome(agent, stream),
+            Event::Connected { agent, stream } => {
+                self.agents.welcome(agent, stream);
+                for outage in self.outages.told() {
+                    self.agents.tell(agent, &Report::Outage(outage.clone()));
+                }
+            }
             Event::Gone { agent } => self.agents.forget(agent),
             Event::Said { agent, line } => match serde_json::from_str(&line) {
                 Ok(order) => self.obey(agent, order),

@@ -40,12 +40,25 @@ async function failure(response: Response): Promise<ApiError> {
   );
 }
 
+type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
+
 export async function request<T>(
-  method: 'GET' | 'POST' | 'PUT' | 'DELETE',
+  method: Method,
   path: string,
   body?: unknown,
   signal?: AbortSignal,
 ): Promise<T> {
+  const text = await requestText(method, path, body, signal);
+  return (text ? JSON.parse(text) : undefined) as T;
+}
+
+/** For what is no JSON. */
+export async function requestText(
+  method: Method,
+  path: string,
+  body?: unknown,
+  signal?: AbortSignal,
+): Promise<string> {
   const headers: Record<string, string> = {
     Accept: 'application/json',
     // Proves to the console that the request comes from this page, not from a form elsewhere.
@@ -71,8 +84,7 @@ export async function request<T>(
     if (error.status === 401 && !path.startsWith('/v1/session')) onSignedOut();
     throw error;
   }
-  const text = await response.text();
-  return (text ? JSON.parse(text) : undefined) as T;
+  return response.text();
 }
 
 export function messageOf(error: unknown): string {

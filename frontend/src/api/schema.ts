@@ -955,6 +955,66 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/incidents": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Incidents
+         * @description Those that are not over first, whenever they began; then those that touch the interval, newest first.
+         */
+        get: operations["list_incidents_v1_incidents_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/incidents/{uid}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Incident
+         * @description With the events that belong to it.
+         */
+        get: operations["get_incident_v1_incidents__uid__get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/incidents/{uid}/report": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Report
+         * @description As Markdown, with every figure and all times in UTC.
+         */
+        get: operations["get_report_v1_incidents__uid__report_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/join_tokens": {
         parameters: {
             query?: never;
@@ -2630,6 +2690,18 @@ export interface components {
              */
             state: "idle" | "completed";
         };
+        /** Cause */
+        Cause: {
+            /** Description */
+            description: string;
+            /** Event Uid */
+            event_uid: number;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "drill" | "alarm";
+        };
         /**
          * Check
          * @description One setting of the machine.
@@ -3179,6 +3251,253 @@ export interface components {
              * @description The highest first: by rate, and where there is none yet by total.
              */
             slots: components["schemas"]["HotSlotRow"][];
+        };
+        /**
+         * Incident
+         * @description A node or a single primary that was lost, with what came of it. Times are those of the console's clock.
+         */
+        Incident: {
+            /** Began */
+            began: string;
+            /** Began Ms */
+            began_ms: number;
+            /**
+             * Bytes Behind
+             * @description What the promoted replicas lacked; null when that is unknown.
+             */
+            bytes_behind: number | null;
+            cause: components["schemas"]["Cause"] | null;
+            /** Databases */
+            databases: components["schemas"]["IncidentDatabase"][];
+            /**
+             * Detected Ms
+             * @description When the console knew.
+             */
+            detected_ms: number;
+            /**
+             * Ended
+             * @description When all that it lost was in sync again; left out while it goes on.
+             */
+            ended?: string;
+            /** Ended Ms */
+            ended_ms?: number;
+            /**
+             * Event Uid
+             * @description Of the event that tells of the loss: not the first where a shard was seen down before its node.
+             */
+            event_uid: number;
+            /**
+             * Failovers
+             * @description Uids of events.
+             */
+            failovers: number[];
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "node_down" | "shard_down";
+            /** Node Uid */
+            node_uid: number;
+            /**
+             * Percent
+             * @description Of all resyncs together.
+             */
+            percent: number | null;
+            /** Primaries */
+            primaries: number;
+            /** Replicas */
+            replicas: number;
+            /** Resyncs */
+            resyncs: components["schemas"]["IncidentResync"][];
+            /**
+             * Returned Ms
+             * @description When the node or the shard was there again.
+             */
+            returned_ms?: number;
+            /**
+             * Revived
+             * @description Shards that are replicas in sync again, whether or not it took a resync.
+             */
+            revived: number;
+            /** Shard Uid */
+            shard_uid?: string;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "down" | "resyncing" | "over";
+            /**
+             * Summary
+             * @description What followed, in parts of a sentence.
+             */
+            summary: string[];
+            /**
+             * Timeline
+             * @description Uids of all events that belong to it, in the order of time.
+             */
+            timeline: number[];
+            /**
+             * Uid
+             * @description Of the event that began it.
+             */
+            uid: number;
+        };
+        /**
+         * IncidentDatabase
+         * @description A database that lost primaries, and what its clients noticed.
+         */
+        IncidentDatabase: {
+            /**
+             * Delayed
+             * @description Requests that waited for a primary and were answered then.
+             */
+            delayed: number;
+            /**
+             * Failed
+             * @description Requests that were answered with an error, without having been executed.
+             */
+            failed: number;
+            /**
+             * Lost
+             * @description Requests that the lost primary had got and not answered: nobody knows of them.
+             */
+            lost: number;
+            /**
+             * Name
+             * @description Left out when the database is gone.
+             */
+            name?: string;
+            /**
+             * Promoted After Ms
+             * @description From the detection to the last promotion; null: none was promoted.
+             */
+            promoted_after_ms: number | null;
+            /**
+             * Slots
+             * @description Of the lost primaries.
+             */
+            slots: string;
+            /** Uid */
+            uid: number;
+            /**
+             * Unserved Ms
+             * @description The longest that a slot was served at no endpoint: from the last success of a request to the first one afterwards. null: no client is known to have been refused or kept waiting.
+             */
+            unserved_ms: number | null;
+            /**
+             * Unserved Since Ms
+             * @description While a slot is not served: since when clients notice it.
+             */
+            unserved_since_ms?: number;
+        };
+        /** IncidentInFull */
+        IncidentInFull: {
+            /** Began */
+            began: string;
+            /** Began Ms */
+            began_ms: number;
+            /**
+             * Bytes Behind
+             * @description What the promoted replicas lacked; null when that is unknown.
+             */
+            bytes_behind: number | null;
+            cause: components["schemas"]["Cause"] | null;
+            /** Databases */
+            databases: components["schemas"]["IncidentDatabase"][];
+            /**
+             * Detected Ms
+             * @description When the console knew.
+             */
+            detected_ms: number;
+            /**
+             * Ended
+             * @description When all that it lost was in sync again; left out while it goes on.
+             */
+            ended?: string;
+            /** Ended Ms */
+            ended_ms?: number;
+            /**
+             * Event Uid
+             * @description Of the event that tells of the loss: not the first where a shard was seen down before its node.
+             */
+            event_uid: number;
+            /**
+             * Events
+             * @description Those of the timeline.
+             */
+            events: components["schemas"]["Event"][];
+            /**
+             * Failovers
+             * @description Uids of events.
+             */
+            failovers: number[];
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "node_down" | "shard_down";
+            /** Node Uid */
+            node_uid: number;
+            /**
+             * Percent
+             * @description Of all resyncs together.
+             */
+            percent: number | null;
+            /** Primaries */
+            primaries: number;
+            /** Replicas */
+            replicas: number;
+            /** Resyncs */
+            resyncs: components["schemas"]["IncidentResync"][];
+            /**
+             * Returned Ms
+             * @description When the node or the shard was there again.
+             */
+            returned_ms?: number;
+            /**
+             * Revived
+             * @description Shards that are replicas in sync again, whether or not it took a resync.
+             */
+            revived: number;
+            /** Shard Uid */
+            shard_uid?: string;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "down" | "resyncing" | "over";
+            /**
+             * Summary
+             * @description What followed, in parts of a sentence.
+             */
+            summary: string[];
+            /**
+             * Timeline
+             * @description Uids of all events that belong to it, in the order of time.
+             */
+            timeline: number[];
+            /**
+             * Uid
+             * @description Of the event that began it.
+             */
+            uid: number;
+        };
+        /** IncidentResync */
+        IncidentResync: {
+            /** Bdb Uid */
+            bdb_uid?: number;
+            /** Began Ms */
+            began_ms: number;
+            /** Ended Ms */
+            ended_ms?: number;
+            /** Event Uid */
+            event_uid: number;
+            /** In Sync */
+            in_sync: boolean;
+            /** Percent */
+            percent: number;
+            /** Shard Uid */
+            shard_uid: string;
         };
         /**
          * Interval
@@ -9775,6 +10094,256 @@ export interface operations {
             };
             /** @description The role does not allow this */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    list_incidents_v1_incidents_get: {
+        parameters: {
+            query?: {
+                /** @description ISO 8601; any time when left out */
+                from?: string | null;
+                /** @description ISO 8601; now when left out */
+                to?: string | null;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Incident"][];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    get_incident_v1_incidents__uid__get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["IncidentInFull"];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    get_report_v1_incidents__uid__report_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/markdown": unknown;
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -34,8 +34,6 @@ export interface Outage {
   primaries: number;
   replicas: number;
   detectedMs: number | null;
-  /** The last sign of life: what clients waited for began here, not when it was noticed. */
-  lost: number;
 }
 
 export function outageOf(event: LogEvent): Outage | null {
@@ -49,7 +47,6 @@ export function outageOf(event: LogEvent): Outage | null {
     primaries: number(event.primaries) ?? 0,
     replicas: number(event.replicas) ?? 0,
     detectedMs: number(event.detected_ms),
-    lost: startOf(event) - (number(event.detected_ms) ?? 0),
   };
 }
 

@@ -1,11 +1,10 @@
-/** Events that touch an interval, and the outages there have been. */
+/** Events that touch an interval. */
 import { queryOptions } from '@tanstack/react-query';
 import { request } from './http';
 import { startOf } from './story';
 import type { LogEvent } from './types';
 
 const KEPT_MS = 5 * 60_000;
-const OUTAGES_MAX = 500;
 
 const iso = (seconds: number): string => new Date(seconds * 1000).toISOString();
 
@@ -19,21 +18,6 @@ export const timelineQuery = (from: number, to: number) =>
     },
     gcTime: KEPT_MS,
   });
-
-/** Every time a node went down, newest first. */
-export const outagesQuery = queryOptions({
-  queryKey: ['timeline', 'outages'],
-  queryFn: async () => {
-    const query = new URLSearchParams({
-      source: 'node',
-      severity: 'ERROR',
-      order: 'desc',
-      limit: String(OUTAGES_MAX),
-    });
-    const found = await request<LogEvent[]>('GET', `/v1/logs?${query}`);
-    return found.filter((event) => event.type === 'node_failed');
-  },
-});
 
 /** Oldest first, each event once; of two versions that of the later list. */
 export function chronological(...lists: readonly (readonly LogEvent[])[]): LogEvent[] {

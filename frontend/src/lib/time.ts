@@ -80,11 +80,6 @@ export function precise(seconds: number): string {
   return known < 9.95 ? `${Number(known.toFixed(1))}\u00a0s` : duration(known);
 }
 
-/** 2026-03-01 14:03:07.412 UTC, for reports. */
-export function exactUtc(ms: number): string {
-  return new Date(ms).toISOString().replace('T', ' ').replace('Z', ' UTC');
-}
-
 export function ago(ms: number, now: number): string {
   const seconds = (now - ms) / 1000;
   if (seconds < 2) return 'just now';

@@ -1,5 +1,5 @@
-import { QueryClient } from '@tanstack/react-query';
-import { describe, expect, it } from 'vitest';
+import { QueryClient, QueryObserver } from '@tanstack/react-query';
+import { describe, expect, it, vi } from 'vitest';
 import type { Bdb } from '@/api/types';
 import { applyChanges } from './apply';
 
@@ -38,6 +38,29 @@ describe('applyChanges', () => {
     await fetched;
     expect(client.getQueryData<Bdb[]>(['bdbs'])).toEqual([bdb(1, 'changed again')]);
     expect(asked).toBe(1);
+  });
+
+  it('asks for incidents again when an event or an outage is told, once for many', async () => {
+    vi.useFakeTimers();
+    const client = new QueryClient();
+    let asked = 0;
+    const queryFn = async () => {
+      asked += 1;
+      return [];
+    };
+    const observer = new QueryObserver(client, { queryKey: ['incidents', 'all'], queryFn });
+    const stop = observer.subscribe(() => undefined);
+    await vi.advanceTimersByTimeAsync(0);
+    expect(asked).toBe(1);
+    applyChanges(client, [{ kind: 'shard', uid: 1, object: {} }]);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(asked).toBe(1);
+    applyChanges(client, [{ kind: 'outage', uid: 1, object: { uid: 1 } }]);
+    applyChanges(client, [{ kind: 'event', uid: 7, object: { uid: 7 } }]);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(asked).toBe(2);
+    stop();
+    vi.useRealTimers();
   });
 
   it('ignores kinds it does not show', () => {

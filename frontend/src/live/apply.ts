@@ -1,5 +1,6 @@
 /** Puts stream changes into the query cache, many at a time. */
 import type { QueryClient } from '@tanstack/react-query';
+import { incidentsKey } from '@/api/incidents';
 import { foldList, RULES, type Rules } from './fold';
 import type { Change, ChangeKind } from './frames';
 
@@ -20,7 +21,23 @@ export function applyChanges(client: QueryClient, changes: readonly Change[]): v
   for (const kind of new Set(changes.map((change) => change.kind))) {
     const group = changes.filter((change) => change.kind === kind);
     if (isShown(kind)) fold(client, kind, group);
+    if (kind === 'event' || kind === 'outage') refreshIncidents(client);
   }
+}
+
+/** Resyncs are told of all the time: this often the console is asked what has become of the incidents. */
+const INCIDENTS_MS = 500;
+const due = new WeakSet<QueryClient>();
+
+function refreshIncidents(client: QueryClient): void {
+  if (due.has(client)) return;
+  due.add(client);
+  setTimeout(() => {
+    due.delete(client);
+    // A reply on its way may have been made before the change; cutting it short might never end.
+    if (client.isFetching({ queryKey: incidentsKey })) refreshIncidents(client);
+    else void client.invalidateQueries({ queryKey: incidentsKey });
+  }, INCIDENTS_MS);
 }
 
 function fold(client: QueryClient, kind: ListKind, group: readonly Change[]): void {
@@ -75,7 +92,7 @@ export function refreshObjects(client: QueryClient): void {
     type: 'active',
     predicate: ({ state }) => state.status === 'error',
   });
-  for (const queryKey of [...Object.values(KEYS), ['timeline'], ['health']]) {
+  for (const queryKey of [...Object.values(KEYS), ['timeline'], ['health'], incidentsKey]) {
     void client.invalidateQueries({ queryKey });
   }
 }

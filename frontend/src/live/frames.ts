@@ -23,7 +23,7 @@ export interface Sample {
   series: Record<string, (number | null)[]>;
 }
 
-export type ChangeKind = 'bdb' | 'node' | 'shard' | 'action' | 'event' | 'cluster';
+export type ChangeKind = 'bdb' | 'node' | 'shard' | 'action' | 'event' | 'outage' | 'cluster';
 
 export interface Change {
   kind: ChangeKind;

@@ -26,9 +26,10 @@ agree is in `protocol.py`.
 from shardboard.agent.contract.base import Hex40, Message, Port
 from shardboard.agent.contract.loads import LoadLines, LoadReports, LoadState, NamedLoad, ReadLoad, StartLoad
 from shardboard.agent.contract.nodes import Drill, DrillReply, HostCheck, NodeFacts
-from shardboard.agent.contract.proxies import ProxyDatabase, ProxyEndpoint, ProxyReport, ProxyShard, ProxyState
+from shardboard.agent.contract.proxies import Outage, ProxyDatabase, ProxyEndpoint, ProxyReport, ProxyShard, ProxyState
 from shardboard.agent.contract.samples import (
     ENDPOINT_FIELDS,
+    MAX_OUTAGES,
     NODE_FIELDS,
     PULSE_SECONDS,
     RING_SECONDS,
@@ -59,6 +60,7 @@ from shardboard.agent.contract.slots import HotSlots, SlotCount, SlotCounts
 
 __all__ = [
     "ENDPOINT_FIELDS",
+    "MAX_OUTAGES",
     "NODE_FIELDS",
     "PULSE_SECONDS",
     "RING_SECONDS",
@@ -79,6 +81,7 @@ __all__ = [
     "MoveSlots",
     "NamedLoad",
     "NodeFacts",
+    "Outage",
     "Peer",
     "Port",
     "ProbeTarget",

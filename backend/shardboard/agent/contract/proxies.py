@@ -1,6 +1,6 @@
 """Messages about the proxy of a node."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -53,6 +53,35 @@ class ProxyState(Message):
 
     threads: int = Field(ge=1, le=256)
     databases: list[ProxyDatabase]
+
+
+Millis = Annotated[int, Field(ge=0, le=2**43)]
+"""Since 1970, by the clock of the node that tells it."""
+Requests = Annotated[int, Field(ge=0, le=2**62)]
+
+
+class Outage(Reply):
+    """A primary that answered the clients of this node's proxy no more. `uid`, `address`, `port` and `noticed_ms` name it; it is
+    told when it begins, and again when it is over."""
+
+    uid: int
+    """Of the database."""
+    address: str = Field(max_length=64)
+    """Of the primary that was lost."""
+    port: Port
+    slots: list[tuple[int, int]] = Field(max_length=16384)
+    """Inclusive ranges that it served."""
+    last_success_ms: Millis | None
+    """When it answered a request for the last time; None: never."""
+    noticed_ms: Millis
+    first_success_ms: Millis | None
+    """When it, or its heir, answered a request for the first time after that; None: not yet."""
+    waited: Requests
+    """Requests that waited for a primary meanwhile, however that ended."""
+    failed: Requests
+    """Those that were answered with an error, without having been executed."""
+    lost: Requests
+    """Those that it had got and not answered, of which nobody knows."""
 
 
 class ProxyReport(Reply):

@@ -5,10 +5,13 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import Field
 
 from shardboard.agent.contract.base import Reply
+from shardboard.agent.contract.proxies import Outage
 
 T = TypeVar("T")
 
 RING_SECONDS = 120
+MAX_OUTAGES = 256
+"""Of one sample, and the newest that an agent remembers."""
 PULSE_SECONDS = 0.2
 """How often the stream of samples says something, so that silence is noticed before the next sample is missed."""
 
@@ -185,6 +188,9 @@ class Sample(Reply):
     """Microseconds that each PING of this second took, of all shards of a database together."""
     proxy: ProxyReading | None = None
     """None when no proxy runs here, or when it did not tell in time."""
+    outages: list[Outage] = Field(default=[], max_length=MAX_OUTAGES)
+    """What the proxy told of since the sample before; in the first sample of a stream all that the agent remembers, so that a
+    console that was away, whatever for, misses none."""
 
 
 def fitted(sample: Sample) -> Sample:

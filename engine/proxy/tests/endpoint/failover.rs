@@ -51,6 +51,9 @@ fn an_outage_is_told_with_what_became_of_requests() {
     let ended = proxy.expect("outage");
     assert!(ended["first_success_ms"].as_u64() >= began["noticed_ms"].as_u64());
     assert_eq!((&ended["waited"], &ended["failed"], &ended["lost"]), (&json!(1), &json!(0), &json!(1)));
+    assert_eq!(ended["noticed_ms"], began["noticed_ms"]);
+    proxy.reconnect(&lab.directory.join("control"));
+    assert_eq!(proxy.expect("outage"), ended, "an agent that comes back has missed nothing");
     assert_eq!(client.ask("GET a"), "$1\r\n2\r\n");
     // What no shard has answered is no response, and its time tells nothing.
     let metrics = proxy.metrics(|database| database["responses"]["read"] == 1);

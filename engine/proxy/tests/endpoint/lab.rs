@@ -182,6 +182,11 @@ impl Proxy {
         Self { process, control: control.unwrap() }
     }
 
+    /// As an agent does that was started again; `hello` is not read yet.
+    pub fn reconnect(&mut self, path: &Path) {
+        self.control = BufReader::new(UnixStream::connect(path).unwrap());
+    }
+
     pub fn order(&mut self, order: &Value) {
         writeln!(self.control.get_mut(), "{order}").unwrap();
     }

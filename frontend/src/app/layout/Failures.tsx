@@ -15,6 +15,8 @@ const WORDS: Record<string, string> = {
   log: 'events',
   health: 'alarms',
   timeline: 'the timeline',
+  incidents: 'incidents',
+  'incidents-past': 'incidents',
   history: 'stored metrics',
   endpoint: 'the endpoint',
   proxies: 'proxies',

@@ -72,6 +72,25 @@ describe('troubles', () => {
     expect(texts([node(2)], [], [], [outage])).toEqual(['Node 2 is back after 41 s']);
   });
 
+  it('tells of a primary that was lost alone, with its incident, and not of that shard again', () => {
+    const dead = shard({ uid: '5', node_uid: '2', status: 'inactive', detailed_status: 'down' });
+    const lost = { uid: 10, node: 2, shard: '5', from: 7, to: null, consequences: ['x'] };
+    expect(troubles([node(2)], [dead, shard()], [bdb()], [lost])).toEqual([
+      {
+        tone: 'broken',
+        text: 'Primary redis:5 has been down',
+        since: 7,
+        rest: ['x'],
+        banner: true,
+        page: '/timeline/incident/10',
+        link: { to: '/timeline/incident/$uid', params: { uid: '10' } },
+      },
+    ]);
+    expect(texts([node(2)], [], [], [{ ...lost, to: 2_007 }])).toEqual([
+      'Shard redis:5 is back after 2 s',
+    ]);
+  });
+
   it('counts shards that are down and replicas that are behind', () => {
     const down = shard({ status: 'inactive', detailed_status: 'down' });
     const behind = shard({ role: 'slave', sync: { status: 'in_progress', progress: 1 } });

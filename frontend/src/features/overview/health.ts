@@ -36,11 +36,12 @@ export interface RaisedAlarm {
   node: number | undefined;
 }
 
-/** A node that is down, or is being filled again after it was. */
+/** A node or a single primary that is down, or is being filled again after it was. */
 export interface OngoingOutage {
-  /** Of the event that began it. */
+  /** Of the incident. */
   uid: number;
   node: number;
+  shard?: string | undefined;
   /** Epoch milliseconds. */
   from: number;
   to: number | null;
@@ -65,15 +66,18 @@ export function troubles(
   );
   const told = new Set([
     ...nodes.filter(({ status }) => status === 'down').map(({ uid }) => uid),
-    ...outages.map(({ node }) => node),
+    ...outages.filter(({ shard }) => shard === undefined).map(({ node }) => node),
   ]);
-  // The outage of a node says what becomes of its shards.
+  const alone = new Set(outages.map(({ shard }) => shard));
+  // The incident says what becomes of its shards.
   const expected = shards.filter(
-    (shard) => settled.has(shard.bdb_uid) && !told.has(Number(shard.node_uid)),
+    ({ uid, bdb_uid, node_uid }) =>
+      settled.has(bdb_uid) && !told.has(Number(node_uid)) && !alone.has(uid),
   );
   const ofShards = shardTroubles(expected, bdbs);
   const found = [
     ...nodesDown(nodes, outages),
+    ...primariesDown(outages),
     ...returning(outages),
     ...lostAgents(nodes),
     ...ofShards.map(({ trouble }) => trouble),
@@ -122,7 +126,9 @@ function nodesDown(nodes: readonly Node[], outages: readonly OngoingOutage[]): T
   return nodes
     .filter(({ status }) => status === 'down')
     .map((node) => {
-      const outage = outages.find((one) => one.node === node.uid && one.to === null);
+      const outage = outages.find(
+        (one) => one.node === node.uid && one.shard === undefined && one.to === null,
+      );
       const seen = outage?.from ?? Date.parse(node.last_seen ?? '');
       return {
         tone: 'broken',
@@ -136,13 +142,26 @@ function nodesDown(nodes: readonly Node[], outages: readonly OngoingOutage[]): T
     });
 }
 
+function primariesDown(outages: readonly OngoingOutage[]): Trouble[] {
+  return outages
+    .filter(({ shard, to }) => shard !== undefined && to === null)
+    .map((outage) => ({
+      tone: 'broken',
+      text: `Primary redis:${outage.shard} has been down`,
+      since: outage.from,
+      rest: outage.consequences,
+      banner: true,
+      ...incidentLink(outage),
+    }));
+}
+
 function returning(outages: readonly OngoingOutage[]): Trouble[] {
   return outages.flatMap((outage) => {
     if (outage.to === null) return [];
     const lasted = precise((outage.to - outage.from) / 1000);
     return {
       tone: 'attention',
-      text: `Node ${outage.node} is back after ${lasted}`,
+      text: `${outage.shard === undefined ? `Node ${outage.node}` : `Shard redis:${outage.shard}`} is back after ${lasted}`,
       rest: outage.consequences,
       banner: true,
       ...incidentLink(outage),

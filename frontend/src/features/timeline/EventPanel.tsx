@@ -2,6 +2,7 @@
 import { ActionIcon } from '@mantine/core';
 import { IconX } from '@tabler/icons-react';
 import { Link } from '@tanstack/react-router';
+import { useIncidents } from '@/api/incidents';
 import { endOf, isSpan, startOf } from '@/api/story';
 import type { LogEvent } from '@/api/types';
 import { precise, stamp } from '@/lib/time';
@@ -14,6 +15,7 @@ import { KindIcon } from './icons';
 import { incidentWith, related } from './incident';
 import { nameOf, toneOf } from './kinds';
 import classes from './timeline.module.css';
+import { lostOf } from './words';
 
 interface Props {
   /** More than one: marks that stand too close to be told apart. */
@@ -50,8 +52,8 @@ function Details({
 }: Omit<Props, 'chosen' | 'onClose'> & { event: LogEvent }) {
   const now = useNow();
   const zone = useZone();
-  const incident = incidentWith(event, events, now);
-  const others = related(event, events, now);
+  const incident = incidentWith(event, useIncidents() ?? []);
+  const others = related(event, events, incident);
   const end = endOf(event);
   const time = (ms: number) =>
     stamp(ms, zone).replace(/(:\d\d)( UTC)?$/, `$1.${String(ms % 1000).padStart(3, '0')}$2`);
@@ -69,16 +71,16 @@ function Details({
       />
       <EventRefs event={event} />
       {incident && (
-        <Link to="/timeline/incident/$uid" params={{ uid: String(incident.event.uid) }}>
-          Open incident of node {incident.node}
+        <Link to="/timeline/incident/$uid" params={{ uid: String(incident.uid) }}>
+          Open incident of {lostOf(incident)}
         </Link>
       )}
       {others.length > 1 && (
         <>
-          <h3>{incident ? `Incident of node ${incident.node}` : 'Related'}</h3>
+          <h3>{incident ? `Incident of ${lostOf(incident)}` : 'Related'}</h3>
           <EventList
             events={others}
-            from={incident?.from ?? startOf(others[0] ?? event)}
+            from={incident?.detected_ms ?? startOf(others[0] ?? event)}
             current={event.uid}
             onSelect={onSelect}
           />

@@ -1,7 +1,8 @@
 /** The figures of an incident: of the outage, of each failover, of each resync. */
 import { useQuery } from '@tanstack/react-query';
 import { bdbsQuery } from '@/api/bdbs';
-import { type Failover, phaseWord, type Resync } from '@/api/story';
+import { type Failover, failoverOf, phaseWord, type Resync, resyncOf } from '@/api/story';
+import type { IncidentInFull as Incident, IncidentDatabase } from '@/api/types';
 import { format } from '@/lib/format';
 import { precise, stamp } from '@/lib/time';
 import { Card } from '@/ui/Card';
@@ -9,29 +10,42 @@ import { type Column, DataTable } from '@/ui/DataTable';
 import { Facts } from '@/ui/Facts';
 import { useZone } from '@/ui/zone';
 import { behind, factsOf } from './facts';
-import type { Incident } from './incident';
 import classes from './timeline.module.css';
-import { noResync, percentText } from './words';
+import { databaseName, noResync, percentText, unservedWords } from './words';
 
 export function IncidentTables({ incident, now }: { incident: Incident; now: number }) {
   const zone = useZone();
   const bdbs = useQuery(bdbsQuery).data ?? [];
   const name = (uid: number | undefined) =>
     bdbs.find((bdb) => bdb.uid === uid)?.name ?? `database ${uid}`;
-  const { event, from, to, drill, failovers, resyncs, revived } = incident;
+  const { detected_ms: from, returned_ms, cause, revived, databases, events } = incident;
+  const own = new Set(incident.failovers);
+  const copies = new Set(incident.resyncs.map(({ event_uid }) => event_uid));
+  const failovers = events.filter(({ uid }) => own.has(uid)).flatMap((e) => failoverOf(e) ?? []);
+  const resyncs = events.filter(({ uid }) => copies.has(uid)).flatMap((e) => resyncOf(e) ?? []);
+  const told = events.find(({ uid }) => uid === incident.event_uid);
   return (
     <div className={classes.tables}>
       <Card title="Outage">
         <Facts
           items={[
             ['Down since', stamp(from, zone)],
-            ['Back', to === null ? 'not yet' : stamp(to, zone)],
-            ['Cause', drill ? `Drill ordered by ${drill.originator}` : 'Not known to the console'],
-            ...factsOf(event, incident, now),
+            ['Back', returned_ms === undefined ? 'not yet' : stamp(returned_ms, zone)],
+            ['Cause', capital(cause?.description ?? 'not known to the console')],
+            ...(told ? factsOf(told, incident, now) : []),
           ]}
         />
       </Card>
       <div className={classes.column}>
+        <Card title="What clients noticed" flush>
+          <DataTable
+            label="Databases"
+            columns={databaseColumns(now)}
+            rows={databases}
+            rowKey={({ uid }) => uid}
+            empty={<p className={classes.none}>No database lost a primary.</p>}
+          />
+        </Card>
         <Card title="Failovers" flush>
           <DataTable
             label="Failovers"
@@ -55,7 +69,39 @@ export function IncidentTables({ incident, now }: { incident: Incident; now: num
   );
 }
 
+const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
 const num = (text: string) => <span className="num">{text}</span>;
+
+function databaseColumns(now: number): Column<IncidentDatabase>[] {
+  const count = (id: 'failed' | 'delayed' | 'lost', header: string): Column<IncidentDatabase> => ({
+    id,
+    header,
+    align: 'right',
+    sort: (database) => database[id],
+    cell: (database) => num(format('count', database[id])),
+  });
+  return [
+    { id: 'bdb', header: 'Database', cell: databaseName },
+    {
+      id: 'unserved',
+      header: 'Not served',
+      sort: ({ unserved_ms }) => unserved_ms ?? -1,
+      cell: (database) => num(unservedWords(database, now)),
+    },
+    {
+      id: 'promoted',
+      header: 'Promoted after detection',
+      align: 'right',
+      sort: ({ promoted_after_ms }) => promoted_after_ms ?? -1,
+      cell: ({ promoted_after_ms: after }) => num(after === null ? '–' : precise(after / 1000)),
+    },
+    count('failed', 'Failed'),
+    count('delayed', 'Delayed'),
+    count('lost', 'Lost'),
+    { id: 'slots', header: 'Slots', optional: true, cell: ({ slots }) => num(slots || '–') },
+  ];
+}
 
 function failoverColumns(from: number, name: (uid?: number) => string): Column<Failover>[] {
   return [

@@ -4,13 +4,14 @@ import { IconCheck, IconCopy, IconDownload } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useMemo, useState } from 'react';
-import { bdbsQuery } from '@/api/bdbs';
+import { ApiError, messageOf } from '@/api/http';
+import { fetchReport, incidentQuery, reportPath } from '@/api/incidents';
 import { nodesQuery } from '@/api/nodes';
-import { sessionQuery } from '@/api/session';
 import { shardsQuery } from '@/api/shards';
+import type { IncidentInFull as Incident } from '@/api/types';
 import { copyText } from '@/lib/clipboard';
-import { download } from '@/lib/download';
 import { useWindow } from '@/live/useWindow';
+import { useNow } from '@/ui/Ago';
 import { intervalOf, SpanAxis } from '@/ui/chart/spanAxis';
 import { TimeAxisProvider } from '@/ui/chart/TimeAxisContext';
 import { EmptyState } from '@/ui/EmptyState';
@@ -18,12 +19,9 @@ import { PageSkeleton } from '@/ui/Skeletons';
 import { StatusIcon, type Tone } from '@/ui/Status';
 import { EventPanel } from './EventPanel';
 import { IncidentTables } from './IncidentTables';
-import type { Incident } from './incident';
 import { lanesOf } from './lanes';
-import { markdownReport } from './report';
 import { Swimlanes } from './Swimlanes';
 import classes from './timeline.module.css';
-import { useIncident } from './useIncident';
 import { useSelection } from './useSelection';
 import { headline } from './words';
 
@@ -40,9 +38,12 @@ const TONES: Record<Incident['state'], Tone> = {
 };
 
 export function IncidentView({ uid, charts }: Props) {
-  const { incident, now } = useIncident(uid);
-  if (incident === undefined) return <PageSkeleton />;
-  if (incident === null) {
+  const now = useNow();
+  const { data: incident, error } = useQuery(incidentQuery(uid));
+  if (!incident) {
+    if (!error) return <PageSkeleton />;
+    if (!(error instanceof ApiError && error.status === 404))
+      return <EmptyState title="The incident could not be read">{messageOf(error)}</EmptyState>;
     return (
       <EmptyState title={`There is no incident ${uid}`}>
         <span>The log keeps a limited number of events; it may be too old.</span>
@@ -57,7 +58,7 @@ export function IncidentView({ uid, charts }: Props) {
           <StatusIcon tone={TONES[incident.state]} size={20} />
           <span>{headline(incident, now)}</span>
         </h1>
-        <Report incident={incident} now={now} />
+        <Report uid={incident.uid} />
       </header>
       <OnOwnAxis incident={incident} now={now} charts={charts} />
       <IncidentTables incident={incident} now={now} />
@@ -74,7 +75,7 @@ function OnOwnAxis({
   now: number;
   charts: ReactNode;
 }) {
-  const interval = intervalOf(incident.from, incident.end ?? now);
+  const interval = intervalOf(incident.began_ms, incident.ended_ms ?? now);
   const [axis] = useState(() => new SpanAxis(interval));
   const { from, to } = interval;
   useEffect(() => axis.follow({ from, to }), [axis, from, to]);
@@ -127,35 +128,32 @@ function Lanes({ incident }: { incident: Incident }) {
   );
 }
 
-function Report({ incident, now }: { incident: Incident; now: number }) {
-  const [copied, setCopied] = useState(false);
-  const cluster = useQuery(sessionQuery).data?.cluster_name ?? '';
-  const bdbs = useQuery(bdbsQuery).data;
-  const text = () =>
-    markdownReport(incident, {
-      cluster,
-      names: new Map(bdbs?.map(({ uid, name }) => [uid, name])),
-      url: location.origin + location.pathname,
-      now,
-    });
+function Report({ uid }: { uid: number }) {
+  const [said, setSaid] = useState<string>();
   const copy = async () => {
-    await copyText(text());
-    setCopied(true);
-    setTimeout(() => setCopied(false), 1_500);
+    try {
+      await copyText(await fetchReport(uid));
+      setSaid('Copied');
+    } catch (error) {
+      setSaid(messageOf(error));
+    }
+    setTimeout(() => setSaid(undefined), 1_500);
   };
   return (
     <div className={classes.buttons}>
       <Button
         variant="default"
-        leftSection={copied ? <IconCheck size={14} /> : <IconCopy size={14} />}
+        leftSection={said === 'Copied' ? <IconCheck size={14} /> : <IconCopy size={14} />}
         onClick={copy}
       >
-        {copied ? 'Copied' : 'Copy as Markdown'}
+        {said ?? 'Copy as Markdown'}
       </Button>
       <Button
+        component="a"
+        href={reportPath(uid)}
+        download={`incident-${uid}.md`}
         variant="default"
         leftSection={<IconDownload size={14} />}
-        onClick={() => download(`incident-${incident.event.uid}.md`, text())}
       >
         Download
       </Button>

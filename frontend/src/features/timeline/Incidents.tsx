@@ -1,69 +1,74 @@
-/** The outages there have been, each with its page. */
-import { useQuery } from '@tanstack/react-query';
+/** The incidents there have been, each with its page. */
 import { Link, useNavigate } from '@tanstack/react-router';
-import { eventsQuery } from '@/api/events';
-import { type Outage, outageOf } from '@/api/story';
-import { chronological, outagesQuery } from '@/api/timeline';
+import { useIncidents } from '@/api/incidents';
+import type { Incident } from '@/api/types';
 import { precise } from '@/lib/time';
 import { Ago, Elapsed, Stamp } from '@/ui/Ago';
 import { Card } from '@/ui/Card';
 import { type Column, DataTable } from '@/ui/DataTable';
 import { Status } from '@/ui/Status';
+import { lostOf } from './words';
 
-const COLUMNS: readonly Column<Outage>[] = [
+const STATES = {
+  down: <Status tone="broken">Down</Status>,
+  resyncing: <Status tone="progress">Resyncing</Status>,
+  over: <Status tone="ok">Over</Status>,
+};
+
+const COLUMNS: readonly Column<Incident>[] = [
   {
-    id: 'node',
-    header: 'Node',
-    cell: ({ node, event }) => (
-      <Link to="/timeline/incident/$uid" params={{ uid: String(event.uid) }}>
-        node {node}
+    id: 'lost',
+    header: 'Lost',
+    cell: (incident) => (
+      <Link to="/timeline/incident/$uid" params={{ uid: String(incident.uid) }}>
+        {lostOf(incident)}
       </Link>
     ),
   },
-  {
-    id: 'state',
-    header: 'State',
-    cell: ({ to }) =>
-      to === null ? <Status tone="broken">Down</Status> : <Status tone="ok">Back</Status>,
-  },
-  { id: 'time', header: 'Down since', cell: ({ event }) => <Stamp time={event.time} /> },
-  { id: 'ago', header: 'Age', optional: true, cell: ({ event }) => <Ago time={event.time} /> },
+  { id: 'state', header: 'State', cell: ({ state }) => STATES[state] },
+  { id: 'time', header: 'Down since', cell: ({ began }) => <Stamp time={began} /> },
+  { id: 'ago', header: 'Age', optional: true, cell: ({ began }) => <Ago time={began} /> },
   {
     id: 'lasted',
     header: 'Down for',
     align: 'right',
-    cell: ({ from, to }) => (
+    cell: ({ detected_ms, returned_ms }) => (
       <span className="num">
-        {to === null ? <Elapsed since={from} /> : precise((to - from) / 1000)}
+        {returned_ms === undefined ? (
+          <Elapsed since={detected_ms} />
+        ) : (
+          precise((returned_ms - detected_ms) / 1000)
+        )}
       </span>
     ),
   },
   {
-    id: 'shards',
-    header: 'Primaries lost',
+    id: 'unserved',
+    header: 'Not served for',
     align: 'right',
-    cell: ({ primaries }) => <span className="num">{primaries}</span>,
+    cell: ({ databases }) => <span className="num">{longest(databases)}</span>,
   },
 ];
 
+/** Of what clients noticed. */
+function longest(databases: Incident['databases']): string {
+  const known = databases.flatMap(({ unserved_ms }) => unserved_ms ?? []);
+  return known.length ? precise(Math.max(...known) / 1000) : '–';
+}
+
 export function Incidents() {
   const navigate = useNavigate();
-  const kept = useQuery(outagesQuery).data;
-  const latest = useQuery(eventsQuery).data;
-  if (!kept || !latest) return null;
-  const rows = chronological(kept, latest)
-    .flatMap((event) => outageOf(event) ?? [])
-    .reverse();
-  if (!rows.length) return null;
+  const rows = useIncidents();
+  if (!rows?.length) return null;
   return (
     <Card title="Incidents" flush>
       <DataTable
         label="Incidents"
         columns={COLUMNS}
         rows={rows}
-        rowKey={({ event }) => event.uid}
-        onOpen={({ event }) =>
-          navigate({ to: '/timeline/incident/$uid', params: { uid: String(event.uid) } })
+        rowKey={({ uid }) => uid}
+        onOpen={({ uid }) =>
+          navigate({ to: '/timeline/incident/$uid', params: { uid: String(uid) } })
         }
       />
     </Card>

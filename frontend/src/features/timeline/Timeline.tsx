@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useMemo, useState } from 'react';
 import { actionsQuery } from '@/api/actions';
 import { bdbsQuery } from '@/api/bdbs';
+import { useIncidents } from '@/api/incidents';
 import { nodesQuery } from '@/api/nodes';
 import { shardsQuery } from '@/api/shards';
 import type { Action, LogEvent } from '@/api/types';
@@ -37,7 +38,7 @@ export function Timeline({ filter, onFilter, chosen, onChoose, charts, empty }: 
   const window = useWindow();
   const story = useStory(window.from, window.to);
   // What an outage in the window brought about may lie beside it; a zoom does not change what happened.
-  const reach = reachOf(story ?? [], window);
+  const reach = reachOf(useIncidents() ?? [], window);
   const around = useStory(reach.from, reach.to);
   const nodes = useQuery(nodesQuery).data;
   const shards = useQuery(shardsQuery).data;

@@ -1,10 +1,9 @@
 /** What is known of one event, as names and values. Pure. */
 import { failoverOf, outageOf, phaseWord, resyncOf, startOf } from '@/api/story';
-import type { LogEvent } from '@/api/types';
+import type { Incident, LogEvent } from '@/api/types';
 import { exact, format } from '@/lib/format';
 import { precise } from '@/lib/time';
-import type { Incident } from './incident';
-import { percentText, resyncSeconds } from './words';
+import { databaseName, percentText, resyncSeconds, unservedWords } from './words';
 
 export type Pair = readonly [name: string, value: string];
 
@@ -17,9 +16,10 @@ const METHODS: Record<string, string> = {
 
 const since = (ms: number): string => precise(ms / 1000);
 
-export function factsOf(event: LogEvent, incident: Incident | null, now: number): Pair[] {
+export function factsOf(event: LogEvent, incident: Incident | undefined, now: number): Pair[] {
   return [
-    ...outageFacts(event, incident, now),
+    ...(incident?.event_uid === event.uid ? incidentFacts(incident, now) : []),
+    ...outageFacts(event, now),
     ...failoverFacts(event, incident),
     ...resyncFacts(event, now),
     ...drillFacts(event),
@@ -36,7 +36,22 @@ function nodesWord(nodes: readonly number[]): string {
   return `${which} ${nodes.at(-1)} reached none of its shards`;
 }
 
-function outageFacts(event: LogEvent, incident: Incident | null, now: number): Pair[] {
+/** What clients noticed comes first; what the console did about it is told apart. */
+function incidentFacts(incident: Incident, now: number): Pair[] {
+  const facts: Pair[] = incident.databases.map((database) => [
+    `${databaseName(database)} not served`,
+    unservedWords(database, now),
+  ]);
+  const promoted = incident.databases.flatMap(({ promoted_after_ms: after }) => after ?? []);
+  if (promoted.length) facts.push(['Promoted after detection', since(Math.max(...promoted))]);
+  const resynced = resyncSeconds(incident);
+  if (resynced !== null) facts.push(['Resynced in', precise(resynced)]);
+  if (incident.failovers.length)
+    facts.push(['Behind when promoted', behind(incident.bytes_behind)]);
+  return facts;
+}
+
+function outageFacts(event: LogEvent, now: number): Pair[] {
   const outage = outageOf(event);
   if (!outage) return [];
   const { witnesses, primaries, replicas, from, to, detectedMs } = outage;
@@ -44,30 +59,16 @@ function outageFacts(event: LogEvent, incident: Incident | null, now: number): P
   if (detectedMs !== null) facts.push(['Detected after', precise(detectedMs / 1000)]);
   facts.push(['Seen by', witnesses.length ? nodesWord(witnesses) : 'console']);
   facts.push(['Shards lost', `${primaries} primaries, ${replicas} replicas`]);
-  const promoted = incident?.failovers.map(({ at }) => at) ?? [];
-  if (promoted.length) {
-    facts.push(['Promoted after detection', since(Math.max(...promoted) - from)]);
-    if (outage.lost < from)
-      facts.push(['Promoted after last sign of life', since(Math.max(...promoted) - outage.lost)]);
-  }
   facts.push([to === null ? 'Down for' : 'Back after', since((to ?? now) - from)]);
-  const resynced = incident && resyncSeconds(incident);
-  if (resynced) facts.push(['Resynced in', precise(resynced)]);
-  if (incident?.failovers.length)
-    facts.push(['Behind when promoted', behind(incident.bytesBehind)]);
   return facts;
 }
 
-function failoverFacts(event: LogEvent, incident: Incident | null): Pair[] {
+function failoverFacts(event: LogEvent, incident: Incident | undefined): Pair[] {
   const failover = failoverOf(event);
   if (!failover) return [];
   const { lost, heir, seconds, method, bytesBehind, at } = failover;
   const facts: Pair[] = [['Failover', `redis:${lost} → redis:${heir}`]];
-  if (incident) facts.push(['Promoted after detection', since(at - incident.from)]);
-  const written = Date.parse(String(event.first_write_by ?? ''));
-  // Writes are counted by the second.
-  if (incident && !Number.isNaN(written))
-    facts.push(['First good write within', since(written - incident.lost)]);
+  if (incident) facts.push(['Promoted after detection', since(at - incident.detected_ms)]);
   if (seconds !== null) facts.push(['Took', precise(seconds)]);
   facts.push(['Behind', behind(bytesBehind)]);
   if (method) facts.push(['Method', METHODS[method.toUpperCase()] ?? method]);

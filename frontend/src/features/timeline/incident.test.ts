@@ -1,177 +1,86 @@
 import { describe, expect, it } from 'vitest';
 import { factsOf } from './facts';
-import { beginOf, incidentOf, incidentWith, ongoing, related } from './incident';
-import { markdownReport } from './report';
-import { event, failed, failover, resync, STORY, T0 } from './story.fixture';
-import { headline } from './words';
+import { incidentWith, reachOf, related } from './incident';
+import { incidentOf } from './incident.fixture';
+import { event, failed, failover, STORY, T0 } from './story.fixture';
+import { headline, lostOf, resyncSeconds, unservedWords } from './words';
 
 const plain = (text: string) => text.replaceAll('\u00a0', ' ');
 const NOW = T0 + 120_000;
+const [DATABASE] = incidentOf().databases;
 
-function incident(events = STORY, now = NOW) {
-  const found = incidentOf(events.find(({ uid }) => uid === 10) ?? failed(), events, now);
-  if (!found) throw new Error('no incident');
-  return found;
-}
-
-describe('incidentOf', () => {
-  it('gathers what the outage brought about, and nothing else', () => {
-    const found = incident();
-    expect(found.events.map(({ uid }) => uid)).toEqual([9, 10, 11, 12, 13, 14, 15, 16, 17]);
-    expect(found).toMatchObject({ state: 'over', percent: 100, bytesBehind: 0 });
-    expect(found.end).toBe(T0 + 53_500);
-    expect(found.drill?.uid).toBe(9);
-  });
-
-  it('leaves out what is done to the node once it is back', () => {
-    const later = { ...failover(31, 8, 2), time_ms: T0 + 90_000, method: 'graceful' };
-    expect(incident([...STORY, later]).failovers.map(({ heir }) => heir)).toEqual(['8', '11']);
-  });
-
-  it('ends where the next outage of the node begins', () => {
-    const again = failed({ uid: 30, time_ms: T0 + 43_000 });
-    const found = incident([...STORY, again]);
-    expect(found.resyncs.map(({ shard }) => shard)).toEqual(['2', '5']);
-  });
-
-  it('counts replicas that wait for their turn, so that the percent never falls', () => {
-    const running = { open: true, ended_ms: undefined, phase: 'transfer', percent: 40 };
-    const events = [failed(), resync(14, 2, 42), resync(15, 5, 43, running)];
-    const found = incident(events);
-    expect(found).toMatchObject({ state: 'resyncing', end: null, percent: 35 });
-  });
-
-  it('waits a little for the first resync before it calls the incident over', () => {
-    expect(incident([failed()], T0 + 45_000).state).toBe('resyncing');
-    expect(incident([failed()], T0 + 60_000).state).toBe('over');
-  });
-
-  it('takes no resync for recovery that only noticed the loss', () => {
-    const echo = resync(9, 8, -0.1, { outcome: 'lost', percent: 0, ended_ms: T0 });
-    const found = incident([
-      echo,
-      failed(),
-      event(14, 42, { type: 'replica_revived', node_uid: 2 }),
-    ]);
-    expect(found).toMatchObject({ resyncs: [], percent: null, revived: 1 });
-    expect(plain(headline(found, NOW))).toContain('1 replica back in sync');
-  });
-
-  it('does not know the loss when one failover does not', () => {
-    expect(incident([failed(), failover(11, 2, 8, 4), failover(12, 5, 11, null)]).bytesBehind).toBe(
-      null,
-    );
-  });
-});
-
-describe('ongoing', () => {
-  it('finds outages that are not over', () => {
-    expect(ongoing(STORY, NOW)).toEqual([]);
-    const down = failed({ ended_ms: undefined, open: true });
-    expect(ongoing([down], NOW).map(({ state }) => state)).toEqual(['down']);
+describe('incidentWith', () => {
+  it('finds what the console says an event belongs to, the latest of two', () => {
+    const later = incidentOf({ uid: 30, began_ms: T0 + 1_000, timeline: [30, 17] });
+    expect(incidentWith(failover(11, 2, 8), [later, incidentOf()])?.uid).toBe(10);
+    expect(incidentWith(event(17, 43), [incidentOf(), later])?.uid).toBe(30);
+    expect(incidentWith(event(20, 20), [incidentOf()])).toBeUndefined();
   });
 });
 
 describe('related', () => {
-  it('tells the whole incident for any part of it', () => {
-    const [, , , takeover] = STORY;
-    const found = related(takeover ?? failed(), STORY, NOW);
-    expect(found.map(({ uid }) => uid)).toEqual([9, 10, 11, 12, 13, 14, 15, 16, 17]);
+  it('is the whole incident, without what shards only repeat', () => {
+    const echo = event(18, 0.2, { type: 'shard_role_changed', node_uid: 2 });
+    const own = related(failed(), [...STORY, echo], incidentOf({ timeline: [10, 11, 18] }));
+    expect(own.map(({ uid }) => uid)).toEqual([10, 11]);
   });
 
-  it('else what has the same action', () => {
-    const begun = event(40, 200, { type: 'bdb_created', action_uid: 'a' });
-    const done = event(41, 210, { type: 'bdb_activated', action_uid: 'a' });
-    expect(incidentWith(begun, [...STORY, begun, done], NOW)).toBeNull();
-    expect(related(begun, [...STORY, begun, done], NOW)).toEqual([begun, done]);
+  it('is else what shares the action or the shard', () => {
+    const near = [event(1, 0, { shard_uid: '2' }), event(2, 5, { shard_uid: '2' }), event(3, 5)];
+    expect(related(near[0] ?? event(1, 0), near, undefined).map(({ uid }) => uid)).toEqual([1, 2]);
   });
 });
 
-describe('headline', () => {
-  const said = (events = STORY, now = NOW) => plain(headline(incident(events, now), now));
+describe('reachOf', () => {
+  it('takes in all that belongs to what the window touches', () => {
+    const window = { from: T0 / 1000 + 50, to: T0 / 1000 + 52 };
+    expect(reachOf([incidentOf()], window)).toEqual({
+      from: T0 / 1000 - 60,
+      to: T0 / 1000 + 53.5,
+    });
+    expect(reachOf([incidentOf()], { from: 1, to: 2 })).toEqual({ from: 1, to: 2 });
+  });
+});
 
-  it('tells the whole story when it is over', () => {
-    expect(said()).toBe(
-      'Node 2 was down for 41 s; 2 shards failed over; promoted 0.4 s after detection; 4 replicas resynced in 12 s; ' +
-        "no known data loss (replicas had reached the primaries' last reported offset)",
+describe('words', () => {
+  it('tells how long it lasted, and what followed as the console says', () => {
+    expect(plain(headline(incidentOf(), NOW))).toBe(
+      'Node 2 was down for 41 s; demo was not served for 0.63 s; 2 shards failed over',
     );
+    const primary = incidentOf({ shard_uid: '5', returned_ms: undefined, summary: [] } as object);
+    expect(lostOf(primary)).toBe('primary redis:5');
+    expect(plain(headline(primary, T0 + 5_000))).toBe('Primary redis:5 has been down for 5 s');
   });
 
-  it('tells of the loss, not only of its detection', () => {
-    const told = said([
-      failed({ detected_ms: 250 }),
-      ...STORY.filter(({ type }) => type !== 'node_failed'),
-    ]);
-    expect(told).toContain('2 shards failed over 0.65 s after the last sign of life');
+  it('claims nothing where no client noticed', () => {
+    if (!DATABASE) throw new Error('no database');
+    const words = (part: object) => plain(unservedWords({ ...DATABASE, ...part }, NOW));
+    expect(words({})).toBe('for 0.63 s');
+    expect(words({ unserved_ms: null })).toBe('no client of an endpoint noticed');
+    expect(words({ unserved_ms: null, unserved_since_ms: NOW - 4_000 })).toBe('for 4 s by now');
   });
 
-  it('looks as far back as an outage that goes on', () => {
-    const later = T0 / 1000 + 5 * 3_600;
-    const open = failed({ ended_ms: undefined, open: true } as object);
-    expect(beginOf([open], later)).toBeLessThan(T0 / 1000);
-    expect(beginOf([failed()], later)).toBe(later);
-  });
-
-  it('tells how far it is while it goes on', () => {
-    const down = failed({ ended_ms: undefined, open: true });
-    expect(said([down], T0 + 5_000)).toBe('Node 2 has been down for 5 s; 2 primaries lost');
-    const running = { open: true, ended_ms: undefined, phase: 'load', percent: 60 };
-    expect(said([failed({ primaries: 1, replicas: 0 }), resync(14, 2, 42, running)])).toBe(
-      'Node 2 was down for 41 s; 1 primary lost; 1 replica resyncing, 60 %',
-    );
-  });
-
-  it('does not promise what nobody knows', () => {
-    expect(said([failed(), failover(11, 2, 8, null)])).toContain('is not known');
-    expect(said([failed(), failover(11, 2, 8, 2048)])).toContain(
-      '2 KiB that the primaries last told of are lost',
-    );
+  it('counts resyncs from the first to the last', () => {
+    expect(resyncSeconds(incidentOf())).toBe(10.5);
+    const [first] = incidentOf().resyncs;
+    const open = { ...first, in_sync: false, ended_ms: undefined } as object;
+    expect(resyncSeconds(incidentOf({ resyncs: [open] } as object))).toBeNull();
+    expect(resyncSeconds(incidentOf({ resyncs: [] }))).toBeNull();
   });
 });
 
 describe('factsOf', () => {
-  it('tells durations of an outage', () => {
-    const facts = factsOf(failed({ detected_ms: 250 }), incident(), NOW);
+  it('tells what clients noticed apart from what the console did', () => {
+    const facts = factsOf(failed({ detected_ms: 250 }), incidentOf(), NOW);
     expect(facts.map(([name, value]) => `${name}: ${plain(value)}`)).toEqual([
+      'demo not served: for 0.63 s',
+      'Promoted after detection: 0.22 s',
+      'Resynced in: 11 s',
+      'Behind when promoted: nothing that was last told of',
       'Detected after: 0.25 s',
       'Seen by: agents on nodes 1 and 3 reached none of its shards',
       'Shards lost: 2 primaries, 2 replicas',
-      'Promoted after detection: 0.4 s',
-      'Promoted after last sign of life: 0.65 s',
       'Back after: 41 s',
-      'Resynced in: 12 s',
-      'Behind when promoted: nothing that was last told of',
     ]);
-  });
-});
-
-describe('markdownReport', () => {
-  const report = markdownReport(incident(), {
-    cluster: 'lab',
-    names: new Map([[1, 'demo']]),
-    url: 'http://x/timeline/incident/10',
-    now: NOW,
-  });
-
-  it('has the headline, all figures and times in UTC', () => {
-    expect(report).toContain('# Node 2 down, 2026-03-01 04:00:00.000 UTC');
-    expect(report).toContain('| Cause | drill ordered by ann |');
-    expect(report).toContain(
-      '| 2026-03-01 04:00:00.400 UTC | demo | redis:2 → redis:8 | 0.4 s | 0.25 s | nothing that was last told of | FORCE |',
-    );
-    expect(report).toContain('| redis:2 | redis:8 | 2026-03-01 04:00:42.000 UTC |');
-    expect(report).not.toContain('\u00a0');
-  });
-
-  it('keeps its tables whole whatever the log says', () => {
-    const odd = failed({ description: 'a | b\nc' });
-    const text = markdownReport(incident([odd]), {
-      cluster: '',
-      names: new Map(),
-      url: '',
-      now: NOW,
-    });
-    expect(text).toContain('| a \\| b c |');
-    expect(text).toContain('No shard failed over.');
   });
 });

@@ -1,0 +1,69 @@
+"""Incidents over HTTP: nodes and primaries that were lost, and what clients noticed of it."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import JSONResponse, Response
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.api.deps import Reader
+from shardboard.api.logs import LogViewer, moment
+from shardboard.api.paths import Uid
+from shardboard.api.replies import errors
+from shardboard.domain import incident_report
+from shardboard.domain.incident_begins import ms
+from shardboard.schemas import incidents as schema
+from shardboard.services import incidents as service
+from shardboard.state import bdbs, cluster
+
+router = APIRouter(tags=["log"])
+
+DEFAULT_LIMIT = 20
+
+
+@router.get("/incidents", response_model=list[schema.Incident], responses=errors())
+async def list_incidents(
+    _viewer: LogViewer,
+    session: Reader,
+    from_: Annotated[str | None, Query(alias="from", description="ISO 8601; any time when left out")] = None,
+    to: Annotated[str | None, Query(description="ISO 8601; now when left out")] = None,
+    limit: Annotated[int, Query(ge=1, le=service.MOST)] = DEFAULT_LIMIT,
+) -> JSONResponse:
+    """Those that are not over first, whenever they began; then those that touch the interval, newest first."""
+    now = datetime.now(UTC)
+    last = moment(to, "to") or now + timedelta(seconds=1)
+    found = await service.page(session, moment(from_, "from") or service.FOREVER, last, limit, now)
+    names = await _names(session)
+    return JSONResponse([schema.render(each, names) for each in found])
+
+
+@router.get("/incidents/{uid}", response_model=schema.IncidentInFull, responses=errors(404))
+async def get_incident(_viewer: LogViewer, session: Reader, uid: Uid) -> JSONResponse:
+    """With the events that belong to it."""
+    found = await service.find(session, uid, datetime.now(UTC))
+    return JSONResponse(schema.render_in_full(found, await _names(session)))
+
+
+@router.get(
+    "/incidents/{uid}/report",
+    responses={**errors(404), 200: {"content": {"text/markdown": {}}}},
+    response_class=Response,
+)
+async def get_report(_viewer: LogViewer, session: Reader, request: Request, uid: Uid) -> Response:
+    """As Markdown, with every figure and all times in UTC."""
+    now = datetime.now(UTC)
+    found = await service.find(session, uid, now)
+    told = incident_report.markdown(
+        found,
+        cluster=(await cluster.load(session)).name,
+        names=await _names(session),
+        url=f"{request.base_url}timeline/incident/{found.beginning.uid}",
+        now=ms(now),
+    )
+    name = f'attachment; filename="incident-{found.beginning.uid}.md"'
+    return Response(told, media_type="text/markdown; charset=utf-8", headers={"Content-Disposition": name})
+
+
+async def _names(session: AsyncSession) -> dict[int, str]:
+    return {bdb.uid: bdb.name for bdb in await bdbs.every(session)}

@@ -1,0 +1,125 @@
+"""What begins an incident: a node that went down, or a single primary. Times are milliseconds since 1970 by the console's clock."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal, Protocol
+
+BEFORE_MS = 5_000
+"""A shard may be seen down just before its node is."""
+OUTAGE_BEFORE_MS = 60_000
+"""Clients may notice before the console does,"""
+UNWATCHED_MS = 15 * 60_000
+"""and long before when it was away."""
+
+BEGINS = ("node_failed", "shard_down")
+
+Kind = Literal["node_down", "shard_down"]
+
+
+class Told(Protocol):
+    """An event of the log."""
+
+    @property
+    def uid(self) -> int: ...
+    @property
+    def time(self) -> datetime: ...
+    @property
+    def ended_at(self) -> datetime | None: ...
+    @property
+    def type(self) -> str: ...
+    @property
+    def severity(self) -> str: ...
+    @property
+    def source(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def originator(self) -> str: ...
+    @property
+    def bdb_uid(self) -> int | None: ...
+    @property
+    def node_uid(self) -> int | None: ...
+    @property
+    def shard_uid(self) -> int | None: ...
+    @property
+    def action_uid(self) -> str | None: ...
+    @property
+    def details(self) -> Mapping[str, Any]: ...
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """What is known from the events that begin an incident."""
+
+    uid: int
+    """Of the first of them: it stays when more is known later."""
+    kind: Kind
+    event: Told
+    """Of the node, or of the shard."""
+    first: Told
+
+    @property
+    def node_uid(self) -> int:
+        return self.event.node_uid or 0
+
+    @property
+    def shard_uid(self) -> int | None:
+        return self.event.shard_uid if self.kind == "shard_down" else None
+
+    def has(self, event: Told) -> bool:
+        """Whether the loss of a primary is a part of this loss of its node."""
+        return self.kind == "node_down" and event.node_uid == self.node_uid and _is_part(event, self.event)
+
+    @property
+    def at(self) -> int:
+        return ms(self.event.time)
+
+    @property
+    def seen_from(self) -> int:
+        """From when on clients may have noticed."""
+        detected = self.event.details.get("detected_ms")
+        unwatched = self.kind == "node_down" and detected is None
+        return self.at - (UNWATCHED_MS if unwatched else OUTAGE_BEFORE_MS + (detected or 0))
+
+
+def ms(moment: datetime) -> int:
+    return round(1000 * moment.timestamp())
+
+
+def beginnings(events: Iterable[Told]) -> list[Beginning]:
+    """Of a stretch of the log, oldest first. A primary that was lost with its node, or just before, is part of that."""
+    ordered = sorted(events, key=lambda event: (event.time, event.uid))
+    nodes: dict[int, list[Told]] = defaultdict(list)
+    for event in ordered:
+        if event.type == "node_failed" and event.node_uid is not None:
+            nodes[event.node_uid].append(event)
+    promoted = {event.details.get("lost") for event in ordered if event.type == "shard_failover"}
+    first: dict[int, Told] = {}
+    alone: list[Told] = []
+    for event in ordered:
+        if event.type != "shard_down" or not _was_primary(event, promoted):
+            continue
+        whole = next((node for node in nodes[event.node_uid or 0] if _is_part(event, node)), None)
+        if whole is None:
+            alone.append(event)
+        elif event.time < whole.time:
+            first.setdefault(whole.uid, event)
+    found = [Beginning(event.uid, "shard_down", event, event) for event in alone]
+    for each in nodes.values():
+        found += [
+            Beginning(first.get(event.uid, event).uid, "node_down", event, first.get(event.uid, event))
+            for event in each
+        ]
+    return sorted(found, key=lambda beginning: (beginning.at, beginning.uid))
+
+
+def _was_primary(event: Told, promoted: Collection[Any]) -> bool:
+    role = event.details.get("role")
+    return role == "master" if role is not None else event.shard_uid in promoted
+
+
+def _is_part(shard: Told, node: Told) -> bool:
+    until = None if node.ended_at is None else ms(node.ended_at)
+    return ms(node.time) - BEFORE_MS <= ms(shard.time) and (until is None or ms(shard.time) <= until)

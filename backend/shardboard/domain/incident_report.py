@@ -1,0 +1,167 @@
+"""One incident as Markdown to take along, with every figure and all times in UTC."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from shardboard.domain.incident_begins import Told, ms
+from shardboard.domain.incident_words import headline, nodes, resync_ms, size, span, title
+from shardboard.domain.incidents import Incident
+
+PHASES = {"load": "loading", "catching_up": "catching up", "in_sync": "in sync"}
+
+
+def markdown(incident: Incident, *, cluster: str, names: Mapping[int, str], url: str, now: int) -> str:
+    """`names` of databases by uid, `url` where it was asked for, `now` in milliseconds since 1970."""
+    lines = [
+        f"# {title(incident)} down, {utc(ms(incident.beginning.first.time))}",
+        "",
+        f"{headline(incident, names, now)}.",
+        "",
+        *_table(["Figure", "Value"], _summary(incident, cluster, now)),
+        *_section(
+            "Databases",
+            ["Database", "Slots", "Not served for", "Promoted after detection", "Failed", "Delayed", "Lost"],
+            [_database(incident, each, names) for each in incident.databases],
+            "No database lost a primary.",
+        ),
+        *_section(
+            "Failovers",
+            ["At", "Database", "Failover", "After detection", "Took", "Behind", "Method"],
+            [_failover(incident, event, names) for event in incident.failovers],
+            "No shard failed over.",
+        ),
+        *_section(
+            "Resyncs",
+            ["Replica", "From", "Began", "Ended", "Took", "Received", "Phases"],
+            [_resync(event, now) for event in incident.resyncs],
+            _no_resync(incident),
+        ),
+        *_section(
+            "Events",
+            ["After", "At", "Ended", "Severity", "What happened"],
+            [_event(incident, event) for event in incident.timeline],
+            "",
+        ),
+        f"Written {utc(now)} by Shardboard from {url}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _summary(incident: Incident, cluster: str, now: int) -> list[list[str]]:
+    begin = incident.beginning
+    details = begin.event.details
+    rows = [["Cluster", cluster]] if cluster else []
+    rows += [["Node", str(begin.node_uid)]]
+    rows += [["Shard", f"redis:{begin.shard_uid}"]] if begin.shard_uid is not None else []
+    rows += [
+        ["Down since", utc(begin.at)],
+        ["Back", "not yet" if incident.returned is None else utc(incident.returned)],
+        ["Over", "not yet" if incident.ended is None else utc(incident.ended)],
+        ["Cause", cause(incident)],
+    ]
+    if begin.kind == "node_down":
+        if details.get("detected_ms") is not None:
+            rows.append(["Detected after", span(details["detected_ms"])])
+        rows.append(["Seen by", nodes(details.get("witnesses", []))])
+        rows.append(["Shards lost", f"{incident.primaries} primaries, {incident.replicas} replicas"])
+    rows.append(
+        ["Down for" if incident.returned is None else "Back after", span((incident.returned or now) - begin.at)]
+    )
+    took = resync_ms(incident)
+    return rows + ([["Resynced in", span(took)]] if took is not None else [])
+
+
+def cause(incident: Incident) -> str:
+    if incident.cause is None:
+        return "not known to the console"
+    event = incident.cause.event
+    return f"drill ordered by {event.originator}" if incident.cause.kind == "drill" else event.description.rstrip(".")
+
+
+def _database(incident: Incident, loss: Any, names: Mapping[int, str]) -> list[str]:
+    account = loss.account
+    unserved = "no client of an endpoint noticed" if account.unserved_ms is None else span(account.unserved_ms)
+    if account.unserved_since_ms is not None:
+        unserved = f"since {utc(account.unserved_since_ms)}"
+    promoted = "–" if loss.promoted_after_ms is None else span(loss.promoted_after_ms)
+    counts = [f"{count:,}" for count in (account.failed, account.delayed, account.lost)]
+    return [names.get(loss.uid, str(loss.uid)), loss.slots or "–", unserved, promoted, *counts]
+
+
+def _failover(incident: Incident, event: Told, names: Mapping[int, str]) -> list[str]:
+    told = event.details
+    seconds = told.get("seconds")
+    return [
+        utc(ms(event.time)),
+        names.get(event.bdb_uid or 0, str(event.bdb_uid or "")),
+        f"redis:{told.get('lost')} → redis:{told.get('heir')}",
+        span(max(0, ms(event.time) - incident.beginning.at)),
+        "–" if seconds is None else span(1000 * seconds),
+        _behind(told.get("bytes_behind")),
+        str(told.get("method", "")),
+    ]
+
+
+def _behind(count: int | None) -> str:
+    return "not known" if count is None else f"{count:,} B" if count else "nothing that was last told of"
+
+
+def _resync(event: Told, now: int) -> list[str]:
+    told = event.details
+    ended = f"{int(told.get('percent') or 0)} %" if event.ended_at is None else utc(ms(event.ended_at))
+    phases = [
+        f"{PHASES.get(phase['name'], phase['name'])} {span(_moment(phase['ended'], now) - _moment(phase['started'], now))}"
+        for phase in told.get("phases", [])
+        if phase["name"] != "in_sync"  # the state that was reached, not work
+    ]
+    return [
+        f"redis:{event.shard_uid}",
+        f"redis:{told.get('primary')}",
+        utc(ms(event.time)),
+        ended + (" (not in sync)" if told.get("outcome") == "lost" else ""),
+        span((now if event.ended_at is None else ms(event.ended_at)) - ms(event.time)),
+        "–" if told.get("bytes") is None else size(told["bytes"]),
+        ", ".join(phases),
+    ]
+
+
+def _moment(text: str | None, now: int) -> int:
+    return now if text is None else ms(datetime.fromisoformat(text))
+
+
+def _no_resync(incident: Incident) -> str:
+    if not incident.revived:
+        return "No replica was resynced."
+    return f"Replicas that came back in sync: {incident.revived}; no copy took long enough to be followed."
+
+
+def _event(incident: Incident, event: Told) -> list[str]:
+    after = ms(event.time) - incident.beginning.at
+    ended = "" if event.ended_at is None else utc(ms(event.ended_at))
+    if event.details.get("open") and event.ended_at is None:
+        ended = "not yet"
+    return [
+        ("−" if after < 0 else "+") + span(abs(after)),
+        utc(ms(event.time)),
+        ended,
+        event.severity,
+        event.description,
+    ]
+
+
+def utc(milliseconds: int) -> str:
+    moment = datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=milliseconds)
+    return moment.strftime("%Y-%m-%d %H:%M:%S.") + f"{milliseconds % 1000:03d} UTC"
+
+
+def _section(heading: str, head: Sequence[str], rows: Sequence[Sequence[str]], none: str) -> list[str]:
+    return [f"## {heading}", "", *(_table(head, rows) if rows else [none, ""])]
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    return [_line(head), _line(["---"] * len(head)), *(_line(row) for row in rows), ""]
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"

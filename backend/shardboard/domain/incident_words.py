@@ -1,0 +1,143 @@
+"""An incident as people would tell it."""
+
+from collections.abc import Mapping, Sequence
+
+from shardboard.domain.incident_begins import ms
+from shardboard.domain.incidents import Incident, Loss
+
+UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
+NAMED = 2
+"""Databases that a headline names."""
+
+
+def headline(incident: Incident, names: Mapping[int, str], now: int) -> str:
+    """ "Node 2 was down for 41 s; demo was not served for 0.63 s; 2 shards failed over, promoted 0.22 s after detection; …" """
+    return "; ".join([_beginning(incident, now), *consequences(incident, names)])
+
+
+def title(incident: Incident) -> str:
+    begin = incident.beginning
+    return f"Node {begin.node_uid}" if begin.shard_uid is None else f"Primary redis:{begin.shard_uid}"
+
+
+def _beginning(incident: Incident, now: int) -> str:
+    lasted = span((incident.returned or now) - incident.beginning.at)
+    words = "has been down for" if incident.returned is None else "was down for"
+    return f"{title(incident)} {words} {lasted}"
+
+
+def consequences(incident: Incident, names: Mapping[int, str]) -> list[str]:
+    """What followed, in parts of a sentence; the same however long it has been going on."""
+    parts = [*_served(incident, names), *_failovers(incident), *_resyncs(incident)]
+    return [*parts, *(_data(incident) if incident.state == "over" else [])]
+
+
+def _served(incident: Incident, names: Mapping[int, str]) -> list[str]:
+    """In the client's time, longest first."""
+    waits = [loss for loss in incident.databases if loss.account.unserved_since_ms is not None]
+    known = sorted(
+        (loss for loss in incident.databases if loss.account.unserved_ms is not None),
+        key=lambda loss: -(loss.account.unserved_ms or 0),
+    )
+    parts = [f"{_name(loss, names)} is not served" for loss in waits[:NAMED]]
+    parts += [
+        f"{_name(loss, names)} was not served for {span(loss.account.unserved_ms or 0)}" for loss in known[:NAMED]
+    ]
+    more = len(waits[NAMED:]) + len(known[NAMED:])
+    if more:
+        parts.append(f"neither {'was' if more == 1 else 'were'} {_count(more, 'other database')}")
+    if incident.databases and not parts and incident.state != "down":
+        parts.append("no client of an endpoint noticed")
+    failed, lost = (sum(getattr(loss.account, name) for loss in incident.databases) for name in ("failed", "lost"))
+    if failed or lost:
+        told = [_count(failed, "request") + " failed"] * bool(failed) + [f"{lost:,} lost without an answer"] * bool(
+            lost
+        )
+        parts.append(", ".join(told))
+    return parts
+
+
+def _name(loss: Loss, names: Mapping[int, str]) -> str:
+    return names.get(loss.uid, f"database {loss.uid}")
+
+
+def _failovers(incident: Incident) -> list[str]:
+    parts = []
+    if incident.failovers:
+        last = max(ms(event.time) for event in incident.failovers)
+        after = span(max(0, last - incident.beginning.at))
+        parts.append(f"{_count(len(incident.failovers), 'shard')} failed over, promoted {after} after detection")
+    if incident.failed_failovers:
+        parts.append("not all lost primaries could be replaced")
+    elif not incident.failovers and incident.primaries:
+        parts.append(f"{_count(incident.primaries, 'primary', 'primaries')} lost")
+    return parts
+
+
+def _resyncs(incident: Incident) -> list[str]:
+    running = [event for event in incident.resyncs if event.details.get("open") and event.ended_at is None]
+    if running:
+        return [f"{_count(len(running), 'replica')} resyncing, {int(incident.percent or 0)} %"]
+    if incident.state == "resyncing":
+        return ["replicas about to resync"]
+    took = resync_ms(incident)
+    if took is None:
+        return [f"{_count(incident.revived, 'replica')} back in sync"] if incident.revived else []
+    whole = sum(event.details.get("outcome") != "lost" for event in incident.resyncs)
+    return [f"{_count(whole, 'replica')} resynced in {span(took)}"]
+
+
+def resync_ms(incident: Incident) -> int | None:
+    """From the beginning of the first resync to the end of the last; None when there was none, or one goes on."""
+    whole = [event for event in incident.resyncs if event.details.get("outcome") != "lost"]
+    ends = [ms(event.ended_at) for event in whole if event.ended_at is not None]
+    if not whole or len(ends) < len(whole):
+        return None
+    return max(ends) - min(ms(event.time) for event in whole)
+
+
+def _data(incident: Incident) -> list[str]:
+    if not incident.failovers:
+        return []
+    if incident.bytes_behind is None:
+        return ["how far the promoted replicas were behind is not known"]
+    # Measured against what the primaries last told of, which may be up to a second before they went down.
+    if not incident.bytes_behind:
+        return ["no known data loss (replicas had reached the primaries' last reported offset)"]
+    return [f"{size(incident.bytes_behind)} that the primaries last told of are lost"]
+
+
+def span(milliseconds: float) -> str:
+    """0.39 s, 4.2 s, 41 s, 2 min 3 s."""
+    seconds = max(0.0, milliseconds / 1000)
+    if seconds < 0.995:
+        return f"{round(seconds, 2):g} s"
+    if seconds < 9.95:
+        return f"{round(seconds, 1):g} s"
+    whole = round(seconds)
+    place = next(index for index, (length, _) in enumerate(UNITS) if whole >= length)
+    length, unit = UNITS[place]
+    rest = whole % length // UNITS[place + 1][0] if place + 1 < len(UNITS) else 0
+    return f"{whole // length} {unit}" + (f" {rest} {UNITS[place + 1][1]}" if rest else "")
+
+
+def size(count: float) -> str:
+    """2 KiB, 1.8 GiB."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if count < 1000:
+            return f"{count:.3g} {unit}"
+        count /= 1024
+    return f"{count:.3g} TiB"
+
+
+def _count(number: int, one: str, many: str = "") -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def nodes(uids: Sequence[int]) -> str:
+    """ "agents on nodes 1 and 3 reached none of its shards" """
+    if not uids:
+        return "the console"
+    head = ", ".join(str(uid) for uid in uids[:-1])
+    who = f"agents on nodes {head} and" if head else "the agent on node"
+    return f"{who} {uids[-1]} reached none of its shards"

@@ -1,0 +1,272 @@
+"""Incidents: a node or a single primary that was lost, with everything that it brought about, put together from the log and from
+what the proxies saw. Times are milliseconds since 1970 by the console's clock."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from shardboard.domain import outages, slots
+from shardboard.domain.incident_begins import BEFORE_MS, Beginning, Told, ms
+from shardboard.domain.outages import Account
+
+DRILL_BEFORE_MS = 60_000
+"""What a drill orders shows a little later."""
+SETTLE_MS = 10_000
+"""Who came back is given this long to begin with its resyncs."""
+AFTER_MS = 30 * 60_000
+"""What happens longer after the return has another cause."""
+REPAIRS = frozenset({"resync", "replica_revived", "replica_revival_failed", "replica_in_sync", "shard_up"})
+RETURNS = frozenset({"shard_up", "replica_revived", "shard_restarted", "shard_removed", "shard_moved"})
+"""What ends that a single shard is down."""
+CAUSES = ("alarm_storage_full", "alarm_memory_full", "alarm_node_flapping")
+"""Alarms that tell why, when they were raised before; all others tell what came of it."""
+
+State = Literal["down", "resyncing", "over"]
+
+
+class Seen(outages.Seen, Protocol):
+    @property
+    def node_uid(self) -> int | None: ...
+    @property
+    def shard_uid(self) -> int | None: ...
+
+
+@dataclass(frozen=True)
+class Cause:
+    kind: Literal["drill", "alarm"]
+    event: Told
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What became of one database that lost primaries."""
+
+    uid: int
+    slots: str
+    """Of the lost primaries, in the form of `slots.render`."""
+    account: Account
+    promoted_after_ms: int | None
+    """From the detection to the last promotion; None: none was promoted."""
+
+
+@dataclass(frozen=True)
+class Incident:
+    beginning: Beginning
+    returned: int | None
+    """When the node or the shard was there again."""
+    ended: int | None
+    """When all that it lost was in sync again, too."""
+    state: State
+    cause: Cause | None
+    databases: list[Loss]
+    failovers: list[Told]
+    failed_failovers: int
+    resyncs: list[Told]
+    revived: int
+    """Shards that came back as replicas and are in sync, whether or not it took a resync."""
+    primaries: int
+    replicas: int
+    percent: float | None
+    """Of all resyncs, 0 to 100; None without one."""
+    timeline: list[Told]
+
+    @property
+    def bytes_behind(self) -> int | None:
+        """What the promoted replicas had not received; None when that is unknown of one of them."""
+        known = [event.details.get("bytes_behind") for event in self.failovers]
+        return None if None in known else sum(int(each or 0) for each in known)
+
+
+def incident(
+    beginning: Beginning,
+    events: Sequence[Told],
+    seen: Sequence[Seen],
+    now: int,
+    *,
+    is_down: bool,
+) -> Incident:
+    """With all that belongs to it, of events and outages around it; `is_down`: whether it is still gone."""
+    ordered = sorted(events, key=lambda event: (event.time, event.uid))
+    returned = _returned(beginning, ordered, is_down=is_down)
+    own = _belonging(beginning, ordered, returned, now)
+    failovers = [event for event in own if event.type == "shard_failover"]
+    # A replica notices the loss of its primary before anybody does, and tries to resync: that is part of the loss.
+    resyncs = [
+        event
+        for event in own
+        if event.type == "resync" and not (event.details.get("outcome") == "lost" and ms(event.time) < beginning.at)
+    ]
+    revived = len({event.shard_uid for event in own if event.type == "replica_revived"})
+    primaries, replicas = _lost(beginning)
+    expected = primaries + replicas
+    running = any(_is_open(event) for event in resyncs)
+    settling = returned is not None and max(len(resyncs), revived) < expected and now - returned < SETTLE_MS
+    state: State = "down" if returned is None else "resyncing" if running or settling else "over"
+    ends = [ms(event.ended_at) for event in resyncs if event.ended_at is not None]
+    return Incident(
+        beginning=beginning,
+        returned=returned,
+        ended=max([returned or 0, *ends]) if state == "over" else None,
+        state=state,
+        cause=_cause(beginning, ordered),
+        databases=_losses(beginning, failovers, _noticed(beginning, seen, returned, now), state),
+        failovers=failovers,
+        failed_failovers=sum(event.type == "shard_failover_failed" for event in own),
+        resyncs=resyncs,
+        revived=revived,
+        primaries=primaries,
+        replicas=replicas,
+        percent=_percent(resyncs, expected),
+        timeline=own,
+    )
+
+
+def reach(beginning: Beginning, returned: int | None, now: int) -> tuple[int, int]:
+    """Between which moments all lies that can belong to it."""
+    return min(beginning.seen_from, beginning.at - DRILL_BEFORE_MS), now if returned is None else returned + AFTER_MS
+
+
+def _returned(beginning: Beginning, ordered: Sequence[Told], *, is_down: bool) -> int | None:
+    if beginning.kind == "node_down":
+        return None if beginning.event.ended_at is None else ms(beginning.event.ended_at)
+    for event in ordered:
+        if (event.time, event.uid) <= (beginning.event.time, beginning.uid):
+            continue
+        is_gone = event.type == "bdb_deleted" and event.bdb_uid == beginning.event.bdb_uid
+        is_back = event.type in RETURNS and event.shard_uid == beginning.shard_uid
+        if is_gone or is_back or _is_again(beginning, event):
+            return ms(event.time)
+    if is_down:
+        return None
+    # It is there, or wanted no more, and the log does not say since when.
+    last = [ms(event.time) for event in ordered if event.shard_uid == beginning.shard_uid]
+    return max([beginning.at, *last])
+
+
+def _belonging(beginning: Beginning, ordered: Sequence[Told], returned: int | None, now: int) -> list[Told]:
+    again = (ms(event.time) - 1 for event in ordered if _is_again(beginning, event))
+    _, last = reach(beginning, returned, now)
+    until = min([last, *again])
+
+    def is_within(event: Told) -> bool:
+        lead = DRILL_BEFORE_MS if event.type.startswith("drill") else BEFORE_MS
+        at = ms(event.time)
+        if at < beginning.at - lead or at > until:
+            return False
+        # Who is back is only repaired.
+        return returned is None or at <= returned + SETTLE_MS or event.type in REPAIRS
+
+    within = [event for event in ordered if is_within(event)]
+    failovers = [event for event in within if event.type == "shard_failover" and _is_about(beginning, event)]
+    orders = {event.action_uid for event in failovers if event.action_uid is not None}
+    pairs = {(event.bdb_uid, event.details.get("pair")) for event in failovers}
+    touched = _touched(beginning) | {event.bdb_uid for event in failovers}
+    return [
+        event
+        for event in within
+        if _is_about(beginning, event)
+        or (event.action_uid is not None and event.action_uid in orders)
+        or (event.type == "shard_failover_failed" and ms(event.time) >= beginning.at and event.bdb_uid in touched)
+        or (event.type == "resync" and (event.bdb_uid, event.details.get("pair")) in pairs)
+    ]
+
+
+def _is_again(beginning: Beginning, event: Told) -> bool:
+    if event.type != beginning.event.type or (event.time, event.uid) <= (beginning.event.time, beginning.event.uid):
+        return False
+    return event.node_uid == beginning.node_uid and beginning.shard_uid in (None, event.shard_uid)
+
+
+def _is_about(beginning: Beginning, event: Told) -> bool:
+    if event.type.startswith("alarm_"):
+        return event.type in CAUSES and event.node_uid == beginning.node_uid
+    if beginning.kind == "node_down":
+        return event.node_uid == beginning.node_uid
+    if event.type == "shard_failover":
+        return event.details.get("lost") == beginning.shard_uid
+    if event.type.startswith("drill"):
+        return event.node_uid == beginning.node_uid and event.shard_uid in (None, beginning.shard_uid)
+    return event.shard_uid == beginning.shard_uid
+
+
+def _touched(beginning: Beginning) -> set[int | None]:
+    if beginning.kind == "shard_down":
+        return {beginning.event.bdb_uid}
+    return {each.get("bdb_uid") for each in beginning.event.details.get("databases", [])}
+
+
+def _lost(beginning: Beginning) -> tuple[int, int]:
+    if beginning.kind == "shard_down":
+        return 1, 0
+    details = beginning.event.details
+    return int(details.get("primaries") or 0), int(details.get("replicas") or 0)
+
+
+def _cause(beginning: Beginning, ordered: Sequence[Told]) -> Cause | None:
+    """A drill that was ordered just before, else an alarm that was raised when it began."""
+    for event in reversed(ordered):
+        is_near = beginning.at - DRILL_BEFORE_MS <= ms(event.time) <= beginning.at
+        if event.type == "drill_started" and is_near and _is_about(beginning, event):
+            return Cause("drill", event)
+    databases = _touched(beginning)
+    for event in reversed(ordered):
+        concerns = event.node_uid == beginning.node_uid or (event.node_uid is None and event.bdb_uid in databases)
+        was_raised = ms(event.time) <= beginning.at and (event.ended_at is None or ms(event.ended_at) >= beginning.at)
+        if event.type in CAUSES and concerns and was_raised:
+            return Cause("alarm", event)
+    return None
+
+
+def _noticed(beginning: Beginning, seen: Sequence[Seen], returned: int | None, now: int) -> list[Seen]:
+    until = (now if returned is None else returned) + SETTLE_MS
+    return [
+        each
+        for each in seen
+        if each.node_uid == beginning.node_uid
+        and beginning.shard_uid in (None, each.shard_uid)
+        and beginning.seen_from <= each.noticed_ms - (each.ahead_ms or 0) <= until
+        # What is cut off sees everybody else as lost; itself it cannot see.
+        and each.seen_by != (beginning.node_uid if beginning.kind == "node_down" else None)
+    ]
+
+
+def _losses(beginning: Beginning, failovers: Sequence[Told], seen: Sequence[Seen], state: State) -> list[Loss]:
+    ranges: dict[int, list[str]] = defaultdict(list)
+    if beginning.kind == "shard_down" and beginning.event.bdb_uid is not None:
+        ranges[beginning.event.bdb_uid].append(str(beginning.event.details.get("slots", "")))
+    for told in beginning.event.details.get("databases", []):
+        ranges[int(told["bdb_uid"])].append(str(told["slots"]))
+    for each in seen:
+        ranges[each.bdb_uid].append(each.slots)
+    promoted: dict[int, int] = {}
+    for event in failovers:
+        if event.bdb_uid is not None:
+            ranges[event.bdb_uid].append("")
+            promoted[event.bdb_uid] = max(promoted.get(event.bdb_uid, 0), ms(event.time) - beginning.at)
+    return [
+        _loss(uid, texts, [each for each in seen if each.bdb_uid == uid], promoted.get(uid), state)
+        for uid, texts in sorted(ranges.items())
+    ]
+
+
+def _loss(uid: int, texts: Sequence[str], seen: Sequence[Seen], promoted: int | None, state: State) -> Loss:
+    account = outages.account(seen)
+    if state != "down" or promoted is not None:
+        # A proxy whose node was lost, too, never tells the end of what it saw begin.
+        account = Account(account.unserved_ms, None, account.failed, account.delayed, account.lost)
+    whole = slots.gather(slot for text in set(texts) for slot in slots.each(slots.parse(text)))
+    return Loss(uid, slots.render(whole), account, promoted)
+
+
+def _percent(resyncs: Sequence[Told], expected: int) -> float | None:
+    """Shards that still wait for their turn count as nothing done, so that the percent never falls."""
+    latest = {event.shard_uid: event for event in resyncs if event.details.get("outcome") != "lost"}
+    if not latest:
+        return None
+    done = sum(float(event.details.get("percent") or 0) if _is_open(event) else 100.0 for event in latest.values())
+    return done / max(len(latest), expected)
+
+
+def _is_open(event: Told) -> bool:
+    return bool(event.details.get("open")) and event.ended_at is None

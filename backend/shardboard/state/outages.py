@@ -1,0 +1,93 @@
+"""Outages as clients of the endpoints saw them: a primary answered a node's proxy no more, and then it, or its heir, did again."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from sqlalchemy import BigInteger, Index, UniqueConstraint, delete, func, select
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import Mapped, mapped_column
+
+from shardboard.db import Base, UtcDateTime
+
+
+class Outage(Base):
+    """Columns that end in `_ms` are milliseconds since 1970 by the clock of the node whose proxy saw it."""
+
+    __tablename__ = "outages"
+    __kind__ = "outage"
+    __table_args__ = (
+        UniqueConstraint("bdb_uid", "seen_by", "address", "port", "noticed_ms"),
+        Index("ix_outages_node", "node_uid", "noticed_at"),
+    )
+
+    uid: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
+    bdb_uid: Mapped[int]
+    seen_by: Mapped[int]
+    """The node whose proxy saw it."""
+    address: Mapped[str]
+    port: Mapped[int]
+    node_uid: Mapped[int | None]
+    shard_uid: Mapped[int | None]
+    """Who was at that address and port when it was told; None: nobody that is known."""
+    slots: Mapped[str]
+    """In the form of `domain.slots.render`."""
+    noticed_ms: Mapped[int] = mapped_column(BigInteger)
+    last_success_ms: Mapped[int | None] = mapped_column(BigInteger)
+    """None: it had answered nobody before."""
+    first_success_ms: Mapped[int | None] = mapped_column(BigInteger)
+    """None: it is not known to be over."""
+    waited: Mapped[int] = mapped_column(BigInteger)
+    failed: Mapped[int] = mapped_column(BigInteger)
+    lost: Mapped[int] = mapped_column(BigInteger)
+    ahead_ms: Mapped[int | None]
+    """By how much that node's clock was ahead of the console's; None: nobody knows, because it was told late."""
+    noticed_at: Mapped[datetime] = mapped_column(UtcDateTime, index=True)
+    """`noticed_ms` by the console's clock, as far as that is known: what it is found by."""
+
+
+async def seen(session: AsyncSession, seen_by: int, since_ms: int) -> Sequence[Outage]:
+    """What the proxy of one node has seen from `since_ms` of its clock on."""
+    query = select(Outage).where(Outage.seen_by == seen_by, Outage.noticed_ms >= since_ms)
+    return (await session.execute(query)).scalars().all()
+
+
+async def of_node(
+    session: AsyncSession, node_uid: int, first: datetime, last: datetime, *, shard_uid: int | None, limit: int
+) -> Sequence[Outage]:
+    """Of primaries of one node, or of one of its shards, that were noticed in `first <= noticed_at < last`; the oldest ones."""
+    query = select(Outage).where(Outage.node_uid == node_uid, Outage.noticed_at >= first, Outage.noticed_at < last)
+    if shard_uid is not None:
+        query = query.where(Outage.shard_uid == shard_uid)
+    return (await session.execute(query.order_by(Outage.noticed_at, Outage.uid).limit(limit))).scalars().all()
+
+
+async def by_uid(session: AsyncSession, uid: int) -> Outage | None:
+    return await session.get(Outage, uid)
+
+
+async def count(session: AsyncSession) -> int:
+    return (await session.execute(select(func.count()).select_from(Outage))).scalar_one()
+
+
+async def forget_bdb(session: AsyncSession, bdb_uid: int) -> None:
+    """Delete those of a database that is gone."""
+    await session.execute(delete(Outage).where(Outage.bdb_uid == bdb_uid).execution_options(synchronize_session=False))
+
+
+async def forget_before(session: AsyncSession, before: datetime, limit: int) -> int:
+    """Delete the oldest that were noticed before a moment, at most `limit`; how many those were."""
+    return await _forget(session, before, limit)
+
+
+async def forget_surplus(session: AsyncSession, keep: int, before: datetime, limit: int) -> int:
+    """Of more than `keep`, delete older ones that were noticed before a moment, at most `limit`; how many those were."""
+    surplus = await count(session) - keep
+    return await _forget(session, before, min(surplus, limit)) if surplus > 0 else 0
+
+
+async def _forget(session: AsyncSession, before: datetime, limit: int) -> int:
+    doomed = select(Outage.uid).where(Outage.noticed_at < before).order_by(Outage.noticed_at, Outage.uid).limit(limit)
+    uids = (await session.execute(doomed)).scalars().all()
+    if uids:
+        await session.execute(delete(Outage).where(Outage.uid.in_(uids)).execution_options(synchronize_session=False))
+    return len(uids)

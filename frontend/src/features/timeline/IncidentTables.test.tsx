@@ -1,0 +1,48 @@
+// @vitest-environment jsdom
+import { MantineProvider } from '@mantine/core';
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { render, screen, within } from '@testing-library/react';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
+import type { Incident } from '@/api/types';
+import { IncidentTables } from './IncidentTables';
+import { incidentInFull } from './incident.fixture';
+import { T0 } from './story.fixture';
+
+beforeEach(() => {
+  vi.stubGlobal('fetch', async () => new Response('[]'));
+});
+
+function show(part: Partial<Incident> = {}) {
+  const client = new QueryClient({ defaultOptions: { queries: { retry: false } } });
+  render(
+    <MantineProvider>
+      <QueryClientProvider client={client}>
+        <IncidentTables incident={incidentInFull(part)} now={T0 + 120_000} />
+      </QueryClientProvider>
+    </MantineProvider>,
+  );
+}
+
+const rows = (name: string) =>
+  within(screen.getByRole('table', { name }))
+    .getAllByRole('row')
+    .map((row) => (row.textContent ?? '').replaceAll('\u00a0', ' '));
+
+describe('IncidentTables', () => {
+  it('tells by database what clients noticed, and apart from it when it was promoted', () => {
+    show();
+    expect(rows('Databases')[1]).toBe('demofor 0.63 s0.22 s21.23 k10-5460');
+    expect(screen.getByText('Drill ordered by ann')).toBeTruthy();
+    expect(rows('Failovers')).toHaveLength(3);
+    expect(rows('Resyncs')).toHaveLength(3);
+  });
+
+  it('has no figure where no proxy saw anything', () => {
+    const [known] = incidentInFull().databases;
+    if (!known) throw new Error('no database');
+    const unseen = { ...known, unserved_ms: null, failed: 0, delayed: 0, lost: 0 };
+    show({ databases: [unseen], cause: null });
+    expect(rows('Databases')[1]).toContain('no client of an endpoint noticed');
+    expect(screen.getByText('Not known to the console')).toBeTruthy();
+  });
+});
