@@ -58,7 +58,7 @@ async def rebalance(
     return RebalanceReply(action_uid=action.uid, description=action.description)
 
 
-@router.get("/bdbs/{uid}/address_changes", responses=errors(404))
+@router.get("/bdbs/{uid}/address_changes", responses=errors(404, 409))
 async def address_changes(
     _viewer: Viewer, session: Tx, uid: Uid, only_failovers: Flag = None, max_operations: Most = None
 ) -> list[AddressChange]:

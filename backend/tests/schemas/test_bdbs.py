@@ -108,6 +108,7 @@ def row(**changes: Any) -> Any:
         "config": {},
         "action_uid": None,
         "endpoint_nodes": [1, 3],
+        "endpoint_retiring": {},
         "created_at": WHEN,
         "changed_at": WHEN,
     }
