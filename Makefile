@@ -172,6 +172,7 @@ fmt: tools ## Format everything
 	@$(bin)/ruff check --quiet --select I --fix
 	@$(bin)/ruff format
 	@npm run format --silent --workspace frontend
+	@npm run format --silent --workspace e2e
 	@$(cargo) fmt
 
 .PHONY: openapi

@@ -89,7 +89,9 @@ test('a shard dies: red, in words, on every page that shows it', async ({ page, 
     await expect(database.cells).toHaveCount(1);
     const [shard] = await shardsOf(api, uid);
     await stack.killShard(shard?.uid ?? '');
-    await expect(frame.banners).toContainText(`1 shard of ${name} is down`);
+    await expect(frame.banners).toContainText(
+      `Primary redis:${shard?.uid} of ${name} has been down`,
+    );
     await expect(database.cells).toHaveAttribute('data-severity', 'broken');
     await expect(database.cells).toHaveAccessibleName(/down|killed|ended/);
     await database.cells.click();
@@ -97,7 +99,9 @@ test('a shard dies: red, in words, on every page that shows it', async ({ page, 
     await expect(panel.locator('[data-tone="broken"]')).toBeVisible();
     await panel.getByRole('button', { name: 'Close' }).click();
     await frame.goTo('Overview');
-    await expect(frame.heading(`1 shard of ${name} is down`)).toBeVisible();
+    await expect(
+      frame.heading(new RegExp(`^Primary redis:\\d+ of ${name} has been down`)),
+    ).toBeVisible();
     await frame.goTo('Events');
     await expect(page.getByRole('row').filter({ hasText: name }).first()).toBeVisible();
   } finally {

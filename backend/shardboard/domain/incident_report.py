@@ -14,7 +14,7 @@ PHASES = {"load": "loading", "catching_up": "catching up", "in_sync": "in sync"}
 def markdown(incident: Incident, *, cluster: str, names: Mapping[int, str], url: str, now: int) -> str:
     """`names` of databases by uid, `url` where it was asked for, `now` in milliseconds since 1970."""
     lines = [
-        f"# {title(incident)} down, {utc(ms(incident.beginning.first.time))}",
+        f"# {title(incident, names)} down, {utc(ms(incident.beginning.first.time))}",
         "",
         f"{headline(incident, names, now)}.",
         "",

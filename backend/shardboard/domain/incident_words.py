@@ -12,18 +12,21 @@ NAMED = 2
 
 def headline(incident: Incident, names: Mapping[int, str], now: int) -> str:
     """ "Node 2 was down for 41 s; demo was not served for 0.63 s; 2 shards failed over, promoted 0.22 s after detection; …" """
-    return "; ".join([_beginning(incident, now), *consequences(incident, names)])
+    return "; ".join([_beginning(incident, names, now), *consequences(incident, names)])
 
 
-def title(incident: Incident) -> str:
+def title(incident: Incident, names: Mapping[int, str]) -> str:
+    """ "Node 2", "Primary redis:5 of demo" """
     begin = incident.beginning
-    return f"Node {begin.node_uid}" if begin.shard_uid is None else f"Primary redis:{begin.shard_uid}"
+    if begin.shard_uid is None:
+        return f"Node {begin.node_uid}"
+    return f"Primary redis:{begin.shard_uid}" + "".join(f" of {_name(loss, names)}" for loss in incident.databases[:1])
 
 
-def _beginning(incident: Incident, now: int) -> str:
+def _beginning(incident: Incident, names: Mapping[int, str], now: int) -> str:
     lasted = span((incident.returned or now) - incident.beginning.at)
     words = "has been down for" if incident.returned is None else "was down for"
-    return f"{title(incident)} {words} {lasted}"
+    return f"{title(incident, names)} {words} {lasted}"
 
 
 def consequences(incident: Incident, names: Mapping[int, str]) -> list[str]:

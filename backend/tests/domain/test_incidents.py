@@ -51,7 +51,7 @@ def test_a_single_primary_makes_an_incident_too() -> None:
     assert [event.uid for event in found.timeline] == [8, 10, 11, 12, 13, 14]
     assert found.databases[0].account.unserved_ms == 410
     assert headline(found, NAMES, NOW) == (
-        "Primary redis:2 was down for 3 s; demo was not served for 0.41 s; 1 shard failed over, promoted 0.2 s after "
+        "Primary redis:2 of demo was down for 3 s; demo was not served for 0.41 s; 1 shard failed over, promoted 0.2 s after "
         "detection; 1 replica resynced in 1 s; no known data loss (replicas had reached the primaries' last reported offset)"
     )
 

@@ -8,6 +8,7 @@ import { nodesQuery } from '@/api/nodes';
 import { shardsQuery } from '@/api/shards';
 import { raisedAlarm } from '@/features/overview/alarmWords';
 import { type Trouble, troubles } from '@/features/overview/health';
+import { databaseName } from '@/features/timeline/words';
 
 export function useTroubles(): Trouble[] {
   const nodes = useQuery(nodesQuery).data;
@@ -19,10 +20,11 @@ export function useTroubles(): Trouble[] {
     const names = new Map(bdbs?.map(({ uid, name }) => [uid, name]));
     const outages = (incidents ?? [])
       .filter((incident) => !isOver(incident))
-      .map(({ uid, node_uid, shard_uid, detected_ms, returned_ms, summary }) => ({
+      .map(({ uid, node_uid, shard_uid, databases, detected_ms, returned_ms, summary }) => ({
         uid,
         node: node_uid,
         shard: shard_uid,
+        database: databases[0] && databaseName(databases[0]),
         from: detected_ms,
         to: returned_ms ?? null,
         consequences: summary,

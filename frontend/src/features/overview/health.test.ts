@@ -74,11 +74,19 @@ describe('troubles', () => {
 
   it('tells of a primary that was lost alone, with its incident, and not of that shard again', () => {
     const dead = shard({ uid: '5', node_uid: '2', status: 'inactive', detailed_status: 'down' });
-    const lost = { uid: 10, node: 2, shard: '5', from: 7, to: null, consequences: ['x'] };
+    const lost = {
+      uid: 10,
+      node: 2,
+      shard: '5',
+      database: 'demo',
+      from: 7,
+      to: null,
+      consequences: ['x'],
+    };
     expect(troubles([node(2)], [dead, shard()], [bdb()], [lost])).toEqual([
       {
         tone: 'broken',
-        text: 'Primary redis:5 has been down',
+        text: 'Primary redis:5 of demo has been down',
         since: 7,
         rest: ['x'],
         banner: true,
@@ -87,7 +95,7 @@ describe('troubles', () => {
       },
     ]);
     expect(texts([node(2)], [], [], [{ ...lost, to: 2_007 }])).toEqual([
-      'Shard redis:5 is back after 2 s',
+      'Shard redis:5 of demo is back after 2 s',
     ]);
   });
 

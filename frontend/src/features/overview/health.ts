@@ -42,6 +42,8 @@ export interface OngoingOutage {
   uid: number;
   node: number;
   shard?: string | undefined;
+  /** Name of that shard's database. */
+  database?: string | undefined;
   /** Epoch milliseconds. */
   from: number;
   to: number | null;
@@ -147,7 +149,7 @@ function primariesDown(outages: readonly OngoingOutage[]): Trouble[] {
     .filter(({ shard, to }) => shard !== undefined && to === null)
     .map((outage) => ({
       tone: 'broken',
-      text: `Primary redis:${outage.shard} has been down`,
+      text: `Primary ${shardOf(outage)} has been down`,
       since: outage.from,
       rest: outage.consequences,
       banner: true,
@@ -155,13 +157,16 @@ function primariesDown(outages: readonly OngoingOutage[]): Trouble[] {
     }));
 }
 
+const shardOf = ({ shard, database }: OngoingOutage): string =>
+  database === undefined ? `redis:${shard}` : `redis:${shard} of ${database}`;
+
 function returning(outages: readonly OngoingOutage[]): Trouble[] {
   return outages.flatMap((outage) => {
     if (outage.to === null) return [];
     const lasted = precise((outage.to - outage.from) / 1000);
     return {
       tone: 'attention',
-      text: `${outage.shard === undefined ? `Node ${outage.node}` : `Shard redis:${outage.shard}`} is back after ${lasted}`,
+      text: `${outage.shard === undefined ? `Node ${outage.node}` : `Shard ${shardOf(outage)}`} is back after ${lasted}`,
       rest: outage.consequences,
       banner: true,
       ...incidentLink(outage),

@@ -48,8 +48,10 @@ describe('words', () => {
       'Node 2 was down for 41 s; demo was not served for 0.63 s; 2 shards failed over',
     );
     const primary = incidentOf({ shard_uid: '5', returned_ms: undefined, summary: [] } as object);
-    expect(lostOf(primary)).toBe('primary redis:5');
-    expect(plain(headline(primary, T0 + 5_000))).toBe('Primary redis:5 has been down for 5 s');
+    expect(lostOf(primary)).toBe('primary redis:5 of demo');
+    expect(plain(headline(primary, T0 + 5_000))).toBe(
+      'Primary redis:5 of demo has been down for 5 s',
+    );
   });
 
   it('claims nothing where no client noticed', () => {

@@ -5,9 +5,11 @@ import { precise } from '@/lib/time';
 
 export const percentText = (percent: number): string => `${Math.floor(percent)}\u00a0%`;
 
-/** "node 2", "primary redis:5" */
-export const lostOf = ({ node_uid, shard_uid }: Incident): string =>
-  shard_uid === undefined ? `node ${node_uid}` : `primary redis:${shard_uid}`;
+/** "node 2", "primary redis:5 of demo" */
+export function lostOf({ node_uid, shard_uid, databases: [database] }: Incident): string {
+  if (shard_uid === undefined) return `node ${node_uid}`;
+  return `primary redis:${shard_uid}${database ? ` of ${databaseName(database)}` : ''}`;
+}
 
 /** "Node 2 was down for 41 s; demo was not served for 0.63 s; …" */
 export function headline(incident: Incident, now: number): string {
