@@ -73,7 +73,7 @@ test-engine: proxy ## Tests of proxy, load generator and flash tier, with real V
 
 .PHONY: test-chaos
 test-chaos: proxy ## Short: client libraries while shards and proxies fail, and the flash tier beside a plain server
-	@$(bin)/pytest --quiet engine/chaos
+	@$(bin)/pytest --quiet engine/chaos engine/tier
 	@$(bin)/python engine/chaos --short --seed 1
 	@$(bin)/python engine/tier/oracle --seed 1 --rounds $(if $(ALL),40,8)
 

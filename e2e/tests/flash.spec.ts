@@ -31,7 +31,7 @@ test('a database on flash is created, filled beyond its RAM, and shows what it h
   const database = new DatabasePage(page);
   await expect(database.state).toHaveText('Active');
   const { uid } = await bdbNamed(api, 'mostly-cold');
-  await stack.startTraffic(uid, 4_000, 'flash');
+  await stack.startTraffic(uid, 8_000, 'flash');
   await database.open(uid, 'metrics');
   // Charts that nobody sees are not drawn.
   await database.chart('Flash read latency').scrollIntoViewIfNeeded();
@@ -48,6 +48,7 @@ test('a database on flash is created, filled beyond its RAM, and shows what it h
       return intervals.at(-1)?.bigstore_objs_flash ?? 0;
     })
     .toBeGreaterThan(1000);
+  await expect(page.getByText('memory is full')).toHaveCount(0);
   await examine(page, 'metrics-flash');
 
   await page.goto('/databases');

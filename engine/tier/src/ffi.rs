@@ -237,6 +237,7 @@ api! {
     GetServerInfo: fn(*mut Ctx, *const c_char) -> *mut ServerInfo;
     ServerInfoGetFieldUnsigned: fn(*mut ServerInfo, *const c_char, *mut c_int) -> c_ulonglong;
     FreeServerInfo: fn(*mut Ctx, *mut ServerInfo);
+    GetUsedMemoryRatio: fn() -> f32;
     GetServerVersion: fn() -> c_int;
 }
 

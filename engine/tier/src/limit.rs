@@ -17,9 +17,22 @@ const BUDGET: Duration = Duration::from_millis(2);
 const LARGE_BUDGET: Duration = Duration::from_millis(20);
 /// Keys looked at for each one that is chosen.
 const SAMPLES: usize = 5;
-const VICTIMS: usize = 512;
+const VICTIMS: usize = 4096;
+/// Chosen beforehand near the limit: no tick comes in between while the server works off what clients sent at once.
+const PREPARED: usize = 2048;
+/// Commands after which the server is asked for its used memory between two ticks.
+const MEASURE_EVERY: u32 = 16;
+/// Demotions before one command runs.
+const MOST_BETWEEN: usize = 32;
 const MOST_REFUSED: usize = 10_000;
 const COMPACT_BYTES: u64 = 512 * 1024;
+
+/// A key that may go, unless it is used before its turn comes.
+pub struct Victim {
+    database: u32,
+    name: Owned,
+    age: i64,
+}
 
 #[derive(Default)]
 pub struct Compaction {
@@ -51,6 +64,7 @@ unsafe extern "C" fn tick(ctx: *mut Ctx, work: *mut c_void) {
         tier().victims.clear();
     }
     measure(ctx);
+    tier().holds = state.quiet == 0 && flags & CTX_LOADING == 0;
     if state.quiet > 0 {
         state.quiet -= 1;
     } else if flags & CTX_LOADING == 0 {
@@ -69,10 +83,22 @@ pub fn measure(ctx: *mut Ctx) {
         let info = (api().GetServerInfo)(ctx, c"memory".as_ptr());
         let mut error: c_int = 0;
         let used = (api().ServerInfoGetFieldUnsigned)(info, c"used_memory".as_ptr(), &mut error);
+        let most = (api().ServerInfoGetFieldUnsigned)(info, c"maxmemory".as_ptr(), &mut error);
         (api().FreeServerInfo)(ctx, info);
         if error == OK {
-            tier().used = used as i64;
+            (tier().used, tier().max_memory, tier().unmeasured) = (used as i64, most, 0);
         }
+    }
+}
+
+/// The same between two ticks, in a hundredth of the time: what commands have brought meanwhile is seen before the server refuses
+/// the next one.
+fn measure_again() {
+    let tier = tier();
+    tier.unmeasured = 0;
+    if tier.max_memory > 0 {
+        // SAFETY: asks for a number.
+        tier.used = (unsafe { (api().GetUsedMemoryRatio)() } as f64 * tier.max_memory as f64) as i64;
     }
 }
 
@@ -82,21 +108,25 @@ fn excess() -> i64 {
 }
 
 fn hold(ctx: *mut Ctx) {
-    if excess() <= 0 {
-        return;
-    }
     let limit = tier().ram_limit as i64;
     let budget = if excess() > limit / 100 { LARGE_BUDGET } else { BUDGET };
     let until = Instant::now() + budget;
-    while Instant::now() < until {
-        if tier().victims.len() < 16 {
+    while excess() > 0 && Instant::now() < until {
+        if tier().victims.is_empty() {
             sample(ctx);
         }
-        if tier().victims.is_empty() || (excess() <= 0 && tier().victims.len() >= 16) {
-            break;
+        if tier().victims.is_empty() || !demote_next() {
+            return;
         }
-        if !demote_next() {
-            break;
+    }
+    // They are used up quickly: more of them would be missed than time is taken now.
+    let budget = if tier().victims.len() < PREPARED / 2 { LARGE_BUDGET } else { BUDGET };
+    let until = Instant::now() + budget;
+    while excess() > -limit / 20 && tier().victims.len() < PREPARED && Instant::now() < until {
+        let before = tier().victims.len();
+        sample(ctx);
+        if tier().victims.len() == before {
+            return;
         }
     }
 }
@@ -125,14 +155,7 @@ fn sample(ctx: *mut Ctx) {
                 if !can_go(&key, database, bytes(name.0)) {
                     continue;
                 }
-                let mut used = 0;
-                let age = if (api().GetLRU)(key.0, &mut used) == OK && used >= 0 {
-                    used
-                } else if (api().GetLFU)(key.0, &mut used) == OK && used >= 0 {
-                    -used
-                } else {
-                    0
-                };
+                let age = age_of(&key);
                 drop(key);
                 found.push((age, database, name));
             }
@@ -141,8 +164,27 @@ fn sample(ctx: *mut Ctx) {
     found.sort_by_key(|(age, ..)| std::cmp::Reverse(*age));
     let keep = (found.len() / SAMPLES).max(1);
     let tier = tier();
-    tier.victims.extend(found.into_iter().take(keep).map(|(_, database, name)| (database, name)));
+    tier.victims.extend(found.into_iter().take(keep).map(|(age, database, name)| Victim {
+        database,
+        name,
+        age,
+    }));
     tier.victims.truncate(VICTIMS);
+}
+
+/// Milliseconds since it was used, or by how little it is used: what is higher goes first.
+fn age_of(key: &Open) -> i64 {
+    let mut used = 0;
+    // SAFETY: the key is open.
+    unsafe {
+        if (api().GetLRU)(key.0, &mut used) == OK && used >= 0 {
+            used
+        } else if (api().GetLFU)(key.0, &mut used) == OK && used >= 0 {
+            -used
+        } else {
+            0
+        }
+    }
 }
 
 /// Whether the value may be demoted. Those that were refused are left out until their length changes: nobody uses them, so
@@ -173,10 +215,13 @@ fn refuse(ctx: *mut Ctx, database: u32, name: *mut Str) {
 
 /// False when there is nothing to demote or the log takes nothing.
 fn demote_next() -> bool {
-    let Some((database, name)) = tier().victims.pop_front() else { return false };
+    let Some(Victim { database, name, age }) = tier().victims.pop_front() else { return false };
     let ctx = tier().ctx;
     // SAFETY: our context.
     unsafe { (api().SelectDb)(ctx, database as c_int) };
+    if Open::new(ctx, name.0, READ).is_none_or(|key| age_of(&key) < age) {
+        return true; // it is gone, or was used since
+    }
     if let Some(freed) = cold::demote(ctx, database, name.0) {
         tier().used -= freed as i64;
     } else if tier().log.state == State::Ok {
@@ -187,14 +232,21 @@ fn demote_next() -> bool {
 
 /// What the last command brought above the limit goes before the next one runs.
 pub fn hold_between_commands() {
-    if excess() <= 0 || tier().victims.is_empty() {
+    if !tier().holds || tier().ram_limit == 0 {
+        return;
+    }
+    tier().unmeasured += 1;
+    if tier().unmeasured >= MEASURE_EVERY {
+        measure_again();
+    }
+    if excess() <= 0 {
         return;
     }
     // SAFETY: asks for a flag.
     if unsafe { (api().AvoidReplicaTraffic)() } != 0 {
         return;
     }
-    for _ in 0..4 {
+    for _ in 0..MOST_BETWEEN {
         if excess() <= 0 || !demote_next() {
             return;
         }

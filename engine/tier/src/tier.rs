@@ -1,6 +1,7 @@
 //! What the module knows; one of it, used by the main thread (and by a forked child, which has a copy).
 
 use crate::ffi::*;
+use crate::limit::Victim;
 use crate::log::Log;
 use std::cell::UnsafeCell;
 use std::collections::{HashMap, VecDeque};
@@ -91,7 +92,13 @@ pub struct Tier {
     pub database: u32,
     /// The server's used memory: as it was last asked, and what was added and freed since.
     pub used: i64,
-    pub victims: VecDeque<(u32, Owned)>,
+    /// Its maxmemory; 0: none.
+    pub max_memory: u64,
+    /// Commands since it was last asked.
+    pub unmeasured: u32,
+    /// Whether values may be demoted now.
+    pub holds: bool,
+    pub victims: VecDeque<Victim>,
     /// Values that could not be demoted, by database and key, and their lengths then.
     pub refused: HashMap<(u32, Vec<u8>), usize>,
     pub accesses: Accesses,

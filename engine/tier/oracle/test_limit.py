@@ -1,0 +1,50 @@
+"""The limit of RAM holds while clients write more than fits, as fast as they can: nobody is refused for want of memory."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "lab"))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from lab import Lab
+from wire import Failure, Wire
+
+from shardboard.local import claim_network
+
+MODULE = Path(__file__).resolve().parents[2] / "target/release/libshardboard_tier.so"
+MIB = 2**20
+LIMIT, MOST = 30 * MIB, 32 * MIB
+KEYS, SIZE = 60_000, 1_500
+AT_ONCE = 1_000
+PORT = 21810
+
+
+@pytest.fixture
+def wire(tmp_path: Path) -> Iterator[Wire]:
+    lab = Lab(f"{claim_network()}.2")
+    try:
+        options = {"flash-path": tmp_path, "ram-limit": LIMIT, "flash-limit": 256 * MIB, "segment-size": 4 * MIB}
+        words = [word for name, value in options.items() for word in (f"--tier.{name}", str(value))]
+        lab.server(PORT, "--loadmodule", str(MODULE), "--maxmemory", str(MOST), *words)
+        yield Wire((lab.address, PORT))
+    finally:
+        lab.close()
+
+
+def test_three_times_the_limit_written_at_full_speed(wire: Wire) -> None:
+    value = Random(1).randbytes(SIZE)
+    refused = []
+    for first in range(0, KEYS, AT_ONCE):
+        replies = wire.batch([("SET", f"key:{number}", value) for number in range(first, first + AT_ONCE)])
+        refused += [reply for reply in replies if isinstance(reply, Failure)]
+    assert refused == []
+    told = dict(line.split(":", 1) for line in wire.say("INFO", "everything").decode().splitlines() if ":" in line)
+    # A hash table that grows takes a mebibyte at once.
+    assert int(told["used_memory_peak"]) < LIMIT + 1.5 * MIB
+    assert int(told["tier_values_flash"]) > KEYS / 2
+    wanted = Random(2).choices(range(KEYS), k=2_000)
+    assert wire.batch([("GET", f"key:{number}") for number in wanted]) == [value] * len(wanted)
