@@ -81,7 +81,7 @@ def cause(incident: Incident) -> str:
 
 def _database(incident: Incident, loss: Any, names: Mapping[int, str]) -> list[str]:
     account = loss.account
-    unserved = "no client of an endpoint noticed" if account.unserved_ms is None else span(account.unserved_ms)
+    unserved = "not known" if account.unserved_ms is None else span(account.unserved_ms)
     if account.unserved_since_ms is not None:
         unserved = f"since {utc(account.unserved_since_ms)}"
     promoted = "–" if loss.promoted_after_ms is None else span(loss.promoted_after_ms)

@@ -50,7 +50,7 @@ def _served(incident: Incident, names: Mapping[int, str]) -> list[str]:
     if more:
         parts.append(f"neither {'was' if more == 1 else 'were'} {_count(more, 'other database')}")
     if incident.databases and not parts and incident.state != "down":
-        parts.append("no client of an endpoint noticed")
+        parts.append("how long clients waited is not known")
     failed, lost = (sum(getattr(loss.account, name) for loss in incident.databases) for name in ("failed", "lost"))
     if failed or lost:
         told = [_count(failed, "request") + " failed"] * bool(failed) + [f"{lost:,} lost without an answer"] * bool(

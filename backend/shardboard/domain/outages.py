@@ -92,7 +92,7 @@ class _Loss:
         return min(ends, default=None)
 
     def gap(self) -> int | None:
-        """Milliseconds; None while it goes on, and where no client noticed."""
+        """Milliseconds; None while it goes on, and where no proxy got a request meanwhile."""
         if self.is_open or not any(part.waited or part.failed or part.lost for part in self.parts):
             return None
         if self._clocks_agree():

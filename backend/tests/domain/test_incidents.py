@@ -97,10 +97,10 @@ def test_it_is_not_over_while_a_copy_is_missing() -> None:
     assert told([failed()], now=ms(55)).state == "over"
 
 
-def test_where_no_client_noticed_it_says_so() -> None:
+def test_where_no_proxy_saw_a_request_nothing_is_claimed() -> None:
     found = told(STORY)
     assert found.databases[0].account.unserved_ms is None
-    assert "; no client of an endpoint noticed; 2 shards failed over" in headline(found, NAMES, NOW)
+    assert "; how long clients waited is not known; 2 shards failed over" in headline(found, NAMES, NOW)
 
 
 @pytest.mark.parametrize(

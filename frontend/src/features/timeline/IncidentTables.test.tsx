@@ -42,7 +42,7 @@ describe('IncidentTables', () => {
     if (!known) throw new Error('no database');
     const unseen = { ...known, unserved_ms: null, failed: 0, delayed: 0, lost: 0 };
     show({ databases: [unseen], cause: null });
-    expect(rows('Databases')[1]).toContain('no client of an endpoint noticed');
+    expect(rows('Databases')[1]).toContain('not known');
     expect(screen.getByText('Not known to the console')).toBeTruthy();
   });
 });

@@ -54,11 +54,11 @@ describe('words', () => {
     );
   });
 
-  it('claims nothing where no client noticed', () => {
+  it('claims nothing where no proxy saw a request', () => {
     if (!DATABASE) throw new Error('no database');
     const words = (part: object) => plain(unservedWords({ ...DATABASE, ...part }, NOW));
     expect(words({})).toBe('for 0.63 s');
-    expect(words({ unserved_ms: null })).toBe('no client of an endpoint noticed');
+    expect(words({ unserved_ms: null })).toBe('not known');
     expect(words({ unserved_ms: null, unserved_since_ms: NOW - 4_000 })).toBe('for 4 s by now');
   });
 

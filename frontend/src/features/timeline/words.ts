@@ -26,9 +26,7 @@ export function unservedWords(database: IncidentDatabase, now: number): string {
   const { unserved_ms, unserved_since_ms } = database;
   if (unserved_since_ms !== undefined)
     return `for ${precise((now - unserved_since_ms) / 1000)} by now`;
-  return unserved_ms === null
-    ? 'no client of an endpoint noticed'
-    : `for ${precise(unserved_ms / 1000)}`;
+  return unserved_ms === null ? 'not known' : `for ${precise(unserved_ms / 1000)}`;
 }
 
 export const databaseName = ({ uid, name }: IncidentDatabase): string => name ?? `database ${uid}`;
