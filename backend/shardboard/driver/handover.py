@@ -152,11 +152,13 @@ async def _take_over(agents: Agents, heir: ShardRef, old: ShardRef) -> bool:
     heard that it leads no more: nothing that it acknowledged can be lost."""
     if _refusal(await command(agents, [old], "CLIENT", "PAUSE", str(HOLD_MS), "WRITE", patience=PATIENCE), old):
         return False
-    led = await _has_all(agents, heir, old)
-    if led:
+    is_told = led = False
+    if await _has_all(agents, heir, old):
+        is_told = True
         await command(agents, [heir], "CLUSTER", "FAILOVER", "TAKEOVER", patience=PATIENCE)
         led = await _answers(agents, heir, "role:master", VOTE_SECONDS)
-    if not led or await _answers(agents, old, "role:slave", VOTE_SECONDS):
+    # An heir that was told and is not seen to lead may do so yet: then the pause ends by itself.
+    if not is_told or await _answers(agents, old, "role:slave", VOTE_SECONDS):
         await command(agents, [old], "CLIENT", "UNPAUSE", patience=PATIENCE)
     return led
 

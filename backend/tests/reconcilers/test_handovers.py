@@ -44,6 +44,8 @@ class Voters(Engines):
         """Whether the engine knows a limit for a handover."""
         self.epochs: dict[int, int] = {}
         self.taken: list[int] = []
+        self.late: set[int] = set()
+        """Heirs that were told to take over, and are not seen to."""
 
     def _execute(self, node: NodeRef, command: ShardCommand) -> CommandResult:
         argv = tuple(command.argv)
@@ -63,6 +65,8 @@ class Voters(Engines):
         if argv == ("CLUSTER", "FAILOVER", "TAKEOVER"):
             assert (self.heads[command.uid], ("CLIENT", "PAUSE", "3000", "WRITE")) in self.commands, "writes go on"
             self.taken.append(command.uid)
+            if command.uid in self.late:
+                return CommandResult(uid=command.uid, ok=True, reply="OK")
         if argv == ("INFO", "replication") and command.uid in self.open:
             self.open[command.uid] -= 1
             if not self.open[command.uid]:
@@ -235,3 +239,15 @@ class TestOneAtATime:
         assert agents.asked.count(4) == 2
         assert len(await told(console, "shard_handover_failed")) == 1
         assert len(await told(console, "shard_failover")) == 3
+
+    async def test_the_primary_of_an_heir_that_may_yet_lead_goes_on_holding_writes_back(
+        self, console: Console, agents: Voters, order: Any
+    ) -> None:
+        agents.configurable, agents.refusals, agents.late = False, {4: 1}, {4}
+        await order(console)
+        async with running(console):
+            await until(lambda: told(console, "shard_handover_failed"))
+            assert agents.taken == [4]
+            assert (1, ("CLIENT", "UNPAUSE")) not in agents.commands
+            agents.late = set()
+            await until(lambda: over(console))
