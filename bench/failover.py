@@ -8,6 +8,7 @@ from statistics import median
 from bench.outages import SEED, Round, Struck, freeze, kill, lose, shop
 from bench.report import Report
 from bench.scale import counted
+from shardboard import demo_load
 from shardboard.local import LocalCluster
 
 KILLS = counted("KILLS", 20, 1)
@@ -34,7 +35,7 @@ def _rounds(directory: Path, count: int, strike: Callable[[LocalCluster], Callab
     choice = random.Random(SEED)
     with shop(directory) as (cluster, uid):
         primary = next(row for row in cluster.api.get(f"/v1/bdbs/{uid}/shards").json() if row["role"] == "master")
-        cluster.spawn("traffic", [primary["address"], str(primary["port"])], module="shardboard.demo_traffic")
+        demo_load.start(cluster, "traffic", [(primary["address"], primary["port"])])
         return [lose(cluster, uid, choice, strike(cluster)) for _ in range(count)]
 
 

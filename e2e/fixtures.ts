@@ -1,5 +1,6 @@
 /** What every test gets: the address of the stack, a signed-in browser, the REST API, and an eye on the page's errors. */
 import { type APIRequestContext, test as base, expect, request } from '@playwright/test';
+import { removeAllElse } from './rest.ts';
 import { stackInfo } from './stack.ts';
 
 type Session = Awaited<ReturnType<APIRequestContext['storageState']>>;
@@ -9,6 +10,8 @@ interface TestFixtures {
   api: APIRequestContext;
   /** Fails the test when the page throws or logs an error. */
   pageErrors: string[];
+  /** Removes what a test has made, however it ended: a second chance, and the tests after it, find what the first found. */
+  cleanUp: undefined;
 }
 
 interface WorkerFixtures {
@@ -63,6 +66,13 @@ export const test = base.extend<TestFixtures, WorkerFixtures>({
       expect(errors, 'errors of the page').toEqual([]);
     },
     { auto: true },
+  ],
+  cleanUp: [
+    async ({ api }, use) => {
+      await use(undefined);
+      await removeAllElse(api, stackInfo().bdb);
+    },
+    { auto: true, timeout: 120_000 },
   ],
 });
 

@@ -1,6 +1,6 @@
 /** Databases over REST, for tests whose subject is something else. */
 import { type APIRequestContext, expect, request } from '@playwright/test';
-import { stackInfo } from './stack.ts';
+import { stack, stackInfo } from './stack.ts';
 
 export interface Bdb {
   uid: number;
@@ -49,6 +49,23 @@ export async function createSmall(
 export async function remove(api: APIRequestContext, uid: number): Promise<void> {
   await api.delete(`/v1/bdbs/${uid}`);
   await expect.poll(async () => (await api.get(`/v1/bdbs/${uid}`)).status()).toBe(404);
+}
+
+/** No benchmark is left, and no database but one. */
+export async function removeAllElse(api: APIRequestContext, kept: number): Promise<void> {
+  const uids = async (path: string) =>
+    ((await (await api.get(path)).json()) as { uid: number }[]).map(({ uid }) => uid);
+  for (const uid of await uids('/v1/benchmarks')) {
+    await api.post(`/v1/benchmarks/${uid}/stop`); // refused when it is over
+    await expect
+      .poll(async () => (await api.delete(`/v1/benchmarks/${uid}`)).status())
+      .not.toBe(409);
+  }
+  for (const uid of await uids('/v1/bdbs')) {
+    if (uid === kept) continue;
+    await stack.stopTraffic(uid);
+    await remove(api, uid);
+  }
 }
 
 /** Whether faults may be rehearsed on the cluster. */

@@ -21,6 +21,7 @@ from typing import Any
 import httpx
 import psutil
 
+from shardboard import demo_load
 from shardboard.demo import DATABASE
 from shardboard.local import LocalCluster, LocalError, ok, private_cluster
 
@@ -63,7 +64,9 @@ class Stack:
             "kill-shard": self._kill_shard,
             "shards-alive": lambda: len(self._engines()),
             "start-traffic": lambda uid, rate, profile: self._traffic(int(uid), int(rate), profile),
-            "stop-traffic": lambda uid: self._kill(f"traffic-{uid}"),
+            "stop-traffic": lambda uid: (
+                self._kill(f"traffic-{uid}") if f"traffic-{uid}" in self._cluster.children else None
+            ),
             "start-empty": self._start_empty,
         }
         return commands[name](*arguments)
@@ -84,9 +87,10 @@ class Stack:
         return bool(bdb["status"] == "active" and bdb["shards_in_sync"] == bdb["shards_total"])
 
     def _traffic(self, uid: int, rate: int, profile: str = "mixed") -> None:
-        endpoint = ok(self._cluster.api.get(f"/v1/bdbs/{uid}"))["endpoints"][0]
-        arguments = [endpoint["addr"][0], str(endpoint["port"]), str(rate), profile]
-        self._cluster.spawn(f"traffic-{uid}", arguments, module="shardboard.demo_traffic")
+        bdb = ok(self._cluster.api.get(f"/v1/bdbs/{uid}"))
+        endpoint = bdb["endpoints"][0]
+        places = [(address, endpoint["port"]) for address in endpoint["addr"]]
+        demo_load.start(self._cluster, f"traffic-{uid}", places, profile, rate, follows=bdb["oss_cluster"])
 
     def _kill(self, name: str) -> None:
         child = self._cluster.children.pop(name)

@@ -49,10 +49,25 @@ set_up_python() {
   printf '%s' "$run" >.venv/stamp-run
 }
 
+# install_python LOCK: by uv, which takes a second where pip takes twenty; by pip where there is no uv, or where only pip was
+# told how to reach a registry.
 install_python() {
   local pip=(.venv/bin/python -m pip install --quiet --no-input --disable-pip-version-check)
-  again "${pip[@]}" --require-hashes --requirement "$1" &&
-    "${pip[@]}" --no-deps --no-build-isolation --editable .
+  if ! { install_uv "$1" && .venv/bin/uv pip install --quiet --python .venv/bin/python --require-hashes --requirement "$1"; }; then
+    again "${pip[@]}" --require-hashes --requirement "$1" || return
+  fi
+  "${pip[@]}" --no-deps --no-build-isolation --editable .
+}
+
+# install_uv LOCK: the one that the lock names, if there is a build of it for this machine.
+install_uv() {
+  local only
+  only=$(mktemp)
+  sed -n '/^uv==/,/[^\\]$/p' "$1" >"$only"
+  local status=0
+  "${pip[@]}" --only-binary :all: --require-hashes --requirement "$only" || status=$?
+  rm -f "$only"
+  return "$status"
 }
 
 set_up_node() {

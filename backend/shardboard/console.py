@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from shardboard.bus import Bus
+from shardboard.collectors.commands import CommandLooks
 from shardboard.collectors.hot_slots import SlotLooks
 from shardboard.collectors.live import Live
 from shardboard.db import Store
@@ -26,6 +27,8 @@ class Console:
     """Names this console across its restarts."""
     ownership: Ownership
     slot_looks: SlotLooks = field(init=False)
+    command_looks: CommandLooks = field(init=False)
 
     def __post_init__(self) -> None:
         self.slot_looks = SlotLooks(self.store, self.agents)
+        self.command_looks = CommandLooks(self.store, self.agents)

@@ -17,6 +17,7 @@ from typing import Any
 
 import psutil
 
+from shardboard import demo_load
 from shardboard.agent import flash, loads
 from shardboard.local import LocalCluster, LocalError, ok
 from shardboard.settings import Settings
@@ -104,14 +105,14 @@ class Demo:
             with _step("starting three agents"):
                 self._cluster.start_agents()
             with _step("bringing up the database demo (6 primaries, 6 replicas)"):
-                host, port = self._database(DATABASE)
-            self._cluster.spawn("traffic", [host, str(port)], module="shardboard.demo_traffic")
+                places = self._database(DATABASE)
+            demo_load.start(self._cluster, "traffic", places)
             self._order_run()
             if self._cluster.flash:
                 with _step("bringing up the database demo-flash (2 primaries, 2 replicas, on flash)"):
-                    host, port = self._database(ON_FLASH)
-                arguments = [host, str(port), "2000", "flash"]
-                self._cluster.spawn("traffic-flash", arguments, module="shardboard.demo_traffic")
+                    places = self._database(ON_FLASH)
+                with _step("writing its keys"):
+                    demo_load.start(self._cluster, "traffic-flash", places, "flash")
             self._announce()
             tending = Tending(self._cluster, _say)
             while True:
@@ -152,8 +153,8 @@ class Demo:
         with os.fdopen(descriptor, "w") as file:
             json.dump({"user": self._user, "password": self._password}, file)
 
-    def _database(self, wanted: Mapping[str, Any]) -> tuple[str, int]:
-        """The database's endpoint, once every replica is in sync."""
+    def _database(self, wanted: Mapping[str, Any]) -> list[demo_load.Place]:
+        """Where the database's endpoint listens, once every replica is in sync."""
         api = self._cluster.api
         found = [bdb for bdb in ok(api.get("/v1/bdbs")) if bdb["name"] == wanted["name"]]
         if not found:
@@ -171,7 +172,7 @@ class Demo:
 
         self._cluster.until(settled, "the database does not become active")
         endpoint = ok(api.get(f"/v1/bdbs/{uid}"))["endpoints"][0]
-        return endpoint["addr"][0], endpoint["port"]
+        return [(address, endpoint["port"]) for address in endpoint["addr"]]
 
     def _order_run(self) -> None:
         """A short benchmark, once, so that there is one to look at; nobody waits for it."""

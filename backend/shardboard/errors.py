@@ -70,3 +70,7 @@ class AgentUnreachable(AgentError):
 
 class AgentRefused(AgentError):
     """The agent answered that it cannot do it."""
+
+
+class AgentBehind(AgentRefused):
+    """It is of the release before, and does not know what it was asked."""

@@ -69,7 +69,7 @@ class LocalCluster:
         self.url = f"https://localhost:{https_port}"
         self.http_url = f"http://localhost:{http_port}"
         self.children: dict[str, subprocess.Popen[bytes]] = {}
-        self._commands: dict[str, tuple[Sequence[str], str]] = {}
+        self._commands: dict[str, tuple[Sequence[str], str, str | None]] = {}
         self.login = (user, password)
         self._park = park
         self._memory = memory
@@ -150,8 +150,8 @@ class LocalCluster:
 
     def revive(self, name: str) -> None:
         """Start a child that ended once more, as it was started before."""
-        arguments, module = self._commands[name]
-        self.spawn(name, arguments, module=module)
+        arguments, module, program = self._commands[name]
+        self.spawn(name, arguments, module=module, program=program)
 
     def _start_lost_agents(self) -> None:
         """Only an agent can save the shards of its node: where they live and it does not, it is started for that."""
@@ -182,14 +182,15 @@ class LocalCluster:
         arguments: Sequence[str],
         *,
         module: str = "shardboard",
+        program: str | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        """Start `python -m module arguments` as the child `name`."""
+        """Start `python -m module arguments`, or that program with these arguments, as the child `name`."""
         (self.directory / "logs").mkdir(mode=0o700, parents=True, exist_ok=True)
         log = os.open(self.log_of(name), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         try:
             self.children[name] = subprocess.Popen(
-                [sys.executable, "-m", module, *arguments],
+                [*((program,) if program else (sys.executable, "-m", module)), *arguments],
                 env={**self.environment, **(environment or {})},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -198,7 +199,7 @@ class LocalCluster:
             )
         finally:
             os.close(log)
-        self._commands[name] = (arguments, module)
+        self._commands[name] = (arguments, module, program)
         living = [psutil.Process(child.pid) for child in self.children.values() if child.poll() is None]
         self._pids.touch(mode=0o600)
         self._pids.write_text(json.dumps([(process.pid, process.create_time()) for process in living]))

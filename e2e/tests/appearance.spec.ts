@@ -4,7 +4,7 @@ import { examine } from '../appearance.ts';
 import { expect, SIGNED_OUT, signIn, test } from '../fixtures.ts';
 import { DatabasePage } from '../pages/database.ts';
 import { Frame } from '../pages/frame.ts';
-import { createSmall, remove, shardsOf } from '../rest.ts';
+import { createSmall, shardsOf } from '../rest.ts';
 import { stack, stackInfo } from '../stack.ts';
 
 interface Look {
@@ -147,6 +147,17 @@ const OVERLAYS: {
       await expect(page.getByRole('button', { name: 'Save' })).toBeVisible();
     },
   },
+  {
+    name: 'edit-shards',
+    path: (bdb) => `/databases/${bdb}/configuration`,
+    open: async (page) => {
+      await page.getByRole('button', { name: 'Edit' }).click();
+      await page.getByLabel('Number of shards').fill('8');
+      const gentle = page.getByRole('row').filter({ hasText: 'gentle' });
+      await expect(gentle).toContainText(/about \d/);
+      await gentle.scrollIntoViewIfNeeded();
+    },
+  },
 ];
 
 for (const { name, path, open } of OVERLAYS) {
@@ -169,19 +180,15 @@ test('a form with mistakes', async ({ page }) => {
 
 test('a dead shard', async ({ page, api }) => {
   const { uid } = await createSmall(api, 'fragile');
-  try {
-    const [shard] = await shardsOf(api, uid);
-    await stack.killShard(shard?.uid ?? '');
-    await page.goto('/');
-    await expect(new Frame(page).heading(/is down|has been down/)).toBeVisible();
-    await figures(page);
-    await examine(page, 'overview-trouble');
-    await page.goto(`/databases/${uid}/shards`);
-    await expect(new DatabasePage(page).cells).toHaveAttribute('data-severity', 'broken');
-    await examine(page, 'shards-trouble');
-  } finally {
-    await remove(api, uid);
-  }
+  const [shard] = await shardsOf(api, uid);
+  await stack.killShard(shard?.uid ?? '');
+  await page.goto('/');
+  await expect(new Frame(page).heading(/is down|has been down/)).toBeVisible();
+  await figures(page);
+  await examine(page, 'overview-trouble');
+  await page.goto(`/databases/${uid}/shards`);
+  await expect(new DatabasePage(page).cells).toHaveAttribute('data-severity', 'broken');
+  await examine(page, 'shards-trouble');
 });
 
 test.describe('signed out', () => {

@@ -2,9 +2,11 @@
 import type { APIRequestContext, Page } from '@playwright/test';
 import { examine } from '../appearance.ts';
 import { expect, test } from '../fixtures.ts';
-import { createSmall, remove } from '../rest.ts';
+import { allowDrills, createSmall, shardsOf } from '../rest.ts';
 
 const NAME = 'bench-target';
+
+test.afterAll(async () => allowDrills(false));
 
 async function lastRun(api: APIRequestContext) {
   const runs = (await (await api.get('/v1/benchmarks')).json()) as {
@@ -13,6 +15,15 @@ async function lastRun(api: APIRequestContext) {
     detail: string;
   }[];
   return runs[0];
+}
+
+/** Waits for the end of the newest run; one that failed says why. */
+async function completed(api: APIRequestContext): Promise<void> {
+  const state = async () => {
+    const run = await lastRun(api);
+    return { status: run?.status, detail: run?.detail };
+  };
+  await expect.poll(state, { timeout: 90_000 }).toMatchObject({ status: 'completed' });
 }
 
 async function start(page: Page, name: string, seconds: number): Promise<void> {
@@ -32,27 +43,24 @@ test('a run is ordered, watched while it goes on, and compared with another', as
   page,
   api,
 }) => {
-  const { uid } = await createSmall(api, NAME);
+  await createSmall(api, NAME);
   await page.goto('/benchmarks');
   await expect(page.getByRole('link', { name: 'Run the first one' })).toBeVisible();
 
   await start(page, 'first', 5);
+  await expect(page.getByRole('progressbar', { name: 'Progress' })).toBeVisible();
   const throughput = page.getByRole('region', { name: 'Throughput, as the load generator' });
   await expect(throughput).toBeVisible();
-  await expect(page.getByRole('progressbar', { name: 'Progress' })).toBeVisible();
-  await expect
-    .poll(async () => (await lastRun(api))?.status, { timeout: 90_000 })
-    .toBe('completed');
+  await completed(api);
   await expect(page.getByRole('table', { name: 'SLA' })).toBeVisible();
   const measured = page.getByRole('region', { name: 'Measured' });
   await expect(measured.getByText('ops/s')).toBeVisible();
   await expect(page.getByRole('table', { name: 'Parts of the run' })).toContainText('populate');
+  await expect(page.getByRole('table', { name: 'Latency by percentile' })).toContainText('P99.9');
   await examine(page, 'benchmark');
 
   await start(page, 'second', 2);
-  await expect
-    .poll(async () => (await lastRun(api))?.status, { timeout: 90_000 })
-    .toBe('completed');
+  await completed(api);
   await page.goto('/benchmarks');
   await examine(page, 'benchmarks');
   await page.getByLabel('Compare first').check();
@@ -61,6 +69,10 @@ test('a run is ordered, watched while it goes on, and compared with another', as
   const figures = page.getByRole('table', { name: 'Figures' });
   await expect(figures).toContainText('first (base)');
   await expect(figures).toContainText('noise not known');
+  await expect(page.getByRole('img', { name: /percentile of first, second/ })).toBeVisible();
+  await expect(page.getByRole('table', { name: 'Settings that differ' })).toContainText(
+    'Phase 2, measure: test time',
+  );
   await examine(page, 'benchmark-compare');
 
   const last = await lastRun(api);
@@ -68,11 +80,10 @@ test('a run is ordered, watched while it goes on, and compared with another', as
   await page.getByRole('button', { name: 'Delete' }).click();
   await page.getByRole('button', { name: 'Delete the run' }).click();
   await expect(page.getByRole('link', { name: 'second' })).toHaveCount(0);
-  await remove(api, uid);
 });
 
 test('a pasted memtier line is understood or refused in words', async ({ page, api }) => {
-  const { uid } = await createSmall(api, NAME);
+  await createSmall(api, NAME);
   await page.goto('/benchmarks/new');
   await page.getByText('Paste a memtier line').click();
   const line = page.getByLabel('Command line of memtier_benchmark');
@@ -81,5 +92,33 @@ test('a pasted memtier line is understood or refused in words', async ({ page, a
   await line.fill('memtier_benchmark --no-such-option');
   await expect(page.getByText(/no-such-option/).last()).toBeVisible();
   await examine(page, 'benchmark-new');
-  await remove(api, uid);
+});
+
+test('a drill is ordered with a run, where drills are allowed', async ({ page, api }) => {
+  const { uid } = await createSmall(api, NAME, { replication: true });
+  await page.goto('/benchmarks/new');
+  const card = page.getByRole('region', { name: 'Drill' });
+  await expect(card).toContainText('The policy of this cluster does not allow drills.');
+
+  await allowDrills(true);
+  await page.reload();
+  await page.getByLabel('Name', { exact: false }).first().fill('struck');
+  await page.getByLabel('Database', { exact: true }).selectOption({ label: NAME });
+  await page.getByLabel('Threads', { exact: true }).fill('1');
+  await page.getByLabel('Connections per thread').fill('2');
+  await page.getByLabel('Keys', { exact: true }).fill('500');
+  await page.getByLabel('Duration (seconds)').fill('6');
+  await card.getByLabel('What happens').selectOption({ label: 'Kill one shard' });
+  await expect(page.getByText('Choose the shard of the drill.')).toBeVisible();
+  const replica = (await shardsOf(api, uid)).find(({ role }) => role === 'slave');
+  await card.getByLabel('Shard').selectOption(replica?.uid ?? '');
+  await card.getByLabel('At second').fill('2');
+  await expect(card).toContainText(`The process of redis:${replica?.uid}`);
+  await examine(page, 'benchmark-drill');
+  await page.getByRole('button', { name: 'Start the run' }).click();
+  await expect(page.getByRole('heading', { name: 'struck', level: 1 })).toBeVisible();
+  await expect(page.getByText(`Kill one shard: redis:${replica?.uid} on node`)).toBeVisible();
+  await completed(api);
+  const events = (await (await api.get('/v1/logs')).json()) as { type: string }[];
+  expect(events.map(({ type }) => type)).toContain('drill_started');
 });

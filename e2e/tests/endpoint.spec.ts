@@ -2,10 +2,11 @@
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import type { Page } from '@playwright/test';
+import { examine } from '../appearance.ts';
 import { copiedBy } from '../clipboard.ts';
 import { expect, test } from '../fixtures.ts';
 import { DatabasePage } from '../pages/database.ts';
-import { createSmall, remove } from '../rest.ts';
+import { createSmall } from '../rest.ts';
 import { stackInfo } from '../stack.ts';
 
 /** The lines that connect one client, as the reader copies them. */
@@ -41,6 +42,12 @@ test('proxies, live figures, latency and threads of a cluster endpoint', async (
   await expect(proxies.filter({ hasText: /\d\s(µs|ms)/ }).first()).toBeVisible();
   await expect(database.figure('Reads latency', 'P99.9', 'last')).toHaveText(/\d\s(µs|ms)/);
 
+  const commands = page.getByRole('table', { name: 'Commands' });
+  await commands.scrollIntoViewIfNeeded();
+  const get = commands.getByRole('row').filter({ hasText: /^GET/i });
+  await expect(get).toContainText(/\d\s(µs|ms)/);
+  await examine(page, 'endpoint-commands');
+
   expect(run(await copied(page, 'valkey-cli'), 'PING')).toBe('PONG');
   expect(await copied(page, 'redis-py')).toContain('redis.RedisCluster(host=');
   expect(await copied(page, 'Go')).toContain('redis.NewClusterClient(');
@@ -64,39 +71,31 @@ test('an endpoint that hides the cluster takes any client, and says that nothing
   api,
 }) => {
   const { uid } = await createSmall(api, 'plain');
-  try {
-    await new DatabasePage(page).open(uid, 'endpoint');
-    await expect(page.getByRole('region', { name: 'Endpoint', exact: true })).toContainText(
-      'any client works',
-    );
-    const line = await copied(page, 'valkey-cli');
-    expect(line).not.toContain(' -c ');
-    await expect.poll(() => run(line, 'SET', 'greeting', 'hello')).toBe('OK');
-    expect(run(line, 'GET', 'greeting')).toBe('hello');
-    await expect(page.getByRole('region', { name: 'Other commands latency' })).toContainText(
-      'No requests in this time range',
-    );
-  } finally {
-    await remove(api, uid);
-  }
+  await new DatabasePage(page).open(uid, 'endpoint');
+  await expect(page.getByRole('region', { name: 'Endpoint', exact: true })).toContainText(
+    'any client works',
+  );
+  const line = await copied(page, 'valkey-cli');
+  expect(line).not.toContain(' -c ');
+  await expect.poll(() => run(line, 'SET', 'greeting', 'hello')).toBe('OK');
+  expect(run(line, 'GET', 'greeting')).toBe('hello');
+  await expect(page.getByRole('region', { name: 'Other commands latency' })).toContainText(
+    'No requests in this time range',
+  );
 });
 
 test('secrets are placeholders; what stands for them connects', async ({ page, api }, testInfo) => {
   const password = 'correct-horse';
   const settings = { authentication_redis_pass: password, tls_mode: 'enabled' };
   const { uid } = await createSmall(api, 'guarded', settings);
-  try {
-    await new DatabasePage(page).open(uid, 'endpoint');
-    const facts = page.getByRole('region', { name: 'Endpoint', exact: true });
-    await expect(facts).toContainText('connections are encrypted');
-    await expect(facts).toContainText('Password required');
-    const line = await copied(page, 'valkey-cli');
-    expect(line).not.toContain(password);
-    const ca = testInfo.outputPath('ca.pem');
-    writeFileSync(ca, await (await api.get('/v1/ca')).body());
-    const real = line.replaceAll("'", '').replace('<ca.pem>', ca).replace('<password>', password);
-    await expect.poll(() => run(real, 'PING')).toBe('PONG');
-  } finally {
-    await remove(api, uid);
-  }
+  await new DatabasePage(page).open(uid, 'endpoint');
+  const facts = page.getByRole('region', { name: 'Endpoint', exact: true });
+  await expect(facts).toContainText('connections are encrypted');
+  await expect(facts).toContainText('Password required');
+  const line = await copied(page, 'valkey-cli');
+  expect(line).not.toContain(password);
+  const ca = testInfo.outputPath('ca.pem');
+  writeFileSync(ca, await (await api.get('/v1/ca')).body());
+  const real = line.replaceAll("'", '').replace('<ca.pem>', ca).replace('<password>', password);
+  await expect.poll(() => run(real, 'PING')).toBe('PONG');
 });

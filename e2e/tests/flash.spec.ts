@@ -3,7 +3,7 @@ import { examine } from '../appearance.ts';
 import { expect, test } from '../fixtures.ts';
 import { CreatePage } from '../pages/create.ts';
 import { DatabasePage } from '../pages/database.ts';
-import { bdbNamed, remove } from '../rest.ts';
+import { bdbNamed, shardsOf } from '../rest.ts';
 import { stack } from '../stack.ts';
 
 interface FlashStats {
@@ -31,7 +31,7 @@ test('a database on flash is created, filled beyond its RAM, and shows what it h
   const database = new DatabasePage(page);
   await expect(database.state).toHaveText('Active');
   const { uid } = await bdbNamed(api, 'mostly-cold');
-  await stack.startTraffic(uid, 8_000, 'flash');
+  await stack.startTraffic(uid, 1_500, 'flash');
   await database.open(uid, 'metrics');
   // Charts that nobody sees are not drawn.
   await database.chart('Flash read latency').scrollIntoViewIfNeeded();
@@ -39,8 +39,9 @@ test('a database on flash is created, filled beyond its RAM, and shows what it h
   await expect(database.figure('Values', 'On flash', 'last')).toHaveText(/\d\sk/, {
     timeout: 90_000,
   });
-  await expect(database.figure('RAM hit ratio', 'All', 'last')).toHaveText(/^\d\d(\.\d+)?\s%$/);
   await expect(database.figure('Flash read latency', 'P99', 'last')).toHaveText(/\d\s(µs|ms)/);
+  await database.chart('RAM hit ratio').scrollIntoViewIfNeeded();
+  await expect(database.figure('RAM hit ratio', 'All', 'last')).toHaveText(/^\d\d(\.\d+)?\s%$/);
   await expect
     .poll(async () => {
       const reply = await api.get(`/v1/bdbs/stats/${uid}?interval=1sec`);
@@ -51,10 +52,19 @@ test('a database on flash is created, filled beyond its RAM, and shows what it h
   await expect(page.getByText('memory is full')).toHaveCount(0);
   await examine(page, 'metrics-flash');
 
+  await database.open(uid, 'shards');
+  await page.getByLabel('Colour by').selectOption({ label: 'RAM hit ratio' });
+  const [shard] = await shardsOf(api, uid);
+  const cell = page.getByRole('button', { name: new RegExp(`^redis:${shard?.uid}\\b`) }).first();
+  await expect(cell).toContainText(/\d\s%/);
+  await examine(page, 'shards-flash');
+  await cell.click();
+  await expect(page.getByRole('dialog')).toContainText(/RAM hit ratio\s*\d/);
+  await page.keyboard.press('Escape');
+
   await page.goto('/databases');
   const row = page.getByRole('row').filter({ hasText: 'mostly-cold' });
   await expect(row.getByText(/^\d\d(\.\d+)?\s%$/)).toBeVisible();
   await examine(page, 'databases-flash');
   await stack.stopTraffic(uid);
-  await remove(api, uid);
 });

@@ -82,30 +82,25 @@ test('an agent is killed: the page names the node, and is well again when it is 
 
 test('a shard dies: red, in words, on every page that shows it', async ({ page, api }) => {
   const { uid, name } = await createSmall(api, 'fragile');
-  try {
-    const frame = new Frame(page);
-    const database = new DatabasePage(page);
-    await database.open(uid, 'shards');
-    await expect(database.cells).toHaveCount(1);
-    const [shard] = await shardsOf(api, uid);
-    await stack.killShard(shard?.uid ?? '');
-    await expect(frame.banners).toContainText(
-      `Primary redis:${shard?.uid} of ${name} has been down`,
-    );
-    await expect(database.cells).toHaveAttribute('data-severity', 'broken');
-    await expect(database.cells).toHaveAccessibleName(/down|killed|ended/);
-    await database.cells.click();
-    const panel = frame.dialog(`redis:${shard?.uid}`);
-    await expect(panel.locator('[data-tone="broken"]')).toBeVisible();
-    await panel.getByRole('button', { name: 'Close' }).click();
-    await frame.goTo('Overview');
-    await expect(
-      frame.heading(new RegExp(`^Primary redis:\\d+ of ${name} has been down`)),
-    ).toBeVisible();
-    await frame.goTo('Events');
-    await expect(page.getByRole('row').filter({ hasText: name }).first()).toBeVisible();
-  } finally {
-    await remove(api, uid);
-  }
+  const frame = new Frame(page);
+  const database = new DatabasePage(page);
+  await database.open(uid, 'shards');
+  await expect(database.cells).toHaveCount(1);
+  const [shard] = await shardsOf(api, uid);
+  await stack.killShard(shard?.uid ?? '');
+  await expect(frame.banners).toContainText(`Primary redis:${shard?.uid} of ${name} has been down`);
+  await expect(database.cells).toHaveAttribute('data-severity', 'broken');
+  await expect(database.cells).toHaveAccessibleName(/down|killed|ended/);
+  await database.cells.click();
+  const panel = frame.dialog(`redis:${shard?.uid}`);
+  await expect(panel.locator('[data-tone="broken"]')).toBeVisible();
+  await panel.getByRole('button', { name: 'Close' }).click();
+  await frame.goTo('Overview');
+  await expect(
+    frame.heading(new RegExp(`^Primary redis:\\d+ of ${name} has been down`)),
+  ).toBeVisible();
+  await frame.goTo('Events');
+  await expect(page.getByRole('row').filter({ hasText: name }).first()).toBeVisible();
+  await remove(api, uid);
   await expect(new DatabasesPage(page).row(name)).toHaveCount(0);
 });

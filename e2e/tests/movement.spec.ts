@@ -3,7 +3,7 @@ import { examine } from '../appearance.ts';
 import { expect, test } from '../fixtures.ts';
 import { DatabasePage } from '../pages/database.ts';
 import { Frame } from '../pages/frame.ts';
-import { bdbNamed, createSmall, remove, shardsOf } from '../rest.ts';
+import { bdbNamed, createSmall, shardsOf } from '../rest.ts';
 
 const NODE = 3;
 const DONE = { timeout: 180_000 };
@@ -38,7 +38,6 @@ test('a shard moves to a node that can take it, the others say why they cannot',
     }, DONE)
     .toEqual([`master${free}`, `slave${partner.node_uid}`]);
   await expect.poll(async () => (await bdbNamed(api, 'moving')).status, DONE).toBe('active');
-  await remove(api, bdb.uid);
 });
 
 test('another number of shards shows what moves before it is saved', { tag: '@slow' }, async ({
@@ -57,7 +56,6 @@ test('another number of shards shows what moves before it is saved', { tag: '@sl
   await page.getByRole('button', { name: 'Save' }).click();
   await expect.poll(async () => (await bdbNamed(api, 'growing')).shards_total, DONE).toBe(3);
   await expect.poll(async () => (await bdbNamed(api, 'growing')).status, DONE).toBe('active');
-  await remove(api, bdb.uid);
 });
 
 test('a rebalance is read as sentences, then done', { tag: '@slow' }, async ({ page, api }) => {
@@ -83,7 +81,6 @@ test('a rebalance is read as sentences, then done', { tag: '@slow' }, async ({ p
   await dialog.getByRole('button', { name: 'Rebalance' }).click();
   await expect.poll(async () => new Set(await places()).size, DONE).toBe(1);
   await expect.poll(async () => (await bdbNamed(api, 'scattered')).status, DONE).toBe('active');
-  await remove(api, bdb.uid);
 });
 
 test('a node goes into maintenance and comes back with its shards', { tag: '@slow' }, async ({

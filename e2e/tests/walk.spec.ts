@@ -6,7 +6,7 @@ import { DatabasePage } from '../pages/database.ts';
 import { DatabasesPage } from '../pages/databases.ts';
 import { Frame } from '../pages/frame.ts';
 import { LoginPage } from '../pages/login.ts';
-import { bdbNamed, remove, shardsOf } from '../rest.ts';
+import { bdbNamed, shardsOf } from '../rest.ts';
 import { stack, stackInfo } from '../stack.ts';
 
 const NAME = 'walk';
@@ -14,11 +14,6 @@ const SHARDS = 6;
 const KEYS = 500;
 
 test.use({ storageState: SIGNED_OUT });
-
-test.afterEach(async ({ api }) => {
-  const list = (await (await api.get('/v1/bdbs')).json()) as { uid: number; name: string }[];
-  for (const bdb of list) if (bdb.name === NAME) await remove(api, bdb.uid);
-});
 
 test('from the login to a live database and back to none', async ({ page, api }) => {
   test.setTimeout(300_000);

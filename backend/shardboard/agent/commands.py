@@ -1,15 +1,16 @@
 """Which commands read, write, or do neither: as the engine itself says by its command flags.
 
 The classes are those of the REST reference (4.2): read = keyed and not mutating, write = mutating, other = the rest.
-What replication and the movement of slots send is `internal` and not counted as traffic.
+What replication, the movement of slots and the proxies' canaries send is `internal` and not counted as traffic.
 """
 
 import asyncio
 from collections.abc import Mapping
 
+from shardboard.agent.contract import canary
 from shardboard.agent.resp import Connection
 
-INTERNAL = frozenset({"replconf", "psync", "sync", "restore-asking", "tier.tick"})
+INTERNAL = frozenset({"replconf", "psync", "sync", "restore-asking", "tier.tick", canary.COMMAND})
 
 
 class CommandClasses:

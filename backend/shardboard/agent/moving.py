@@ -31,7 +31,8 @@ class Movers:
         if shard is None or shard.state != "running":
             return SlotsMoved(count=0, keys=0, reason=f"shard {order.uid} does not run here")
         async with self._locks[order.uid]:  # a console that was killed has left an order that still runs
-            ends = Ends(shard, order, min(MOST_GROUP, max(1, shard.record.bdb.maxclients // SPARED)))
+            slots = sum(last - first + 1 for first, last in order.slots)
+            ends = Ends(shard, order, max(1, min(MOST_GROUP, slots, shard.record.bdb.maxclients // SPARED)))
             try:
                 await ends.connect()
                 # The module for flash does not take part in the engine's own way: its snapshots know no value on flash.

@@ -38,12 +38,21 @@ FIRST_JOB, LEAST_JOB, MOST_JOB = 4e6, 512e3, 64e6
 """Bytes that the engine's own way moves in one job. Each job forks the source and copies with all that a processor gives."""
 SMALLER, LARGER = 0.6, 1.25
 """What one job makes of the size of the next."""
-FIRST_GROUP, MOST_GROUP = 1.0, 16
+FIRST_GROUP, MOST_GROUP = 1.0, 64
 """Slots that are open together. Closing one makes every shard of the database go through a slot map, write its view of the
 cluster to its disk and wait for that. Those that are closed in the same moment are written once, which is quicker, and make the
-moment longer for everybody: so there are more only of slots with few keys, and as long as nobody notices."""
+moment longer for everybody: so there are more only of slots with few keys, and as long as that moment is short."""
 GROUP_KEYS = 64
 """That the slots of one group may have together, when it is of more than one."""
+FAST_GROUP = 16
+"""Slots with more keys than that which are open together where nobody is there to notice."""
+GROUP_STALL, GROUP_TOLERATED = 0.005, 0.1
+"""A group is too large when more than this share of answers takes so many seconds longer than usual, beyond twice that of calm
+moments. Not as strict as for keys: one slot alone makes everybody wait for the disk, and a group for hardly longer, so smaller
+groups would mean more of these moments, not shorter ones."""
+GROUP_ANSWERS = 10
+"""So many answers decide on the next size. Of one or two there is always one that met the moment of closing."""
+GROUP_GROWTH = 2.0
 FIRST_JOB_REST, LEAST_JOB_REST, MOST_JOB_REST = 1.0, 0.5, 4.0
 """In proportion to the time that the job took."""
 REMEMBERED_CALM, REMEMBERED_BUSY = 10 * CALM_PINGS, 300
@@ -102,19 +111,22 @@ class Pace:
 
     def group(self, counts: Sequence[int], *, fast: bool) -> int:
         """How many of the next slots, given by their numbers of keys, are opened together."""
-        if fast:
-            return MOST_GROUP
-        if self._group_answers:
-            noticed = self._noticed(self._group_answers)
-            self._group = max(FIRST_GROUP, min(MOST_GROUP, self._group * (SMALLER if noticed else LARGER)))
+        if not fast and len(self._group_answers) >= GROUP_ANSWERS:
+            factor = SMALLER if self._stalled() else GROUP_GROWTH
+            self._group = max(FIRST_GROUP, min(MOST_GROUP, self._group * factor))
             self._group_answers.clear()
         taken = keys = 0
-        for count in counts[: int(self._group)]:
+        for count in counts[: MOST_GROUP if fast else int(self._group)]:
             keys += count
-            if taken and keys > GROUP_KEYS:
+            if taken >= (FAST_GROUP if fast else 1) and keys > GROUP_KEYS:
                 break
             taken += 1
         return max(1, taken)
+
+    def _stalled(self) -> bool:
+        """Whether closing slots together makes shards wait for long."""
+        late = LATE * median(self._calm) + GROUP_STALL
+        return _share(self._group_answers, late) > 2 * _share(self._calm, late) + GROUP_TOLERATED
 
     def job_bytes(self, *, fast: bool) -> float:
         """How much the next job of the engine's own way moves."""

@@ -20,7 +20,14 @@ from typing import Any
 from pydantic import ValidationError
 
 from shardboard.agent import render
-from shardboard.agent.contract import ProxyDatabase, ProxyReading, ProxyReport, ProxyState
+from shardboard.agent.contract import (
+    CommandCounts,
+    ProxyDatabase,
+    ProxyReading,
+    ProxyReport,
+    ProxyState,
+    ReadCommands,
+)
 from shardboard.agent.enrol import load as load_identity
 from shardboard.agent.outages import Outages
 from shardboard.agent.proxy_counts import ProxyCounts
@@ -57,7 +64,11 @@ class Proxy:
         self._writer: asyncio.StreamWriter | None = None
         self._listening: asyncio.Task[None] | None = None
         self._answers: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self._commands: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self._answered: frozenset[str] = frozenset()
+        """Orders beyond the first ones that the process knows."""
         self._changing = asyncio.Lock()
+        self._asking = asyncio.Lock()
         self._lost = asyncio.Event()
         self._counts = ProxyCounts()
         self.outages = Outages()
@@ -97,6 +108,27 @@ class Proxy:
     async def reading(self, second: int, timeout: float) -> ProxyReading | None:
         """What it did in the second before `second`; None when it does not tell in time."""
         return await self._counts.of(second, timeout) if self._writer is not None else None
+
+    async def commands(self, order: ReadCommands) -> CommandCounts:
+        """What it counted of single commands in the last minute."""
+        async with self._asking:
+            if self._writer is None:
+                return CommandCounts(reason="its proxy does not run")
+            if "commands" not in self._answered:
+                return CommandCounts(reason="its proxy is of a release that does not count commands")
+            self._commands = asyncio.Queue()
+            self._writer.write(json.dumps({"type": "commands", "uids": order.uids}).encode() + b"\n")
+            try:
+                async with asyncio.timeout(ANSWER_SECONDS):
+                    # One that comes late is about what was asked for before.
+                    while not set(order.uids) <= (answer := _counted(await self._commands.get())).databases.keys():
+                        pass
+            except TimeoutError:
+                return CommandCounts(reason=f"its proxy did not answer within {ANSWER_SECONDS} s")
+            except (KeyError, ValueError) as error:
+                log.warning("proxy: its counts of commands cannot be read: %s", error)
+                return CommandCounts(reason="what its proxy says of commands cannot be read")
+            return answer
 
     async def park(self) -> None:
         """Stop the process; the next `run` starts it again."""
@@ -148,6 +180,7 @@ class Proxy:
         await opening
         async with asyncio.timeout(ANSWER_SECONDS):
             hello = await self._answers.get()
+        self._answered = frozenset(hello.get("answers", ()))
         self._report = ProxyReport(state="running", pid=hello.get("pid"), version=str(hello.get("version", "")))
 
     async def _succeed(self) -> None:
@@ -207,6 +240,8 @@ class Proxy:
                     self._counts.add(said)
                 elif said["type"] == "outage":
                     self.outages.add(said)
+                elif said["type"] == "commands":
+                    self._commands.put_nowait(said)
                 elif said["type"] in ("hello", "applied", "error"):
                     self._answers.put_nowait(said)
                 elif said["type"] == "draining":
@@ -266,6 +301,8 @@ class Proxy:
             ],
             "proxies": [{**endpoint.model_dump(), "local": endpoint.address == own} for endpoint in database.endpoints],
         }
+        if database.canary is not None:
+            told["canary"] = database.canary.model_dump()
         if database.max_connections:
             told["max_connections"] = database.max_connections
         identity = load_identity(self._settings.state_dir) if database.tls else None
@@ -305,6 +342,12 @@ class Proxy:
         with os.fdopen(descriptor, "w") as file:
             file.write(self._state.model_dump_json())
         beside.replace(self._directory / STATE)
+
+
+def _counted(said: dict[str, Any]) -> CommandCounts:
+    """Raises KeyError or ValueError."""
+    databases = {database["uid"]: database["commands"] for database in said["databases"]}
+    return CommandCounts.model_validate({"seconds": said["seconds"], "databases": databases})
 
 
 def version_of(binary: str) -> str:

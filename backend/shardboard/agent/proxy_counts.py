@@ -7,6 +7,8 @@ from typing import Any
 from shardboard.agent.contract import EndpointReading, ProxyReading
 
 KINDS = ("read", "write", "other")
+ADDED = "blocking"
+"""A kind that a proxy of the release before counts among the others."""
 NO_ERRORS = frozenset({"moved", "ask", "refused"})
 """Redirections and failed connections to shards, which the proxy follows and repeats; what cluster-aware clients are told."""
 
@@ -66,16 +68,23 @@ def _endpoint(now: Mapping[str, Any], before: Mapping[str, Any]) -> EndpointRead
     def grown(name: str) -> float:
         return float(now[name] - before.get(name, 0))
 
+    def of_kind(name: str, kind: str) -> float:
+        return float(now[name].get(kind, 0) - before.get(name, {}).get(kind, 0))
+
     def by_kind(name: str) -> list[float]:
-        earlier = before.get(name, {})
-        return [float(now[name][kind] - earlier.get(kind, 0)) for kind in KINDS]
+        return [of_kind(name, kind) for kind in KINDS]
 
     counts = [grown(name) for name in ("bytes_in", "bytes_out", "connections_total", "connections_rejected")]
+    added = [of_kind(name, ADDED) for name in ("requests", "responses")]
     errors = {kind: count - before.get("errors", {}).get(kind, 0) for kind, count in now["errors"].items()}
     return EndpointReading(
-        values=[*by_kind("requests"), *by_kind("responses"), *counts, float(now["connections"])],
+        values=[*by_kind("requests"), *by_kind("responses"), *counts, float(now["connections"]), *added],
         errors={kind: count for kind, count in errors.items() if count > 0 and kind not in NO_ERRORS},
-        latency={kind: _buckets(now["latency"][kind], before.get("latency", {}).get(kind, [])) for kind in KINDS},
+        latency={
+            kind: _buckets(measured, before.get("latency", {}).get(kind, []))
+            for kind, measured in now["latency"].items()
+            if kind in (*KINDS, ADDED)
+        },
     )
 
 

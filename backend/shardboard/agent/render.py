@@ -7,7 +7,7 @@ A cluster whose nodes start with a complete `nodes.conf` needs no MEET and no wa
 import hashlib
 from pathlib import Path
 
-from shardboard.agent.contract import BdbSpec, Peer, ShardSpec
+from shardboard.agent.contract import BdbSpec, Peer, ShardSpec, canary
 from shardboard.agent.flash import Flash
 
 ADMIN = "shardboard"
@@ -41,6 +41,7 @@ def valkey_conf(
         *([f"io-threads {bdb.io_threads}"] if bdb.io_threads > 1 else []),
         _default_user(bdb),
         f"user {ADMIN} on #{_sha256(bdb.admin_password)} ~* &* +@all",
+        f"user {canary.USER} on #{_sha256(canary.password(bdb.admin_password))} {canary.RIGHTS}",
         f"masteruser {ADMIN}",
         f"masterauth {bdb.admin_password}",
         f"replica-announce-ip {address}",

@@ -6,13 +6,15 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 
-from shardboard.api.deps import Editor, Principal, Reader, Tx, Viewer
+from shardboard.api.deps import Editor, Principal, Reader, TheConsole, Tx, Viewer
 from shardboard.api.paths import Uid
 from shardboard.api.replies import errors
+from shardboard.console import Console
 from shardboard.errors import NotFound
 from shardboard.schemas import bdbs as schema
 from shardboard.schemas.bdb_requests import BdbCreate, BdbUpdate
 from shardboard.services import bdbs as service
+from shardboard.services import reshard_previews
 from shardboard.services.users import EDITORS
 from shardboard.state import actions, bdbs, cluster, nodes, shards
 from shardboard.state.bdbs import Bdb
@@ -51,10 +53,17 @@ async def get_bdb(principal: Viewer, session: Reader, uid: Uid, fields: Fields =
 
 
 @router.put("/bdbs/{uid}", response_model=schema.Bdb, responses=errors(404, 406, 409))
-async def update_bdb(principal: Editor, session: Tx, uid: Uid, body: BdbUpdate, dry_run: DryRun = None) -> JSONResponse:
-    """Change name, memory_size, shards_count, tags or eviction_policy. The rest of the object may be sent along unchanged."""
-    bdb = await service.update(session, uid, body.given(), principal, dry_run=is_on(dry_run))
-    return JSONResponse(await shown(session, bdb, principal))
+async def update_bdb(
+    principal: Editor, session: Tx, console: TheConsole, uid: Uid, body: BdbUpdate, dry_run: DryRun = None
+) -> JSONResponse:
+    """Change name, memory_size, shards_count, tags or eviction_policy. The rest of the object may be sent along unchanged.
+    Of a dry run of another `shards_count` the reply says in `reshard_preview` what it would cost."""
+    given = body.given()
+    bdb = await service.update(session, uid, given, principal, dry_run=is_on(dry_run))
+    reply = await shown(session, bdb, principal)
+    if is_on(dry_run) and (cost := await reshard_previews.preview(session, uid, given, newest_of(console))) is not None:
+        reply["reshard_preview"] = cost
+    return JSONResponse(reply)
 
 
 @router.delete("/bdbs/{uid}", response_model=schema.Bdb, responses=errors(404, 409))
@@ -89,6 +98,11 @@ async def represent(session: Reader, rows: Sequence[Bdb], *, secrets: bool = Fal
         progress = action.progress if action else None
         shown.append(schema.render(bdb, held.get(bdb.uid, []), machines, around, progress=progress, secrets=secrets))
     return shown
+
+
+def newest_of(console: Console) -> reshard_previews.Latest:
+    """Looks up the newest sample of a shard."""
+    return lambda row: console.live.latest(f"shards:{row.bdb_uid}", str(row.uid))
 
 
 def is_on(flag: str | None) -> bool:

@@ -10,7 +10,7 @@ from shardboard.api.deps import Reader, Viewer
 from shardboard.api.history import Second
 from shardboard.api.replies import errors
 from shardboard.domain import endpoints, heat
-from shardboard.domain.latency import KINDS
+from shardboard.domain.latency import SERVED
 from shardboard.errors import BadRequest, NotFound
 from shardboard.schemas import latency as schema
 from shardboard.services import latency as service
@@ -21,7 +21,7 @@ router = APIRouter(tags=["statistics"])
 
 MAX_POINTS = 1_000
 MAX_STEP = 4 * 366 * 86_400
-Kind = Literal["all", "read", "write", "other"]
+Kind = Literal["all", "read", "write", "other", "blocking"]
 
 
 @router.get("/history/latency", response_model=schema.LatencyHistory, responses=errors(404))
@@ -34,7 +34,7 @@ async def get_latency_history(
     ] = None,
     bdb: Annotated[int | None, Query(ge=1, le=2**31 - 1, description="a database; all when left out")] = None,
     endpoint: Annotated[str, Query(description="<database>:1:<node>, what one proxy measured")] = "",
-    kind: Annotated[Kind, Query(description="of which commands")] = "all",
+    kind: Annotated[Kind, Query(description="of which commands; all: without blocking ones")] = "all",
     points: Annotated[int, Query(ge=1, le=MAX_POINTS, description="columns, at most")] = 300,
     step: Annotated[
         int | None,
@@ -89,4 +89,4 @@ async def _subject(session: AsyncSession, bdb: int | None, endpoint: str, kind: 
         bdb = endpoints.database(number)
     if bdb is not None and await bdbs.by_uid(session, bdb) is None:
         raise NotFound("db_not_found", f"There is no database {bdb}.")
-    return Subject(bdb, number, KINDS if kind == "all" else (kind,))
+    return Subject(bdb, number, SERVED if kind == "all" else (kind,))

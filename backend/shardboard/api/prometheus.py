@@ -30,7 +30,9 @@ async def get_metrics(request: Request, session: Reader, console: TheConsole) ->
     raw_nodes, raw_shards = console.live.raw()
     live = console.live
     tiers = live.raw_tiers()
-    text = await expose(session, raw_nodes, raw_shards, tiers, live.endpoints.totals, live.endpoints.latencies.totals)
+    totals, latencies = live.endpoints.totals, live.endpoints.latencies.totals
+    commands = await console.command_looks.look_at_all()
+    text = await expose(session, raw_nodes, raw_shards, tiers, totals, latencies, commands)
     return PlainTextResponse(text, media_type=MEDIA_TYPE)
 
 

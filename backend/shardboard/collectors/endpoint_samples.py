@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping
 
 from shardboard.collectors.latencies import Latencies
-from shardboard.domain import endpoints
+from shardboard.domain import endpoints, latency
 from shardboard.domain.histogram import Histogram, Key
 from shardboard.domain.rates import Value
 from shardboard.driver.ports import ENDPOINT_FIELDS, ProxyReading
@@ -35,7 +35,7 @@ class EndpointSamples:
                 (bdb_uid, kind): Histogram.of(buckets) for kind, buckets in reading.latency.items() if buckets
             }
             measured |= own
-            time_taken = sum(histogram.total for histogram in own.values())
+            time_taken = sum(found.total for (_, kind), found in own.items() if kind in latency.SERVED)
             errors = sum(reading.errors.values())
             rows[bdb_uid, node_uid] = endpoints.second(counts, errors, time_taken, proxy.seconds)
             totals = self.totals[bdb_uid, node_uid]

@@ -83,18 +83,19 @@ def _differs(row: outages.Outage, told: Outage) -> bool:
     """An older sample may tell of the beginning of what is known to be over."""
     if row.first_success_ms is not None and told.first_success_ms is None:
         return False
-    return (row.last_success_ms, row.first_success_ms, row.waited, row.failed, row.lost) != (
+    return (row.last_success_ms, row.first_success_ms, row.waited, row.failed, row.lost, row.watched) != (
         told.last_success_ms,
         told.first_success_ms,
         told.waited,
         told.failed,
         told.lost,
+        told.watched,
     )
 
 
 def _update(row: outages.Outage, told: Outage) -> None:
     row.last_success_ms, row.first_success_ms = told.last_success_ms, told.first_success_ms
-    row.waited, row.failed, row.lost = told.waited, told.failed, told.lost
+    row.waited, row.failed, row.lost, row.watched = told.waited, told.failed, told.lost, told.watched
 
 
 def _noticed_at(told: Outage, ahead_ms: int | None) -> datetime:
@@ -120,6 +121,7 @@ async def _add(session: AsyncSession, node_uid: int, told: Outage, ahead_ms: int
             waited=told.waited,
             failed=told.failed,
             lost=told.lost,
+            watched=told.watched,
             ahead_ms=ahead_ms,
             noticed_at=_noticed_at(told, ahead_ms),
         )

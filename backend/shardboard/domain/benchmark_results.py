@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import sqrt
 from typing import Any
 
-from shardboard.domain.benchmark_seconds import Tally, by_second
+from shardboard.domain import benchmark_percentiles
+from shardboard.domain.benchmark_seconds import Tally, by_second, totals
 
 BUSY = 0.9
 """A thread of the generator that is this busy cannot send more."""
@@ -18,15 +19,23 @@ def result(
     lines: Iterable[Mapping[str, Any]], began: Sequence[Mapping[str, Any]], ended: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
     """Of one step: all seconds of its generators, their first lines, and their last ones."""
+    return measured(lines, began, ended)[0]
+
+
+def measured(
+    lines: Iterable[Mapping[str, Any]], began: Sequence[Mapping[str, Any]], ended: Sequence[Mapping[str, Any]]
+) -> tuple[dict[str, Any], Tally]:
+    """The result of one step, and what it was read from."""
     seconds = by_second(lines)
     whole = Tally()
     for _, each in seconds:
         whole.add(each)
+    totals(whole, ended)
     outages = [outage for last in ended for outage in last.get("outages") or []]
     # The generator's own totals hold the part of a second that no line was about.
     length = max((float(last.get("seconds") or 0) for last in ended), default=float(len(seconds)))
     ops = max(whole.counts["ops"], sum(int(last.get("ops") or 0) for last in ended))
-    return {
+    found = {
         "seconds": round(length, 3),
         **{
             name: whole.counts[name]
@@ -37,6 +46,7 @@ def result(
         "errors": dict(whole.errors),
         **whole.latencies(),
         **(_own(ended[0]) if len(ended) == 1 else {}),
+        "percentiles": benchmark_percentiles.curve(whole.histogram, whole.slowest_us),
         "began_at": min((first["at"] for first in began if "at" in first), default=None),
         "ended_at": max((last["at"] for last in ended if "at" in last), default=None),
         "outages": outages,
@@ -45,6 +55,15 @@ def result(
         "stopped": any(last.get("stopped") for last in ended),
         "warnings": list(dict.fromkeys(text for first in began for text in first.get("warnings") or [])),
     }
+    return found, whole
+
+
+def percentiles(measured: Iterable[Tally]) -> list[dict[str, float]]:
+    """Of all repetitions together."""
+    whole = Tally()
+    for each in measured:
+        whole.add(each)
+    return benchmark_percentiles.curve(whole.histogram, whole.slowest_us)
 
 
 def _own(last: Mapping[str, Any]) -> dict[str, float]:

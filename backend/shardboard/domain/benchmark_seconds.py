@@ -93,6 +93,19 @@ def tally(said: Mapping[str, Any]) -> Tally:
     )
 
 
+def totals(whole: Tally, ended: Sequence[Mapping[str, Any]]) -> None:
+    """Put latencies of last lines in place of those of seconds: they are finer, and hold what no line was about.
+
+    Generators of earlier releases have no histogram there; then that of the seconds stays, unless no second was told.
+    """
+    for last in ended:
+        whole.slowest_us = _most(whole.slowest_us, _number(last.get("max_us")))
+    if ended and all(_mapping(last.get("histogram")) or not _count(last.get("ops")) for last in ended):
+        whole.histogram = Histogram()
+        for last in ended:
+            whole.histogram.add(tally(last).histogram)
+
+
 def by_second(lines: Iterable[Mapping[str, Any]]) -> list[tuple[int, Tally]]:
     """Lines of the generators of one step, put together by their seconds since the load began."""
     found: dict[int, Tally] = {}

@@ -20,10 +20,12 @@ ENDPOINT_METRICS = (
     "write_res",
     "other_res",
     "total_connections_received",
+    "blocking_req",
+    "blocking_res",
 )
-"""*_req, *_res, responses (all of those), errors, total_connections_received and *_bytes per second, conns open at the end of
-the second; latency_time: the microseconds that all responses of a second took together, per second, so that latency_time /
-responses is their average however long the interval."""
+"""*_req, *_res, responses (of read, write and other commands), errors, total_connections_received and *_bytes per second, conns
+open at the end of the second; total_req holds blocking commands, too; latency_time: the microseconds that those responses of a
+second took together, per second, so that latency_time / responses is their average however long the interval."""
 
 AS_CLIENTS_SEE = (
     *("total_req", "read_req", "write_req", "other_req", "conns", "ingress_bytes", "egress_bytes"),
@@ -69,18 +71,22 @@ def parsed(text: str) -> int:
 
 def second(counts: Mapping[str, float], errors: int, latency_time: float, seconds: float) -> dict[str, Value]:
     """The metrics of one interval of `seconds` from what was counted in it, by the agent's names (ENDPOINT_FIELDS)."""
-    requests = {kind: counts[f"{kind}_req"] / seconds for kind in ("read", "write", "other")}
+    served = ("read", "write", "other")
+    requests = {kind: counts[f"{kind}_req"] / seconds for kind in served}
+    blocking = counts["blocking_req"] / seconds
     return {
-        "total_req": sum(requests.values()),
+        "total_req": sum(requests.values()) + blocking,
         **{f"{kind}_req": rate for kind, rate in requests.items()},
         "conns": counts["conns"],
         "ingress_bytes": counts["net_in"] / seconds,
         "egress_bytes": counts["net_out"] / seconds,
         "errors": errors / seconds,
-        "responses": sum(counts[f"{kind}_res"] for kind in ("read", "write", "other")) / seconds,
+        "responses": sum(counts[f"{kind}_res"] for kind in served) / seconds,
         "latency_time": latency_time / seconds,
-        **{f"{kind}_res": counts[f"{kind}_res"] / seconds for kind in ("read", "write", "other")},
+        **{f"{kind}_res": counts[f"{kind}_res"] / seconds for kind in served},
         "total_connections_received": counts["opened"] / seconds,
+        "blocking_req": blocking,
+        "blocking_res": counts["blocking_res"] / seconds,
     }
 
 
@@ -88,4 +94,4 @@ def together(parts: Iterable[Mapping[str, Value]]) -> dict[str, Value]:
     """What the clients of one database saw, at all its endpoints."""
     rows = list(parts)
     seen: dict[str, Value] = {metric: sum(row[metric] or 0.0 for row in rows) for metric in AS_CLIENTS_SEE}
-    return seen | {"total_res": sum(row["responses"] or 0.0 for row in rows)}
+    return seen | {"total_res": sum((row["responses"] or 0.0) + (row.get("blocking_res") or 0.0) for row in rows)}

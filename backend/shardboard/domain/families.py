@@ -30,6 +30,8 @@ ENDPOINT = (
     _counter("endpoint_read_responses", "read_res", "Replies to read commands."),
     _counter("endpoint_write_responses", "write_res", "Replies to write commands."),
     _counter("endpoint_other_responses", "other_res", "Replies to other commands."),
+    _counter("endpoint_blocking_requests", "blocking_req", "Commands that clients sent and that wait on purpose."),
+    _counter("endpoint_blocking_responses", "blocking_res", "Replies to commands that wait on purpose."),
     _counter("endpoint_ingress", "net_in", "Bytes received from clients."),
     _counter("endpoint_egress", "net_out", "Bytes sent to clients."),
     _counter("endpoint_client_connections", "opened", "Connections that clients opened."),
@@ -124,8 +126,16 @@ LATENCY = {
         "",
         f"Microseconds that {kind} commands took at the endpoint.",
     )
-    for kind in ("read", "write", "other")
+    for kind in ("read", "write", "other", "blocking")
 }
+COMMANDS = (
+    _gauge("shardboard_endpoint_command_calls_per_second", "calls", "Replies to one of the most used commands."),
+    _gauge("shardboard_endpoint_command_errors_per_second", "errors", "Those of them that were errors."),
+    _gauge("shardboard_endpoint_command_latency_avg_seconds", "avg", "Time of these commands at the endpoint.", 0.001),
+    _gauge("shardboard_endpoint_command_latency_p50_seconds", "p50", "Median of it.", 0.001),
+    _gauge("shardboard_endpoint_command_latency_p99_seconds", "p99", "99th percentile of it.", 0.001),
+)
+"""Per database and command, of the last minute and all proxies together."""
 LATENCY_BOUNDS = tuple(digit * 10.0**power for power in range(1, 7) for digit in (1, 1.5, 2, 3, 4, 6, 8))
 """Microseconds: 10 µs to 8 s."""
 

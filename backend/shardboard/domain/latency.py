@@ -1,15 +1,18 @@
-"""Latency metrics of a database, read from its histograms: microseconds, for read, write and other commands and for all."""
+"""Latency metrics of a database, read from its histograms: microseconds, for read, write, other and blocking commands, and for all
+but the blocking ones, whose time is what clients asked for."""
 
 from collections.abc import Iterator, Mapping
 
 from shardboard.domain.histogram import Histogram, Key, merged
 
-KINDS = ("read", "write", "other")
+SERVED = ("read", "write", "other")
+"""Kinds of commands whose time tells how quickly a database serves."""
+KINDS = (*SERVED, "blocking")
 QUANTILES = {"p50": 0.5, "p99": 0.99, "p999": 0.999}
 METRICS = tuple(
     f"{what}_{kind}latency" for kind in ("", *(f"{kind}_" for kind in KINDS)) for what in ("avg", *QUANTILES)
 )
-"""avg_latency, p50_latency, …, p999_other_latency. Absent, not zero, where nothing was measured."""
+"""avg_latency, p50_latency, …, p999_blocking_latency. Absent, not zero, where nothing was measured."""
 
 
 def of_all(histograms: Mapping[Key, Histogram]) -> dict[Key, Histogram]:
@@ -20,7 +23,7 @@ def of_all(histograms: Mapping[Key, Histogram]) -> dict[Key, Histogram]:
 def values(histograms: Mapping[Key, Histogram], uid: int) -> Iterator[tuple[str, float]]:
     """What is known of one database."""
     own = {kind: found for kind in KINDS if (found := histograms.get((uid, kind))) is not None and found.count}
-    yield from _named(merged({(uid, "all"): found} for found in own.values()).get((uid, "all")), "")
+    yield from _named(merged({(uid, "all"): own[kind]} for kind in SERVED if kind in own).get((uid, "all")), "")
     for kind, found in own.items():
         yield from _named(found, f"{kind}_")
 

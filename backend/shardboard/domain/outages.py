@@ -35,6 +35,8 @@ class Seen(Protocol):
     @property
     def lost(self) -> int: ...
     @property
+    def watched(self) -> bool: ...
+    @property
     def ahead_ms(self) -> int | None: ...
 
 
@@ -43,8 +45,8 @@ class Account:
     """What clients of one database noticed."""
 
     unserved_ms: int | None
-    """The longest that a slot was not served at any endpoint, from the last success to the first one afterwards; None: no client
-    is known to have been refused or kept waiting."""
+    """The longest that a slot was not served at any endpoint, from the last success to the first one afterwards; None: neither a
+    client nor a canary is known to have been refused or kept waiting."""
     unserved_since_ms: int | None
     """By the console's clock: since when a slot is not served, as far as is known."""
     failed: int
@@ -92,8 +94,8 @@ class _Loss:
         return min(ends, default=None)
 
     def gap(self) -> int | None:
-        """Milliseconds; None while it goes on, and where no proxy got a request meanwhile."""
-        if self.is_open or not any(part.waited or part.failed or part.lost for part in self.parts):
+        """Milliseconds; None while it goes on, and where no proxy got a request meanwhile, or wrote by itself."""
+        if self.is_open or not any(part.waited or part.failed or part.lost or part.watched for part in self.parts):
             return None
         if self._clocks_agree():
             return self._gap_of(self.parts)

@@ -33,6 +33,8 @@ class Policy:
     bigstore_migrate_node_threshold_p: int = ruled(0, PERCENT)
     bigstore_provision_node_threshold: int = ruled(12, COUNT)
     bigstore_provision_node_threshold_p: int = ruled(0, PERCENT)
+    canary_writes_per_second: int = ruled(10, Whole(0, 50))
+    """Ours. Of the proxies, to each primary where no client writes, so that an outage is timed though nobody asks; 0 = none."""
     data_internode_encryption: bool = ruled(False, Flag())
     db_conns_auditing: bool = ruled(False, Flag())
     default_bigstore_version: int = ruled(1, Whole(1, 2))

@@ -11,6 +11,7 @@ import httpx
 from pydantic import TypeAdapter, ValidationError
 
 from shardboard.agent.contract import (
+    CommandCounts,
     CommandResult,
     Drill,
     DrillReply,
@@ -24,6 +25,7 @@ from shardboard.agent.contract import (
     ProbeTarget,
     ProxyReport,
     ProxyState,
+    ReadCommands,
     ReadLoad,
     RemoveShards,
     RestartShards,
@@ -41,7 +43,7 @@ from shardboard.agent.contract import (
 from shardboard.agent.contract.base import Message
 from shardboard.driver import lines
 from shardboard.driver.ports import NodeRef
-from shardboard.errors import AgentRefused, AgentUnreachable
+from shardboard.errors import AgentBehind, AgentRefused, AgentUnreachable
 from shardboard.probing import answers
 
 QUICK = httpx.Timeout(5, connect=2)
@@ -67,6 +69,7 @@ _PROXY = TypeAdapter(ProxyReport)
 _BEGUN = TypeAdapter(DrillReply)
 _MOVED = TypeAdapter(SlotsMoved)
 _COUNTS = TypeAdapter(list[SlotCounts])
+_COMMAND_COUNTS = TypeAdapter(CommandCounts)
 _LOAD = TypeAdapter(LoadState)
 _LINES = TypeAdapter(LoadLines)
 _LOAD_REPORTS = TypeAdapter(LoadReports)
@@ -111,6 +114,9 @@ class HttpAgents:
         counts = await self._call(node, "POST", "/shards/hot_slots", PATIENT, _COUNTS, _body(order))
         return _of(order.uids, counts)
 
+    async def read_commands(self, node: NodeRef, order: ReadCommands) -> CommandCounts:
+        return await self._call(node, "POST", "/proxy/commands", PATIENT, _COMMAND_COUNTS, _body(order))
+
     async def probe(self, node: NodeRef, targets: Sequence[ProbeTarget]) -> list[bool]:
         body = _TARGETS.dump_json(list(targets), exclude_defaults=True)
         told = await self._call(node, "POST", "/probe", PROBE, _ANSWERS, body)
@@ -122,7 +128,15 @@ class HttpAgents:
         return await asyncio.gather(*(answers(target.address, target.port) for target in targets))
 
     async def apply_proxy(self, node: NodeRef, state: ProxyState) -> ProxyReport:
-        return await self._call(node, "POST", "/proxy/apply", SLOW, _PROXY, _body(state))
+        try:
+            return await self._call(node, "POST", "/proxy/apply", SLOW, _PROXY, _body(state))
+        except AgentBehind:
+            # An endpoint that serves is worth more than one that times outages.
+            plain = [database.model_copy(update={"canary": None}) for database in state.databases]
+            if plain == state.databases:
+                raise
+            state = state.model_copy(update={"databases": plain})
+            return await self._call(node, "POST", "/proxy/apply", SLOW, _PROXY, _body(state))
 
     async def proxy(self, node: NodeRef) -> ProxyReport:
         return await self._call(node, "GET", "/proxy", QUICK, _PROXY)
@@ -195,7 +209,7 @@ def _check(node: NodeRef, status: int, headers: Mapping[str, str], request: str)
     if refused := protocol.apart(theirs, f"the agent of node {node.uid}"):
         raise AgentRefused(refused)
     if status in (404, 422) and theirs < protocol.PROTOCOL:
-        raise AgentRefused(
+        raise AgentBehind(
             f"the agent of node {node.uid} is of the release before and does not know {request}; upgrade it"
         )
     if status != 200:

@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Sequence
 
 from shardboard.agent.contract import (
+    CommandCounts,
     CommandResult,
     Drill,
     HotSlots,
@@ -15,6 +16,7 @@ from shardboard.agent.contract import (
     ProbeTarget,
     ProxyReport,
     ProxyState,
+    ReadCommands,
     Sample,
     ShardCommand,
     ShardOutcome,
@@ -69,6 +71,7 @@ class FakeAgents:
         """When a shard's data on disk were written, by uid; without an entry there are none."""
         self.restarted: list[tuple[int, bool]] = []
         """Uid, and whether its data were discarded."""
+        self.command_counts: dict[int, CommandCounts] = {}
         self.slot_counts: dict[int, SlotCounts] = {}
         """What a shard has counted, by uid."""
         self.drills: list[tuple[int, Drill]] = []
@@ -194,6 +197,10 @@ class FakeAgents:
             self.slot_counts.get(uid, SlotCounts(uid=uid, reason=f"shard {uid} does not run here"))
             for uid in order.uids
         ]
+
+    async def read_commands(self, node: NodeRef, order: ReadCommands) -> CommandCounts:
+        self._note("read_commands", node)
+        return self.command_counts.get(node.uid, CommandCounts(reason="its proxy does not run"))
 
     async def probe(self, node: NodeRef, targets: Sequence[ProbeTarget]) -> list[bool]:
         self._note("probe", node)

@@ -9,6 +9,7 @@ from shardboard.agent.contract import (
     NODE_FIELDS,
     SHARD_FIELDS,
     TIER_FIELDS,
+    CommandCounts,
     CommandResult,
     Drill,
     HotSlots,
@@ -25,6 +26,7 @@ from shardboard.agent.contract import (
     ProxyReport,
     ProxyShard,
     ProxyState,
+    ReadCommands,
     Sample,
     ShardCommand,
     ShardOutcome,
@@ -33,6 +35,7 @@ from shardboard.agent.contract import (
     SlotsMoved,
     StartLoad,
     StartShards,
+    canary,
 )
 
 __all__ = [
@@ -41,6 +44,7 @@ __all__ = [
     "SHARD_FIELDS",
     "TIER_FIELDS",
     "Agents",
+    "CommandCounts",
     "CommandResult",
     "Drill",
     "HotSlots",
@@ -58,11 +62,13 @@ __all__ = [
     "ProxyReport",
     "ProxyShard",
     "ProxyState",
+    "ReadCommands",
     "Sample",
     "ShardCommand",
     "SlotCounts",
     "SlotsMoved",
     "StartLoad",
+    "canary",
 ]
 
 
@@ -98,6 +104,10 @@ class Agents(Protocol):
 
     async def hot_slots(self, node: NodeRef, order: HotSlots) -> list[SlotCounts]:
         """The slots of shards of `node` with the highest counts, as their engines say."""
+        ...
+
+    async def read_commands(self, node: NodeRef, order: ReadCommands) -> CommandCounts:
+        """What the proxy of `node` counted of single commands."""
         ...
 
     async def probe(self, node: NodeRef, targets: Sequence[ProbeTarget]) -> list[bool]:

@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from shardboard.db import Store
 from shardboard.domain import benchmark_plan, benchmark_results, workload
 from shardboard.domain.benchmark_plan import ENDED, Step
+from shardboard.domain.benchmark_seconds import Tally
 from shardboard.driver.ports import Agents, LoadState
 from shardboard.reconcilers.benchmark_target import foreign_keys, order
 from shardboard.reconcilers.load import database, reference
@@ -187,10 +188,14 @@ class Run:
         for load in scene.loads:
             if load.began is not None:
                 steps.setdefault(Step(load.phase, load.repetition), []).append(load)
-        results = [await self._result(scene, step, loads) for step, loads in sorted(steps.items())]
-        measured = [each for each in results if each["phase"] == len(scene.row.spec["phases"]) - 1]
+        found = [await self._result(scene, step, loads) for step, loads in sorted(steps.items())]
+        results = [result for result, _ in found]
+        last = len(scene.row.spec["phases"]) - 1
+        measured = [each for each in results if each["phase"] == last]
+        together = (tally for result, tally in found if result["phase"] == last)
         summary = {
             "results": results,
+            "percentiles": await asyncio.to_thread(benchmark_results.percentiles, together),
             "spread": benchmark_results.spread(measured),
             "verdict": benchmark_results.verdict(measured, scene.row.spec["sla"]),
         }
@@ -198,19 +203,26 @@ class Run:
             row = await benchmarks.by_uid(session, scene.row.uid)
             if row is not None:
                 row.summary = summary
+                for load in await benchmarks.loads_of(session, [row.uid]):
+                    # It is in the summary now, and too large to be read with every list of runs.
+                    load.ended = load.ended and {**load.ended, "histogram": {}}
 
-    async def _result(self, scene: Scene, step: Step, loads: Sequence[BenchmarkLoad]) -> dict[str, Any]:
+    async def _result(self, scene: Scene, step: Step, loads: Sequence[BenchmarkLoad]) -> tuple[dict[str, Any], Tally]:
         async with self._store.read() as session:
             told = await benchmarks.seconds(session, [load.uid for load in loads])
         began = [load.began or {} for load in loads]
         ended = [load.ended for load in loads if load.ended is not None]
-        result = await asyncio.to_thread(benchmark_results.result, (each.said for each in told), began, ended)
+        measured = benchmark_results.measured
+        result, whole = await asyncio.to_thread(measured, (each.said for each in told), began, ended)
         name = scene.row.spec["phases"][step.phase]["name"]
-        return {"phase": step.phase, "phase_name": name, "repetition": step.repetition, **result}
+        return {"phase": step.phase, "phase_name": name, "repetition": step.repetition, **result}, whole
 
 
 async def _own(session: AsyncSession, load: BenchmarkLoad) -> BenchmarkLoad:
-    return await session.get_one(BenchmarkLoad, load.uid)
+    own = await benchmarks.load(session, load.uid)
+    if own is None:
+        raise LookupError(f"load {load.uid} is gone, though its run was not over")
+    return own
 
 
 async def _close(session: AsyncSession, action: Action, status: str, reason: str) -> None:

@@ -20,7 +20,16 @@ from shardboard.bus import Bus
 from shardboard.db import Store
 from shardboard.domain import binding, slots
 from shardboard.domain.binding import Held
-from shardboard.driver.ports import Agents, NodeRef, ProxyDatabase, ProxyEndpoint, ProxyReport, ProxyShard, ProxyState
+from shardboard.driver.ports import (
+    Agents,
+    NodeRef,
+    ProxyDatabase,
+    ProxyEndpoint,
+    ProxyReport,
+    ProxyShard,
+    ProxyState,
+    canary,
+)
 from shardboard.errors import AgentError, AgentUnreachable
 from shardboard.reconcilers.load import reference
 from shardboard.reconcilers.rebinding import Rebinding
@@ -139,12 +148,13 @@ class Endpoints:
         async with self._store.read() as session:
             machines = {node.uid: node for node in await nodes.every(session)}
             databases = [bdb for bdb in await bdbs.every(session) if bdb.status in SERVED]
+            canaries = (await clusters.load(session)).rules.canary_writes_per_second
             members: dict[int, list[Shard]] = defaultdict(list)
             for shard in await shards.every(session):
                 members[shard.bdb_uid].append(shard)
         by_node: dict[int, list[ProxyDatabase]] = defaultdict(list)
         for bdb in databases:
-            told = self._told(bdb, members[bdb.uid], machines)
+            told = self._told(bdb, members[bdb.uid], machines, canaries)
             for uid in bdb.endpoint_nodes:
                 by_node[uid].append(told)
             for uid in addresses.read(bdb.endpoint_retiring).keys() & machines.keys():
@@ -157,7 +167,7 @@ class Endpoints:
             if node.agent_status == "connected" and node.health != "down"
         }
 
-    def _told(self, bdb: Bdb, rows: Sequence[Shard], machines: Mapping[int, Node]) -> ProxyDatabase:
+    def _told(self, bdb: Bdb, rows: Sequence[Shard], machines: Mapping[int, Node], canaries: int) -> ProxyDatabase:
         served = [uid for uid in bdb.endpoint_nodes if uid in machines]
         living = [uid for uid in served if machines[uid].health != "down"] or served
         listed = [
@@ -190,6 +200,7 @@ class Endpoints:
                 ProxyEndpoint(id=_endpoint_id(bdb.uid, uid), address=machines[uid].addr, port=bdb.port)
                 for uid in living
             ],
+            canary=canary.order(bdb.admin_password, canaries),
         )
 
     def _version(self, bdb_uid: int, listed: list[ProxyShard]) -> tuple[list[ProxyShard], int]:

@@ -2,12 +2,13 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+from pydantic.json_schema import SkipJsonSchema
 
 from shardboard.schemas import bdb_fields
-from shardboard.schemas.absent import OptionalStr, present
+from shardboard.schemas.absent import OptionalInt, OptionalStr, present, without_default
 from shardboard.schemas.bdb_requests import (
     AofPolicy,
     EvictionPolicy,
@@ -37,6 +38,29 @@ class Endpoint(BaseModel):
     proxy_policy: str
     oss_cluster_api_preferred_ip_type: str
     oss_cluster_api_preferred_endpoint_type: str
+
+
+ReshardPace = Literal["gentle", "fast"]
+
+
+class ReshardEstimate(BaseModel):
+    """At one pace; rounded up, and of other machines."""
+
+    pace: ReshardPace
+    seconds: OptionalInt = Field(description="About so many; absent when sizes are not known.")
+    time: str = Field(description='"about 40 s", or a sentence that says why nobody knows.')
+    latency: str = Field(description="What clients notice, with what was measured.")
+    basis: str = Field(description="Where the rates come from.")
+
+
+class ReshardPreview(BaseModel):
+    """What another number of pairs would cost."""
+
+    slots: int = Field(description="That move.")
+    keys: OptionalInt = Field(description="That move, by the newest samples.")
+    bytes: OptionalInt = Field(description="Of memory that move.")
+    pace: ReshardPace = Field(description="That the policy has now.")
+    estimates: list[ReshardEstimate]
 
 
 class Bdb(BaseModel):
@@ -84,6 +108,9 @@ class Bdb(BaseModel):
     version: str
     created_time: str
     last_changed_time: str
+    reshard_preview: Annotated[
+        ReshardPreview | SkipJsonSchema[None], Field(default=None, json_schema_extra=without_default)
+    ] = Field(description="Of a dry run of another shards_count: what it would cost (ours).")
 
 
 def render(

@@ -5,8 +5,8 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from shardboard.domain import benchmark_compare
-from shardboard.schemas.benchmarks import Spread
+from shardboard.domain import benchmark_compare, benchmark_words
+from shardboard.schemas.benchmarks import Percentile, Spread
 
 
 class Compared(BaseModel):
@@ -14,6 +14,9 @@ class Compared(BaseModel):
     name: str
     status: str
     repetitions: int = Field(description="Of the last phase, as far as they were measured.")
+    percentiles: list[Percentile] = Field(
+        description="Of all repetitions of the last phase; empty where it is not known."
+    )
 
 
 class Difference(BaseModel):
@@ -35,7 +38,8 @@ class Figure(BaseModel):
 class Setting(BaseModel):
     """Something that is not the same in all runs."""
 
-    name: str
+    name: str = Field(description="Its path in the run.")
+    label: str = Field(description="The same in words.")
     values: list[str | int | float | bool | None]
 
 
@@ -49,16 +53,29 @@ def render(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """`runs` are benchmarks as the API shows them."""
     counts = [_measured(run) for run in runs]
     told = [
-        {"phases": run["phases"], "load_nodes": run["load_nodes"], "drill": run["drill"], "facts": run["facts"]}
+        {
+            "phases": run["phases"],
+            "load_nodes": run["load_nodes"],
+            "drill": run["drill"],
+            "facts": {name: value for name, value in run["facts"].items() if name != "drill_action_uid"},
+        }
         for run in runs
     ]
     return {
         "runs": [
-            {"uid": run["uid"], "name": run["name"], "status": run["status"], "repetitions": count}
+            {
+                "uid": run["uid"],
+                "name": run["name"],
+                "status": run["status"],
+                "repetitions": count,
+                "percentiles": (run["summary"] or {}).get("percentiles", []),
+            }
             for run, count in zip(runs, counts, strict=True)
         ],
         "figures": benchmark_compare.figures([run["summary"] or {} for run in runs], counts),
-        "settings": benchmark_compare.settings(told),
+        "settings": [
+            {**each, "label": benchmark_words.setting(each["name"], told)} for each in benchmark_compare.settings(told)
+        ],
     }
 
 

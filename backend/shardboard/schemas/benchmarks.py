@@ -51,6 +51,13 @@ class Figures(BaseModel):
     max_ms: float | None
 
 
+class Percentile(BaseModel):
+    """A point of the curve: so many percent of all requests took no longer."""
+
+    percentile: float = Field(description="0-100; 100 is the slowest request.")
+    ms: float
+
+
 class Generator(BaseModel):
     """How the load generators themselves did: figures of one that has no processor left are about it, not the database."""
 
@@ -70,6 +77,9 @@ class Result(Figures):
     outages: list[Outage]
     longest_outage_seconds: float
     generator: Generator
+    percentiles: list[Percentile] = Field(
+        default=[], description="Latency by percentile, rising; empty of runs before this was kept."
+    )
     stopped: bool
     warnings: list[str]
 
@@ -99,6 +109,9 @@ class Verdict(BaseModel):
 
 class Summary(BaseModel):
     results: list[Result]
+    percentiles: list[Percentile] = Field(
+        default=[], description="Of all repetitions of the measured phase, from added histograms."
+    )
     spread: dict[str, Spread] = Field(description="By name of a figure.")
     verdict: Verdict
 

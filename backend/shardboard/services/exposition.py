@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.domain import families, rates
+from shardboard.domain.commands import Told, most_used
 from shardboard.domain.families import Family
 from shardboard.domain.histogram import Histogram, Key
 from shardboard.domain.rates import Value
@@ -29,16 +30,18 @@ async def expose(
     raw_tiers: Mapping[int, Raw],
     endpoints: Mapping[tuple[int, int], Mapping[str, int]],
     latencies: Mapping[Key, Histogram],
+    commands: Mapping[int, Sequence[Told]],
 ) -> str:
     """The page of metrics. `raw_*` are the agents' newest values by uid; who is not among them did not deliver. `endpoints`, by
-    database and node, and `latencies` are all that was counted and measured there."""
+    database and node, and `latencies` are all that was counted and measured there, `commands`, by database, what
+    was in the last minute."""
     name = (await cluster.load(session)).name
     page = Exposition()
     everything = (
         *(families.NODE_UP, *families.NODE, families.CPU, families.PROVISIONAL, families.PROVISIONAL_FLASH),
         *families.CLUSTER,
         *(*families.DB, *families.ENDPOINT),
-        *(families.DISCONNECTIONS, families.ENDPOINT_ERRORS, *families.LATENCY.values()),
+        *(families.DISCONNECTIONS, families.ENDPOINT_ERRORS, *families.LATENCY.values(), *families.COMMANDS),
         *(families.UP, families.LINK, *families.SHARD, families.PROCESS_CPU, families.PROCESS_MEMORY),
         *(*families.TIER, families.USED_RAM, families.MAX_RAM, families.DISK_FRAGMENTATION),
     )
@@ -54,6 +57,7 @@ async def expose(
     _tell_databases(page, name, databases)
     _tell_endpoints(page, name, {bdb.uid for bdb in databases}, endpoints)
     _tell_latencies(page, name, {bdb.uid for bdb in databases}, latencies)
+    _tell_commands(page, name, commands)
     _tell_shards(page, name, await shards.every(session), raw_shards, raw_tiers)
     return page.render()
 
@@ -133,6 +137,13 @@ def _tell_latencies(page: Exposition, name: str, uids: Collection[int], latencie
             labels = {"cluster": name, "db": uid, "endpoint": f"{uid}:1"}
             buckets = measured.cumulative(families.LATENCY_BOUNDS)
             page.add_histogram(families.LATENCY[kind].name, labels, buckets, measured.count, measured.total)
+
+
+def _tell_commands(page: Exposition, name: str, commands: Mapping[int, Sequence[Told]]) -> None:
+    for uid, told in sorted(commands.items()):
+        for command in most_used(told):
+            labels = {"cluster": name, "db": uid, "endpoint": f"{uid}:1", "command": command.name}
+            _tell(page, families.COMMANDS, render_labels(labels), vars(command))
 
 
 def _tell_shards(

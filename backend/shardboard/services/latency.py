@@ -10,7 +10,7 @@ from shardboard.domain import cells, endpoints, heat
 from shardboard.domain.cells import Cells
 from shardboard.domain.heat import Columns, Rows
 from shardboard.domain.histogram import unpacked
-from shardboard.domain.latency import KINDS
+from shardboard.domain.latency import SERVED
 from shardboard.domain.rollup import Frame, weight_of
 from shardboard.state import latency as state
 from shardboard.state import metrics
@@ -34,7 +34,7 @@ class Subject:
 
     bdb_uid: int | None = None
     endpoint: int | None = None
-    kinds: Collection[str] = KINDS
+    kinds: Collection[str] = SERVED
 
     def includes(self, uid: int, kind: str = "") -> bool:
         """Whether those of an endpoint, and of a kind, belong to it."""

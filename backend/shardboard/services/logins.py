@@ -12,6 +12,8 @@ from shardboard.state.users import User
 
 _NEVER = datetime(9999, 12, 31, tzinfo=UTC)
 _LONGEST_NAME = 254
+_MOST_FAILURES = 1_000_000
+"""Counted on for ever where nobody is locked, the number would outgrow its column."""
 _EVENT_BURST = 20
 _EVENT_EVERY_SECONDS = 30.0
 
@@ -98,7 +100,7 @@ async def _count_failure(session: AsyncSession, user: User) -> bool:
         seconds=rules.login_lockout_counter_reset_after
     ):
         user.failed_logins = 0
-    user.failed_logins += 1
+    user.failed_logins = min(user.failed_logins + 1, _MOST_FAILURES)
     user.last_failed_at = now
     if not rules.login_lockout_threshold or user.failed_logins < rules.login_lockout_threshold:
         return False

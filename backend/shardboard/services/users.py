@@ -58,6 +58,9 @@ async def set_admin(session: AsyncSession, username: str, password: str, *, orig
     """Make `username` an administrator with this password, whether it exists or not."""
     if not logins.is_user_name(username):
         raise NotAcceptable("config_error", "A user name is 1 to 254 printable characters.", field="username")
+    if ":" in username:
+        sentence = "A user name has no colon: HTTP Basic ends it there, and nobody could log in."
+        raise NotAcceptable("config_error", sentence, field="username")
     passwords.check_length(password)
     password_hash = await passwords.hashed(password)
     user = await users.by_email(session, username)

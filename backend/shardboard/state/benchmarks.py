@@ -155,7 +155,8 @@ async def held(session: AsyncSession) -> Sequence[BenchmarkLoad]:
 
 
 async def load(session: AsyncSession, uid: str) -> BenchmarkLoad | None:
-    return await session.get(BenchmarkLoad, uid)
+    """To be changed: its order and what it tells are two writers, and neither may undo what the other has just written."""
+    return await session.get(BenchmarkLoad, uid, with_for_update=True, populate_existing=True)
 
 
 async def add_seconds(session: AsyncSession, told: Sequence[Told]) -> None:

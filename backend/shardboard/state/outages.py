@@ -39,6 +39,8 @@ class Outage(Base):
     waited: Mapped[int] = mapped_column(BigInteger)
     failed: Mapped[int] = mapped_column(BigInteger)
     lost: Mapped[int] = mapped_column(BigInteger)
+    watched: Mapped[bool] = mapped_column(default=False)
+    """Whether that proxy wrote by itself before and after: the times hold although no client asked."""
     ahead_ms: Mapped[int | None]
     """By how much that node's clock was ahead of the console's; None: nobody knows, because it was told late."""
     noticed_at: Mapped[datetime] = mapped_column(UtcDateTime, index=True)

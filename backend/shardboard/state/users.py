@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sqlalchemy import func, select
+from sqlalchemy import func, or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -29,7 +29,13 @@ class User(Base):
 
 
 async def by_email(session: AsyncSession, email: str) -> User | None:
-    return (await session.execute(select(User).where(User.email == email))).scalar_one_or_none()
+    """The user of that name; without one, of that name in another case, because mail addresses are written either way. A store
+    may hold both."""
+    same = or_(User.email == email, func.lower(User.email) == email.lower())
+    exact_first = (User.email == email).desc()
+    return (
+        await session.execute(select(User).where(same).order_by(exact_first, User.uid).limit(1))
+    ).scalar_one_or_none()
 
 
 async def count(session: AsyncSession) -> int:

@@ -13,7 +13,7 @@ import psutil
 import pytest
 from backend.tests.shards import Farm, ended, farm, lone, request, until
 
-from shardboard.agent.contract import ProxyDatabase, ProxyReading, ProxyShard, ProxyState
+from shardboard.agent.contract import ProxyDatabase, ProxyReading, ProxyShard, ProxyState, ReadCommands
 from shardboard.agent.proxy import Proxy
 
 PORT = 12000
@@ -127,6 +127,22 @@ async def test_a_second_is_counted_by_kind(node: Proxied) -> None:
     assert (found["requests"], found["replies"]) == (1, 1)
     assert (found["write"], found["read"]) == (1, 0)
     assert all(reading is None or 0 < reading.seconds < 60 for reading in seconds)
+
+
+async def test_commands_are_told_when_asked_and_who_waits_is_counted_apart(node: Proxied) -> None:
+    assert (await node.proxy.commands(ReadCommands(uids=[1]))).reason == "its proxy does not run"
+    await node.proxy.apply(node.state())
+    seconds = await node.seconds()
+    await node.say(b"SET a 1")
+    await node.say(b"BLPOP queue 0.01")
+    await until(lambda: together(seconds)["blocking"])
+    found = together(seconds)
+    assert (found["requests"], found["write"], found["blocking"]) == (1, 1, 1)
+    told = await node.proxy.commands(ReadCommands(uids=[1]))
+    assert (told.reason, list(told.databases)) == ("", [1])
+    assert {each.name: (each.calls, each.errors) for each in told.databases[1]} == {"set": (1, 0), "blpop": (1, 0)}
+    node.proxy._answered = frozenset()
+    assert "does not count commands" in (await node.proxy.commands(ReadCommands(uids=[1]))).reason
 
 
 async def test_the_reading_of_a_second_is_waited_for(node: Proxied) -> None:

@@ -8,7 +8,7 @@ import pytest
 from backend.tests.shards import FIRST_PORT, PASSWORD, lone, request
 
 from shardboard.agent import render
-from shardboard.agent.contract import Peer, TierSpec
+from shardboard.agent.contract import Peer, TierSpec, canary
 from shardboard.agent.flash import Flash
 
 A, B, C, D = (letter * 40 for letter in "abcd")
@@ -83,6 +83,10 @@ def test_passwords_are_hashed_where_the_engine_allows() -> None:
     assert f"user default on #{digest} ~* &* +@all -@admin" in lines
     assert not any("sesame" in line for line in lines)
     assert [line for line in lines if PASSWORD in line] == [f"masterauth {PASSWORD}"]
+    [canaries] = [line for line in lines if line.startswith("user shardboard-canary ")]
+    digest = hashlib.sha256(canary.password(PASSWORD).encode()).hexdigest()
+    assert canaries == f"user shardboard-canary on #{digest} ~shardboard:canary:* -@all +zremrangebylex +command"
+    assert canary.password(PASSWORD) != canary.password("another")
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,7 @@ async def ended(console: Console, uid: int, rates: list[int], name: str = "run <
                 facts={"bdb": {"shards_count": 1}, "nodes": [{"uid": 1, "cores": 2}]},
                 summary={
                     "results": results,
+                    "percentiles": results[0]["percentiles"],
                     "spread": benchmark_results.spread(results),
                     "verdict": benchmark_results.verdict(results, sla),
                 },
@@ -101,7 +102,13 @@ async def test_side_by_side(client: httpx.AsyncClient, console: Console) -> None
     await ended(console, 2, [1500, 1510, 1490], size=500)
     found = (await client.get("/v1/benchmarks/compare", params={"uids": "1,2"})).json()
     assert [run["repetitions"] for run in found["runs"]] == [3, 3]
-    assert found["settings"] == [{"name": "phases.0.workload.data_size", "values": [32, 500]}]
+    [setting] = found["settings"]
+    assert setting == {
+        "name": "phases.0.workload.data_size",
+        "label": "Phase 1, measure: data size",
+        "values": [32, 500],
+    }
+    assert [[point["percentile"] for point in run["percentiles"]][-1] for run in found["runs"]] == [100, 100]
     [difference] = next(each for each in found["figures"] if each["name"] == "ops_per_second")["differences"]
     assert (difference["ratio"], difference["stands_out"]) == (1.5, True)
     for wrong, status in (("1", 400), ("1,x", 400), ("1,2,3,4,5,6,7", 400), ("1,9", 404)):

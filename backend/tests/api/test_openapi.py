@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 import httpx
+import pytest
 import schemathesis
 from backend.tests.application import app_of
 from hypothesis import HealthCheck, Phase, given, settings
@@ -20,7 +21,6 @@ from shardboard.state.nodes import Node
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 TAGS = {"databases", "nodes", "shards", "cluster", "actions", "log"}
-EXAMPLES = 15
 
 load_all_checks()
 
@@ -31,7 +31,10 @@ def operations(console: Console) -> list[Any]:
     return [operation for operation in found if TAGS & set(operation.tags or ())]
 
 
-async def test_replies_match_the_schema(console: Console, client: httpx.AsyncClient, nodes: list[Node]) -> None:
+@pytest.mark.parametrize("examples", [15, pytest.param(50, marks=pytest.mark.slow)])
+async def test_replies_match_the_schema(
+    console: Console, client: httpx.AsyncClient, nodes: list[Node], examples: int
+) -> None:
     loop = asyncio.get_running_loop()
 
     async def send(case: Any) -> httpx.Response:
@@ -47,7 +50,7 @@ async def test_replies_match_the_schema(console: Console, client: httpx.AsyncCli
 
     def exercise(operation: Any) -> None:
         @settings(
-            max_examples=EXAMPLES,
+            max_examples=examples,
             derandomize=True,
             database=None,
             deadline=None,

@@ -61,6 +61,40 @@ async def test_a_blueprint_writes_nothing(client: httpx.AsyncClient, console: Co
     assert (await client.get("/v1/bdbs/1")).json()["status"] == "active"
 
 
+async def test_a_dry_run_says_what_it_costs_at_both_paces(
+    client: httpx.AsyncClient, console: Console, shop: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    samples = {"no_of_keys": 3000.0, "used_memory": 40e6}
+    monkeypatch.setattr(console.live, "latest", lambda topic, uid: samples if topic == "shards:1" else {})
+    cost = (await client.put("/v1/bdbs/1?dry_run", json={"shards_count": 6})).json()["reshard_preview"]
+    assert (cost["slots"], cost["keys"], cost["pace"]) == (8191, 4499, "gentle"), (
+        "half of each pair, the odd slots stay"
+    )
+    assert cost["bytes"] == pytest.approx(3 * 18e6, rel=0.01)
+    gentle, fast = cost["estimates"]
+    assert (gentle["pace"], fast["pace"]) == ("gentle", "fast")
+    assert gentle["seconds"] >= fast["seconds"] > 0
+    assert gentle["time"].startswith("about ")
+    assert " ms" in gentle["latency"]
+    assert gentle["latency"] != fast["latency"]
+    samples["no_of_keys"] = 30_000_000.0
+    more = (await client.put("/v1/bdbs/1?dry_run", json={"shards_count": 6})).json()["reshard_preview"]
+    assert more["estimates"][0]["seconds"] > 10 * gentle["seconds"]
+
+
+async def test_without_samples_it_says_that_nobody_knows(
+    client: httpx.AsyncClient, console: Console, shop: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(console.live, "latest", lambda topic, uid: {})
+    cost = (await client.put("/v1/bdbs/1?dry_run", json={"shards_count": 6})).json()["reshard_preview"]
+    assert "keys" not in cost
+    assert all("seconds" not in each and "not known" in each["time"] for each in cost["estimates"])
+    nothing = await client.put("/v1/bdbs/1?dry_run", json={"name": "other"})
+    assert "reshard_preview" not in nothing.json()
+    ordered = await client.put("/v1/bdbs/1", json={"shards_count": 6})
+    assert "reshard_preview" not in ordered.json()
+
+
 @pytest.mark.parametrize("path", ["/v1/bdbs/1", "/v1/bdbs/1/actions/revamp"])
 async def test_more_pairs_get_rows_and_an_action(
     client: httpx.AsyncClient, console: Console, shop: None, path: str

@@ -67,12 +67,14 @@ async def take(collector: OutageCollector, node: int, *told: Outage, ahead: int 
 
 
 async def test_it_is_stored_when_it_begins_and_brought_up_to_date(console: Console, collector: OutageCollector) -> None:
-    began, over = outage(T), outage(T, first_success_ms=T + 600, waited=4)
+    began, over = outage(T), outage(T, first_success_ms=T + 600, waited=4, watched=True)
     await take(collector, 1, began)
     assert await stored(console) == [(1, 7, T, None, 0)]
     await take(collector, 1, began, over)
     await take(collector, 3, outage(T + 5, first_success_ms=T + 610))
     assert await stored(console) == [(1, 7, T, T + 600, 4), (3, 7, T + 5, T + 610, 0)]
+    async with console.store.read() as session:
+        assert [row.watched for row in await outages.seen(session, 1, T)] == [True]
 
 
 async def test_what_is_known_is_not_written_again(console: Console, collector: OutageCollector) -> None:

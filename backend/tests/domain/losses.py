@@ -49,6 +49,7 @@ class Seen:
     waited: int = 1
     failed: int = 0
     lost: int = 0
+    watched: bool = False
     ahead_ms: int | None = 0
     node_uid: int | None = 2
     shard_uid: int | None = 2

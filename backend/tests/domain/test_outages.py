@@ -15,6 +15,7 @@ from shardboard.domain.outages import account
         pytest.param([Seen(0.1, 0, 0.63), Seen(0.2, 0.05, 0.7, seen_by=3)], 580, id="any proxy's success counts"),
         pytest.param([Seen(0.1, 0, 0.6), Seen(0.1, 0, 0.9, port=20001)], 900, id="the longest of its shards"),
         pytest.param([Seen(0.1, 0, 0.6, waited=0)], None, id="nobody wanted anything meanwhile"),
+        pytest.param([Seen(0.1, 0, 0.6, waited=0, watched=True)], 600, id="a canary wanted something"),
         pytest.param([Seen(0.1, 0, 9, waited=0), Seen(0.1, 0, 0.6, seen_by=3)], 600, id="who is idle hides nothing"),
         pytest.param([Seen(0.1, 0, None), Seen(0.1, 0.02, 0.6, seen_by=3)], 580, id="one that never heard of the end"),
         pytest.param([Seen(0.1, 0, None)], None, id="it goes on"),

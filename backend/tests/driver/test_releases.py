@@ -22,12 +22,17 @@ from starlette.routing import Route
 from shardboard.agent import contract, routes
 from shardboard.agent.app import create_app, tls_options
 from shardboard.agent.contract import (
+    ENDPOINT_FIELDS,
     NODE_FIELDS,
     SHARD_FIELDS,
+    EndpointReading,
     HotSlots,
     MoveSlots,
     NodeFacts,
     ProbeTarget,
+    ProxyCanary,
+    ProxyDatabase,
+    ProxyReading,
     ProxyState,
     Sample,
     ShardCommand,
@@ -161,6 +166,12 @@ async def test_an_agent_of_the_release_before(authority: Authority, tmp_path: Pa
         assert (await agents.move_slots(node, move)).count == 1
         assert await agents.probe(node, [ProbeTarget(address=ADDRESS, port=20000)]) == [True]
         assert (await agents.apply_proxy(node, ProxyState(threads=1, databases=[]))).state == "absent"
+        canary = ProxyCanary(user="canary", password="x", interval_ms=100)
+        served = ProxyDatabase(
+            uid=1, port=12000, hides_cluster=True, cluster=True, version=1, tls=False, max_connections=0, shards=[],
+            endpoints=[], canary=canary,
+        )  # fmt: skip
+        assert (await agents.apply_proxy(node, ProxyState(threads=1, databases=[served]))).state == "absent"
         assert await agents.drill(node, Drill(id="x", kind="kill", seconds=1)) == ""
         found = await anext(seconds(agents.samples(node, 0, "")))
         assert (len(found.node), len(found.shards[1])) == (len(NODE_FIELDS), len(SHARD_FIELDS))
@@ -207,6 +218,10 @@ def test_what_the_release_before_does_not_know_is_left_out() -> None:
     assert before.NodeFacts.model_validate_json(routes._json(facts, protocol.FIRST).body) == facts_before()
     assert json.loads(routes._json(facts, protocol.PROTOCOL).body)["flash_size"] == 5
     row: list[float | None] = [1.0] * len(SHARD_FIELDS)
+    latency = {"read": [(5, 1)], "blocking": [(9, 1)]}
+    endpoint = EndpointReading.model_validate(
+        {"values": [1.0] * len(ENDPOINT_FIELDS), "errors": {}, "latency": latency}
+    )
     sample = Sample(
         seq=1,
         boot=BOOT,
@@ -217,11 +232,15 @@ def test_what_the_release_before_does_not_know_is_left_out() -> None:
         tiers={1: row},
         missing={},
         died={},
+        proxy=ProxyReading(seconds=1, pid=1, threads=1, cpu=0, rss=0, databases={1: endpoint}),
     )
     line = protocol.line_for(sample.model_dump_json().encode() + b"\n", protocol.FIRST)
     assert line.endswith(b"\n")
     told = before.Sample.model_validate_json(line)
     assert (len(told.node), len(told.shards[1])) == (len(before.NODE_FIELDS), len(before.SHARD_FIELDS))
+    assert told.proxy is not None
+    known = told.proxy.databases[1]
+    assert (len(known.values), list(known.latency)) == (len(before.ENDPOINT_FIELDS), ["read"])
     assert protocol.line_for(b"\n", protocol.FIRST) == b"\n"
 
 

@@ -12,6 +12,7 @@ import httpx
 import pytest
 from backend.tests import load_double
 from backend.tests.reconcilers.loops import Gate, GatedAgents, GatedStore
+from sqlalchemy import select
 
 from shardboard.agent.contract import CommandResult
 from shardboard.api import benchmarks as api
@@ -24,6 +25,7 @@ from shardboard.reconcilers import loop as loop_module
 from shardboard.reconcilers.loop import ActionLoop
 from shardboard.state import actions, benchmarks, events
 from shardboard.state.bdbs import Bdb
+from shardboard.state.benchmarks import BenchmarkLoad
 
 pytestmark = [pytest.mark.store, pytest.mark.usefixtures("nodes")]
 
@@ -174,6 +176,9 @@ async def test_phases_follow_and_nodes_share(client: httpx.AsyncClient, console:
         ("measure", 0, 6000),
         ("measure", 1, 6000),
     ]
+    curve = {point["percentile"]: point["ms"] for point in found["summary"]["percentiles"]}
+    assert (curve[50.0], curve[100.0]) == (0.2, 0.2)
+    assert max(percentile for percentile in curve if percentile < 100) > 99.9, "of all repetitions"
     assert found["summary"]["spread"]["ops_per_second"] == {"mean": 2000, "least": 2000, "most": 2000, "deviation": 0}
 
 
@@ -190,6 +195,19 @@ async def test_stopped_keeps_what_was_measured(client: httpx.AsyncClient, consol
     assert (found["status"], found["detail"]) == ("stopped", "It was cancelled by admin@example.org.")
     assert [each["status"] for each in found["loads"]] == ["ended", "skipped", "skipped"]
     assert [each["ops"] for each in found["summary"]["results"]] == [1000]
+
+
+async def test_who_changes_a_load_has_it_alone(client: httpx.AsyncClient, console: Console, agents: FakeAgents) -> None:
+    """What the collector has just written would else be undone by who stops the run, with what he read before."""
+    if console.store.engine.dialect.name == "sqlite":
+        pytest.skip("SQLite has one writer at a time")
+    uid = await order(client)
+    async with running(console):
+        [load] = await started(agents)
+    async with console.store.begin() as session, console.store.read() as other:
+        assert await benchmarks.load(session, load) is not None
+        free = select(BenchmarkLoad.uid).where(BenchmarkLoad.benchmark_uid == uid).with_for_update(skip_locked=True)
+        assert (await other.scalars(free)).all() == []
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from shardboard.reconcilers import endpoints
 from shardboard.reconcilers.endpoints import Endpoints
 from shardboard.schemas import bdb_fields
 from shardboard.state import bdbs, events, nodes, shards
+from shardboard.state import cluster as clusters
 from shardboard.state.bdbs import Bdb
 from shardboard.state.nodes import Node
 from shardboard.state.shards import Shard
@@ -80,6 +81,23 @@ async def test_every_node_with_a_primary_is_told_the_whole_database(serving: End
     assert [shard.slots for shard in database.shards] == [[(0, 8191)], [(8192, 16383)], [], []]
     owners = {shard.uid: shard.endpoint_id for shard in database.shards}
     assert [owners[1], owners[2]] == [endpoint.id for endpoint in database.endpoints]
+
+
+async def test_canaries_write_as_often_as_the_policy_says(
+    console: Console, serving: Endpoints, agents: FakeAgents
+) -> None:
+    await serving.serve(1)
+    before = told(agents, 1).canary
+    assert before is not None
+    assert (before.user, before.interval_ms) == ("shardboard-canary", 100)
+    assert before.password not in repr(told(agents, 1))
+    for wanted in (0, 50):
+        async with console.store.begin() as session:
+            cluster = await clusters.load(session)
+            cluster.policy = {**cluster.policy, "canary_writes_per_second": wanted}
+        await reconcile(serving)
+        canary = told(agents, 1).canary
+        assert (canary.interval_ms if canary is not None else None) == {0: None, 50: 20}[wanted]
 
 
 async def test_a_promotion_is_told_at_once_with_a_newer_version(

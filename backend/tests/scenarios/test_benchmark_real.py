@@ -36,7 +36,10 @@ def test_one_node_down_is_told_as_clients_saw_it(cluster: LocalCluster) -> None:
     assert (found["status"], found["detail"]) == ("completed", "")
     populate, measure = found["summary"]["results"]
     assert (populate["ops"], populate["errors"]) == (5000, {})
-    assert populate["p99_ms"] > 0, "a phase shorter than a second has figures, too"
+    assert 0 < populate["p90_ms"] <= populate["p99_ms"] <= populate["max_ms"], "a short phase has figures, too"
+    assert populate["percentiles"][-1] == {"percentile": 100, "ms": populate["max_ms"]}
+    curve = {point["percentile"]: point["ms"] for point in found["summary"]["percentiles"]}
+    assert abs(curve[99.0] - measure["p99_ms"]) <= measure["p99_ms"] / 500
     assert measure["outages"], "two primaries' worth of clients waited"
     assert 0 < measure["longest_outage_seconds"] < 60
     [part] = ok(cluster.api.get(f"/v1/benchmarks/{uid}/series", params={"phase": 1}))["parts"]

@@ -39,6 +39,10 @@ def test_a_dead_node_is_failed_over_without_loss(cluster: LocalCluster) -> None:
     reader = valkey.cluster.ValkeyCluster(host=survivor["address"], port=survivor["port"], decode_responses=True)
     assert [reader.get(f"key:{number}") for number in range(2000)] == [str(number) for number in range(2000)]
 
+    # Nobody used an endpoint: canaries of the other nodes' proxies timed it.
+    cluster.until(lambda: _told_unserved(cluster, uid) is not None, "it is not told how long nobody could write")
+    assert 0 < (_told_unserved(cluster, uid) or 0) < 60_000
+
     cluster.start_agents()
     cluster.until(lambda: len(_events(cluster, "node_up")) == 1, "the return is not told")
     cluster.until(lambda: _in_sync(cluster, uid) == 12, "the replicas do not come back")

@@ -60,6 +60,14 @@ pub struct Staircase {
     pub seconds: u64,
 }
 
+/// How a rate rises and falls.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Wave {
+    /// Above 0 and below 1: the time between two requests is longer and shorter by this share.
+    pub share: f64,
+    pub seconds: u64,
+}
+
 /// Latency that must not be exceeded, in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Target {
@@ -86,6 +94,8 @@ pub struct Options {
 
     pub requests: Requests,
     pub test_time: Option<u64>,
+    /// Until a signal ends it: nothing is kept that grows, and no target that is not there ends it.
+    pub endless: bool,
     pub clients: usize,
     pub threads: usize,
     pub pipeline: usize,
@@ -95,6 +105,7 @@ pub struct Options {
     pub rate_limiting: Option<u64>,
     /// Operations a second in total, on a schedule that does not wait for replies.
     pub rate: Option<f64>,
+    pub rate_wave: Option<Wave>,
 
     pub size: Size,
     pub random_data: bool,
@@ -168,6 +179,7 @@ impl Default for Options {
             seeds: Vec::new(),
             requests: Requests::PerClient(10_000),
             test_time: None,
+            endless: false,
             clients: 50,
             threads: 4,
             pipeline: 1,
@@ -175,6 +187,7 @@ impl Default for Options {
             run_count: 1,
             rate_limiting: None,
             rate: None,
+            rate_wave: None,
             size: Size::Fixed(32),
             random_data: false,
             expiry: None,
@@ -237,6 +250,7 @@ impl Options {
     /// How many requests that client sends; `None` when time ends the run.
     pub fn requests_of(&self, number: usize) -> Option<u64> {
         match (self.test_time, self.requests) {
+            _ if self.endless => None,
             (Some(_), _) => None,
             (None, Requests::PerClient(requests)) => Some(requests),
             (None, Requests::AllKeys) if self.is_parallel() => Some(self.part(number).1),

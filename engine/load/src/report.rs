@@ -56,6 +56,7 @@ pub struct Report {
     pub busiest_thread: f64,
     pub total_requests: Option<u64>,
     pub test_time: Option<u64>,
+    endless: bool,
     percentiles: Vec<f64>,
 }
 
@@ -77,6 +78,7 @@ impl Report {
             busiest_thread: 0.0,
             total_requests: shared.options.total_requests(),
             test_time: shared.options.test_time,
+            endless: shared.options.endless,
             percentiles: shared.options.print_percentiles.clone(),
         }
     }
@@ -95,12 +97,19 @@ impl Report {
         if !is_fragment {
             self.busiest_thread = cpu.iter().copied().fold(self.busiest_thread, f64::max);
         }
+        if self.endless {
+            return Second { number, tally: sum, cpu, is_fragment };
+        }
         for (row, series) in sum.rows.iter().zip(&mut self.series) {
             series.push(Point::new(row, &self.percentiles));
         }
         let total = Point::new(&sum.total(), &self.percentiles);
         self.series.last_mut().expect("there is a line of totals").push(total);
         Second { number, tally: sum, cpu, is_fragment }
+    }
+
+    pub fn is_endless(&self) -> bool {
+        self.endless
     }
 
     pub fn ended(&mut self, at: f64, seconds: f64) {
@@ -255,6 +264,7 @@ pub fn aggregate(runs: &[Report]) -> Report {
         busiest_thread: runs.iter().map(|run| run.busiest_thread).fold(0.0, f64::max),
         total_requests: None,
         test_time: None,
+        endless: first.endless,
         percentiles: first.percentiles.clone(),
     }
 }

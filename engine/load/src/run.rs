@@ -157,9 +157,17 @@ fn target(
     stopped: &AtomicBool,
 ) -> Result<Topology, String> {
     let deadline = Instant::now() + Duration::from_secs(options.connection_stage_timeout);
+    let mut said = String::new();
     loop {
         match try_target(options, session, deadline) {
             Ok(topology) => return Ok(topology),
+            Err((_, message)) if options.endless && !stopped.load(Ordering::Acquire) => {
+                if said != message {
+                    eprintln!("shardboard-load: {message}; trying again until it can be used");
+                    said = message;
+                }
+                std::thread::sleep(Duration::from_millis(500));
+            }
             Err((false, message)) => return Err(message),
             Err((true, message)) if Instant::now() >= deadline => return Err(message),
             Err((true, message)) if stopped.load(Ordering::Acquire) => return Err(message),

@@ -230,7 +230,7 @@ impl Worker {
                 && self.seats.iter().all(Seat::is_done)
             {
                 return Some(false);
-            } else if options.test_time.is_none() && now > self.last_good + GIVE_UP {
+            } else if options.test_time.is_none() && !options.endless && now > self.last_good + GIVE_UP {
                 return Some(true);
             }
         }

@@ -77,6 +77,16 @@ impl<T> Arena<T> {
         place.value.take()
     }
 
+    /// Removes all, also what was lent out and never put back; none of their numbers is valid again.
+    pub fn clear(&mut self) {
+        for place in &mut self.places {
+            place.generation = place.generation.wrapping_add(1) & MAX_GENERATION;
+            place.value = None;
+        }
+        self.free = (0..self.places.len() as u32).collect();
+        self.len = 0;
+    }
+
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -105,5 +115,18 @@ mod tests {
         assert_eq!(arena.get(second), Some(&2));
         arena.remove(second);
         assert!(arena.is_empty());
+    }
+
+    #[test]
+    fn after_all_were_removed_no_number_of_before_is_valid() {
+        let mut arena = Arena::default();
+        let before = [1, 2, 3].map(|value| arena.insert(Box::new(value)));
+        arena.remove(before[0]);
+        arena.take(before[1]);
+        arena.clear();
+        assert!(arena.is_empty() && arena.ids().is_empty());
+        let after = [4, 5, 6].map(|value| arena.insert(Box::new(value)));
+        assert!(before.iter().all(|&id| arena.get(id).is_none()));
+        assert_eq!(after.map(|id| arena.get(id).copied()), [Some(4), Some(5), Some(6)]);
     }
 }

@@ -2,6 +2,7 @@
 //! generator; neither's protocol is known here.
 
 pub mod arena;
+pub mod panic;
 pub mod poll;
 pub mod socket;
 pub mod stream;

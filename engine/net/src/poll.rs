@@ -95,8 +95,12 @@ impl Waker {
 
 impl Poll {
     pub fn new() -> io::Result<Self> {
+        Self::woken_by(Waker(Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?)))
+    }
+
+    /// Watches nothing yet, and is interrupted by who interrupted another one before.
+    pub fn woken_by(waker: Waker) -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        let waker = Waker(Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?));
         epoll::add(&epoll, &*waker.0, Source::Wake.encode(), EventFlags::IN)?;
         Ok(Self { epoll, waker })
     }

@@ -5,7 +5,7 @@ use crate::poll::{Interest, Poll, Source, Waker};
 use crate::socket;
 use crate::stats::Connections;
 use crate::stream::Stream;
-use crate::worker::{Handle, Message};
+use crate::worker::{Handle, Message, Seat};
 use rustls::{ServerConfig, ServerConnection};
 use std::io;
 use std::net::SocketAddr;
@@ -153,11 +153,9 @@ impl State {
         };
         let load = |worker: &&Handle| worker.clients.load(Ordering::Relaxed);
         let Some(worker) = self.workers.iter().min_by_key(load) else { return };
-        worker.clients.fetch_add(1, Ordering::Relaxed);
-        connections.now.fetch_add(1, Ordering::Relaxed);
-        connections.total.fetch_add(1, Ordering::Relaxed);
+        let seat = Seat::take(connections, worker);
         self.clients += 1;
         let (uid, number) = (listener.uid, self.clients);
-        worker.send(Message::Accepted { uid, stream: Box::new(stream), peer, number });
+        worker.send(Message::Accepted { uid, stream: Box::new(stream), peer, number, seat });
     }
 }

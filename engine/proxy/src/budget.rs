@@ -15,6 +15,13 @@ pub struct Budget {
 #[derive(Debug, Default)]
 pub struct Used(AtomicI64);
 
+#[cfg(test)]
+impl Used {
+    pub fn bytes(&self) -> i64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 impl Budget {
     pub fn new() -> Arc<Self> {
         let limit = AtomicU64::new(default_limit());

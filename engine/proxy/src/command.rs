@@ -1,6 +1,7 @@
 //! What the proxy knows of a command: its class, where its keys are, and how it is handled.
 
 use crate::command_table::COMMANDS;
+use crate::learned;
 use resp::Args;
 
 /// Read and write as the engine flags them; everything else (scripts included, they may write) is `Other`.
@@ -9,10 +10,15 @@ pub enum Class {
     Read,
     Write,
     Other,
+    /// What waits on purpose, whatever it reads or writes: its time tells nothing about the shards. No command of the table is of this
+    /// class; a request is, see [`Command::blocks`].
+    Blocking,
 }
 
+pub const CLASSES: usize = 4;
+
 impl Class {
-    pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Other];
+    pub const ALL: [Self; CLASSES] = [Self::Read, Self::Write, Self::Other, Self::Blocking];
 }
 
 /// Positions of keys among the arguments, the name of the command being number 0.
@@ -74,8 +80,10 @@ pub enum Handling {
     Refuse,
 }
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Command {
+    /// Which one it is among all, for those who count: of the table by its order, learned ones after them.
+    pub place: u16,
     pub name: &'static str,
     /// As the engine defines it: exact with the name counted, or at least that many when negative.
     pub arity: i32,
@@ -91,16 +99,50 @@ pub(crate) const fn command(
     keys: Keys,
     handling: Handling,
 ) -> Command {
-    Command { name, arity, class, keys, handling }
+    Command { place: 0, name, arity, class, keys, handling }
+}
+
+const UNKNOWN_PLACE: u16 = COMMANDS.len() as u16;
+pub(crate) const FIRST_LEARNED: u16 = UNKNOWN_PLACE + 1;
+
+static TABLE: [Command; COMMANDS.len()] = numbered();
+
+const fn numbered() -> [Command; COMMANDS.len()] {
+    let mut table = COMMANDS;
+    let mut n = 0;
+    while n < table.len() {
+        table[n].place = n as u16;
+        n += 1;
+    }
+    table
+}
+
+/// The name of the command with this place.
+pub fn name_of(place: u16) -> &'static str {
+    match TABLE.get(usize::from(place)) {
+        Some(command) => command.name,
+        None => place.checked_sub(FIRST_LEARNED).and_then(learned::name_of).unwrap_or("unknown"),
+    }
 }
 
 /// What is not in the table goes to the home shard, so that the engine words the error.
-pub static UNKNOWN: Command = command("", -1, Class::Other, Keys::None, Handling::Forward);
+pub static UNKNOWN: Command =
+    Command { place: UNKNOWN_PLACE, ..command("", -1, Class::Other, Keys::None, Handling::Forward) };
 
 impl Command {
     pub fn accepts(&self, args: usize) -> bool {
         let wanted = self.arity.unsigned_abs() as usize;
         if self.arity < 0 { args >= wanted } else { args == wanted }
+    }
+
+    /// Whether this request waits for something to happen, for as long as it says.
+    #[inline]
+    pub fn blocks(&self, args: &Args<'_>) -> bool {
+        match self.handling {
+            Handling::Block | Handling::Wait => true,
+            Handling::Xread => args.iter().any(|arg| arg.eq_ignore_ascii_case(b"block")),
+            _ => false,
+        }
     }
 
     /// Scripts and functions are of class other, and may write as well.
@@ -159,10 +201,11 @@ const fn hash(name: &[u8]) -> usize {
 
 impl Index {
     const fn build() -> Self {
+        let commands = numbered();
         let mut slots = [EMPTY; SIZE];
         let mut n = 0;
-        while n < COMMANDS.len() {
-            let mut at = hash(COMMANDS[n].name.as_bytes());
+        while n < commands.len() {
+            let mut at = hash(commands[n].name.as_bytes());
             while slots[at] != EMPTY {
                 at = (at + 1) % SIZE;
             }
@@ -180,7 +223,7 @@ pub fn find(name: &[u8]) -> Option<&'static Command> {
     }
     let mut at = hash(name);
     while INDEX.slots[at] != EMPTY {
-        let command = &COMMANDS[usize::from(INDEX.slots[at])];
+        let command = &TABLE[usize::from(INDEX.slots[at])];
         if command.name.as_bytes().eq_ignore_ascii_case(name) {
             return Some(command);
         }
@@ -205,11 +248,32 @@ mod tests {
 
     #[test]
     fn every_command_is_found_in_any_case() {
-        for command in &COMMANDS {
+        for command in &TABLE {
             assert_eq!(find(command.name.as_bytes()).unwrap().name, command.name);
+            assert_eq!(name_of(command.place), command.name);
             assert_eq!(find(command.name.to_uppercase().as_bytes()).unwrap().name, command.name);
         }
         assert!(find(b"nosuch").is_none());
+        assert_eq!(name_of(UNKNOWN.place), "unknown");
+    }
+
+    #[test]
+    fn what_waits_on_purpose_blocks() {
+        let blocks = |line: &str| {
+            let mut parser = RequestParser::default();
+            let line = format!("{line}\r\n");
+            parser.parse(line.as_bytes(), &Limits::default()).unwrap();
+            let args = parser.args(line.as_bytes());
+            find(args.get(0).unwrap()).unwrap().blocks(&args)
+        };
+        for line in
+            ["blpop a 1", "XREAD BLOCK 5 STREAMS a $", "xreadgroup group g c block 0 streams a >", "wait 1 5"]
+        {
+            assert!(blocks(line), "{line}");
+        }
+        for line in ["lpop a", "xread streams a 0", "get block", "exec"] {
+            assert!(!blocks(line), "{line}");
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::command::{Class, Command, Handling, Keys, command};
 
 #[rustfmt::skip]
-pub(crate) static COMMANDS: [Command; 241] = [
+pub(crate) const COMMANDS: [Command; 241] = [
     command("acl", -2, Class::Other, Keys::None, Handling::Acl),
     command("append", 3, Class::Write, Keys::Range(1, 1), Handling::Forward),
     command("asking", 1, Class::Other, Keys::None, Handling::ReadMode),

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `apply` | the complete desired state; may be repeated at will. Answered by `applied` |
 //! | `threads` | the number of worker threads, now. Answered by `applied` |
+//! | `commands` | say what was counted of each command in the last minute. Answered by `commands` |
 //! | `drain` | stop accepting, finish what is under way, exit. Answered by `draining` |
 //!
 //! proxy -> agent ([`Report`]):
@@ -18,6 +19,7 @@
 //! | `hello` | first line of every connection |
 //! | `applied` | after `apply` and `threads`, with what could not be done per database |
 //! | `metrics` | every second |
+//! | `commands` | after `commands` |
 //! | `topology` | a shard said that a slot has another owner than was applied |
 //! | `outage` | a shard answers requests no more (`first_success_ms` is null then), and again when it does, or its heir; the newest ones after `hello` |
 //! | `draining` | the process finishes its connections and exits |
@@ -29,7 +31,7 @@
 //! A second process started with the same `--control PATH` takes over: see `takeover.rs`.
 
 use crate::metrics::Metrics;
-use crate::process::Outage;
+use crate::process::{Commands, Outage};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 
@@ -47,6 +49,11 @@ pub enum Order {
     Drain {
         #[serde(default)]
         seconds: u64,
+    },
+    /// Tell what was counted of each command of these databases, without: of all, in the last minute.
+    Commands {
+        #[serde(default)]
+        uids: Option<Vec<u64>>,
     },
     /// Said by a successor process: hand over the listening sockets and the state. See `takeover.rs`.
     Takeover,
@@ -96,7 +103,10 @@ pub struct Database {
     #[serde(default)]
     pub idle_timeout_ms: u64,
     pub shards: Vec<Shard>,
-    /// The endpoints of this database on all nodes; needed by `oss_cluster` only.
+    /// Without: the proxy writes nothing by itself.
+    #[serde(default)]
+    pub canary: Option<Canary>,
+    /// The endpoints of this database on all nodes.
     #[serde(default)]
     pub proxies: Vec<Endpoint>,
 }
@@ -119,6 +129,14 @@ pub struct Tls {
     pub client_ca: Option<String>,
     #[serde(default)]
     pub require_client_certificate: bool,
+}
+
+/// Who writes to primaries, and how often, where no client does: see `worker/canary.rs`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Canary {
+    pub user: String,
+    pub password: String,
+    pub interval_ms: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -164,6 +182,9 @@ pub enum Report {
         protocol: u32,
         pid: u32,
         version: &'static str,
+        /// Orders that later releases have added. Who is asked something else says `error`, which an agent would take for the
+        /// answer to what it applies.
+        answers: &'static [&'static str],
     },
     Applied {
         threads: usize,
@@ -178,6 +199,11 @@ pub enum Report {
         port: u16,
     },
     Outage(Outage),
+    Commands {
+        /// How long was counted, up to 60; less when the process is younger.
+        seconds: f64,
+        databases: Vec<Commands>,
+    },
     Draining {
         connections: u32,
     },

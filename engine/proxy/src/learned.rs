@@ -53,6 +53,12 @@ impl Learned {
     }
 }
 
+/// Of the one that was learned after so many others.
+pub(crate) fn name_of(number: u16) -> Option<&'static str> {
+    let all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
+    all.get(usize::from(number)).map(|command| command.name)
+}
+
 fn parse(row: &[&[u8]]) -> Option<&'static Command> {
     let [name, arity, flags, first, _, step, rest @ ..] = row else { return None };
     let name = std::str::from_utf8(resp::text(name)?).ok()?.to_ascii_lowercase();
@@ -117,13 +123,14 @@ fn remember(name: String, make: impl FnOnce(&'static str) -> Command) -> Option<
         None => Box::leak(name.into_boxed_str()),
     };
     let command = make(name);
-    if let Some(known) = all.iter().find(|known| ***known == command) {
+    if let Some(known) = all.iter().find(|known| ***known == Command { place: known.place, ..command }) {
         return Some(known);
     }
     if all.len() >= MOST {
         return None;
     }
-    let command = Box::leak(Box::new(command));
+    let place = command::FIRST_LEARNED + all.len() as u16;
+    let command = Box::leak(Box::new(Command { place, ..command }));
     all.push(command);
     Some(command)
 }
@@ -166,6 +173,7 @@ mod tests {
         assert_eq!(known("m.set"), (Class::Other, Keys::None, Handling::Refuse));
         assert_eq!(known("m.any"), (Class::Other, Keys::Unknown, Handling::Forward));
         assert_eq!(learned.find(b"nosuch").name, "");
+        assert_eq!(command::name_of(learned.find(b"m.run").place), "m.run");
         let before = ALL.lock().unwrap().len();
         learned.learn(format!("*6\r\n{}", rows.concat()).as_bytes());
         assert_eq!(ALL.lock().unwrap().len(), before);

@@ -6,6 +6,7 @@
 pub mod acceptor;
 pub mod budget;
 pub mod command;
+pub mod command_counts;
 mod command_table;
 pub mod control;
 mod learned;

@@ -1,6 +1,6 @@
 //! The metrics of a process, summed over its workers; what `control.rs` sends each second.
 
-use crate::command::Class;
+use crate::command::{CLASSES, Class};
 use crate::stats::{Connections, Failure, Stats};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -41,7 +41,7 @@ pub struct DatabaseMetrics {
 impl DatabaseMetrics {
     pub fn new(uid: u64, threads: usize, stats: &Stats, connections: &Connections) -> Self {
         let by_class =
-            |values: [u64; 3]| Class::ALL.map(|class| (class.name(), values[class as usize])).into();
+            |values: [u64; CLASSES]| Class::ALL.map(|class| (class.name(), values[class as usize])).into();
         let mut errors: BTreeMap<_, _> = Failure::NAMES.into_iter().zip(stats.failures).collect();
         let rejected = connections.rejected.load(Ordering::Relaxed);
         errors.insert("maxclients", rejected);

@@ -3,6 +3,7 @@
 mod agents;
 mod measure;
 mod outages;
+mod recent;
 mod takeover;
 
 use crate::acceptor::{self, Acceptor};
@@ -15,6 +16,7 @@ use agents::Agents;
 use measure::Measured;
 use outages::Outages;
 pub use outages::{Outage, Part};
+pub use recent::Commands;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
@@ -184,6 +186,11 @@ impl Process {
                 self.applied(agent, Vec::new());
             }
             Order::Drain { seconds } => self.drain(Duration::from_secs(seconds)),
+            Order::Commands { uids } => {
+                let all = || self.databases.iter().map(|database| database.uid).collect();
+                let (seconds, databases) = self.measured.recent.of(&uids.unwrap_or_else(all), Instant::now());
+                self.agents.tell(agent, &Report::Commands { seconds, databases });
+            }
             Order::Takeover => self.hand_over(agent),
         }
     }
@@ -202,6 +209,7 @@ impl Process {
         for old in &self.databases {
             if !databases.iter().any(|new| new.uid == old.uid) {
                 self.outages.forget(old.uid);
+                self.measured.recent.forget(old.uid);
                 self.tell_workers(|| Message::Remove { uid: old.uid });
             }
         }

@@ -1,9 +1,10 @@
 //! What one worker counts for one database, since it was asked last. Plain numbers: the worker is the only writer.
 
 use crate::budget::Used;
-use crate::command::Class;
+use crate::command::{CLASSES, Class};
+use crate::command_counts::CommandCounts;
 use hdrhistogram::Histogram;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failure {
@@ -57,22 +58,51 @@ impl Failure {
 
 #[derive(Debug, Default)]
 pub struct Stats {
-    pub requests: [u64; 3],
-    pub responses: [u64; 3],
+    pub requests: [u64; CLASSES],
+    pub responses: [u64; CLASSES],
     /// Answered by the proxy itself with an error or with MOVED: neither requests nor responses, and their time tells nothing.
-    pub unserved: [u64; 3],
+    pub unserved: [u64; CLASSES],
     pub failures: [u64; 13],
     pub bytes_in: u64,
     pub bytes_out: u64,
     /// Microseconds from a request's arrival until its reply left; made when first needed.
-    pub latency: [Option<Histogram<u64>>; 3],
+    pub latency: [Option<Histogram<u64>>; CLASSES],
+    /// Not added up since the start of the process, but kept for a minute: see `process/recent.rs`.
+    pub commands: CommandCounts,
+}
+
+/// Replies to one command that arrived together and left together.
+#[derive(Debug, Clone, Copy)]
+pub struct Replies {
+    /// Microseconds of the worker's clock.
+    pub arrived: u64,
+    pub class: Class,
+    /// The command's.
+    pub place: u16,
+    pub served: u64,
+    /// Made here, without a shard: their time tells nothing.
+    pub unserved: u64,
+    /// Of both, those that were errors.
+    pub errors: u64,
 }
 
 const MAX_LATENCY_US: u64 = 60_000_000;
 
 impl Stats {
     #[inline]
-    pub fn replied(&mut self, class: Class, micros: u64, count: u64) {
+    pub fn replied(&mut self, replies: &Replies, now: u64) {
+        let micros = now.saturating_sub(replies.arrived);
+        let counts = self.commands.of(replies.place);
+        counts.calls += replies.unserved;
+        counts.errors += replies.errors;
+        if replies.served > 0 {
+            counts.took(micros, replies.served);
+            self.served(replies.class, micros, replies.served);
+        }
+    }
+
+    #[inline]
+    fn served(&mut self, class: Class, micros: u64, count: u64) {
         self.responses[class as usize] += count;
         let histogram = self.latency[class as usize].get_or_insert_with(new_histogram);
         // Not `saturating_record_n`: that clamps to what the histogram holds now, instead of letting it grow.
@@ -118,7 +148,7 @@ fn new_histogram() -> Histogram<u64> {
     Histogram::new(3).expect("three significant digits are allowed")
 }
 
-/// Connections of one database, counted by the thread that accepts and the workers that close.
+/// Connections of one database: see `worker/seat.rs`.
 #[derive(Debug, Default)]
 pub struct Connections {
     pub now: AtomicU32,
@@ -127,18 +157,13 @@ pub struct Connections {
     pub memory: Used,
 }
 
-impl Connections {
-    pub fn closed(&self) {
-        self.now.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
 impl Class {
     pub fn name(self) -> &'static str {
         match self {
             Self::Read => "read",
             Self::Write => "write",
             Self::Other => "other",
+            Self::Blocking => "blocking",
         }
     }
 }
@@ -151,8 +176,8 @@ mod tests {
     fn any_latency_is_kept_within_a_thousandth() {
         for micros in (0..27).map(|power| 3u64 << power) {
             let mut stats = Stats::default();
-            stats.replied(Class::Write, 1, 1);
-            stats.replied(Class::Write, micros, 7);
+            stats.served(Class::Write, 1, 1);
+            stats.served(Class::Write, micros, 7);
             let mut total = Stats::default();
             total.add(&stats);
             let histogram = total.latency[Class::Write as usize].as_ref().expect("something was recorded");

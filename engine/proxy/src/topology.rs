@@ -29,6 +29,8 @@ pub struct Topology {
     /// One slot of each primary, in the order of their lowest slots: where fanned out commands go.
     representatives: Vec<u16>,
     local_proxy: Option<usize>,
+    /// Where the endpoints are.
+    proxies: Vec<String>,
     is_cluster: bool,
 }
 
@@ -40,6 +42,7 @@ impl Default for Topology {
             slots: vec![NOBODY; usize::from(SLOTS)].into(),
             representatives: Vec::new(),
             local_proxy: None,
+            proxies: Vec::new(),
             is_cluster: false,
         }
     }
@@ -59,6 +62,7 @@ impl Topology {
         self.version = Some(database.version);
         self.is_cluster = database.mode == Mode::OssCluster;
         self.local_proxy = database.proxies.iter().position(|proxy| proxy.local);
+        self.proxies = database.proxies.iter().map(|proxy| proxy.address.clone()).collect();
         self.slots.fill(NOBODY);
         for target in &mut self.targets {
             target.primary = false;
@@ -147,9 +151,39 @@ impl Topology {
         !self.is_cluster || self.proxy_of(slot).is_none_or(|proxy| Some(proxy) == self.local_proxy)
     }
 
-    /// The endpoint that serves the slot, by its number in the database's `proxies`.
+    /// The endpoint that serves the slot, by its number in the database's `proxies`. This one, if the agent has named none for
+    /// its owner: of a replica that has taken over, shards tell before the agent does.
     pub fn proxy_of(&self, slot: u16) -> Option<usize> {
-        self.targets[usize::from(self.owner(slot)?)].proxy
+        self.targets[usize::from(self.owner(slot)?)].proxy.or(self.local_proxy)
+    }
+
+    /// The primaries that this endpoint watches, with one slot of each. Two endpoints do for each, on other nodes than its own
+    /// if there are any: what is lost with a node cannot tell of it.
+    pub fn watched(&self) -> Vec<(u16, TargetNumber)> {
+        let primaries = self.representatives.iter().enumerate();
+        let own = primaries.filter_map(|(at, &slot)| Some((at, slot, self.owner(slot)?)));
+        own.filter(|&(at, _, target)| self.is_watcher(at, target))
+            .map(|(_, slot, target)| (slot, target))
+            .collect()
+    }
+
+    /// Whether this endpoint watches the primary of the slot.
+    pub fn watches(&self, slot: u16) -> bool {
+        let same = |other: &u16| self.owner(*other) == self.owner(slot);
+        let at = self.representatives.iter().position(same);
+        at.zip(self.owner(slot)).is_some_and(|(at, target)| self.is_watcher(at, target))
+    }
+
+    /// Of the primary at this place among all.
+    fn is_watcher(&self, at: usize, target: TargetNumber) -> bool {
+        let Some(local) = self.local_proxy else { return true };
+        let node = self.targets[usize::from(target)].address.ip();
+        let is_elsewhere = |number: &usize| self.proxies[*number].parse() != Ok(node);
+        let mut able: Vec<_> = (0..self.proxies.len()).filter(is_elsewhere).collect();
+        if able.is_empty() {
+            able = (0..self.proxies.len()).collect();
+        }
+        [at, at + 1].iter().any(|at| able[at % able.len()] == local)
     }
 
     /// Inclusive ranges of slots that this one owns.
@@ -169,5 +203,61 @@ impl Topology {
             }
         }
         ranges
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// The endpoint of node `local` of a database with primaries and endpoints on these nodes.
+    fn seen_by(local: u8, primaries: &[u8], endpoints: &[u8]) -> Topology {
+        let size = SLOTS / primaries.len() as u16;
+        let shards: Vec<_> = (0u16..)
+            .zip(primaries)
+            .map(|(at, node)| {
+                json!({"id": at.to_string(), "role": "primary", "address": format!("10.0.0.{node}"),
+                       "port": 20_000 + at, "slots": [[at * size, at * size + size - 1]]})
+            })
+            .collect();
+        let proxies: Vec<_> = endpoints
+            .iter()
+            .map(|node| {
+                json!({"id": node.to_string(), "address": format!("10.0.0.{node}"), "port": 12000,
+                       "local": *node == local})
+            })
+            .collect();
+        let database = json!({"uid": 1, "address": format!("10.0.0.{local}"), "port": 12000, "mode": "hidden",
+                              "version": 1, "shards": shards, "proxies": proxies});
+        let mut topology = Topology::default();
+        assert!(topology.adopt(&serde_json::from_value(database).unwrap()));
+        topology
+    }
+
+    #[test]
+    fn two_endpoints_of_other_nodes_watch_each_primary() {
+        let nodes = [1, 2, 3, 4];
+        let primaries = [1, 1, 2, 3, 4, 4];
+        let mut watchers = vec![Vec::new(); primaries.len()];
+        for local in nodes {
+            let topology = seen_by(local, &primaries, &nodes);
+            for (slot, target) in topology.watched() {
+                assert!(topology.watches(slot) && topology.watches(slot + 1));
+                watchers[usize::from(target)].push(local);
+            }
+        }
+        for (target, watching) in watchers.iter().enumerate() {
+            assert_eq!(watching.len(), 2, "{watchers:?}");
+            assert!(!watching.contains(&primaries[target]), "{watchers:?}");
+        }
+    }
+
+    #[test]
+    fn a_single_endpoint_watches_all_wherever_they_are() {
+        assert_eq!(seen_by(1, &[1, 2, 3], &[1]).watched().len(), 3);
+        assert_eq!(seen_by(1, &[1, 1], &[1]).watched().len(), 2);
+        // No list of endpoints: it knows of itself alone.
+        assert_eq!(seen_by(1, &[1, 2], &[]).watched().len(), 2);
     }
 }

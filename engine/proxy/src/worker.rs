@@ -5,6 +5,7 @@
 
 mod backend;
 mod blocking;
+mod canary;
 mod client;
 mod client_command;
 mod cluster;
@@ -23,10 +24,12 @@ mod outage;
 mod pubsub;
 mod redirect;
 mod replies;
+mod seat;
 mod send;
 mod session;
 mod split;
 mod subcommands;
+mod supervise;
 mod timers;
 mod transaction;
 
@@ -44,10 +47,11 @@ use db::Db;
 pub use listing::Listing;
 use moving::Traveller;
 use resp::RequestParser;
+pub use seat::Seat;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::AtomicU32;
 use std::sync::mpsc::{Receiver, Sender};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -71,6 +75,7 @@ pub enum Message {
         stream: Box<Stream>,
         peer: Option<SocketAddr>,
         number: u64,
+        seat: Seat,
     },
     /// Say what was counted since the last time.
     Measure,
@@ -96,6 +101,9 @@ pub enum Message {
     Drain {
         patience: Duration,
     },
+    /// Panic: how tests see what becomes of clients then.
+    #[cfg(test)]
+    Fail,
 }
 
 #[derive(Debug, Clone)]
@@ -166,49 +174,64 @@ pub fn start(
     let poll = Poll::new()?;
     let (sender, messages) = std::sync::mpsc::channel();
     let handle = Handle { messages: sender, waker: poll.waker(), clients: Arc::default() };
-    let mut worker = Worker {
-        poll,
-        handle: handle.clone(),
-        messages,
-        events,
-        counts,
-        budget,
-        number,
-        started: Instant::now(),
-        now: 1,
-        clients: Arena::default(),
-        backends: Arena::default(),
-        dbs: Vec::new(),
-        dirty_clients: Vec::new(),
-        dirty_backends: Vec::new(),
-        deferred: Vec::new(),
-        deferrals: 0,
-        gathered: 0,
-        resume: Vec::new(),
-        later: Vec::new(),
-        scratch: vec![0; SCRATCH],
-        places: vec![0; usize::from(resp::slot::SLOTS)],
-        parser: RequestParser::default(),
-        next_tick: TICK,
-        draining: None,
-        retiring: None,
-    };
-    let thread = std::thread::Builder::new().name(format!("worker-{number}")).spawn(move || worker.run())?;
+    let shared = Shared { handle: handle.clone(), messages, events, counts, budget, number };
+    let worker = Worker::new(poll, shared, Instant::now());
+    let thread = std::thread::Builder::new()
+        .name(format!("worker-{number}"))
+        .spawn(move || supervise::supervise(worker, Worker::run, Worker::replaced))?;
     Ok((handle, thread))
 }
 
+/// What connects a worker with the other threads, and is its successor's after it has failed.
+struct Shared {
+    handle: Handle,
+    messages: Receiver<Message>,
+    events: Sender<Event>,
+    counts: Sender<Counts>,
+    budget: Arc<Budget>,
+    number: usize,
+}
+
 impl Worker {
-    fn run(&mut self) {
+    fn new(poll: Poll, shared: Shared, started: Instant) -> Self {
+        let Shared { handle, messages, events, counts, budget, number } = shared;
+        Self {
+            poll,
+            handle,
+            messages,
+            events,
+            counts,
+            budget,
+            number,
+            started,
+            now: 1,
+            clients: Arena::default(),
+            backends: Arena::default(),
+            dbs: Vec::new(),
+            dirty_clients: Vec::new(),
+            dirty_backends: Vec::new(),
+            deferred: Vec::new(),
+            deferrals: 0,
+            gathered: 0,
+            resume: Vec::new(),
+            later: Vec::new(),
+            scratch: vec![0; SCRATCH],
+            places: vec![0; usize::from(resp::slot::SLOTS)],
+            parser: RequestParser::default(),
+            next_tick: TICK,
+            draining: None,
+            retiring: None,
+        }
+    }
+
+    fn run(&mut self) -> io::Result<()> {
         let mut ready = Vec::with_capacity(256);
         while !self.is_done() {
             let until_tick = Duration::from_micros(self.next_tick.saturating_sub(self.clock()));
             let more_first =
                 !self.deferred.is_empty() || !self.dirty_backends.is_empty() || !self.later.is_empty();
             let timeout = if more_first { Duration::ZERO } else { until_tick };
-            if let Err(error) = self.poll.wait(&mut ready, timeout) {
-                eprintln!("worker: {error}");
-                return;
-            }
+            self.poll.wait(&mut ready, timeout)?;
             self.clock();
             self.resume.append(&mut self.later);
             for event in &ready {
@@ -223,6 +246,7 @@ impl Worker {
             }
         }
         self.tell_counts();
+        Ok(())
     }
 
     fn is_done(&self) -> bool {
@@ -270,7 +294,9 @@ impl Worker {
             match message {
                 Message::Apply { database, connections } => self.apply(database, connections),
                 Message::Remove { uid } => self.remove(uid),
-                Message::Accepted { uid, stream, peer, number } => self.accepted(uid, *stream, peer, number),
+                Message::Accepted { uid, stream, peer, number, seat } => {
+                    self.accepted(uid, *stream, peer, number, seat)
+                }
                 Message::Measure => self.tell_counts(),
                 Message::List(listing) => self.list(&listing),
                 Message::Listed { asker, lines } => self.listed(asker, lines),
@@ -278,6 +304,8 @@ impl Worker {
                 Message::Share { with, of } => self.share(&with, of),
                 Message::Retire { to } => self.retire(to),
                 Message::Drain { patience } => self.drain(patience),
+                #[cfg(test)]
+                Message::Fail => panic!("a test wants it"),
             }
         }
     }
@@ -340,12 +368,9 @@ impl Worker {
         }
     }
 
-    fn accepted(&mut self, uid: u64, stream: Stream, peer: Option<SocketAddr>, number: u64) {
-        let Some(db) = self.db_of(uid) else {
-            self.handle.clients.fetch_sub(1, Ordering::Relaxed);
-            return;
-        };
-        let id = self.welcome(Client::new(stream, peer, db, number, self.now));
+    fn accepted(&mut self, uid: u64, stream: Stream, peer: Option<SocketAddr>, number: u64, seat: Seat) {
+        let Some(db) = self.db_of(uid) else { return };
+        let id = self.welcome(Client::new(seat, stream, peer, db, number, self.now));
         if let Some(to) = self.retiring.clone() {
             // Dealt to this worker before the accepting thread knew.
             self.retire(to);

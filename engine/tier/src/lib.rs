@@ -78,6 +78,7 @@ fn load(ctx: *mut Ctx) -> Result<(), String> {
             unmeasured: 0,
             holds: false,
             victims: VecDeque::new(),
+            is_barren: false,
             refused: HashMap::new(),
             accesses: tier::Accesses::default(),
             promotions: 0,

@@ -65,6 +65,7 @@ unsafe extern "C" fn tick(ctx: *mut Ctx, work: *mut c_void) {
     }
     measure(ctx);
     tier().holds = state.quiet == 0 && flags & CTX_LOADING == 0;
+    tier().is_barren = false;
     if state.quiet > 0 {
         state.quiet -= 1;
     } else if flags & CTX_LOADING == 0 {
@@ -247,7 +248,15 @@ pub fn hold_between_commands() {
         return;
     }
     for _ in 0..MOST_BETWEEN {
-        if excess() <= 0 || !demote_next() {
+        if excess() <= 0 {
+            return;
+        }
+        // What was prepared does not last where ticks are late, because others use the processor.
+        if tier().victims.is_empty() && !tier().is_barren {
+            sample(tier().ctx);
+            tier().is_barren = tier().victims.is_empty();
+        }
+        if !demote_next() {
             return;
         }
     }

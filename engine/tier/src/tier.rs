@@ -99,6 +99,8 @@ pub struct Tier {
     /// Whether values may be demoted now.
     pub holds: bool,
     pub victims: VecDeque<Victim>,
+    /// Nothing was found to demote since the last tick.
+    pub is_barren: bool,
     /// Values that could not be demoted, by database and key, and their lengths then.
     pub refused: HashMap<(u32, Vec<u8>), usize>,
     pub accesses: Accesses,

@@ -209,6 +209,7 @@ export interface paths {
         /**
          * Update Bdb
          * @description Change name, memory_size, shards_count, tags or eviction_policy. The rest of the object may be sent along unchanged.
+         *     Of a dry run of another `shards_count` the reply says in `reshard_preview` what it would cost.
          */
         put: operations["update_bdb_v1_bdbs__uid__put"];
         post?: never;
@@ -296,6 +297,29 @@ export interface paths {
          * @description Where clients reach a database, and how the proxies there do.
          */
         get: operations["get_endpoint_v1_bdbs__uid__endpoint_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/bdbs/{uid}/endpoint/commands": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Endpoint Commands
+         * @description The 30 commands that clients of the database used most in the last minute: rates, errors and latency, at all its proxies
+         *     together.
+         *
+         *     Proxies are asked when this is called, at most once a second. A command within MULTI counts when it is queued.
+         */
+        get: operations["list_endpoint_commands_v1_bdbs__uid__endpoint_commands_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2138,6 +2162,11 @@ export interface components {
             redis_version: string;
             /** Replication */
             replication: boolean;
+            /**
+             * Reshard Preview
+             * @description Of a dry run of another shards_count: what it would cost (ours).
+             */
+            reshard_preview?: components["schemas"]["ReshardPreview"];
             /** Shard Key Regex */
             shard_key_regex: components["schemas"]["RegexRule"][];
             /** Shard List */
@@ -2829,10 +2858,61 @@ export interface components {
             /** Command Line */
             command_line: string;
         };
+        /**
+         * CommandNode
+         * @description A node with an endpoint of the database.
+         */
+        CommandNode: {
+            /**
+             * Detail
+             * @description Why its proxy told nothing; else empty.
+             */
+            detail: string;
+            /** Node Uid */
+            node_uid: string;
+        };
+        /** CommandRow */
+        CommandRow: {
+            /**
+             * Avg Latency
+             * @description Milliseconds from a request's arrival until its reply left; absent where no shard answered.
+             */
+            avg_latency?: number;
+            /**
+             * Calls Per Second
+             * @description Replies to clients, errors included.
+             */
+            calls_per_second: number;
+            /**
+             * Errors Per Second
+             * @description Replies that were errors, of a shard's making or of the endpoint's.
+             */
+            errors_per_second: number;
+            /**
+             * Name
+             * @description Lower case; `unknown`: all that the engine does not know.
+             */
+            name: string;
+            /**
+             * P50 Latency
+             * @description Milliseconds, at most 3 % too high; absent as the average is.
+             */
+            p50_latency?: number;
+            /**
+             * P99 Latency
+             * @description Milliseconds, at most 3 % too high; absent as the average is.
+             */
+            p99_latency?: number;
+        };
         /** Compared */
         Compared: {
             /** Name */
             name: string;
+            /**
+             * Percentiles
+             * @description Of all repetitions of the last phase; empty where it is not known.
+             */
+            percentiles: components["schemas"]["Percentile"][];
             /**
              * Repetitions
              * @description Of the last phase, as far as they were measured.
@@ -2964,6 +3044,28 @@ export interface components {
              * @description "<bdb>:<endpoint>"
              */
             uid: string;
+        };
+        /** EndpointCommands */
+        EndpointCommands: {
+            /** Bdb Uid */
+            bdb_uid: number;
+            /**
+             * Commands
+             * @description The most used ones, the highest rate first.
+             */
+            commands: components["schemas"]["CommandRow"][];
+            /**
+             * Detail
+             * @description One sentence when not all proxies told; else empty.
+             */
+            detail: string;
+            /**
+             * Interval
+             * @description Seconds that the figures are of, up to 60; absent where no proxy told.
+             */
+            interval?: number;
+            /** Nodes */
+            nodes: components["schemas"]["CommandNode"][];
         };
         /** EndpointProxy */
         EndpointProxy: {
@@ -4259,6 +4361,19 @@ export interface components {
             repetition: number;
         };
         /**
+         * Percentile
+         * @description A point of the curve: so many percent of all requests took no longer.
+         */
+        Percentile: {
+            /** Ms */
+            ms: number;
+            /**
+             * Percentile
+             * @description 0-100; 100 is the slowest request.
+             */
+            percentile: number;
+        };
+        /**
          * Phase
          * @description A part of a run. Its options replace those of the run's own workload.
          */
@@ -4476,6 +4591,66 @@ export interface components {
             uid: number;
         };
         /**
+         * ReshardEstimate
+         * @description At one pace; rounded up, and of other machines.
+         */
+        ReshardEstimate: {
+            /**
+             * Basis
+             * @description Where the rates come from.
+             */
+            basis: string;
+            /**
+             * Latency
+             * @description What clients notice, with what was measured.
+             */
+            latency: string;
+            /**
+             * Pace
+             * @enum {string}
+             */
+            pace: "gentle" | "fast";
+            /**
+             * Seconds
+             * @description About so many; absent when sizes are not known.
+             */
+            seconds?: number;
+            /**
+             * Time
+             * @description "about 40 s", or a sentence that says why nobody knows.
+             */
+            time: string;
+        };
+        /**
+         * ReshardPreview
+         * @description What another number of pairs would cost.
+         */
+        ReshardPreview: {
+            /**
+             * Bytes
+             * @description Of memory that move.
+             */
+            bytes?: number;
+            /** Estimates */
+            estimates: components["schemas"]["ReshardEstimate"][];
+            /**
+             * Keys
+             * @description That move, by the newest samples.
+             */
+            keys?: number;
+            /**
+             * Pace
+             * @description That the policy has now.
+             * @enum {string}
+             */
+            pace: "gentle" | "fast";
+            /**
+             * Slots
+             * @description That move.
+             */
+            slots: number;
+        };
+        /**
          * RestartOrder
          * @description For a shard that is down while nobody is left to take over from it.
          */
@@ -4551,6 +4726,12 @@ export interface components {
             p999_ms: number | null;
             /** P99 Ms */
             p99_ms: number | null;
+            /**
+             * Percentiles
+             * @description Latency by percentile, rising; empty of runs before this was kept.
+             * @default []
+             */
+            percentiles?: components["schemas"]["Percentile"][];
             /** Phase */
             phase: number;
             /** Phase Name */
@@ -4714,7 +4895,15 @@ export interface components {
          * @description Something that is not the same in all runs.
          */
         Setting: {
-            /** Name */
+            /**
+             * Label
+             * @description The same in words.
+             */
+            label: string;
+            /**
+             * Name
+             * @description Its path in the run.
+             */
             name: string;
             /** Values */
             values: (string | number | boolean | null)[];
@@ -4953,6 +5142,12 @@ export interface components {
         };
         /** Summary */
         Summary: {
+            /**
+             * Percentiles
+             * @description Of all repetitions of the measured phase, from added histograms.
+             * @default []
+             */
+            percentiles?: components["schemas"]["Percentile"][];
             /** Results */
             results: components["schemas"]["Result"][];
             /**
@@ -6830,6 +7025,91 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["EndpointState"];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    list_endpoint_commands_v1_bdbs__uid__endpoint_commands_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EndpointCommands"];
                 };
             };
             /** @description Broken JSON or a value of the wrong type */
@@ -9973,8 +10253,8 @@ export interface operations {
                 bdb?: number | null;
                 /** @description <database>:1:<node>, what one proxy measured */
                 endpoint?: string;
-                /** @description of which commands */
-                kind?: "all" | "read" | "write" | "other";
+                /** @description of which commands; all: without blocking ones */
+                kind?: "all" | "read" | "write" | "other" | "blocking";
                 /** @description columns, at most */
                 points?: number;
                 /** @description seconds of one column, as told before: for what came since */

@@ -10,6 +10,8 @@ export type UpdateBdb = Schemas['BdbUpdate'];
 export type Tag = Schemas['Tag'];
 export type Shard = Schemas['Shard'];
 /** The slots that take most, as primaries said when they were asked. */
+export type CommandUse = EndpointCommands['commands'][number];
+export type EndpointCommands = Schemas['EndpointCommands'];
 export type HotSlots = Schemas['HotSlots'];
 export type HotSlot = Schemas['HotSlotRow'];
 export type Node = Schemas['Node'];
@@ -34,6 +36,7 @@ export type RebalanceReply = Schemas['RebalanceReply'];
 export type RevampOrder = Schemas['RevampOrder'];
 /** A pair as a plan leaves it; a rebalance and a change of shape answer in the same form. */
 export type BlueprintPair = Schemas['BlueprintPair'];
+export type ReshardPreview = Schemas['ReshardPreview'];
 export type NodeQueued = Schemas['Queued'];
 export type MaintenanceOn = Schemas['MaintenanceOn'];
 export type MaintenanceOff = Schemas['MaintenanceOff'];
@@ -44,6 +47,7 @@ export type Benchmark = Schemas['Benchmark'];
 export type BenchmarkResult = Schemas['Result'];
 export type BenchmarkPart = Schemas['Part'];
 export type BenchmarkOrder = Schemas['BenchmarkCreate'];
+export type Percentile = Schemas['Percentile'];
 export type BenchmarkComparison = Schemas['Comparison'];
 export type Preflight = Schemas['Preflight'];
 export type Understood = Schemas['Understood'];

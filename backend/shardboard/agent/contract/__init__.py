@@ -11,6 +11,7 @@ agree is in `protocol.py`.
 | POST /shards/command | list[ShardCommand] | list[CommandResult] |
 | POST /proxy/apply | ProxyState | ProxyReport |
 | GET /proxy | | ProxyReport |
+| POST /proxy/commands | ReadCommands | CommandCounts |
 | POST /drill | Drill | DrillReply; the fault begins and ends by itself |
 | POST /shards/move_slots | MoveSlots | SlotsMoved |
 | POST /shards/hot_slots | HotSlots | list[SlotCounts] |
@@ -24,9 +25,18 @@ agree is in `protocol.py`.
 """
 
 from shardboard.agent.contract.base import Hex40, Message, Port
+from shardboard.agent.contract.commands import CommandCount, CommandCounts, ReadCommands
 from shardboard.agent.contract.loads import LoadLines, LoadReports, LoadState, NamedLoad, ReadLoad, StartLoad
 from shardboard.agent.contract.nodes import Drill, DrillReply, HostCheck, NodeFacts
-from shardboard.agent.contract.proxies import Outage, ProxyDatabase, ProxyEndpoint, ProxyReport, ProxyShard, ProxyState
+from shardboard.agent.contract.proxies import (
+    Outage,
+    ProxyCanary,
+    ProxyDatabase,
+    ProxyEndpoint,
+    ProxyReport,
+    ProxyShard,
+    ProxyState,
+)
 from shardboard.agent.contract.samples import (
     ENDPOINT_FIELDS,
     MAX_OUTAGES,
@@ -67,6 +77,8 @@ __all__ = [
     "SHARD_FIELDS",
     "TIER_FIELDS",
     "BdbSpec",
+    "CommandCount",
+    "CommandCounts",
     "CommandResult",
     "Drill",
     "DrillReply",
@@ -85,12 +97,14 @@ __all__ = [
     "Peer",
     "Port",
     "ProbeTarget",
+    "ProxyCanary",
     "ProxyDatabase",
     "ProxyEndpoint",
     "ProxyReading",
     "ProxyReport",
     "ProxyShard",
     "ProxyState",
+    "ReadCommands",
     "ReadLoad",
     "RemoveShards",
     "RestartShards",

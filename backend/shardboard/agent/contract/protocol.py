@@ -47,5 +47,6 @@ def line_for(line: bytes, protocol: int) -> bytes:
     known["node"] = known["node"][:NODE_VALUES]
     for told in (known["proxy"] or {}).get("databases", {}).values():
         told["values"] = told["values"][:ENDPOINT_VALUES]
+        told["latency"].pop("blocking", None)
     known["shards"] = {uid: row[:SHARD_VALUES] for uid, row in known["shards"].items()}
     return json.dumps(known, separators=(",", ":")).encode() + b"\n"

@@ -30,6 +30,14 @@ class ProxyEndpoint(Message):
     port: Port
 
 
+class ProxyCanary(Message):
+    """Who writes to primaries for a proxy where no client does, so that it knows when they take writes."""
+
+    user: str
+    password: str = Field(repr=False)
+    interval_ms: int = Field(ge=1, le=60_000)
+
+
 class ProxyDatabase(Message):
     """A database that the proxy of a node serves."""
 
@@ -46,6 +54,8 @@ class ProxyDatabase(Message):
     """Per node; 0 = the proxy's own limit."""
     shards: list[ProxyShard]
     endpoints: list[ProxyEndpoint]
+    canary: ProxyCanary | None = None
+    """None: the proxy writes nothing by itself."""
 
 
 class ProxyState(Message):
@@ -82,6 +92,8 @@ class Outage(Reply):
     """Those that were answered with an error, without having been executed."""
     lost: Requests
     """Those that it had got and not answered, of which nobody knows."""
+    watched: bool = False
+    """Whether the proxy wrote by itself before and after: the times hold although no client asked."""
 
 
 class ProxyReport(Reply):

@@ -130,9 +130,11 @@ ENDPOINT_FIELDS = (
     "opened",
     "rejected",
     "conns",
+    "blocking_req",
+    "blocking_res",
 )
 """Order of `EndpointReading.values`: requests and responses, bytes, connections opened and rejected, all counted within the
-interval; `conns` are open at its end."""
+interval; `conns` are open at its end. Requests that wait on purpose are blocking, and none of the others."""
 
 
 Micros = Annotated[int, Field(ge=0, le=2**31 - 1)]
@@ -144,7 +146,7 @@ class EndpointReading(Reply):
     values: list[float]
     errors: dict[str, int]
     """Replies that were errors, by kind; those that did not occur are left out."""
-    latency: dict[Literal["read", "write", "other"], list[tuple[int, int]]]
+    latency: dict[Literal["read", "write", "other", "blocking"], list[tuple[int, int]]]
     """Per kind of command, buckets of an HdrHistogram with three significant digits: (highest microseconds, count)."""
 
     @property

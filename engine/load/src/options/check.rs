@@ -23,6 +23,15 @@ pub fn check(options: &mut Options, seen: &Seen) -> Result<(), String> {
     refuse(options.unix_socket.is_some() && options.cluster, "--unix-socket excludes --cluster-mode")?;
     refuse(options.cluster && options.database != 0, "a cluster has database 0 only: omit --select-db")?;
     refuse(options.test_time.is_some() && seen.requests, "--test-time excludes --requests")?;
+    refuse(
+        options.endless && (options.test_time.is_some() || seen.requests),
+        "--endless excludes --test-time and --requests",
+    )?;
+    refuse(
+        options.endless && (options.run_count > 1 || options.find_max.is_some()),
+        "--endless excludes --run-count and --find-max",
+    )?;
+    refuse(options.rate_wave.is_some() && options.rate.is_none(), "--rate-wave needs --rate")?;
     refuse(options.threads > 1_000, "--threads: more than 1000")?;
     refuse(
         options.clients.saturating_mul(options.threads) > MAX_CONNECTIONS,

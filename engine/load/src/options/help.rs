@@ -23,6 +23,8 @@ Connection
 Load
   -n, --requests=N|allkeys           requests of each client (10000)
       --test-time=SECONDS            instead of a number of requests
+      --endless                      until SIGTERM or SIGINT: awaits a target that is not there,
+                                     and keeps no seconds for the report
   -c, --clients=N                    clients of each thread (50)
   -t, --threads=N                    (4)
       --pipeline=N                   requests under way on each connection (1)
@@ -30,6 +32,7 @@ Load
       --rate-limiting=N              requests a second of each connection, at most
       --rate=N                       requests a second of all, on a schedule that waits for nothing:
                                      latency counts from the time a request was due
+      --rate-wave=PERCENT:SECONDS    the distances of --rate grow and shrink by so much, in waves of that length
       --wait-ratio=SETS:WAITS --num-slaves=MIN-MAX --wait-timeout=MIN-MAX
       --command=TEXT                 instead of SETs and GETs; with __key__ and __data__; again for more
       --command-ratio=N --command-key-pattern=R|S|P|G|Z   of the --command before

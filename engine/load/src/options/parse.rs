@@ -129,6 +129,7 @@ fn flag(name: &str, options: &mut Options) -> bool {
         "client-no-touch" => options.client_no_touch = true,
         "pin-threads" => options.pin_threads = true,
         "retry-on-error" => options.retry_on_error = true,
+        "endless" => options.endless = true,
         // Connections are always opened again.
         "reconnect-on-error" | "debug" => {}
         _ => return false,
@@ -247,6 +248,7 @@ fn load(name: &str, value: &str, options: &mut Options, seen: &mut Seen) -> Take
         }
         "rate-limiting" => set_some(&mut options.rate_limiting, positive(value)),
         "rate" => set_some(&mut options.rate, real(value)),
+        "rate-wave" => set_some(&mut options.rate_wave, values::wave(value)),
         "run-count" => set(&mut options.run_count, positive(value).map(|runs| runs as u32)),
         _ => None,
     }
@@ -388,6 +390,12 @@ mod tests {
             ("--cluster-mode --command=ping", "needs a __key__"),
             ("--find-max=fast", "is not a limit"),
             ("--rate=10 --rate-limiting=10", "excludes"),
+            ("--endless --test-time=3", "excludes"),
+            ("--endless -n 3", "excludes"),
+            ("--endless --run-count=2", "excludes"),
+            ("--rate-wave=20:60", "needs --rate"),
+            ("--rate=10 --rate-wave=100:60", "is not a wave"),
+            ("--rate=10 --rate-wave=20:0", "is not a wave"),
         ] {
             let message = refusal(line);
             assert!(message.contains(said), "{line}: {message}");

@@ -1,7 +1,7 @@
 //! Single values of options: numbers, ratios, ranges, lists, addresses. An error names what was expected.
 
 use crate::keys::Pattern;
-use crate::options::{Size, Target};
+use crate::options::{Size, Target, Wave};
 
 pub fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
     text.trim().parse().map_err(|_| "is not a number in the allowed range".into())
@@ -35,6 +35,18 @@ pub fn range(text: &str) -> Result<(u64, u64), String> {
     let (low, high) = text.split_once('-').ok_or("is not a range as 10-100")?;
     let (low, high) = (number(low)?, number(high)?);
     if low > high { Err("begins above its end".into()) } else { Ok((low, high)) }
+}
+
+/// `percent:seconds`.
+pub fn wave(text: &str) -> Result<Wave, String> {
+    let wrong = || "is not a wave as 25:90: 1 to 90 percent, and seconds".to_owned();
+    let (percent, seconds) = text.split_once(':').ok_or_else(wrong)?;
+    match (number::<u64>(percent), number(seconds)) {
+        (Ok(percent @ 1..=90), Ok(seconds @ 1..=86_400)) => {
+            Ok(Wave { share: percent as f64 / 100.0, seconds })
+        }
+        _ => Err(wrong()),
+    }
 }
 
 /// `size:weight,...`.

@@ -53,7 +53,10 @@ impl Live {
 
     pub fn second(&mut self, second: &Second, report: &Report) {
         if self.out.is_none() {
-            terminal(second, report);
+            // A log that an endless run writes to would grow for as long.
+            if !report.is_endless() || std::io::stderr().is_terminal() {
+                terminal(second, report);
+            }
             return;
         }
         if second.is_fragment {
@@ -112,6 +115,7 @@ impl Live {
         put("ops_per_second", json!(total.good as f64 / report.duration().max(1e-9)));
         latencies(&total, &mut put);
         put("max_us", json!((!total.latency().is_empty()).then(|| total.latency().max())));
+        put("histogram", exact(&total));
         put("hits", json!(total.hits));
         put("misses", json!(total.misses));
         put("errors", json!(report.total.errors));
@@ -159,6 +163,15 @@ fn buckets(total: &Row) -> Value {
         }
     }
     buckets.into_iter().map(|(bound, count)| (bound.to_string(), json!(count))).collect::<Map<_, _>>().into()
+}
+
+/// The same of the whole load, in the three digits that were kept: once, where a second has coarse steps.
+fn exact(total: &Row) -> Value {
+    let counted = total.latency().iter_recorded();
+    counted
+        .map(|step| (step.value_iterated_to().to_string(), json!(step.count_at_value())))
+        .collect::<Map<_, _>>()
+        .into()
 }
 
 fn upper_bound(value: u64) -> u64 {

@@ -1,8 +1,9 @@
 //! When requests are due under `--rate`: at even distances from the start, whatever became of those before.
 
-use crate::options::Options;
+use crate::options::{Options, Wave};
 use crate::worker::{SECOND, Worker};
 use net::arena::Id;
+use std::f64::consts::TAU;
 
 /// The share of one thread. What is due and not yet sent needs no memory: it is a number of a sequence.
 #[derive(Debug, Clone)]
@@ -10,6 +11,7 @@ pub struct Schedule {
     interval: f64,
     offset: f64,
     next: u64,
+    wave: Option<Wave>,
     /// Where the search for a client with room begins.
     pub turn: usize,
     /// No client had room when it was looked last.
@@ -21,12 +23,22 @@ impl Schedule {
         let rate = options.rate?;
         let interval = 1e9 * options.threads as f64 / rate;
         let offset = interval * thread as f64 / options.threads as f64 + 1.0;
-        Some(Self { interval, offset, next: 0, turn: 0, is_full: false })
+        Some(Self { interval, offset, next: 0, wave: options.rate_wave, turn: 0, is_full: false })
     }
 
     #[inline]
     pub fn next_due(&self) -> u64 {
-        (self.offset + self.next as f64 * self.interval) as u64
+        self.due(self.next)
+    }
+
+    /// A wave bends the even distances: they are longest at its beginning and shortest in its middle, and each wave has as many
+    /// requests as without it.
+    #[inline]
+    fn due(&self, number: u64) -> u64 {
+        let even = self.offset + number as f64 * self.interval;
+        let Some(Wave { share, seconds }) = self.wave else { return even as u64 };
+        let turn = seconds as f64 * 1e9 / TAU;
+        (even + share * turn * (even / turn).sin()) as u64
     }
 
     /// When to look at it again without anything else happening.
@@ -43,8 +55,15 @@ impl Schedule {
 
     /// How many are due before that time and were not taken.
     pub fn due_before(&self, time: u64) -> u64 {
-        let all = ((time as f64 - self.offset) / self.interval).ceil().max(0.0) as u64;
-        all.saturating_sub(self.next)
+        // No request is further from its even place than a wave is long.
+        let reach = self.wave.map_or(0.0, |wave| wave.seconds as f64 * 1e9);
+        let place = |time: f64| ((time - self.offset) / self.interval).max(0.0) as u64;
+        let (mut low, mut high) = (place(time as f64 - reach), place(time as f64 + reach) + 2);
+        while low < high {
+            let middle = low.midpoint(high);
+            if self.due(middle) < time { low = middle + 1 } else { high = middle }
+        }
+        low.saturating_sub(self.next)
     }
 }
 
@@ -123,5 +142,18 @@ mod tests {
         }
         due.sort_unstable();
         assert!(due.windows(2).all(|pair| pair[1] - pair[0] == 1_000_000), "{due:?}");
+    }
+
+    #[test]
+    fn a_wave_keeps_the_mean_rate_and_the_order() {
+        let wave = Some(Wave { share: 0.25, seconds: 8 });
+        let options = Options { rate: Some(1_000.0), rate_wave: wave, threads: 1, ..Options::default() };
+        let mut schedule = Schedule::new(&options, 0).expect("there is a rate");
+        let until = |second: u64| schedule.due_before(second * SECOND);
+        let rates: Vec<u64> = (0..8).map(|second| until(second + 1) - until(second)).collect();
+        assert_eq!(until(8), 8_000);
+        assert!(rates[0] < 850 && rates[3] > 1_250, "{rates:?}");
+        let due: Vec<u64> = (0..8_000).map(|_| schedule.take()).collect();
+        assert!(due.is_sorted());
     }
 }

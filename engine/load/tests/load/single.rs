@@ -68,6 +68,8 @@ fn a_signal_ends_the_load_with_its_report() {
     load.terminate();
     let (end, said, status) = load.end();
     assert_eq!((&end["stopped"], &end["measured"]), (&json!(true), &json!(true)));
+    let counted: u64 = end["histogram"].as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum();
+    assert_eq!(json!(counted), end["ops"], "the end has the histogram of all, also of the part of a second");
     assert!(status.success() && said.contains("Totals"), "{said}");
 }
 
@@ -122,4 +124,20 @@ fn every_request_of_a_schedule_is_accounted_for() {
     let (end, ..) = lab.load(PORT, "-t 2 -c 3 --test-time=2 --rate=500 --key-maximum=100").end();
     let errors: u64 = end["errors"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum();
     assert_eq!(end["ops"].as_u64().unwrap() + errors, 1_000, "{end}");
+}
+
+#[test]
+fn an_endless_load_awaits_its_target_and_outlives_it() {
+    let mut lab = Lab::new();
+    let mut load = lab.load(PORT, "--endless -t 1 -c 2 --key-maximum=100 --rate=500 --rate-wave=25:10");
+    lab.server(PORT, &[]);
+    while load.expect("second")["ops"] == 0 {}
+    lab.kill(PORT);
+    while load.expect("second")["connection_errors"] == 0 {}
+    lab.server(PORT, &[]);
+    while load.expect("second")["ops"] == 0 {}
+    load.terminate();
+    let (end, said, status) = load.end();
+    assert_eq!((&end["stopped"], &end["measured"]), (&json!(true), &json!(true)), "{end}");
+    assert!(status.success() && said.contains("trying again") && said.contains("Totals"), "{said}");
 }

@@ -1,5 +1,6 @@
 //! What all workers have counted, added up since the start of the process.
 
+use super::recent::Recent;
 use crate::control::Database;
 use crate::listeners::Listeners;
 use crate::metrics::{DatabaseMetrics, Metrics};
@@ -17,6 +18,7 @@ pub(super) struct Measured {
     pub(super) counts: Sender<Counts>,
     counted: Receiver<Counts>,
     pub(super) has_successor: bool,
+    pub(super) recent: Recent,
 }
 
 /// A worker looks at its messages in every round of its loop.
@@ -26,7 +28,14 @@ impl Measured {
     pub(super) fn new() -> Self {
         let started_at = resources::unix_millis();
         let (counts, counted) = channel();
-        Self { started_at, totals: BTreeMap::new(), counts, counted, has_successor: false }
+        Self {
+            started_at,
+            totals: BTreeMap::new(),
+            counts,
+            counted,
+            has_successor: false,
+            recent: Recent::new(Instant::now()),
+        }
     }
 
     /// Asks all at once and adds what comes in time; what comes later is added the next time.
@@ -47,10 +56,12 @@ impl Measured {
         while let Ok(counts) = self.counted.try_recv() {
             self.add(counts);
         }
+        self.recent.pass(Instant::now());
     }
 
     fn add(&mut self, counts: Counts) {
         for (uid, stats) in counts {
+            self.recent.add(uid, &stats);
             self.totals.entry(uid).or_default().add(&stats);
         }
     }

@@ -31,6 +31,8 @@ pub struct Outage {
     pub failed: u64,
     /// Those that it had got and not answered, of which nobody knows.
     pub lost: u64,
+    /// Whether the proxy wrote by itself before and after: the times hold although no client asked.
+    pub watched: bool,
 }
 
 /// Outages that at least one worker still sees, and what was told of those and of the ones before.
@@ -115,6 +117,7 @@ fn joined(Open { noticed_ms, parts }: &Open) -> Option<Outage> {
         waited: sum(|part| part.waited),
         failed: sum(|part| part.failed),
         lost: sum(|part| part.lost),
+        watched: parts.values().any(|part| part.watched),
         ..one.clone()
     })
 }
@@ -135,6 +138,7 @@ mod tests {
             waited: 2,
             failed: 1,
             lost: 0,
+            watched: false,
         }
     }
 

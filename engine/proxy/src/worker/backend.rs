@@ -28,6 +28,8 @@ pub enum Purpose {
     Commands,
     /// Whether the shard says of itself what a script said, see `doubt.rs`.
     Probe,
+    /// See `canary.rs`.
+    Canary,
 }
 
 /// Whether a request changes that a connection holds something of its client's.

@@ -1,14 +1,14 @@
 //! A client's connection: what it has sent and was not looked at, and its replies in the order of its requests.
 
 use crate::arena::Id;
-use crate::command::Class;
+use crate::command::{Class, UNKNOWN};
 use crate::poll::Interest;
-use crate::stats::Failure;
+use crate::stats::{Failure, Replies};
 use crate::stream::Stream;
-use crate::worker::Handle;
 use crate::worker::exclusive::Exclusive;
 use crate::worker::join::Join;
 use crate::worker::session::Then;
+use crate::worker::{Handle, Seat};
 use resp::RequestParser;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -37,19 +37,13 @@ pub enum Answer {
 pub struct Slot {
     pub arrived: u64,
     pub class: Class,
+    /// Of its command.
+    pub place: u16,
     /// CLIENT REPLY OFF or SKIP.
     pub silent: bool,
     /// Its answer is an error of the proxy's own.
     pub unserved: bool,
     pub answer: Answer,
-}
-
-/// Replies in `out` whose time ends when they leave: `count` of them arrived together.
-#[derive(Debug)]
-struct Leaving {
-    arrived: u64,
-    class: Class,
-    count: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -80,6 +74,7 @@ pub struct Profile {
 
 #[derive(Debug)]
 pub struct Client {
+    pub seat: Seat,
     pub stream: Stream,
     pub peer: Option<SocketAddr>,
     pub db: usize,
@@ -92,7 +87,8 @@ pub struct Client {
     pub read_at: u64,
     out: Vec<u8>,
     written: usize,
-    leaving: Vec<Leaving>,
+    /// Replies in `out`: their time ends when they leave.
+    leaving: Vec<Replies>,
     queue: VecDeque<Slot>,
     first: u32,
     stash: Vec<u8>,
@@ -118,6 +114,8 @@ pub struct Client {
     pub profile: Option<Box<Profile>>,
     /// The worker it moves to when everything has been answered.
     pub destination: Option<Handle>,
+    /// What the request looked at now is: the place of its command, and whether it waits on purpose.
+    pub asks: (u16, bool),
     /// The request looked at now was answered with this here.
     pub refusal: Option<Failure>,
     /// Bytes of its replies that wait for others to be joined with.
@@ -127,8 +125,16 @@ pub struct Client {
 }
 
 impl Client {
-    pub fn new(stream: Stream, peer: Option<SocketAddr>, db: usize, number: u64, now: u64) -> Self {
+    pub fn new(
+        seat: Seat,
+        stream: Stream,
+        peer: Option<SocketAddr>,
+        db: usize,
+        number: u64,
+        now: u64,
+    ) -> Self {
         Self {
+            seat,
             stream,
             peer,
             db,
@@ -158,6 +164,7 @@ impl Client {
             exclusive: None,
             profile: None,
             destination: None,
+            asks: (UNKNOWN.place, false),
             refusal: None,
             joining: 0,
             weighed: 0,
@@ -171,6 +178,12 @@ impl Client {
     /// Whether something about its own connections to shards would be lost without them.
     pub fn is_bound(&self) -> bool {
         self.exclusive.as_deref().is_some_and(Exclusive::is_bound)
+    }
+
+    /// Whether its requests are queued for a transaction.
+    #[inline]
+    pub fn is_queueing(&self) -> bool {
+        self.exclusive.as_deref().is_some_and(Exclusive::is_queueing)
     }
 
     /// A request that may write was routed by this generation of the topology.
@@ -215,7 +228,9 @@ impl Client {
         if self.muted == Muted::Skip {
             self.muted = Muted::No;
         }
-        self.queue.push_back(Slot { arrived: self.read_at, class, silent, unserved: false, answer });
+        let (place, blocks) = self.asks;
+        let class = if blocks { Class::Blocking } else { class };
+        self.queue.push_back(Slot { arrived: self.read_at, class, place, silent, unserved: false, answer });
         self.first.wrapping_add(self.queue.len() as u32 - 1)
     }
 
@@ -264,29 +279,34 @@ impl Client {
         if !slot.silent {
             self.out.extend_from_slice(frame);
         }
-        self.count(slot);
+        self.count(slot, frame.first() == Some(&b'-'));
     }
 
     #[inline]
-    fn count(&mut self, slot: &Slot) {
-        if slot.unserved {
-            return;
-        }
+    fn count(&mut self, slot: &Slot, is_error: bool) {
+        let (served, unserved, errors) =
+            (u64::from(!slot.unserved), u64::from(slot.unserved), u64::from(is_error));
+        let Slot { arrived, class, place, .. } = *slot;
         match self.leaving.last_mut() {
-            Some(last) if last.arrived == slot.arrived && last.class == slot.class => last.count += 1,
-            _ => self.leaving.push(Leaving { arrived: slot.arrived, class: slot.class, count: 1 }),
+            Some(last) if last.arrived == arrived && last.place == place && last.class == class => {
+                last.served += served;
+                last.unserved += unserved;
+                last.errors += errors;
+            }
+            _ => self.leaving.push(Replies { arrived, class, place, served, unserved, errors }),
         }
     }
 
     #[inline]
     fn leave_stashed(&mut self) {
         while let Some(Slot { answer: Answer::Stashed { at, len }, silent, .. }) = self.queue.front() {
+            let is_error = self.stash.get(*at) == Some(&b'-');
             if !silent {
                 self.out.extend_from_slice(&self.stash[*at..at + len]);
             }
             let slot = self.queue.pop_front().expect("it was just looked at");
             self.first = self.first.wrapping_add(1);
-            self.count(&slot);
+            self.count(&slot, is_error);
         }
         if self.queue.is_empty() {
             self.stash.clear();
@@ -324,7 +344,7 @@ impl Client {
     }
 
     /// Writes what it can; `Ok(true)` when nothing is left. `left` hears of replies that have left.
-    pub fn write(&mut self, mut left: impl FnMut(Class, u64, u64)) -> std::io::Result<(usize, bool)> {
+    pub fn write(&mut self, mut left: impl FnMut(&Replies)) -> std::io::Result<(usize, bool)> {
         let before = self.written;
         while self.has_output() {
             match self.stream.write(&self.out[self.written..]) {
@@ -339,7 +359,7 @@ impl Client {
             return Ok((written, false));
         }
         for gone in self.leaving.drain(..) {
-            left(gone.class, gone.arrived, gone.count);
+            left(&gone);
         }
         self.written = 0;
         self.out.clear();

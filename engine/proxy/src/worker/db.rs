@@ -6,6 +6,7 @@ use crate::learned::Learned;
 use crate::stats::{Connections, Stats};
 use crate::topology::{TargetNumber, Topology};
 use crate::worker::backend::Pending;
+use crate::worker::canary::Canary;
 use crate::worker::outage::Open;
 use resp::Limits;
 use std::collections::VecDeque;
@@ -49,6 +50,14 @@ pub struct Parked {
     pub error: Vec<u8>,
 }
 
+/// When a target answered last; 0: never.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Successes {
+    pub any: u64,
+    /// Of clients' requests alone.
+    pub write: u64,
+}
+
 #[derive(Debug)]
 pub struct Db {
     pub config: Arc<Database>,
@@ -65,9 +74,12 @@ pub struct Db {
     pub told: Option<(u16, SocketAddr, u64)>,
     pub stats: Stats,
     pub connections: Arc<Connections>,
-    /// When each target answered a request last, by its number; 0: never.
-    pub successes: Vec<u64>,
+    pub successes: Vec<Successes>,
     pub outages: Vec<Open>,
+    pub canaries: Vec<Canary>,
+    /// The generation that they were chosen for.
+    pub canaries_of: Option<u32>,
+    pub canaries_rest_until: u64,
     /// Bytes that its clients occupy, and everything else for them; what of it the budget knows.
     pub clients_weigh: i64,
     pub others_weigh: i64,
@@ -100,6 +112,9 @@ impl Db {
             connections,
             successes: Vec::new(),
             outages: Vec::new(),
+            canaries: Vec::new(),
+            canaries_of: None,
+            canaries_rest_until: 0,
             clients_weigh: 0,
             others_weigh: 0,
             told_weight: 0,
@@ -174,14 +189,26 @@ impl Db {
         self.down[at] = until;
     }
 
-    /// A target has answered a request.
+    /// A target has answered requests, writes of clients among them or not.
     #[inline]
-    pub fn note_success(&mut self, target: TargetNumber, now: u64) {
+    pub fn note_success(&mut self, target: TargetNumber, now: u64, of_write: bool) {
         let at = usize::from(target);
         if self.successes.len() <= at {
-            self.successes.resize(at + 1, 0);
+            self.successes.resize(at + 1, Successes::default());
         }
-        self.successes[at] = now;
+        self.successes[at].any = now;
+        if of_write {
+            self.successes[at].write = now;
+        }
+    }
+
+    /// When the target answered a client's write last; 0: never.
+    pub fn last_write(&self, target: TargetNumber) -> u64 {
+        self.successes.get(usize::from(target)).map_or(0, |success| success.write)
+    }
+
+    pub fn has_outage(&self, slot: u16) -> bool {
+        self.outages.iter().any(|open| open.has(slot))
     }
 
     /// From the reply to HELLO: names and values alternate.

@@ -24,6 +24,8 @@ impl Worker {
         }
         let name = args.get(0).unwrap_or_default();
         let command = command::find(name).unwrap_or_else(|| db.commands.find(name));
+        // In a transaction nothing waits.
+        client.asks = (command.place, command.blocks(args) && !client.is_queueing());
         if self.dbs[client.db].identities[client.identity].noauth && !is_open(command) {
             return self.refuse_stranger(client, command);
         }
@@ -38,12 +40,13 @@ impl Worker {
         };
         if flow == Flow::Next {
             let db = &mut self.dbs[client.db];
+            let class = if client.asks.1 { Class::Blocking } else { command.class };
             if let Some(failure) = client.refusal.take() {
-                db.stats.unserved[command.class as usize] += 1;
+                db.stats.unserved[class as usize] += 1;
                 db.stats.failed(failure);
                 return flow;
             }
-            db.stats.requests[command.class as usize] += 1;
+            db.stats.requests[class as usize] += 1;
             if command.may_write() {
                 client.wrote(db.generation);
             }
@@ -89,7 +92,7 @@ impl Worker {
         match command.handling {
             Mget | Mset | Count => self.split(id, client, command, args),
             Block => self.block(id, client, command, args),
-            Xread if has_word(args, b"block") => self.block(id, client, command, args),
+            Xread if command.blocks(args) => self.block(id, client, command, args),
             Subscribe | Unsubscribe => self.subscribe(id, client, command, args),
             Monitor => self.monitor(id, client, args),
             Multi | Exec | Discard | Watch | Unwatch => self.transaction(id, client, command, args),
@@ -191,8 +194,4 @@ fn is_open(command: &Command) -> bool {
 
 pub(super) fn is_word(args: &Args<'_>, at: usize, word: &str) -> bool {
     args.get(at).is_some_and(|arg| arg.eq_ignore_ascii_case(word.as_bytes()))
-}
-
-fn has_word(args: &Args<'_>, word: &[u8]) -> bool {
-    args.iter().any(|arg| arg.eq_ignore_ascii_case(word))
 }

@@ -49,6 +49,10 @@ impl Exclusive {
             || self.tracking.is_some()
     }
 
+    pub(super) fn is_queueing(&self) -> bool {
+        self.transaction.is_some()
+    }
+
     /// Bytes that it holds for a transaction.
     pub(super) fn weight(&self) -> usize {
         self.transaction.as_ref().map_or(0, Transaction::weight)

@@ -3,7 +3,7 @@
 use super::Worker;
 use super::client::Client;
 use crate::arena::Id;
-use crate::command::Class;
+use crate::command::{Class, UNKNOWN};
 use crate::poll::{Interest, Ready, Source};
 use crate::stats::Failure;
 use resp::{Limits, ProtocolError, encode};
@@ -196,6 +196,7 @@ impl Worker {
                 Ok(None) => break,
                 Err(error) => {
                     self.dbs[client.db].stats.failed(Failure::Protocol);
+                    client.asks = (UNKNOWN.place, false);
                     client.reply(Class::Other, |out| {
                         encode::error(out, &format!("ERR Protocol error: {}", worded(error, is_stranger)))
                     });

@@ -3,14 +3,14 @@
 
 use super::client::{Client, Muted, Profile, Unconfirmed};
 use super::db::Credentials;
-use super::{Handle, Message, Worker};
+use super::{Handle, Message, Seat, Worker};
 use crate::arena::Id;
 use crate::stream::Stream;
 use std::net::SocketAddr;
-use std::sync::atomic::Ordering;
 
 /// Everything a client is between two requests.
 pub struct Traveller {
+    seat: Seat,
     uid: u64,
     stream: Stream,
     peer: Option<SocketAddr>,
@@ -57,7 +57,6 @@ impl Worker {
             return;
         }
         let Some(mut client) = self.clients.remove(id) else { return };
-        self.handle.clients.fetch_sub(1, Ordering::Relaxed);
         self.release_exclusive(&mut client);
         self.poll.remove(client.stream.fd());
         let client = *client;
@@ -65,7 +64,8 @@ impl Worker {
         db.clients_weigh -= client.weighed as i64;
         let identity = &mut db.identities[client.identity];
         identity.clients -= 1;
-        let traveller = Traveller {
+        let mut traveller = Traveller {
+            seat: client.seat,
             uid: db.config.uid,
             stream: client.stream,
             peer: client.peer,
@@ -78,20 +78,28 @@ impl Worker {
             input: client.input,
         };
         if let Some(to) = client.destination {
-            to.clients.fetch_add(1, Ordering::Relaxed);
+            traveller.seat.move_to(&to);
             to.send(Message::Adopt(Box::new(traveller)));
         }
     }
 
     pub(super) fn adopt(&mut self, traveller: Traveller) {
-        let Some(db) = self.db_of(traveller.uid) else {
-            self.handle.clients.fetch_sub(1, Ordering::Relaxed);
-            return;
-        };
-        let Traveller { stream, peer, number, age, credentials, profile, unconfirmed, muted, input, .. } =
-            traveller;
+        let Some(db) = self.db_of(traveller.uid) else { return };
+        let Traveller {
+            seat,
+            stream,
+            peer,
+            number,
+            age,
+            credentials,
+            profile,
+            unconfirmed,
+            muted,
+            input,
+            ..
+        } = traveller;
         let identity = self.dbs[db].intern(credentials);
-        let mut client = Client::new(stream, peer, db, number, self.now.saturating_sub(age));
+        let mut client = Client::new(seat, stream, peer, db, number, self.now.saturating_sub(age));
         client.identity = identity;
         client.profile = profile;
         let generation = self.dbs[db].generation;

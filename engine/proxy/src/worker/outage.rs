@@ -7,6 +7,9 @@ use crate::process::{Event, Outage, Part};
 use crate::resources;
 use crate::topology::TargetNumber;
 
+/// What a shard says that is no primary now, or has not all of it.
+const NO_PRIMARY_NOW: [&[u8]; 4] = [b"READONLY", b"CLUSTERDOWN", b"LOADING", b"MASTERDOWN"];
+
 #[derive(Debug)]
 pub struct Open {
     outage: Outage,
@@ -15,7 +18,7 @@ pub struct Open {
 }
 
 impl Open {
-    fn has(&self, slot: u16) -> bool {
+    pub(super) fn has(&self, slot: u16) -> bool {
         self.outage.slots.iter().any(|&(first, last)| (first..=last).contains(&slot))
     }
 }
@@ -29,15 +32,34 @@ pub(super) enum Fate {
 }
 
 impl Worker {
+    /// An error reply may say that the shard is no primary that can take anything.
+    pub(super) fn note_no_primary(&mut self, backend: &Backend, frame: &[u8]) {
+        if NO_PRIMARY_NOW.iter().any(|word| frame[1..].starts_with(word)) {
+            self.outage_begins(backend.db, backend.target, frame.starts_with(b"-READONLY"));
+        }
+    }
+
     /// A primary cannot be reached any more, or says that it is none.
     #[cold]
     pub(super) fn outage_begins(&mut self, db: usize, target: TargetNumber, is_read_only: bool) {
-        let slots = self.dbs[db].topology.ranges_of(target);
+        self.outage_of(db, target, target, is_read_only);
+    }
+
+    /// The same, of one whose slots are another's by now.
+    pub(super) fn outage_of(
+        &mut self,
+        db: usize,
+        target: TargetNumber,
+        owner: TargetNumber,
+        is_read_only: bool,
+    ) {
+        let slots = self.dbs[db].topology.ranges_of(owner);
         let Some(&(slot, _)) = slots.first() else { return };
         if self.dbs[db].outages.iter().any(|open| open.has(slot)) {
             return;
         }
-        let last_success = self.dbs[db].successes.get(usize::from(target)).copied().filter(|&at| at > 0);
+        let last_success =
+            self.dbs[db].successes.get(usize::from(target)).map(|success| success.any).filter(|&at| at > 0);
         let place = self.dbs[db].topology.targets[usize::from(target)].address;
         let outage = Outage {
             uid: self.dbs[db].config.uid,
@@ -50,6 +72,8 @@ impl Worker {
             waited: 0,
             failed: 0,
             lost: 0,
+            // Of one that has never been there, nobody knows since when it should be.
+            watched: last_success.is_some() && self.dbs[db].watches(slot),
         };
         self.tell_outage(outage.clone());
         self.dbs[db].outages.push(Open { outage, is_read_only });

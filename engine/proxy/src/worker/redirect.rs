@@ -16,8 +16,6 @@ use std::net::{IpAddr, SocketAddr};
 
 /// A request follows that many redirections; more means that the shards disagree for long.
 const MAX_TRIES: u8 = 8;
-/// What a shard says that is no primary now, or has not all of it.
-const NO_PRIMARY_NOW: [&[u8]; 4] = [b"READONLY", b"CLUSTERDOWN", b"LOADING", b"MASTERDOWN"];
 /// The agent is told again of an address that it has not named.
 const TELL_AGAIN: u64 = 1_000_000;
 const LOST: &[u8] =
@@ -97,8 +95,8 @@ impl Worker {
         // Waiting ends by time, following ends by count.
         pending.tries += u8::from(!matches!(to, To::Later | To::Told));
         self.dbs[backend.db].stats.failed(Failure::of(frame));
-        if to == To::Later && NO_PRIMARY_NOW.iter().any(|word| frame[1..].starts_with(word)) {
-            self.outage_begins(backend.db, backend.target, frame.starts_with(b"-READONLY"));
+        if to == To::Later {
+            self.note_no_primary(backend, frame);
         }
         let exclusive = backend.owner.is_some();
         let (db, identity) = (backend.db, backend.identity);
@@ -315,6 +313,9 @@ impl Worker {
             if pending.purpose == Purpose::Probe {
                 self.unproven(&mut backend);
                 continue;
+            }
+            if pending.purpose == Purpose::Canary {
+                self.canary_lost(db, target, pending.slot, rejected.is_some());
             }
             if pending.purpose != Purpose::Reply {
                 // MULTI that was never sent goes with the command behind it.

@@ -8,11 +8,11 @@ use super::outage::Fate;
 use super::redirect::Redirect;
 use super::send::reuse;
 use crate::arena::Id;
+use crate::command::Class;
 use crate::poll::Ready;
 use crate::socket;
 use crate::stats::Failure;
 use std::io::ErrorKind;
-use std::sync::atomic::Ordering;
 
 /// Rounds that output may wait for more to go with it, and bytes that never wait.
 const DEFERRALS: u32 = 16;
@@ -80,7 +80,7 @@ impl Worker {
     ) -> Option<usize> {
         backend.used_at = self.now;
         let mut at = 0;
-        let mut has_succeeded = false;
+        let (mut has_succeeded, mut has_written) = (false, false);
         while at < bytes.len() {
             let len = match backend.scanner.scan(&bytes[at..]) {
                 Ok(Some(len)) => len,
@@ -101,12 +101,14 @@ impl Worker {
                 },
                 Purpose::Reply => {
                     has_succeeded = true;
+                    has_written |= pending.class == Class::Write;
                     self.succeeded(backend, &pending);
                     self.deliver(&pending, frame);
                     self.overtake(backend.db, &pending, redirects);
                 }
                 Purpose::Probe => redirects.extend(self.probed(backend, frame)),
                 Purpose::Commands => self.dbs[backend.db].commands.learn(frame),
+                Purpose::Canary => has_succeeded |= self.canary_answered(backend, &pending, frame),
                 Purpose::Ignore => {}
                 Purpose::Greeting => self.greeted(backend, frame)?,
             }
@@ -117,7 +119,7 @@ impl Worker {
             }
         }
         if has_succeeded {
-            self.dbs[backend.db].note_success(backend.target, self.now);
+            self.dbs[backend.db].note_success(backend.target, self.now, has_written);
         }
         Some(at)
     }
@@ -240,9 +242,7 @@ impl Worker {
         client.dirty = false;
         let db = &mut self.dbs[client.db];
         let stats = &mut db.stats;
-        let Ok((written, done)) =
-            client.write(|class, arrived, count| stats.replied(class, now.saturating_sub(arrived), count))
-        else {
+        let Ok((written, done)) = client.write(|replies| stats.replied(replies, now)) else {
             self.close_client(id);
             return;
         };
@@ -268,13 +268,11 @@ impl Worker {
         client.stream.say_goodbye();
         let abandoned = client.abandon();
         self.release_exclusive(&mut client);
-        self.handle.clients.fetch_sub(1, Ordering::Relaxed);
         let db = &mut self.dbs[client.db];
         db.clients_weigh -= client.weighed as i64;
         for identity in abandoned {
             db.identities[identity].clients -= 1;
         }
         db.identities[client.identity].clients -= 1;
-        db.connections.closed();
     }
 }

@@ -15,6 +15,7 @@ impl Worker {
     pub(super) fn tick(&mut self) {
         self.next_tick = self.now + TICK;
         for db in 0..self.dbs.len() {
+            self.send_canaries(db);
             if !self.dbs[db].parked.is_empty() && self.dbs[db].retry_at <= self.now {
                 self.retry_parked(db);
             }

@@ -1,7 +1,7 @@
 //! A shard goes away: what waits, what is repeated, what is told.
 
 use crate::lab::{Lab, Proxy, REPLICAS, SHARDS, wait};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
 const LOST: &str =
@@ -58,8 +58,97 @@ fn an_outage_is_told_with_what_became_of_requests() {
     // What no shard has answered is no response, and its time tells nothing.
     let metrics = proxy.metrics(|database| database["responses"]["read"] == 1);
     let database = &metrics["databases"][0];
-    assert_eq!(database["requests"], json!({"read": 1, "write": 3, "other": 0}));
-    assert_eq!(database["responses"], json!({"read": 1, "write": 2, "other": 0}));
+    assert_eq!(database["requests"], json!({"read": 1, "write": 3, "other": 0, "blocking": 0}));
+    assert_eq!(database["responses"], json!({"read": 1, "write": 2, "other": 0, "blocking": 0}));
+}
+
+#[test]
+fn an_outage_is_told_although_nobody_asks() {
+    let mut lab = Lab::new();
+    let (mut proxy, after) = watched(&mut lab);
+    assert_eq!(lab.direct(SHARDS[2]).ask("DBSIZE"), ":0\r\n");
+    lab.kill(SHARDS[2]);
+    let began = proxy.expect("outage");
+    assert_eq!((began["port"].as_u64(), &began["watched"]), (Some(SHARDS[2].into()), &json!(true)));
+    let silent = began["noticed_ms"].as_u64().unwrap() - began["last_success_ms"].as_u64().unwrap();
+    assert!(silent < 60_000, "{began}");
+    promote(&lab);
+    proxy.apply(&after);
+    let ended = proxy.expect("outage");
+    assert_eq!(ended["noticed_ms"], began["noticed_ms"]);
+    assert!(ended["first_success_ms"].as_u64() >= began["noticed_ms"].as_u64());
+    assert_eq!((&ended["waited"], &ended["failed"], &ended["lost"]), (&json!(0), &json!(0), &json!(0)));
+    let metrics = proxy.metrics(|_| true);
+    let nothing = json!({"read": 0, "write": 0, "other": 0, "blocking": 0});
+    assert_eq!(metrics["databases"][0]["requests"], nothing, "they are nobody's requests");
+}
+
+#[test]
+fn a_primary_that_only_falls_silent_is_told_of_too() {
+    let mut lab = Lab::new();
+    let (mut proxy, after) = watched(&mut lab);
+    lab.freeze(SHARDS[2]);
+    let began = proxy.expect("outage");
+    assert_eq!((began["port"].as_u64(), &began["first_success_ms"]), (Some(SHARDS[2].into()), &json!(null)));
+    assert!(began["noticed_ms"].as_u64() > began["last_success_ms"].as_u64());
+    promote(&lab);
+    proxy.apply(&after);
+    assert_eq!(proxy.expect("outage")["noticed_ms"], began["noticed_ms"]);
+}
+
+#[test]
+fn canaries_route_nothing() {
+    let mut lab = Lab::new();
+    let shards = lab.cluster(true);
+    let database = with_canary(&lab, lab.database(&shards));
+    let mut proxy = lab.proxy(&database);
+    wait_for_canaries(&lab, SHARDS[2]);
+    swap(&lab);
+    let refused = |times: u64| {
+        let said = lab.direct(SHARDS[2]).ask("INFO errorstats");
+        let count = said.split("errorstat_MOVED:count=").nth(1).and_then(|rest| rest.split("\r\n").next());
+        count.is_some_and(|count| count.parse::<u64>().unwrap() >= times)
+    };
+    wait("canaries that are sent away", || refused(3));
+    proxy.order(&json!({"type": "apply", "databases": [database]}));
+    assert!(proxy.heard_nothing_of("topology", "applied"), "another owner of a slot");
+}
+
+#[test]
+fn shards_that_know_no_user_for_canaries_are_left_alone() {
+    let mut lab = Lab::new();
+    let shards = lab.cluster(false);
+    let mut database = lab.database(&shards);
+    database["canary"] = json!({"user": "nobody", "password": "x", "interval_ms": 100});
+    let mut proxy = lab.proxy(&database);
+    let mut client = lab.client();
+    wait("a refusal", || {
+        SHARDS.iter().any(|port| lab.direct(*port).ask("INFO stats").contains("acl_access_denied_auth:1\r\n"))
+    });
+    assert_eq!(client.ask("SET a 1"), "+OK\r\n");
+    assert!(proxy.heard_nothing_of("outage", "metrics"));
+}
+
+/// A proxy whose canaries write to the last shard, and the database once the replica of that is its primary.
+fn watched(lab: &mut Lab) -> (Proxy, Value) {
+    let shards = lab.cluster(true);
+    let proxy = lab.proxy(&with_canary(lab, lab.patient(&shards)));
+    wait_for_canaries(lab, SHARDS[2]);
+    (proxy, with_canary(lab, lab.promoted(&shards)))
+}
+
+/// The database with canaries, whose user the shards know.
+fn with_canary(lab: &Lab, mut database: Value) -> Value {
+    for port in SHARDS.into_iter().chain(REPLICAS) {
+        let user = "ACL SETUSER canary on >secret ~shardboard:canary:* -@all +zremrangebylex +command";
+        assert_eq!(lab.direct(port).ask(user), "+OK\r\n");
+    }
+    database["canary"] = json!({"user": "canary", "password": "secret", "interval_ms": 20});
+    database
+}
+
+fn wait_for_canaries(lab: &Lab, port: u16) {
+    wait("canaries", || lab.direct(port).ask("INFO commandstats").contains("cmdstat_zremrangebylex:calls="));
 }
 
 #[test]
@@ -194,7 +283,9 @@ fn what_a_shard_had_seen_when_it_died_is_not_repeated() {
     lab.freeze(SHARDS[2]);
     writer.send("INCR a");
     reader.send("GET a");
-    proxy.metrics(|database| database["requests"] == json!({"read": 1, "write": 2, "other": 0}));
+    proxy.metrics(|database| {
+        database["requests"] == json!({"read": 1, "write": 2, "other": 0, "blocking": 0})
+    });
     lab.kill(SHARDS[2]);
     assert_eq!(writer.reply(), LOST);
     assert_eq!(reader.reply(), "-ERR the connection to the shard was lost before it answered\r\n");

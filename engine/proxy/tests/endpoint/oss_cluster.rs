@@ -63,6 +63,19 @@ fn each_endpoint_is_a_node() {
 }
 
 #[test]
+fn slots_of_an_heir_that_the_agent_has_not_named_are_served_here() {
+    let mut lab = Lab::new();
+    let shards = lab.cluster(false);
+    let [mut first, _] = databases(&lab, &shards);
+    first["shards"][2]["proxy"] = json!(null);
+    let _one = lab.proxy(&first);
+    let mut client = lab.direct(PORTS[0]);
+    assert!(client.ask("CLUSTER INFO").contains("cluster_slots_assigned:16384"));
+    assert!(client.ask("CLUSTER SLOTS").starts_with("*1\r\n*3\r\n:0\r\n:16383\r\n"));
+    assert_eq!(client.ask("SET a 1"), "+OK\r\n");
+}
+
+#[test]
 fn endpoints_that_disagree_send_nobody_to_and_fro() {
     let mut lab = Lab::new();
     let shards = lab.cluster(false);

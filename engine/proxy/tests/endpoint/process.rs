@@ -21,7 +21,7 @@ fn metrics_count_what_was_asked_and_answered() {
     client.ask("GET");
     let metrics = proxy.metrics(|database| database["responses"]["read"] == 62);
     let database = &metrics["databases"][0];
-    assert_eq!(database["requests"], json!({"read": 62, "write": 30, "other": 1}));
+    assert_eq!(database["requests"], json!({"read": 62, "write": 30, "other": 1, "blocking": 0}));
     assert_eq!(database["requests"], database["responses"]);
     assert_eq!(database["connections"], 1);
     assert_eq!(database["errors"]["other"], 1);
@@ -35,11 +35,78 @@ fn metrics_count_what_was_asked_and_answered() {
     for line in ["EXEC", "SELECT 7", "SHUTDOWN", "CLIENT NOSUCH x"] {
         assert!(client.ask(line).starts_with('-'), "{line}");
     }
+    let counts = json!({"read": 62, "write": 30, "other": 1, "blocking": 0});
     let metrics = proxy.metrics(|database| database["unserved"]["other"] == 4);
-    assert_eq!(metrics["databases"][0]["requests"], json!({"read": 62, "write": 30, "other": 1}));
-    assert_eq!(metrics["databases"][0]["responses"], json!({"read": 62, "write": 30, "other": 1}));
+    assert_eq!(metrics["databases"][0]["requests"], counts);
+    assert_eq!(metrics["databases"][0]["responses"], counts);
     assert_eq!(metrics["databases"][0]["errors"]["other"], 5);
     assert!(metrics["rss_bytes"].as_u64().unwrap() < 25 << 20);
+}
+
+#[test]
+fn who_waits_on_purpose_is_counted_apart() {
+    let mut lab = Lab::new();
+    let mut proxy = lab.hidden();
+    let mut client = lab.client();
+    assert_eq!(client.ask("BLPOP queue 0.2"), "*-1\r\n");
+    assert_eq!(client.ask("XREAD BLOCK 200 STREAMS stream $"), "*-1\r\n");
+    assert_eq!(client.ask("XREAD STREAMS stream 0"), "*-1\r\n");
+    client.ask("SET a 1");
+    assert!(client.ask("WAIT 0 10").starts_with(':'));
+    // In a transaction nobody waits.
+    client.ask("MULTI");
+    assert_eq!(client.ask("BLPOP queue 1"), "+QUEUED\r\n");
+    assert_eq!(client.ask("EXEC"), "*1\r\n*-1\r\n");
+    let metrics = proxy.metrics(|database| database["responses"]["blocking"] == 3);
+    let database = &metrics["databases"][0];
+    assert_eq!(database["requests"], json!({"read": 1, "write": 2, "other": 2, "blocking": 3}));
+    assert_eq!(database["requests"], database["responses"]);
+    let longest = |kind: &str| {
+        let buckets = database["latency"][kind].as_array().unwrap();
+        buckets.iter().map(|bucket| bucket[0].as_u64().unwrap()).max().unwrap()
+    };
+    assert!(longest("blocking") >= 200_000);
+    let all = ["read", "write", "other"].map(longest);
+    assert!(all.iter().all(|&micros| micros < 200_000), "{all:?}");
+}
+
+#[test]
+fn each_command_is_counted_for_a_minute_and_told_when_asked() {
+    let mut lab = Lab::new();
+    let mut proxy = lab.hidden();
+    proxy.order(&json!({"type": "threads", "threads": 2}));
+    let mut clients: Vec<_> = (0..2).map(|_| lab.client()).collect();
+    for client in &mut clients {
+        for n in 0..10 {
+            client.send(&format!("SET key:{n} x"));
+            client.send(&format!("get key:{n}"));
+        }
+        for _ in 0..20 {
+            client.reply();
+        }
+        assert!(client.ask("LPUSH key:1 x").starts_with("-WRONGTYPE"));
+        assert!(client.ask("SHUTDOWN").starts_with('-'));
+        assert!(client.ask("NOSUCH").starts_with('-'));
+    }
+    proxy.metrics(|database| database["unserved"]["other"] == 2 && database["responses"]["read"] == 20);
+    for uids in [json!([1]), json!(null)] {
+        proxy.order(&json!({"type": "commands", "uids": uids}));
+        let told = proxy.expect("commands");
+        assert!(told["seconds"].as_f64().unwrap() <= 60.0);
+        assert_eq!(told["databases"].as_array().unwrap().len(), 1);
+        let commands = told["databases"][0]["commands"].as_array().unwrap();
+        let of = |name: &str| commands.iter().find(|each| each["name"] == name).unwrap();
+        let counts = |name: &str| (of(name)["calls"].as_u64().unwrap(), of(name)["errors"].as_u64().unwrap());
+        assert_eq!((counts("set"), counts("get")), ((20, 0), (20, 0)));
+        assert_eq!((counts("lpush"), counts("shutdown"), counts("unknown")), ((2, 2), (2, 2), (2, 2)));
+        let timed = |name: &str| {
+            let cells = of(name)["latency"].as_array().unwrap();
+            cells.iter().map(|cell| cell[1].as_u64().unwrap()).sum::<u64>()
+        };
+        // What no shard answered has no time of its own.
+        assert_eq!((timed("get"), timed("lpush"), timed("shutdown")), (20, 2, 0));
+        assert!(of("get")["micros"].as_u64().unwrap() > 0);
+    }
 }
 
 #[test]

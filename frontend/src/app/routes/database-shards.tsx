@@ -42,6 +42,7 @@ export function DatabaseShardsTab() {
       {chosen && (
         <ShardPanel
           shard={chosen}
+          onFlash={bdb.bigstore}
           replicas={replicasOf(chosen, shards)}
           alone={isAlone(chosen, shards)}
           onClose={() => open(undefined)}

@@ -10,6 +10,7 @@ import { type Column, DataTable } from '@/ui/DataTable';
 import { EmptyState } from '@/ui/EmptyState';
 import { PageSkeleton } from '@/ui/Skeletons';
 import classes from './benchmarks.module.css';
+import { PercentileCurves } from './PercentileCurves';
 import { figureValue, figureWord } from './words';
 
 type Figure = BenchmarkComparison['figures'][number];
@@ -35,6 +36,16 @@ export function CompareView({ uids }: { uids: readonly number[] }) {
     }));
   return (
     <div className={classes.stack}>
+      <p className={classes.dim}>
+        {data.runs.map(({ uid, name }, index) => (
+          <span key={uid}>
+            {index > 0 && ', '}
+            <Link to="/benchmarks/$uid" params={{ uid: String(uid) }}>
+              {name}
+            </Link>
+          </span>
+        ))}
+      </p>
       <Card title="Figures" flush>
         <DataTable<Figure>
           label="Figures"
@@ -50,13 +61,22 @@ export function CompareView({ uids }: { uids: readonly number[] }) {
         Two runs differ when the difference is more than repetitions of the same run differ among
         each other. A run without repetitions cannot tell.
       </p>
+      <PercentileCurves
+        curves={data.runs.map(({ uid, name, percentiles }, index, all) => ({
+          // Runs may share a name.
+          name: all.some((other, place) => place !== index && other.name === name)
+            ? `${name} (${uid})`
+            : name,
+          points: percentiles,
+        }))}
+      />
       <Card title="What was not the same" flush>
         <DataTable<Setting>
           label="Settings that differ"
           rows={data.settings}
           rowKey={({ name }) => name}
           columns={[
-            { id: 'name', header: 'Setting', cell: ({ name }) => name },
+            { id: 'name', header: 'Setting', cell: ({ label }) => label },
             ...perRun<Setting>((row, index) => String(row.values[index] ?? '–')),
           ]}
           empty={<EmptyState title="All settings were the same" />}

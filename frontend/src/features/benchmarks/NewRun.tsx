@@ -24,6 +24,7 @@ import { Card } from '@/ui/Card';
 import { Facts } from '@/ui/Facts';
 import { StatusIcon } from '@/ui/Status';
 import classes from './benchmarks.module.css';
+import { DrillFields } from './DrillFields';
 import { EMPTY, faultOf, orderOf, PRESETS, type RunDraft } from './draft';
 import { workloadWords } from './words';
 
@@ -94,7 +95,9 @@ export function NewRun({ bdb, onStarted }: Props) {
               <NativeSelect
                 label="Database"
                 value={String(chosen.bdb ?? '')}
-                onChange={(event) => change({ bdb: Number(event.currentTarget.value) })}
+                onChange={(event) =>
+                  change({ bdb: Number(event.currentTarget.value), drillShard: null })
+                }
                 data={active.map(({ uid, name }) => ({ value: String(uid), label: name }))}
               />
               <NumberInput
@@ -144,6 +147,7 @@ export function NewRun({ bdb, onStarted }: Props) {
             />
           </div>
         </Card>
+        <DrillFields draft={chosen} change={change} />
       </div>
       <Costs draft={chosen} fault={fault} change={change}>
         {error && (

@@ -7,6 +7,7 @@ import { DataTable } from '@/ui/DataTable';
 import { Status, StatusIcon } from '@/ui/Status';
 import { useZone } from '@/ui/zone';
 import classes from './benchmarks.module.css';
+import { PercentileCurves } from './PercentileCurves';
 import { FIGURES, figureValue, figureWord, measured, workloadWords } from './words';
 
 export function RunResult({ run }: { run: Benchmark }) {
@@ -56,6 +57,11 @@ export function RunResult({ run }: { run: Benchmark }) {
             ]}
           />
         </Card>
+      )}
+      {result && (
+        <PercentileCurves
+          curves={[{ name: result.phase_name, points: summary.percentiles ?? [] }]}
+        />
       )}
       <Outages results={summary.results} />
       <Card title="Parts" flush>

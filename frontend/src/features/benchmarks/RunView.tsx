@@ -2,7 +2,7 @@
 import { Alert, Button, Menu, Progress } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { type ReactNode, useState } from 'react';
+import { type ReactNode, useMemo, useState } from 'react';
 import {
   benchmarkQuery,
   deleteBenchmark,
@@ -20,6 +20,7 @@ import { EmptyState } from '@/ui/EmptyState';
 import { PageSkeleton } from '@/ui/Skeletons';
 import { Status } from '@/ui/Status';
 import classes from './benchmarks.module.css';
+import { drillMark, drillWords } from './drillMark';
 import { RunCharts } from './RunCharts';
 import { RunResult } from './RunResult';
 import { useRunSeries } from './useRunSeries';
@@ -50,9 +51,21 @@ export function RunView({ uid, ...rest }: Props) {
 function Shown({ run, marks, charts, onDeleted }: Omit<Props, 'uid'> & { run: Benchmark }) {
   const open = isOpen(run);
   const series = useRunSeries(run.uid, open);
+  // It is struck in the first repetition of what is measured.
+  const began = series.beganAt(run.phases.length - 1, 0);
+  const { drill } = run;
+  const all = useMemo(() => {
+    const mark = drillMark({ drill }, began);
+    return mark ? [...marks, mark] : marks;
+  }, [drill, began, marks]);
   return (
     <div className={classes.stack}>
       <Head run={run} open={open} onDeleted={onDeleted} />
+      {drill && (
+        <div className={classes.dim}>
+          <strong>Drill</strong> {drillWords(run)}
+        </div>
+      )}
       {run.detail && (
         <Alert color={run.status === 'failed' ? 'red' : 'gray'} role="status">
           {run.detail}
@@ -60,7 +73,7 @@ function Shown({ run, marks, charts, onDeleted }: Omit<Props, 'uid'> & { run: Be
       )}
       {open && <Going run={run} />}
       {run.summary && <RunResult run={run} />}
-      <RunCharts run={run} open={open} series={series} marks={marks}>
+      <RunCharts run={run} open={open} series={series} marks={all}>
         {charts}
       </RunCharts>
     </div>

@@ -27,6 +27,40 @@ describe('orderOf', () => {
   });
 });
 
+describe('a drill', () => {
+  it('is of a node', () => {
+    const draft = { ...READY, drill: 'reboot' as const, drillNode: 2, drillAt: 30 };
+    expect(faultOf(draft)).toBeUndefined();
+    expect(orderOf(draft).drill).toEqual({
+      kind: 'reboot',
+      at_seconds: 30,
+      node_uid: 2,
+      seconds: 20,
+    });
+    expect(orderOf(READY)).not.toHaveProperty('drill');
+  });
+
+  it('is of a shard, whose node goes with it', () => {
+    const draft = { ...READY, drill: 'kill_shard' as const, drillNode: 2 };
+    expect(faultOf(draft)).toMatch('shard');
+    const chosen = { ...draft, drillShard: { uid: 7, node: 3 } };
+    expect(faultOf(chosen)).toBeUndefined();
+    expect(orderOf(chosen).drill).toEqual({
+      kind: 'kill_shard',
+      at_seconds: 20,
+      node_uid: 3,
+      shard_uid: 7,
+    });
+  });
+
+  it('begins before the measured part ends, and has an end', () => {
+    const draft = { ...READY, drill: 'freeze' as const, drillNode: 1 };
+    expect(faultOf({ ...draft, drillNode: null })).toMatch('node');
+    expect(faultOf({ ...draft, drillAt: 60 })).toMatch('after the end');
+    expect(faultOf({ ...draft, drillSeconds: 121 })).toMatch('120');
+  });
+});
+
 describe('faultOf', () => {
   it('asks for what is missing', () => {
     expect(faultOf(EMPTY)).toMatch('database');

@@ -1,5 +1,8 @@
 /** What the form of a new run holds, its presets, and the order made of it. */
+import { drillOf, SECONDS_MAX, SECONDS_MIN } from '@/api/drillKinds';
 import type { BenchmarkOrder, Workload } from '@/api/types';
+
+export type PlannedDrill = NonNullable<BenchmarkOrder['drill']>;
 
 export interface RunDraft {
   name: string;
@@ -23,6 +26,14 @@ export interface RunDraft {
   averageMs: number | '';
   p99Ms: number | '';
   overwrite: boolean;
+  /** A fault in the measured part; empty = none. */
+  drill: PlannedDrill['kind'] | '';
+  /** Uids: of a node, or of a shard where one shard is struck. */
+  drillNode: number | null;
+  drillShard: { uid: number; node: number } | null;
+  /** Seconds after the measured part began. */
+  drillAt: number;
+  drillSeconds: number;
 }
 
 export const EMPTY: RunDraft = {
@@ -45,6 +56,11 @@ export const EMPTY: RunDraft = {
   averageMs: 1,
   p99Ms: '',
   overwrite: false,
+  drill: '',
+  drillNode: null,
+  drillShard: null,
+  drillAt: 20,
+  drillSeconds: 20,
 };
 
 export interface Preset {
@@ -124,6 +140,7 @@ export function orderOf(draft: RunDraft): BenchmarkOrder {
     load_nodes: draft.nodes.map(Number),
     overwrite: draft.overwrite,
     ...(Object.keys(limits).length > 0 && { sla: limits }),
+    ...(draft.drill !== '' && { drill: drillOrderOf(draft, draft.drill) }),
   };
   if (draft.how === 'line') return { ...common, command_line: draft.line } as BenchmarkOrder;
   const keys = { key_minimum: 1, key_maximum: draft.keys, data_size: draft.dataSize };
@@ -154,6 +171,32 @@ export function orderOf(draft: RunDraft): BenchmarkOrder {
   } as BenchmarkOrder;
 }
 
+function drillOrderOf(draft: RunDraft, kind: PlannedDrill['kind']): Partial<PlannedDrill> {
+  const { ofShard, timed } = drillOf(kind);
+  const shard = ofShard ? draft.drillShard : null;
+  return {
+    kind,
+    at_seconds: draft.drillAt,
+    node_uid: shard?.node ?? draft.drillNode ?? 0,
+    ...(shard && { shard_uid: shard.uid }),
+    ...(timed && { seconds: draft.drillSeconds }),
+  };
+}
+
+function drillFaultOf(draft: RunDraft): string | undefined {
+  if (draft.drill === '') return undefined;
+  const { ofShard, timed } = drillOf(draft.drill);
+  if (ofShard && draft.drillShard === null) return 'Choose the shard of the drill.';
+  if (!ofShard && draft.drillNode === null) return 'Choose the node of the drill.';
+  if (draft.how === 'fields' && draft.drillAt >= draft.seconds) {
+    return 'The drill begins after the end of the measured part.';
+  }
+  if (timed && (draft.drillSeconds < SECONDS_MIN || draft.drillSeconds > SECONDS_MAX)) {
+    return `A drill lasts ${SECONDS_MIN} to ${SECONDS_MAX} seconds.`;
+  }
+  return undefined;
+}
+
 /** Why it cannot be ordered yet. */
 export function faultOf(draft: RunDraft): string | undefined {
   if (draft.bdb === null) return 'Choose a database.';
@@ -162,5 +205,5 @@ export function faultOf(draft: RunDraft): string | undefined {
   if (draft.how === 'fields' && !/^\d{1,9}:\d{1,9}$/.test(draft.ratio)) {
     return 'SET:GET is two numbers, for example 1:10.';
   }
-  return undefined;
+  return drillFaultOf(draft);
 }

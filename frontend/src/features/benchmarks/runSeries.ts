@@ -16,9 +16,11 @@ export class RunSeries {
   private readonly listeners = new Set<() => void>();
   private first = Number.POSITIVE_INFINITY;
   private last = Number.NEGATIVE_INFINITY;
+  private readonly began = new Map<string, number>();
 
   add(parts: readonly BenchmarkPart[]): void {
     for (const part of parts) {
+      if (part.began_at !== null) this.began.set(`${part.phase}.${part.repetition}`, part.began_at);
       part.at.forEach((end, index) => {
         const row: Record<string, number | null> = {};
         for (const [name, column] of Object.entries(part.columns))
@@ -35,6 +37,11 @@ export class RunSeries {
   /** Epoch seconds of what is known; undefined while nothing is. */
   span(): { from: number; to: number } | undefined {
     return this.rows.size ? { from: this.first, to: this.last + 1 } : undefined;
+  }
+
+  /** Epoch second at which a repetition of a phase began; undefined while it has not told of a second. */
+  beganAt(phase: number, repetition: number): number | undefined {
+    return this.began.get(`${phase}.${repetition}`);
   }
 
   source(metrics: readonly string[], reason?: string): ChartSource {

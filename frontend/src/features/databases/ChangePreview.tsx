@@ -5,10 +5,11 @@ import { useQuery } from '@tanstack/react-query';
 import { checkUpdate, previewRevamp } from '@/api/bdbs';
 import { ApiError, messageOf } from '@/api/http';
 import { useBdbShards } from '@/api/shards';
-import type { Bdb, BlueprintPair, UpdateBdb } from '@/api/types';
+import type { Bdb, BlueprintPair, ReshardPreview, UpdateBdb } from '@/api/types';
 import { changesShape, changeWords } from './changeWords';
 import classes from './databases.module.css';
 import { PlanView } from './PlanView';
+import { ReshardCost } from './ReshardCost';
 
 /** Nobody waits for a plan of each digit typed. */
 const TYPING_MS = 400;
@@ -20,6 +21,8 @@ export interface Preview {
   asking: boolean;
   /** Of a change of the number of shards. */
   blueprint: BlueprintPair[] | null;
+  /** What that would cost. */
+  cost: ReshardPreview | null;
   refused: { field?: string | undefined; text: string } | null;
 }
 
@@ -40,7 +43,8 @@ export function useChangePreview(bdb: Bdb, body: UpdateBdb | null): Preview {
   return {
     wanted,
     asking: wanted && (!current || isFetching),
-    blueprint: (current && data) || null,
+    blueprint: (current && data?.blueprint) || null,
+    cost: (current && data?.cost) || null,
     refused:
       current && error
         ? { field: error instanceof ApiError ? error.field : undefined, text: messageOf(error) }
@@ -48,14 +52,15 @@ export function useChangePreview(bdb: Bdb, body: UpdateBdb | null): Preview {
   };
 }
 
-async function ask(uid: number, body: UpdateBdb): Promise<BlueprintPair[] | null> {
-  await checkUpdate(uid, body);
+async function ask(uid: number, body: UpdateBdb): Promise<Pick<Preview, 'blueprint' | 'cost'>> {
+  const cost = (await checkUpdate(uid, body)).reshard_preview ?? null;
   const { shards_count, memory_size } = body;
-  if (shards_count === undefined) return null;
-  return previewRevamp(uid, {
+  if (shards_count === undefined) return { blueprint: null, cost };
+  const blueprint = await previewRevamp(uid, {
     shards_count,
     ...(memory_size === undefined ? {} : { memory_size }),
   });
+  return { blueprint, cost };
 }
 
 interface Props {
@@ -67,7 +72,7 @@ interface Props {
 export function ChangePreview({ bdb, body, preview }: Props) {
   const shards = useBdbShards(bdb.uid).data ?? [];
   if (!preview.wanted) return null;
-  const { asking, blueprint, refused } = preview;
+  const { asking, blueprint, cost, refused } = preview;
   return (
     <Alert
       className={`${classes.wide} ${classes.preview}`}
@@ -87,6 +92,7 @@ export function ChangePreview({ bdb, body, preview }: Props) {
           {blueprint && (
             <PlanView shards={shards} blueprint={blueprint} nothing="No shard and no slot moves." />
           )}
+          {cost && <ReshardCost cost={cost} />}
           {!asking && <p>The database goes on serving meanwhile.</p>}
         </>
       )}

@@ -10,10 +10,10 @@ import {
   TextInput,
 } from '@mantine/core';
 import { type FormEvent, useState } from 'react';
+import { DRILLS, drillOf, SECONDS_MAX, SECONDS_MIN } from '@/api/drillKinds';
 import { type DrillKind, startDrill } from '@/api/drills';
 import { messageOf } from '@/api/http';
 import { useNodeShards } from '@/api/shards';
-import { DRILLS, drillOf, SECONDS_MAX, SECONDS_MIN } from './kinds';
 
 interface Props {
   node: number;

@@ -11,6 +11,7 @@ import { EmptyState } from '@/ui/EmptyState';
 import { Facts } from '@/ui/Facts';
 import { PageSkeleton } from '@/ui/Skeletons';
 import { useZone } from '@/ui/zone';
+import { CommandTable } from './CommandTable';
 import { ConnectLines } from './ConnectLines';
 import { connectionOf, hostPort } from './connect';
 import classes from './endpoint.module.css';
@@ -75,6 +76,7 @@ function Opened({ bdb, endpoint, charts }: { endpoint: Endpoint } & Props) {
         <ProxyTable endpoint={endpoint} />
       </Card>
       {charts(endpoint)}
+      <CommandTable bdb={bdb.uid} />
     </div>
   );
 }

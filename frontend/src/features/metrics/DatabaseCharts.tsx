@@ -2,7 +2,7 @@
 import type { Bdb } from '@/api/types';
 import { Dashboard, type OnPin } from './Dashboard';
 import { DATABASE_CHARTS, DATABASE_LARGE } from './dashboards';
-import { FlashCharts } from './FlashCharts';
+import { FlashCharts, FlashRatios } from './FlashCharts';
 import { LatencyHeat } from './LatencyHeat';
 import type { Reasons } from './MetricChart';
 import { useMarks } from './marks';
@@ -27,7 +27,12 @@ export function DatabaseCharts({ bdb, left, right, onPin, reasons }: Props) {
         limits={{ memory_size: bdb.memory_size }}
         reasons={reasons}
         marks={marks}
-        between={<LatencyHeat of={`bdb=${bdb.uid}`} marks={marks} reason={reasons?.latency} />}
+        between={
+          <>
+            {bdb.bigstore && <FlashRatios bdb={bdb} marks={marks} />}
+            <LatencyHeat of={`bdb=${bdb.uid}`} marks={marks} reason={reasons?.latency} />
+          </>
+        }
       />
       {bdb.bigstore && <FlashCharts bdb={bdb} marks={marks} />}
     </>

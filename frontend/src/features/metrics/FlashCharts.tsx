@@ -1,37 +1,60 @@
-/** What a database on flash has more: where its values are, and what that costs. */
+/** What a database on flash has more: how much is found in RAM, where its values are, and what that costs. */
 import type { Bdb } from '@/api/types';
 import { useTopic } from '@/live/LiveProvider';
 import type { ChartMark } from '@/ui/chart/types';
-import { FLASH_CHARTS } from './flash';
+import type { ChartDeclaration } from './charts';
+import { FLASH_CHARTS, FLASH_RATIOS } from './flash';
 import { MetricChart } from './MetricChart';
 import classes from './metrics.module.css';
 
-const LARGE = 2;
+interface Props {
+  bdb: Bdb;
+  marks: readonly ChartMark[];
+}
 
-export function FlashCharts({ bdb, marks }: { bdb: Bdb; marks: readonly ChartMark[] }) {
-  useTopic('flash');
-  const limits = { ram: bdb.bigstore_ram_size, flash: bdb.memory_size - bdb.bigstore_ram_size };
-  const chart = (declaration: (typeof FLASH_CHARTS)[number], height: number) => (
-    <MetricChart
-      key={declaration.id}
-      declaration={declaration}
-      topic="flash"
-      uid={String(bdb.uid)}
-      limits={limits}
-      marks={marks}
-      height={height}
-      compact={height < 150}
-    />
-  );
+/** The two that say whether the RAM is enough: they stand with what clients notice. */
+export function FlashRatios({ bdb, marks }: Props) {
+  return <div className={classes.pair}>{charts(FLASH_RATIOS, { bdb, marks }, 150)}</div>;
+}
+
+export function FlashCharts({ bdb, marks }: Props) {
   return (
     <section className={classes.stack} aria-labelledby="flash-charts">
       <h2 id="flash-charts" className={classes.sectionTitle}>
         Flash
       </h2>
-      <div className={classes.pair}>
-        {FLASH_CHARTS.slice(0, LARGE).map((one) => chart(one, 150))}
-      </div>
-      <div className={classes.grid}>{FLASH_CHARTS.slice(LARGE).map((one) => chart(one, 120))}</div>
+      <div className={classes.grid}>{charts(FLASH_CHARTS, { bdb, marks }, 120)}</div>
     </section>
+  );
+}
+
+const charts = (all: readonly ChartDeclaration[], { bdb, marks }: Props, height: number) =>
+  all.map((declaration) => (
+    <FlashChart
+      key={declaration.id}
+      declaration={declaration}
+      bdb={bdb}
+      marks={marks}
+      height={height}
+    />
+  ));
+
+interface ChartProps extends Props {
+  declaration: ChartDeclaration;
+  height: number;
+}
+
+function FlashChart({ declaration, bdb, marks, height }: ChartProps) {
+  useTopic('flash');
+  return (
+    <MetricChart
+      declaration={declaration}
+      topic="flash"
+      uid={String(bdb.uid)}
+      limits={{ ram: bdb.bigstore_ram_size, flash: bdb.memory_size - bdb.bigstore_ram_size }}
+      marks={marks}
+      height={height}
+      compact={height < 150}
+    />
   );
 }

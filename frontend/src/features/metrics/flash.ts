@@ -30,10 +30,9 @@ const RAM_HIT_BY_KIND: ChartDeclaration = {
   ],
 };
 
-/** The first two are large. */
+export const FLASH_RATIOS: readonly ChartDeclaration[] = [RAM_HIT, RAM_HIT_BY_KIND];
+
 export const FLASH_CHARTS: readonly ChartDeclaration[] = [
-  RAM_HIT,
-  RAM_HIT_BY_KIND,
   {
     id: 'used-ram',
     title: 'Used RAM',

@@ -6,7 +6,7 @@ import type { Bdb, Node, Shard } from '@/api/types';
 import { useTopic } from '@/live/LiveProvider';
 import { EmptyState } from '@/ui/EmptyState';
 import { StatusIcon } from '@/ui/Status';
-import { COLOUR_METRICS, colourMetric, heatScale } from './colours';
+import { colourMetric, colourMetrics, heatScale, topicOf } from './colours';
 import { Heatmap } from './Heatmap';
 import { placement } from './model';
 import { PlacementGrid } from './PlacementGrid';
@@ -32,13 +32,13 @@ interface Props {
 }
 
 export function Placement({ bdb, nodes, shards, resyncs, colour, onColour, onOpen }: Props) {
-  const topic = `shards:${bdb.uid}`;
-  useTopic(topic);
   const root = useRef<HTMLDivElement>(null);
-  const metric = colourMetric(colour);
+  const metric = colourMetric(colour, bdb.bigstore);
+  useTopic(`shards:${bdb.uid}`);
+  useTopic(topicOf(bdb.uid, metric));
   const model = useMemo(() => placement(nodes, shards, resyncs), [nodes, shards, resyncs]);
   const shardLimit = shards.length && bdb.memory_size > 0 ? bdb.memory_size / shards.length : 0;
-  usePainter({ root, topic, metric, shardLimit, version: model });
+  usePainter({ root, bdb: bdb.uid, metric, shardLimit, version: model });
   useHover(root);
   const onKeyDown = useArrows();
   const dense = shards.length > GRID_MAX;
@@ -80,7 +80,7 @@ export function Placement({ bdb, nodes, shards, resyncs, colour, onColour, onOpe
             size="xs"
             value={metric.metric}
             onChange={(event) => onColour(event.currentTarget.value)}
-            data={COLOUR_METRICS.map(({ metric: value, label }) => ({ value, label }))}
+            data={colourMetrics(bdb.bigstore).map(({ metric: value, label }) => ({ value, label }))}
           />
         </label>
         <span className={classes.scale}>

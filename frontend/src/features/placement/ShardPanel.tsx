@@ -5,6 +5,7 @@ import { isShardDown } from '@/api/shards';
 import type { Shard } from '@/api/types';
 import { countSlots, parseSlots, showSlots } from '@/lib/slots';
 import { duration } from '@/lib/time';
+import { useTopic } from '@/live/LiveProvider';
 import { LiveText } from '@/live/LiveText';
 import { Ago, useNow } from '@/ui/Ago';
 import { Facts } from '@/ui/Facts';
@@ -16,6 +17,8 @@ import { StartAgain } from './StartAgain';
 
 interface Props {
   shard: Shard;
+  /** Whether its database keeps values on flash. */
+  onFlash: boolean;
   /** Replicas that can take over from it. */
   replicas: readonly Shard[];
   /** Nobody else has its data. */
@@ -24,8 +27,10 @@ interface Props {
   children: ReactNode;
 }
 
-export function ShardPanel({ shard, replicas, alone, onClose, children }: Props) {
+export function ShardPanel({ shard, onFlash, replicas, alone, onClose, children }: Props) {
   const topic = `shards:${shard.bdb_uid}`;
+  const flashTopic = `flash_shards:${shard.bdb_uid}`;
+  useTopic(onFlash ? flashTopic : topic);
   const [tone, text] = stateOf(shard);
   return (
     <Drawer
@@ -86,6 +91,7 @@ export function ShardPanel({ shard, replicas, alone, onClose, children }: Props)
                 unit="ms"
               />,
             ],
+            ...(onFlash ? flashFacts(flashTopic, shard.uid) : []),
             ['State last changed', <Ago key="seen" time={shard.report_timestamp} />],
           ]}
         />
@@ -101,6 +107,19 @@ export function ShardPanel({ shard, replicas, alone, onClose, children }: Props)
     </Drawer>
   );
 }
+
+const FLASH_FACTS = [
+  ['RAM hit ratio', 'ram_hit_ratio', 'ratio', 'No key was touched in the last second'],
+  ['Values in RAM', 'bigstore_objs_ram', 'count', undefined],
+  ['Values on flash', 'bigstore_objs_flash', 'count', undefined],
+  ['Used flash', 'used_bigstore', 'bytes', undefined],
+] as const;
+
+const flashFacts = (topic: string, uid: string): [string, ReactNode][] =>
+  FLASH_FACTS.map(([label, metric, unit, nothing]) => [
+    label,
+    <LiveText key={metric} topic={topic} uid={uid} metric={metric} unit={unit} nothing={nothing} />,
+  ]);
 
 function slotsText(shard: Shard): string {
   const ranges = parseSlots(shard.assigned_slots);

@@ -5,17 +5,35 @@ export interface ColourMetric {
   metric: string;
   label: string;
   unit: Unit;
+  /** What only shards on flash tell. */
+  onFlash?: boolean;
+  /** The top of the scale, where it is always the same. */
+  top?: number;
 }
 
-export const COLOUR_METRICS: readonly [ColourMetric, ...ColourMetric[]] = [
+const COLOUR_METRICS: readonly [ColourMetric, ...ColourMetric[]] = [
   { metric: 'total_req', label: 'ops/s', unit: 'ops' },
   { metric: 'used_memory', label: 'memory', unit: 'bytes' },
   { metric: 'no_of_keys', label: 'keys', unit: 'count' },
   { metric: 'main_thread_cpu', label: 'CPU', unit: 'cores' },
 ];
 
-export const colourMetric = (name: string | undefined): ColourMetric =>
-  COLOUR_METRICS.find(({ metric }) => metric === name) ?? COLOUR_METRICS[0];
+const FLASH_METRICS: readonly ColourMetric[] = [
+  { metric: 'ram_hit_ratio', label: 'RAM hit ratio', unit: 'ratio', onFlash: true, top: 1 },
+  { metric: 'bigstore_objs_flash', label: 'values on flash', unit: 'count', onFlash: true },
+];
+
+export const colourMetrics = (onFlash: boolean): readonly [ColourMetric, ...ColourMetric[]] =>
+  onFlash ? [...COLOUR_METRICS, ...FLASH_METRICS] : COLOUR_METRICS;
+
+export function colourMetric(name: string | undefined, onFlash: boolean): ColourMetric {
+  const all = colourMetrics(onFlash);
+  return all.find(({ metric }) => metric === name) ?? all[0];
+}
+
+/** The topic that a metric of a database's shards is told in. */
+export const topicOf = (bdb: number, { onFlash }: ColourMetric): string =>
+  `${onFlash ? 'flash_shards' : 'shards'}:${bdb}`;
 
 /** Steps of the colour scale: enough for the eye, few enough that most cells stay as they are. */
 export const HEAT_STEPS = 20;

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Resync } from '@/api/story';
 import type { Node, Shard } from '@/api/types';
 import { cellSize } from './cellSize';
-import { heat } from './colours';
+import { colourMetric, heat, topicOf } from './colours';
 import { placement } from './model';
 
 const node = (uid: number, part: Partial<Node> = {}) =>
@@ -106,5 +106,19 @@ describe('cellSize', () => {
     const size = cellSize(380, 342, 440);
     expect(Math.ceil(342 / Math.floor(380 / size)) * size).toBeLessThanOrEqual(440);
     expect(cellSize(50, 9999, 100)).toBe(10);
+  });
+});
+
+describe('by what cells are coloured', () => {
+  it('knows the hit ratio of databases on flash alone', () => {
+    const ratio = colourMetric('ram_hit_ratio', true);
+    expect([ratio.metric, ratio.top, topicOf(7, ratio)]).toEqual([
+      'ram_hit_ratio',
+      1,
+      'flash_shards:7',
+    ]);
+    const other = colourMetric('ram_hit_ratio', false);
+    expect([other.metric, topicOf(7, other)]).toEqual(['total_req', 'shards:7']);
+    expect(colourMetric(undefined, true).metric).toBe('total_req');
   });
 });

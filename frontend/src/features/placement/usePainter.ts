@@ -7,7 +7,7 @@ import { exact, format, UNKNOWN } from '@/lib/format';
 import { fullness } from '@/lib/thresholds';
 import { useLive } from '@/live/LiveProvider';
 import { niceCeiling } from '@/ui/chart/prepare';
-import { type ColourMetric, heat } from './colours';
+import { type ColourMetric, heat, topicOf } from './colours';
 
 interface Painted {
   shard: string;
@@ -19,7 +19,7 @@ interface Painted {
 
 interface Options {
   root: RefObject<HTMLElement | null>;
-  topic: string;
+  bdb: number;
   metric: ColourMetric;
   /** Bytes one shard may use; 0 when unlimited. */
   shardLimit: number;
@@ -27,13 +27,14 @@ interface Options {
   version: unknown;
 }
 
-export function usePainter({ root, topic, metric, shardLimit, version }: Options): void {
+export function usePainter({ root, bdb, metric, shardLimit, version }: Options): void {
   const live = useLive();
   const cells = useRef<Painted[]>([]);
   const top = useRef<HTMLElement | null>(null);
 
   const paint = useCallback(() => {
-    const ring = live.ring(topic);
+    const ring = live.ring(topicOf(bdb, metric));
+    const usage = live.ring(`shards:${bdb}`);
     const edge = live.edge();
     const values = new Map<string, number>();
     let max = -1;
@@ -44,18 +45,18 @@ export function usePainter({ root, topic, metric, shardLimit, version }: Options
       if (value > max) max = value;
     }
     // A round number, or every cell would change colour with the largest one.
-    const scale = niceCeiling(max, metric.unit === 'bytes');
+    const scale = metric.top ?? niceCeiling(max, metric.unit === 'bytes');
     for (const cell of cells.current) {
       const value = values.get(cell.shard) ?? Number.NaN;
       colour(cell, heat(value, scale, cell.step));
       if (cell.value) write(cell.value, format(metric.unit, value));
       if (cell.meter) {
-        const used = ring.latest(cell.shard, 'used_memory', edge);
+        const used = usage.latest(cell.shard, 'used_memory', edge);
         fill(cell.meter, used, shardLimit);
       }
     }
     if (top.current) write(top.current, max < 0 ? UNKNOWN : format(metric.unit, scale));
-  }, [live, topic, metric, shardLimit]);
+  }, [live, bdb, metric, shardLimit]);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: version stands for the rendered elements
   useEffect(() => {

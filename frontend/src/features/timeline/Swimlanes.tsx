@@ -63,7 +63,8 @@ export function Swimlanes({ lanes, window, selected, onSelect, onToggle }: Props
             <div className={classes.strip} data-strip>
               {lane.items.map((item) => (
                 <LaneItem
-                  key={item.id}
+                  // A mark that others join stays the element that somebody may be pressing.
+                  key={item.shape + item.id.split(',')[0]}
                   item={item}
                   base={base}
                   selected={isSelected(item, selected)}

@@ -1,5 +1,5 @@
 /** The drills there are, and in plain words what each of them does. */
-import type { DrillKind } from '@/api/drills';
+import type { DrillKind } from './drills';
 
 export interface Drill {
   kind: DrillKind;

@@ -1,0 +1,122 @@
+"""Steady traffic for a local cluster, by the load generator: an endless open loop that goes on whatever fails.
+
+It leaves most of the machine idle, because the demo is about watching, not about load. Requests go out one by one, so that a
+median is what one request takes.
+"""
+
+import subprocess
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from shardboard.agent import loads
+from shardboard.local import LocalCluster, LocalError
+
+Place = tuple[str, int]
+"""Address and port."""
+PREFIX = "demo:"
+WAVE = "25:90"
+"""The rate between 80 % and 133 % of what is asked for, in waves of 90 seconds."""
+FILL_RATE = 8_000
+"""Requests a second: what flash takes without refusing any."""
+FILL_SECONDS = 120.0
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What is asked for: a gaussian favours some keys, as real traffic does."""
+
+    keys: int
+    spread: float
+    """Standard deviation, as a part of the keys."""
+    mix: tuple[tuple[str, int], ...]
+    """Commands as the load generator has them, and how many of each."""
+    size: str
+    """Bytes of a value, at least and at most."""
+    rate: int
+    """Requests a second, where nobody says another."""
+    fill: bool = False
+    """Write every key once at the beginning."""
+
+
+PROFILES = {
+    "mixed": Profile(
+        60_000,
+        1 / 6,
+        (
+            ("GET __key__", 66),
+            ("SET __key__ __data__ EX 120", 7),
+            ("SET __key__ __data__ EX 600", 8),
+            ("SET __key__ __data__ EX 1800", 7),
+            ("INCR count:{__key__}", 5),
+            ("EXISTS __key__", 3),
+            ("DEL __key__", 2),
+            ("PING __key__", 2),
+        ),
+        "50-700",
+        2_000,
+    ),
+    "flash": Profile(
+        60_000,
+        1 / 8,
+        (("GET __key__", 88), ("SET __key__ __data__", 10), ("EXISTS __key__", 2)),
+        "1000-2000",
+        1_000,
+        fill=True,
+    ),
+}
+"""`flash`: more values than RAM, most of them hardly ever asked for."""
+
+
+def traffic(places: Sequence[Place], profile: Profile, rate: int, *, follows: bool = True) -> list[str]:
+    """Arguments of the endless load on a cluster that any of `places` knows; where it follows none, on the first alone."""
+    arguments = [*_target(places, profile, follows), "--endless", f"--rate={rate}", f"--rate-wave={WAVE}"]
+    arguments += ["--threads=1", "--clients=4", "--distinct-client-seed", "--randomize", "--random-data"]
+    arguments += ["--key-pattern=G:G", f"--key-stddev={profile.keys * profile.spread:.0f}"]
+    for command, ratio in profile.mix:
+        arguments += [f"--command={command}", f"--command-ratio={ratio}", "--command-key-pattern=G"]
+    return arguments
+
+
+def filling(places: Sequence[Place], profile: Profile, *, follows: bool = True) -> list[str]:
+    """Arguments of the load that writes every key once."""
+    arguments = [*_target(places, profile, follows), "--requests=allkeys", "--ratio=1:0", "--key-pattern=P:P"]
+    return [*arguments, "--threads=1", "--clients=4", f"--rate={FILL_RATE}", "--retry-on-error", "--random-data"]
+
+
+def start(
+    cluster: LocalCluster,
+    name: str,
+    places: Sequence[Place],
+    profile: str = "mixed",
+    rate: int | None = None,
+    *,
+    follows: bool = True,
+) -> None:
+    """Put that load on a database, as the child `name`. Raises LocalError where the generator is not built.
+
+    Keys that cannot be written at first, as a shard is down, are no reason to have no traffic: its log tells of them.
+    """
+    program = loads.find()
+    if program is None:
+        raise LocalError(f"{loads.BINARY} is not built; `make proxy` builds it")
+    chosen = PROFILES[profile]
+    if chosen.fill:
+        log = cluster.log_of(name)
+        log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        log.touch(mode=0o600)
+        with log.open("ab") as said, suppress(subprocess.TimeoutExpired):
+            command = [program, *filling(places, chosen, follows=follows)]
+            subprocess.run(
+                command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, timeout=FILL_SECONDS, check=False
+            )
+    cluster.spawn(name, traffic(places, chosen, rate or chosen.rate, follows=follows), program=program)
+
+
+def _target(places: Sequence[Place], profile: Profile, follows: bool) -> list[str]:
+    (host, port), *others = places if follows else places[:1]
+    seeds = ",".join(f"{host}:{port}" for host, port in others)
+    arguments = [f"--server={host}", f"--port={port}", "--hide-histogram", *(["--cluster-mode"] if follows else [])]
+    arguments += [f"--seeds={seeds}"] if seeds else []
+    arguments += [f"--key-prefix={PREFIX}", "--key-minimum=1", f"--key-maximum={profile.keys}"]
+    return [*arguments, f"--data-size-range={profile.size}"]

@@ -1,0 +1,98 @@
+"""The most used commands of a database, over HTTP and for Prometheus."""
+
+from typing import Any
+
+import httpx
+import pytest
+from backend.tests import pairs
+
+from shardboard.agent.contract import CommandCount, CommandCounts
+from shardboard.collectors import commands
+from shardboard.console import Console
+from shardboard.driver.fake import FakeAgents
+from shardboard.schemas.commands import EndpointCommands
+from shardboard.state import bdbs
+from shardboard.state.nodes import Node
+from shardboard.state.users import User
+
+pytestmark = pytest.mark.store
+PATH = "/v1/bdbs/1/endpoint/commands"
+
+
+@pytest.fixture(autouse=True)
+async def shop(console: Console, agents: FakeAgents, nodes: list[Node], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Endpoints on nodes 1 and 2; every call is a look."""
+    monkeypatch.setattr(commands, "LEAST_SECONDS", 0)
+    await pairs.active(console, agents)
+    async with console.store.begin() as session:
+        bdb = await bdbs.by_uid(session, 1)
+        assert bdb is not None
+        bdb.endpoint_nodes = [1, 2]
+    for node_uid, calls in ((1, 600), (2, 1200)):
+        get = CommandCount(name="get", calls=calls, errors=6, micros=calls * 200, latency=[(250, calls)])
+        quit_ = CommandCount(name="quit", calls=1, errors=0, micros=0, latency=[])
+        agents.command_counts[node_uid] = CommandCounts(seconds=60, databases={1: [get, quit_]})
+
+
+async def shown(client: httpx.AsyncClient) -> dict[str, Any]:
+    reply = await client.get(PATH)
+    assert reply.status_code == 200, reply.text
+    found: dict[str, Any] = reply.json()
+    EndpointCommands.model_validate(found, strict=True)
+    return found
+
+
+async def test_all_proxies_are_asked_and_joined(client: httpx.AsyncClient) -> None:
+    found = await shown(client)
+    get, quit_ = found["commands"]
+    assert get == {
+        "name": "get",
+        "calls_per_second": 30.0,
+        "errors_per_second": 0.2,
+        "avg_latency": 0.2,
+        "p50_latency": 0.25,
+        "p99_latency": 0.25,
+    }
+    assert quit_ == {"name": "quit", "calls_per_second": 0.033, "errors_per_second": 0.0}
+    assert (found["interval"], found["detail"]) == (60.0, "")
+    assert [node["node_uid"] for node in found["nodes"]] == ["1", "2"]
+
+
+async def test_who_does_not_tell_is_named(client: httpx.AsyncClient, agents: FakeAgents) -> None:
+    agents.command_counts[2] = CommandCounts(reason="its proxy is of a release that does not count commands")
+    some = await shown(client)
+    assert some["detail"].startswith("1 of 2 proxies tell what clients ask for. Node 2: its proxy is of a release")
+    assert some["commands"][0]["calls_per_second"] == 10.0
+    agents.command_counts.clear()
+    none = await shown(client)
+    assert none["detail"] == "None of its 2 proxies tells what clients ask for. Node 1: its proxy does not run."
+    assert ("interval" in none, none["commands"]) == (False, [])
+
+
+async def test_looks_are_shared_for_a_second(
+    client: httpx.AsyncClient, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commands, "LEAST_SECONDS", 1000)
+    await shown(client)
+    agents.command_counts.clear()
+    assert (await shown(client))["detail"] == ""
+
+
+async def test_prometheus_gets_them(client: httpx.AsyncClient) -> None:
+    text = (await client.get("/metrics")).text
+    lines = {line.partition("{")[0]: line for line in text.splitlines() if 'command="get"' in line}
+    assert lines["shardboard_endpoint_command_calls_per_second"].endswith(" 30.0")
+    assert lines["shardboard_endpoint_command_latency_p99_seconds"].endswith(" 0.00025")
+    assert 'db="1"' in lines["shardboard_endpoint_command_errors_per_second"]
+    assert not [line for line in text.splitlines() if 'command="quit"' in line and "latency" in line]
+
+
+async def test_a_database_that_is_not_there(client: httpx.AsyncClient) -> None:
+    assert (await client.get("/v1/bdbs/7/endpoint/commands")).json()["error_code"] == "db_not_found"
+
+
+@pytest.mark.parametrize(("role", "status"), [("db_viewer", 200), ("none", 403)])
+async def test_viewers_may_look(client: httpx.AsyncClient, console: Console, role: str, status: int) -> None:
+    async with console.store.begin() as session:
+        (await session.get_one(User, 1)).role = role
+    assert (await client.get(PATH)).status_code == status

@@ -1,0 +1,158 @@
+"""Whatever administrators send for the cluster, nodes, licence, set-up and tokens, and whatever rows of users hold: no reply is a
+failure of the console, and the administrator can still log in afterwards."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import httpx
+import pytest
+from backend.tests.api.test_bootstrap import BODY, caller
+
+from shardboard.console import Console
+from shardboard.domain.cluster_settings import NAMES
+from shardboard.services import passwords
+from shardboard.state import users
+from shardboard.state.users import User
+
+pytestmark = pytest.mark.store
+
+HUGE = "x" * 1_000_000
+VALUES: list[Any] = [
+    *(-1, 0, 2**31, 2**63, -(2**63) - 1, 10**300, 1.5, 1e308, True, None),
+    *("", " ", "\x00", "a\r\nb", "\x1b[2J", "\u202e", "\u0130", "0" * 300, HUGE),
+    *([], {}, [[]], [None], [{}], ["x"] * 5000, {"": ""}, {"a": {"b": []}}),
+]
+ADMIN = "admin@example.org"
+
+
+async def insist_that_all_goes_on(client: httpx.AsyncClient) -> None:
+    paths = ("cluster", "cluster/policy", "nodes", "nodes/1", "license", "users", "bootstrap", "logs", "bdbs")
+    for path in paths:
+        assert (await client.get(f"/v1/{path}")).status_code == 200, path
+    assert (await client.post("/v1/users/authorize")).status_code == 200
+
+
+async def sweep(client: httpx.AsyncClient, method: str, path: str, field: str) -> None:
+    for value in VALUES:
+        reply = await client.request(method, path, json={field: value})
+        assert reply.status_code < 500, (path, field, str(value)[:40], reply.text)
+        assert reply.status_code == 200 or reply.json()["error_code"], (path, field)
+
+
+NODE_FIELDS = (
+    *("external_addr", "rack_id", "recovery_path", "max_redis_servers", "max_listeners", "accept_servers", "uid"),
+    *("second_rack_id", "bigredis_storage_path", "addr", "max_cache"),
+)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "names"),
+    [
+        ("PUT", "/v1/cluster", (*sorted(NAMES), "name", "username", "password")),
+        ("PUT", "/v1/license", ("license",)),
+        ("POST", "/v1/users/authorize", ("ttl",)),
+        ("POST", "/v1/bootstrap", ("action", "cluster", "credentials", "node")),
+    ],
+    ids=lambda given: given if isinstance(given, str) else "",
+)
+async def test_no_field_ends_the_console(
+    client: httpx.AsyncClient, method: str, path: str, names: tuple[str, ...]
+) -> None:
+    for name in names:
+        await sweep(client, method, path, name)
+    assert (await client.get("/v1/bootstrap")).json()["bootstrap_status"]["state"] == "idle"
+
+
+@pytest.mark.usefixtures("nodes")
+async def test_no_field_of_a_node_ends_the_console(client: httpx.AsyncClient) -> None:
+    for name in NODE_FIELDS:
+        await sweep(client, "PUT", "/v1/nodes/1", name)
+    await insist_that_all_goes_on(client)
+
+
+async def test_no_rule_locks_everybody_out(client: httpx.AsyncClient) -> None:
+    for name in (await client.get("/v1/cluster/policy")).json():
+        await sweep(client, "PUT", "/v1/cluster/policy", name)
+    assert (await client.post("/v1/users/authorize")).status_code == 200
+    assert (await client.put("/v1/cluster/policy", json={"login_lockout_threshold": 5})).status_code == 200
+
+
+@pytest.mark.parametrize("name", [*VALUES[10:19], "a:b", ":", "a" * 255])
+async def test_nobody_becomes_an_administrator_who_cannot_log_in(console: Console, name: str) -> None:
+    """HTTP Basic ends a user name at its first colon."""
+    async with caller(console, "127.0.0.1") as local:
+        reply = await local.post(
+            "/v1/bootstrap", json=BODY | {"credentials": {"username": name, "password": "a long password"}}
+        )
+        assert reply.status_code < 500
+        if reply.status_code == 200:
+            async with caller(console, "192.0.2.1", auth=(name, "a long password")) as far:
+                assert (await far.get("/v1/users")).status_code == 200, "the cluster was created, and nobody can log in"
+
+
+async def test_an_administrator_in_another_case_is_the_same_one(console: Console, client: httpx.AsyncClient) -> None:
+    credentials = {"username": ADMIN.upper(), "password": "another long password"}
+    assert (await client.post("/v1/bootstrap", json=BODY | {"credentials": credentials})).status_code == 200
+    for name in (ADMIN, ADMIN.upper(), "Admin@Example.org"):
+        async with caller(console, "192.0.2.1", auth=(name, credentials["password"])) as far:
+            shown = (await far.get("/v1/users")).json()
+            assert [(user["email"], user["role"]) for user in shown] == [(ADMIN, "admin")]
+
+
+async def test_rows_that_differ_in_case_only_are_each_their_own(console: Console, client: httpx.AsyncClient) -> None:
+    await add(console, email=ADMIN.upper(), password_hash=await passwords.hashed("of the other"), role="none")
+    assert (await client.get("/v1/users")).status_code == 200
+    async with caller(console, "192.0.2.1", auth=(ADMIN.upper(), "of the other")) as other:
+        assert (await other.get("/v1/users")).status_code == 403
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"role": ""},
+        {"role": HUGE},
+        {"role": "Admin"},
+        {"role": "user_manager,admin"},
+        {"name": "\x1b[2J" * 1000},
+        {"password_hash": ""},
+        {"password_hash": "$argon2id$v=19$m=65536,t=3,p=4$"},
+        {"password_hash": HUGE},
+        {"failed_logins": 2**31 - 1, "last_failed_at": datetime.now(UTC)},
+        {"failed_logins": -(2**31), "last_failed_at": datetime(9999, 12, 31, tzinfo=UTC)},
+        {"last_login": datetime(1, 1, 1, tzinfo=UTC)},
+        {"locked_until": datetime(1, 1, 1, tzinfo=UTC)},
+    ],
+    # Without the moment, which is another one for each worker that collects them.
+    ids=lambda columns: ",".join(f"{name}={str(value)[:5]}" for name, value in columns.items()),
+)
+async def test_rows_of_users_that_hold_junk_harm_nobody(
+    console: Console, client: httpx.AsyncClient, columns: dict[str, Any]
+) -> None:
+    junk = "junk@example.org"
+    await add(
+        console, **{"email": junk, "password_hash": await passwords.hashed("a password"), "role": "none", **columns}
+    )
+    for password in ("wrong", "a password", ""):
+        async with caller(console, "192.0.2.1", auth=(junk, password)) as far:
+            assert (await far.get("/v1/users")).status_code in (401, 403)
+    assert len((await client.get("/v1/users")).json()) == 2
+    assert (await client.post("/v1/users/authorize")).status_code == 200
+
+
+async def test_a_counter_of_failures_does_not_overflow(console: Console, client: httpx.AsyncClient) -> None:
+    async with console.store.begin() as session:
+        user = await users.by_email(session, ADMIN)
+        assert user is not None
+        user.failed_logins, user.last_failed_at = 2**31 - 1, datetime.now(UTC)
+    await client.put("/v1/cluster/policy", json={"login_lockout_threshold": 0})
+    async with caller(console, "192.0.2.1", auth=(ADMIN, "wrong")) as far:
+        assert (await far.get("/v1/users")).status_code == 401
+    async with console.store.read() as session:
+        user = await users.by_email(session, ADMIN)
+        assert user is not None
+        assert user.failed_logins < 2**31, "a column of 32 bits would refuse it"
+
+
+async def add(console: Console, **columns: Any) -> None:
+    async with console.store.begin() as session:
+        session.add(User(**{"name": "Junk", "created_at": datetime.now(UTC), **columns}))

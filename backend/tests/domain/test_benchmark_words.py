@@ -1,0 +1,33 @@
+"""Settings in words."""
+
+import pytest
+
+from shardboard.domain.benchmark_words import setting
+
+RUN = {
+    "phases": [{"name": "populate"}, {"name": "measure"}],
+    "facts": {"nodes": [{"uid": 3}], "shards": [{"uid": 7}]},
+    "drill": None,
+}
+OTHER = {"phases": [{"name": "fill"}, {"name": "measure"}], "facts": {"nodes": [{"uid": 4}]}}
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("phases.1.workload.test_time", "Phase 2, measure: test time"),
+        ("phases.0.workload.rate", "Phase 1: rate"),
+        ("phases.0.name", "Phase 1: name"),
+        ("phases.1.workload.commands.0.command", "Phase 2, measure: commands, no. 1, command"),
+        ("load_nodes.0", "Load node 1"),
+        ("load_nodes", "Load node"),
+        ("drill", "Drill"),
+        ("drill.at_seconds", "Drill: begins at second"),
+        ("facts.bdb.shards_count", "Database: number of shards"),
+        ("facts.nodes.0.cores", "Node in place 1: cores"),
+        ("facts.shards.0.role", "Shard 7: role"),
+        ("facts.console_version", "Console version"),
+    ],
+)
+def test_paths_are_said(path: str, words: str) -> None:
+    assert setting(path, [RUN, OTHER]) == words

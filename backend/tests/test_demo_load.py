@@ -1,0 +1,160 @@
+"""The demo's traffic against a real cluster: it finds every primary, survives a change of owners, and ends with its cluster."""
+
+import os
+import signal
+from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+from backend.tests.shards import ENGINE, Farm, ask, bring_up, farm, layout, until
+
+from shardboard import demo_load
+from shardboard.agent.shard import Shard
+from shardboard.demo_load import PROFILES
+from shardboard.driver.cluster import ShardRef
+from shardboard.local import LocalCluster
+from shardboard.tending import AGAIN_SECONDS, Tending
+
+SMALL = replace(PROFILES["mixed"], keys=900)
+
+
+@pytest.fixture
+async def nodes(tmp_path: Path) -> AsyncIterator[Farm]:
+    async with farm(tmp_path, 3) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def shards(nodes: Farm) -> list[ShardRef]:
+    """Three primaries and their replicas."""
+    made = layout(nodes.nodes, 3, replication=True)
+    await bring_up(nodes, ENGINE, made)
+    return made
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[LocalCluster]:
+    made = LocalCluster(
+        tmp_path / "own", user="", password="", https_port=1, http_port=2, addresses=["127.0.0.9"], park=True
+    )
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def traffic(cluster: LocalCluster, shards: list[ShardRef], monkeypatch: pytest.MonkeyPatch) -> Iterator[psutil.Process]:
+    monkeypatch.setitem(PROFILES, "mixed", SMALL)
+    demo_load.start(cluster, "traffic", [(shard.node.addr, shard.port) for shard in shards[:2]], rate=2_000)
+    yield psutil.Process(cluster.children["traffic"].pid)
+    child = cluster.children["traffic"]
+    assert child.poll() is None, "it goes on until it is ended"
+    cluster.stop()
+    assert child.returncode == 0
+
+
+async def has_seen(nodes: Farm, shard: ShardRef, wanted: set[str]) -> bool:
+    stats = await ask(nodes[shard.node.uid].shards[shard.uid], "INFO", "commandstats")
+    return wanted <= {line[8:].partition(":")[0].upper() for line in stats.splitlines() if line.startswith("cmdstat_")}
+
+
+async def writes(nodes: Farm, shard: ShardRef) -> int:
+    stats = await ask(nodes[shard.node.uid].shards[shard.uid], "INFO", "commandstats")
+    return next(
+        (int(line.split("calls=")[1].split(",")[0]) for line in stats.splitlines() if "cmdstat_set:" in line), 0
+    )
+
+
+@pytest.mark.usefixtures("traffic")
+async def test_every_primary_gets_the_mix_and_no_redirection(nodes: Farm, shards: list[ShardRef]) -> None:
+    mix = {command.split()[0] for command, _ in SMALL.mix}
+    for shard in shards[:3]:
+        await until(lambda shard=shard: has_seen(nodes, shard, mix))
+        assert "errorstat_" not in await ask(nodes[shard.node.uid].shards[shard.uid], "INFO", "errorstats")
+
+
+async def lead(replica: Shard) -> None:
+    """Have it take over. The engine gives a handover up after 5 s, as on a machine that stands still; then it is ordered again."""
+
+    async def follows() -> bool:
+        return "role:slave" in await ask(replica, "INFO", "replication")
+
+    async def leads() -> bool:
+        return not await follows()
+
+    while await follows():
+        assert await ask(replica, "CLUSTER", "FAILOVER") == "OK"
+        with suppress(TimeoutError):
+            await until(leads, 8)
+
+
+@pytest.mark.usefixtures("traffic")
+async def test_a_failover_is_followed(nodes: Farm, shards: list[ShardRef]) -> None:
+    new = shards[3]
+    await lead(nodes[new.node.uid].shards[new.uid])
+    before = await writes(nodes, new)
+
+    async def more() -> bool:
+        return await writes(nodes, new) > before + 20
+
+    await until(more)
+
+
+@pytest.mark.usefixtures("traffic")
+async def test_dead_primaries_do_not_end_it(nodes: Farm, shards: list[ShardRef]) -> None:
+    heirs = shards[3:5]
+
+    async def knows_all() -> bool:
+        return all([await writes(nodes, shard) > 0 for shard in shards[:3]])
+
+    await until(knows_all)
+    for lost in shards[:2]:  # both that it was told of
+        await nodes[lost.node.uid].remove([lost.uid])
+    for heir in heirs:
+        assert await ask(nodes[heir.node.uid].shards[heir.uid], "CLUSTER", "FAILOVER", "TAKEOVER") == "OK"
+    before = [await writes(nodes, heir) for heir in heirs]
+
+    async def more() -> bool:
+        return all([await writes(nodes, heir) > first + 20 for heir, first in zip(heirs, before, strict=True)])
+
+    await until(more)
+
+
+async def test_it_is_started_again_when_it_dies(
+    nodes: Farm, shards: list[ShardRef], cluster: LocalCluster, traffic: psutil.Process
+) -> None:
+    tending = Tending(cluster, lambda _: None)
+    os.kill(traffic.pid, signal.SIGKILL)
+    cluster.children["traffic"].wait()
+    tending.look(100)
+    tending.look(100 + AGAIN_SECONDS)
+    again = cluster.children["traffic"]
+    assert psutil.Process(again.pid).name() == "shardboard-load"
+    before = await writes(nodes, shards[0])
+
+    async def more() -> bool:
+        return await writes(nodes, shards[0]) > before + 20
+
+    await until(more)
+
+
+async def test_a_database_on_flash_is_filled_first(
+    nodes: Farm, shards: list[ShardRef], cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(PROFILES, "flash", replace(PROFILES["flash"], keys=300))
+    demo_load.start(cluster, "traffic", [(shards[0].node.addr, shards[0].port)], "flash")
+    sizes = [int(await ask(nodes[shard.node.uid].shards[shard.uid], "DBSIZE")) for shard in shards[:3]]
+    assert sum(sizes) == 300
+    command = psutil.Process(cluster.children["traffic"].pid).cmdline()
+    assert "--endless" in command
+    assert not any("auth" in word or "password" in word for word in command)
+
+
+def test_keys_that_cannot_be_written_leave_no_database_without_traffic(
+    cluster: LocalCluster,
+) -> None:
+    demo_load.start(cluster, "traffic", [("127.0.0.9", 1)], "flash")
+    assert cluster.children["traffic"].poll() is None
+    assert "refused" in cluster.log_of("traffic").read_text()

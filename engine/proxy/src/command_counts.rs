@@ -1,0 +1,177 @@
+//! What is counted of each command: how often, how often with an error, and how long it took. An array by the command's place in the
+//! table, with a box for each that occurs: counting one request is two additions.
+
+use crate::command::name_of;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Steps of each power of two, so that the highest latency of a cell is at most 1/32, 3 %, above the lowest.
+const STEPS: u32 = 32;
+const STEP_BITS: u32 = STEPS.ilog2();
+/// What takes longer is counted as this.
+const MOST_MICROS: u64 = 60_000_000;
+const CELLS: usize = cell_of(MOST_MICROS) + 1;
+
+const fn cell_of(micros: u64) -> usize {
+    if micros < STEPS as u64 {
+        return micros as usize;
+    }
+    let power = micros.ilog2();
+    ((power - STEP_BITS + 1) * STEPS) as usize + (micros >> (power - STEP_BITS) & (STEPS as u64 - 1)) as usize
+}
+
+/// The highest number of microseconds that is counted there.
+fn highest_of(cell: usize) -> u64 {
+    let (steps, cell) = (u64::from(STEPS), cell as u64);
+    if cell < steps {
+        return cell;
+    }
+    let width = cell / steps - 1;
+    ((steps + cell % steps + 1) << width) - 1
+}
+
+/// Of one command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Counts {
+    /// Replies, errors of whoever's making included.
+    pub calls: u64,
+    pub errors: u64,
+    /// That all replies of shards took together.
+    pub micros: u64,
+    cells: [u32; CELLS],
+}
+
+impl Default for Counts {
+    fn default() -> Self {
+        Self { calls: 0, errors: 0, micros: 0, cells: [0; CELLS] }
+    }
+}
+
+/// By the command's place.
+#[derive(Debug, Default)]
+pub struct CommandCounts(Vec<Option<Box<Counts>>>);
+
+impl CommandCounts {
+    #[inline]
+    pub fn of(&mut self, place: u16) -> &mut Counts {
+        let place = usize::from(place);
+        if place >= self.0.len() {
+            self.0.resize(place + 1, None);
+        }
+        self.0[place].get_or_insert_default()
+    }
+
+    pub fn each(&self) -> impl Iterator<Item = (u16, &Counts)> {
+        (0..).zip(&self.0).filter_map(|(place, counts)| Some((place, counts.as_deref()?)))
+    }
+}
+
+impl Counts {
+    /// So many replies of shards, all of which took as long.
+    #[inline]
+    pub fn took(&mut self, micros: u64, count: u64) {
+        self.calls += count;
+        self.micros += micros * count;
+        let cell = &mut self.cells[cell_of(micros.min(MOST_MICROS))];
+        *cell = cell.saturating_add(count as u32);
+    }
+
+    pub fn add(&mut self, other: &Self) {
+        self.calls += other.calls;
+        self.errors += other.errors;
+        self.micros += other.micros;
+        for (mine, theirs) in self.cells.iter_mut().zip(&other.cells) {
+            *mine = mine.saturating_add(*theirs);
+        }
+    }
+
+    pub fn sparse(&self) -> Sparse {
+        let used = (0..).zip(self.cells).filter(|&(_, count)| count > 0);
+        Sparse { calls: self.calls, errors: self.errors, micros: self.micros, cells: used.collect() }
+    }
+}
+
+/// The same, as small as what was counted.
+#[derive(Debug, Default)]
+pub struct Sparse {
+    calls: u64,
+    errors: u64,
+    micros: u64,
+    cells: Vec<(u16, u32)>,
+}
+
+/// As the agent is told of it.
+#[derive(Debug, Serialize)]
+pub struct CommandMetrics {
+    pub name: &'static str,
+    pub calls: u64,
+    pub errors: u64,
+    /// That all replies of shards took together.
+    pub micros: u64,
+    /// `[microseconds, count]`: the highest value of each used cell and how many replies of shards took that long.
+    pub latency: Vec<(u64, u64)>,
+}
+
+/// Adds up one database's commands over several spans of time, the most used first, so many at most.
+pub fn joined<'a>(parts: impl Iterator<Item = (u16, &'a Sparse)>, most: usize) -> Vec<CommandMetrics> {
+    let mut sums: BTreeMap<&'static str, (CommandMetrics, BTreeMap<u16, u64>)> = BTreeMap::new();
+    for (place, part) in parts {
+        let name = name_of(place);
+        let fresh = || CommandMetrics { name, calls: 0, errors: 0, micros: 0, latency: Vec::new() };
+        let (sum, cells) = sums.entry(name).or_insert_with(|| (fresh(), BTreeMap::new()));
+        sum.calls += part.calls;
+        sum.errors += part.errors;
+        sum.micros += part.micros;
+        for &(cell, count) in &part.cells {
+            *cells.entry(cell).or_default() += u64::from(count);
+        }
+    }
+    let finished = sums.into_values().map(|(sum, cells)| {
+        let latency = cells.into_iter().map(|(cell, count)| (highest_of(usize::from(cell)), count));
+        CommandMetrics { latency: latency.collect(), ..sum }
+    });
+    let mut all: Vec<_> = finished.collect();
+    all.sort_by_key(|command| std::cmp::Reverse(command.calls));
+    all.truncate(most);
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::{UNKNOWN, find};
+
+    #[test]
+    fn any_latency_is_kept_within_three_hundredths() {
+        for micros in (0..26).flat_map(|power| [1u64 << power, (3 << power) / 2, (1 << power) - 1]) {
+            let highest = highest_of(cell_of(micros));
+            assert!((micros..=micros + micros / 32).contains(&highest), "{micros}: {highest}");
+        }
+        let mut counts = Counts::default();
+        counts.took(u64::MAX >> 8, 1);
+        assert_eq!(counts.sparse().cells, [(CELLS as u16 - 1, 1)]);
+    }
+
+    #[test]
+    fn the_most_used_come_first_whenever_they_were() {
+        let get = find(b"get").unwrap().place;
+        let mut first = CommandCounts::default();
+        first.of(get).took(10, 3);
+        first.of(UNKNOWN.place).errors += 1;
+        first.of(UNKNOWN.place).calls += 1;
+        let mut second = CommandCounts::default();
+        second.of(get).took(10, 1);
+        second.of(get).took(1_000, 1);
+        second.of(find(b"set").unwrap().place).took(7, 2);
+        let spans: Vec<Vec<_>> = [&first, &second]
+            .map(|span| span.each().map(|(place, counts)| (place, counts.sparse())).collect())
+            .into();
+        let parts = || spans.iter().flatten().map(|(place, sparse)| (*place, sparse));
+        let told = joined(parts(), 9);
+        let names: Vec<_> =
+            told.iter().map(|each| (each.name, each.calls, each.errors, each.micros)).collect();
+        assert_eq!(names, [("get", 5, 0, 1_040), ("set", 2, 0, 14), ("unknown", 1, 1, 0)]);
+        assert_eq!(told[0].latency, [(10, 4), (1_007, 1)]);
+        assert_eq!(joined(parts(), 1).len(), 1);
+    }
+}

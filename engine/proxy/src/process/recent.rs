@@ -1,0 +1,122 @@
+//! What was counted of each command in the last minute. Kept here, in pieces of a few seconds, and told when somebody asks: who told
+//! it every second would send the histograms of hundreds of databases that nobody looks at.
+
+use crate::command_counts::{CommandMetrics, Counts, Sparse, joined};
+use crate::stats::Stats;
+use serde::Serialize;
+use std::collections::{BTreeMap, VecDeque};
+use std::time::{Duration, Instant};
+
+const PIECE: Duration = Duration::from_secs(5);
+/// With the one that is not over: about a minute. `of` tells how long exactly, as a piece ends with the first second after its time.
+const PIECES: usize = 11;
+/// Of one database, told to the agent: more than anybody is shown, so that those of all nodes can be joined.
+const MOST: usize = 128;
+
+/// The commands of one database.
+#[derive(Debug, Serialize)]
+pub struct Commands {
+    pub uid: u64,
+    pub commands: Vec<CommandMetrics>,
+}
+
+type Key = (u64, u16);
+
+#[derive(Debug)]
+pub(super) struct Recent {
+    began: Instant,
+    open: BTreeMap<Key, Counts>,
+    /// When each began, oldest first.
+    past: VecDeque<(Instant, BTreeMap<Key, Sparse>)>,
+}
+
+impl Recent {
+    pub(super) fn new(now: Instant) -> Self {
+        Self { began: now, open: BTreeMap::new(), past: VecDeque::new() }
+    }
+
+    /// What one worker has counted for one database since it was asked last.
+    pub(super) fn add(&mut self, uid: u64, stats: &Stats) {
+        for (place, counts) in stats.commands.each() {
+            self.open.entry((uid, place)).or_default().add(counts);
+        }
+    }
+
+    /// Once a second.
+    pub(super) fn pass(&mut self, now: Instant) {
+        if now.duration_since(self.began) < PIECE {
+            return;
+        }
+        let piece = sparse(&std::mem::take(&mut self.open));
+        self.past.push_back((std::mem::replace(&mut self.began, now), piece));
+        if self.past.len() > PIECES {
+            self.past.pop_front();
+        }
+    }
+
+    /// Of these databases, and how many seconds it was counted in.
+    pub(super) fn of(&self, uids: &[u64], now: Instant) -> (f64, Vec<Commands>) {
+        let since = self.past.front().map_or(self.began, |(began, _)| *began);
+        let open = sparse(&self.open);
+        let pieces = || self.past.iter().map(|(_, piece)| piece).chain([&open]);
+        let told = uids.iter().map(|&uid| {
+            let own = pieces().flat_map(|piece| piece.range((uid, 0)..=(uid, u16::MAX)));
+            Commands { uid, commands: joined(own.map(|((_, place), part)| (*place, part)), MOST) }
+        });
+        (now.duration_since(since).as_secs_f64(), told.collect())
+    }
+
+    pub(super) fn forget(&mut self, uid: u64) {
+        self.open.retain(|(of, _), _| *of != uid);
+        for (_, piece) in &mut self.past {
+            piece.retain(|(of, _), _| *of != uid);
+        }
+    }
+}
+
+fn sparse(piece: &BTreeMap<Key, Counts>) -> BTreeMap<Key, Sparse> {
+    piece.iter().map(|(key, counts)| (*key, counts.sparse())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::{Class, find};
+    use crate::stats::Replies;
+
+    fn counted(command: &str, served: u64) -> Stats {
+        let place = find(command.as_bytes()).unwrap().place;
+        let mut stats = Stats::default();
+        let replies = Replies { arrived: 100, class: Class::Read, place, served, unserved: 0, errors: 1 };
+        stats.replied(&replies, 120);
+        stats
+    }
+
+    #[test]
+    fn what_is_more_than_a_minute_ago_is_forgotten() {
+        let began = Instant::now();
+        let at = |seconds: u64| began + Duration::from_secs(seconds);
+        let mut recent = Recent::new(began);
+        recent.add(1, &counted("get", 3));
+        recent.add(2, &counted("set", 9));
+        let calls = |recent: &Recent, now: u64| {
+            let (seconds, told) = recent.of(&[1], at(now));
+            assert_eq!(told.len(), 1);
+            (seconds, told[0].commands.iter().map(|each| (each.name, each.calls)).collect::<Vec<_>>())
+        };
+        assert_eq!(calls(&recent, 2), (2.0, vec![("get", 3)]));
+        for second in 1..=58 {
+            recent.pass(at(second));
+            if second == 30 {
+                recent.add(1, &counted("get", 4));
+            }
+        }
+        assert_eq!(calls(&recent, 58), (58.0, vec![("get", 7)]));
+        for second in 59..=61 {
+            recent.pass(at(second));
+        }
+        assert_eq!(calls(&recent, 61), (56.0, vec![("get", 4)]));
+        recent.forget(1);
+        assert_eq!(calls(&recent, 61), (56.0, vec![]));
+    }
+}

@@ -1,0 +1,176 @@
+//! Writes of the proxy's own that change nothing, to primaries where no client of this worker writes: they tell until when a
+//! primary took writes, and since when it, or its heir, does again, although nobody asked.
+
+use super::Worker;
+use super::backend::{Backend, Pending, Purpose};
+use super::db::{Credentials, Db};
+use crate::command::Class;
+use crate::topology::TargetNumber;
+use resp::{encode, slot};
+use std::sync::OnceLock;
+
+/// The keys of canaries begin so: the engine's user for them may touch no others.
+const PREFIX: &str = "shardboard:canary:";
+/// A primary that has not answered for so long is taken for lost,
+const SILENT: u64 = 500_000;
+/// and so is one that has an heir by then.
+const REPLACED: u64 = 200_000;
+/// Shards of an earlier release know no user for it; they may be replaced by such that do.
+const REFUSED: u64 = 10_000_000;
+/// The worker of this number sends them: it is the first of a process, and never retired.
+const SENDER: usize = 1;
+
+/// Of one primary.
+#[derive(Debug)]
+pub struct Canary {
+    slot: u16,
+    request: Vec<u8>,
+    /// The primary that was asked last, and when; 0: at once.
+    target: TargetNumber,
+    asked_at: u64,
+    is_under_way: bool,
+}
+
+impl Canary {
+    fn new(slot: u16, target: TargetNumber) -> Self {
+        let key = format!("{PREFIX}{{{}}}", tags()[usize::from(slot)]);
+        let mut request = Vec::new();
+        // Refused where writes are refused, and an empty interval: no key is made by it, or changed. Hardly anybody else uses
+        // it: agents do not count it as traffic.
+        encode::command(&mut request, [b"ZREMRANGEBYLEX", key.as_bytes(), b"+", b"-"].into_iter());
+        Self { slot, request, target, asked_at: 0, is_under_way: false }
+    }
+}
+
+/// By slot, a number that is a hash tag for it.
+fn tags() -> &'static [u32] {
+    static TAGS: OnceLock<Vec<u32>> = OnceLock::new();
+    TAGS.get_or_init(|| {
+        let mut tags = vec![u32::MAX; usize::from(slot::SLOTS)];
+        let mut missing = tags.len();
+        for tag in 0.. {
+            let place = &mut tags[usize::from(slot::of_key(tag.to_string().as_bytes()))];
+            if *place == u32::MAX {
+                *place = tag;
+                missing -= 1;
+            }
+            if missing == 0 {
+                break;
+            }
+        }
+        tags
+    })
+}
+
+impl Db {
+    /// Whether canaries would tell that the slot is served again.
+    pub(super) fn watches(&self, slot: u16) -> bool {
+        self.config.canary.is_some() && self.topology.watches(slot)
+    }
+
+    /// One for every primary that this endpoint is to watch; those that are known keep what they know.
+    fn choose_canaries(&mut self) {
+        self.canaries_of = Some(self.generation);
+        let mut known = std::mem::take(&mut self.canaries);
+        for (slot, target) in self.topology.watched() {
+            let at = known.iter().position(|canary| canary.slot == slot);
+            self.canaries.push(at.map_or_else(|| Canary::new(slot, target), |at| known.swap_remove(at)));
+        }
+    }
+}
+
+impl Worker {
+    pub(super) fn send_canaries(&mut self, db: usize) {
+        let Some(config) = self.dbs[db].config.canary.clone() else { return };
+        let is_wanted = self.number == SENDER && self.draining.is_none() && !self.dbs[db].leaving;
+        if !is_wanted || self.now < self.dbs[db].canaries_rest_until {
+            return;
+        }
+        if self.dbs[db].canaries_of != Some(self.dbs[db].generation) {
+            self.dbs[db].choose_canaries();
+        }
+        for at in 0..self.dbs[db].canaries.len() {
+            self.send_canary(db, at, &config);
+        }
+    }
+
+    fn send_canary(&mut self, db: usize, at: usize, config: &crate::control::Canary) {
+        let canary = &self.dbs[db].canaries[at];
+        let (slot, target, asked_at) = (canary.slot, canary.target, canary.asked_at);
+        let Some(owner) = self.dbs[db].topology.owner(slot) else { return };
+        if canary.is_under_way {
+            if asked_at + if owner == target { SILENT } else { REPLACED } < self.now {
+                self.outage_of(db, target, owner, false);
+            }
+            if owner == target {
+                return;
+            }
+        }
+        let due = asked_at.max(self.dbs[db].last_write(owner)) + config.interval_ms * 1_000;
+        if owner == target && self.now < due && !self.dbs[db].has_outage(slot) {
+            return;
+        }
+        let credentials = Credentials {
+            login: Some((config.user.clone().into_bytes(), config.password.clone().into_bytes())),
+            resp3: false,
+        };
+        let identity = self.dbs[db].intern(credentials);
+        let Some(backend) = self.shared_to(db, identity, owner) else { return };
+        let canary = &mut self.dbs[db].canaries[at];
+        (canary.target, canary.asked_at, canary.is_under_way) = (owner, self.now, true);
+        let request = canary.request.clone();
+        self.push(backend, &request, Pending { slot, class: Class::Write, ..Pending::own(Purpose::Canary) });
+    }
+
+    /// A shard has answered one; `true`: it takes writes.
+    #[cold]
+    pub(super) fn canary_answered(&mut self, backend: &Backend, pending: &Pending, frame: &[u8]) -> bool {
+        self.canary_is_back(backend.db, backend.target, pending.slot);
+        if frame[0] != b'-' || frame.starts_with(b"-WRONGTYPE") {
+            self.succeeded(backend, pending);
+            return true;
+        }
+        if frame.starts_with(b"-NOAUTH") || frame.starts_with(b"-NOPERM") {
+            self.canaries_refused(backend.db);
+        } else {
+            // Of MOVED nothing is learned: a shard that is being born sends everybody to the replica that stands in for it, and
+            // slot by slot all of it would seem to be there.
+            self.note_no_primary(backend, frame);
+        }
+        false
+    }
+
+    /// It was lost with its connection; `is_refused`: because its user may not log in.
+    pub(super) fn canary_lost(&mut self, db: usize, target: TargetNumber, slot: u16, is_refused: bool) {
+        self.canary_is_back(db, target, slot);
+        if is_refused {
+            self.canaries_refused(db);
+        }
+    }
+
+    fn canary_is_back(&mut self, db: usize, target: TargetNumber, slot: u16) {
+        let same = |canary: &&mut Canary| canary.slot == slot && canary.target == target;
+        if let Some(canary) = self.dbs[db].canaries.iter_mut().find(same) {
+            canary.is_under_way = false;
+        }
+    }
+
+    fn canaries_refused(&mut self, db: usize) {
+        self.dbs[db].canaries_rest_until = self.now + REFUSED;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_slot_has_a_key() {
+        for slot in [0, 1, 866, slot::SLOTS - 1] {
+            let request = Canary::new(slot, 0).request;
+            let key = request.split(|&byte| byte == b'\n').nth(4).unwrap().trim_ascii_end();
+            assert!(key.starts_with(PREFIX.as_bytes()));
+            assert_eq!(slot::of_key(key), slot);
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! That a client counts as a connection of its database and of its worker, wherever it is on its way: whoever lets go of the client,
+//! a worker that fails included, lets go of this.
+
+use super::Handle;
+use crate::stats::Connections;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+#[derive(Debug)]
+pub struct Seat {
+    connections: Arc<Connections>,
+    clients: Arc<AtomicU32>,
+}
+
+impl Seat {
+    /// Of a client that was just accepted.
+    pub fn take(connections: &Arc<Connections>, worker: &Handle) -> Self {
+        connections.total.fetch_add(1, Ordering::Relaxed);
+        connections.now.fetch_add(1, Ordering::Relaxed);
+        worker.clients.fetch_add(1, Ordering::Relaxed);
+        Self { connections: Arc::clone(connections), clients: Arc::clone(&worker.clients) }
+    }
+
+    /// The client goes to another worker.
+    pub fn move_to(&mut self, worker: &Handle) {
+        worker.clients.fetch_add(1, Ordering::Relaxed);
+        let left = std::mem::replace(&mut self.clients, Arc::clone(&worker.clients));
+        left.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.clients.fetch_sub(1, Ordering::Relaxed);
+        self.connections.now.fetch_sub(1, Ordering::Relaxed);
+    }
+}

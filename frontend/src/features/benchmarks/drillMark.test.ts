@@ -1,0 +1,34 @@
+import { describe, expect, it } from 'vitest';
+import { drillMark, drillWords } from './drillMark';
+
+const reboot = {
+  kind: 'reboot',
+  node_uid: 2,
+  shard_uid: null,
+  at_seconds: 60,
+  seconds: 20,
+} as const;
+const kill = { kind: 'kill_shard', node_uid: 1, shard_uid: 7, at_seconds: 5, seconds: 20 } as const;
+
+describe('drillWords', () => {
+  it('tells whom it strikes, when and for how long', () => {
+    expect(drillWords({ drill: reboot })).toBe('Reboot the node: node 2, at second 60 for 20 s');
+    expect(drillWords({ drill: kill })).toBe('Kill one shard: redis:7 on node 1, at second 5');
+    expect(drillWords({ drill: null })).toBeUndefined();
+  });
+});
+
+describe('drillMark', () => {
+  it('is a band while it lasts, else a line', () => {
+    expect(drillMark({ drill: reboot }, 200)).toMatchObject({
+      at: 260_000,
+      until: 280_000,
+    });
+    expect(drillMark({ drill: kill }, 200)).not.toHaveProperty('until');
+  });
+
+  it('is not there before that phase, nor without a drill', () => {
+    expect(drillMark({ drill: reboot }, undefined)).toBeUndefined();
+    expect(drillMark({ drill: null }, 200)).toBeUndefined();
+  });
+});

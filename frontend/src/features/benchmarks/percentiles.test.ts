@@ -1,0 +1,59 @@
+import { describe, expect, it } from 'vitest';
+import {
+  type Curve,
+  endOf,
+  nearest,
+  percentileWord,
+  placeOf,
+  rowsOf,
+  ticksOf,
+  valueAt,
+} from './percentiles';
+
+const curve = (name: string, ...pairs: [percentile: number, ms: number][]): Curve => ({
+  name,
+  points: pairs.map(([percentile, ms]) => ({ percentile, ms })),
+});
+const LONG = curve('long', [0, 0.1], [50, 0.2], [90, 0.3], [99, 1], [99.9, 4], [100, 9]);
+const SHORT = curve('short', [0, 0.1], [50, 0.4], [90, 0.5], [100, 2]);
+
+describe('the axis', () => {
+  it('gives each nine the same room, and the slowest request the end', () => {
+    const end = endOf([LONG, SHORT]);
+    expect(end).toBeCloseTo(3.5);
+    const step = placeOf(99, end) - placeOf(90, end);
+    expect(placeOf(99.9, end) - placeOf(99, end)).toBeCloseTo(step);
+    expect(placeOf(0, end)).toBeCloseTo(0);
+    expect(placeOf(100, end)).toBe(1);
+    expect(ticksOf(end)).toEqual([0, 50, 90, 99, 99.9, 100]);
+  });
+});
+
+describe('what is told', () => {
+  it('is a point that is known, next to the pointer', () => {
+    const end = endOf([LONG]);
+    expect(nearest([LONG], placeOf(99, end) + 0.02, end)).toBe(99);
+    expect(nearest([LONG], 1, end)).toBe(100);
+    expect(nearest([], 0.5, 1)).toBeUndefined();
+    expect(valueAt(SHORT, 99)).toBeUndefined();
+  });
+
+  it('has a gap where a run made too few requests', () => {
+    expect(rowsOf([LONG, SHORT]).find(({ percentile }) => percentile === 99)?.values).toEqual([
+      1,
+      undefined,
+    ]);
+    expect(rowsOf([LONG]).map(({ percentile }) => percentile)).toEqual([0, 50, 90, 99, 99.9, 100]);
+  });
+
+  it('is named', () => {
+    expect([0, 50, 99.9, 99.999, 100].map(percentileWord)).toEqual([
+      'Fastest',
+      'P50',
+      'P99.9',
+      'P99.999',
+      'Slowest',
+    ]);
+    expect(percentileWord(99.498812766373)).toBe('P99.499');
+  });
+});

@@ -1,0 +1,42 @@
+// @vitest-environment jsdom
+import { MantineProvider } from '@mantine/core';
+import { render, screen } from '@testing-library/react';
+import { describe, expect, it } from 'vitest';
+import type { ReshardPreview } from '@/api/types';
+import { cargoWords, ReshardCost } from './ReshardCost';
+
+const cost = (part: Partial<ReshardPreview> = {}): ReshardPreview => ({
+  slots: 8192,
+  keys: 2990,
+  bytes: 1_000_000,
+  pace: 'gentle',
+  estimates: [
+    { pace: 'gentle', seconds: 40, time: 'about 40 s', latency: 'P99 3 ms', basis: 'measured' },
+    { pace: 'fast', seconds: 15, time: 'about 15 s', latency: 'P99 25 ms', basis: 'measured' },
+  ],
+  ...part,
+});
+
+const words = (shown: ReshardPreview) => cargoWords(shown).replaceAll('\u00a0', ' ');
+
+describe('ReshardCost', () => {
+  it('shows time and latency of both paces, and which one is set', () => {
+    render(
+      <MantineProvider>
+        <ReshardCost cost={cost()} />
+      </MantineProvider>,
+    );
+    const rows = screen.getAllByRole('row').map((row) => row.textContent);
+    expect(rows.slice(1)).toEqual([
+      'gentle (set now)about 40 sP99 3 ms',
+      'fastabout 15 sP99 25 ms',
+    ]);
+  });
+
+  it('tells sizes only where they are known', () => {
+    expect(words(cost())).toContain('with about 2,990 keys');
+    expect(words(cost({ keys: 0, bytes: 0 }))).toBe('8,192 slots to move, without keys.');
+    const { keys: _keys, bytes: _bytes, ...unknown } = cost();
+    expect(words(unknown)).toBe('8,192 slots to move.');
+  });
+});

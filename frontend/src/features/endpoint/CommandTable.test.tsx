@@ -1,0 +1,97 @@
+// @vitest-environment jsdom
+import { MantineProvider } from '@mantine/core';
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { fireEvent, render, screen } from '@testing-library/react';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { EndpointCommands } from '@/api/types';
+import { CommandTable } from './CommandTable';
+
+const answered = vi.fn();
+
+beforeEach(() => vi.stubGlobal('fetch', answered));
+afterEach(() => {
+  answered.mockReset();
+  vi.unstubAllGlobals();
+});
+
+const LOOK: EndpointCommands = {
+  bdb_uid: 7,
+  interval: 58,
+  commands: [
+    {
+      name: 'set',
+      calls_per_second: 1200,
+      errors_per_second: 0.5,
+      avg_latency: 0.2,
+      p50_latency: 0.15,
+      p99_latency: 2.5,
+    },
+    { name: 'quit', calls_per_second: 0.1, errors_per_second: 0 },
+  ],
+  nodes: [{ node_uid: '1', detail: '' }],
+  detail: '',
+};
+
+function open(look: Partial<EndpointCommands>) {
+  answered.mockImplementation(async () => Response.json({ ...LOOK, ...look }));
+  draw();
+}
+
+function draw() {
+  const client = new QueryClient({ defaultOptions: { queries: { retry: false } } });
+  render(
+    <MantineProvider>
+      <QueryClientProvider client={client}>
+        <CommandTable bdb={7} />
+      </QueryClientProvider>
+    </MantineProvider>,
+  );
+}
+
+const cells = () =>
+  screen
+    .getAllByRole('row')
+    .slice(1)
+    .map((row) =>
+      [...row.querySelectorAll('td')].map((cell) => cell.textContent?.replace(/\u00a0/g, ' ')),
+    );
+
+describe('CommandTable', () => {
+  it('lists commands, with a dash and its reason where nothing was measured', async () => {
+    open({});
+    await screen.findByText('SET');
+    expect(answered.mock.lastCall?.[0]).toBe('/v1/bdbs/7/endpoint/commands');
+    expect(cells()).toEqual([
+      ['SET', '1.2 k /s', '0.5 /s', '200 µs', '150 µs', '2.5 ms'],
+      ['QUIT', '0.1 /s', '0 /s', '–', '–', '–'],
+    ]);
+    expect(screen.getAllByText('–')[0]?.title).toMatch(/no shard took any time/);
+    expect(screen.getByText(/of the last 58 s/)).toBeTruthy();
+  });
+
+  it('is sorted as one likes', async () => {
+    open({});
+    await screen.findByText('SET');
+    fireEvent.click(screen.getByRole('button', { name: 'Command' }));
+    expect(cells().map(([name]) => name)).toEqual(['QUIT', 'SET']);
+  });
+
+  it('explains commands where there are none', async () => {
+    open({ commands: [] });
+    await screen.findByText('No client has asked for anything in the last minute');
+  });
+
+  it('says who did not tell', async () => {
+    open({ detail: '1 of 2 proxies tell what clients ask for.' });
+    await screen.findByText('1 of 2 proxies tell what clients ask for.');
+    expect(cells().length).toBe(2);
+  });
+
+  it('tells why there is nothing', async () => {
+    answered.mockImplementation(async () =>
+      Response.json({ error_code: 'db_not_found', description: 'No database 7.' }, { status: 404 }),
+    );
+    draw();
+    expect((await screen.findByRole('alert')).textContent).toContain('No database 7.');
+  });
+});
