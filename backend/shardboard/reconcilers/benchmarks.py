@@ -183,7 +183,9 @@ class Run:
         return Outcome(cancelled=True) if cancelled else Outcome(failed=scene.reason)
 
     async def _conclude(self, scene: Scene) -> None:
-        """Work out what was measured, and keep it."""
+        """Work out what was measured, and keep it: once, as what it is worked out from is let go with that."""
+        if scene.row.summary:
+            return  # by a console that was killed before it could say so
         steps: dict[Step, list[BenchmarkLoad]] = {}
         for load in scene.loads:
             if load.began is not None:
