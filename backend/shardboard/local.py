@@ -24,8 +24,6 @@ import psutil
 LAST_ADDRESS = 250
 AGENT_SECONDS = 20.0
 """How long an agent may take to come back, only to save its shards."""
-KEPT_ALIVE = 2.0
-"""Seconds after which an idle connection to the console is not used again: the console itself closes it after 5."""
 ENGINE, PROXY, LOAD = "valkey-server", "shardboard-proxy"[:15], "shardboard-load"[:15]
 """Names of processes, as much of them as the kernel keeps."""
 PORTS = range(30000, 32768)
@@ -95,7 +93,6 @@ class LocalCluster:
                 verify=context,
                 trust_env=False,
                 timeout=30,
-                limits=httpx.Limits(keepalive_expiry=KEPT_ALIVE),
             )
         return self._api
 

@@ -13,6 +13,8 @@ from starlette.types import ASGIApp
 DRAIN_SECONDS = 3
 """How long requests under way may take to end after that."""
 PARTING_SECONDS = 0.1
+IDLE_SECONDS = 75
+"""After which an idle connection is closed. Longer than clients keep theirs: who sends in that very moment gets an error."""
 
 
 def config(app: ASGIApp, host: str, port: int, **tls: Any) -> uvicorn.Config:
@@ -25,6 +27,7 @@ def config(app: ASGIApp, host: str, port: int, **tls: Any) -> uvicorn.Config:
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=DRAIN_SECONDS,
+        timeout_keep_alive=IDLE_SECONDS,
         **tls,
     )
 

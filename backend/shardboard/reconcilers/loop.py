@@ -20,6 +20,7 @@ from shardboard.bus import Bus
 from shardboard.db import Store
 from shardboard.errors import AgentRefused, AgentUnreachable
 from shardboard.state import actions
+from shardboard.state import cluster as clusters
 from shardboard.state.actions import Action
 from shardboard.tasks import Tasks
 
@@ -151,8 +152,8 @@ class ActionLoop:
         """Write the outcome; False when the action has ended or is somebody else's by now. With `ends` its stepper ends it."""
         now = datetime.now(UTC)
         async with self._store.begin() as session:
-            action = await actions.by_uid(session, uid)
-            if action is None or action.lease_token != token or action.status not in actions.OPEN:
+            action = await _own(session, uid, token, outcome, now)
+            if action is None:
                 return False
             stepper = self._steppers.get(action.name) if ends else None
             why = outcome.failed or _out_of_patience(action, outcome, now)
@@ -180,6 +181,21 @@ class ActionLoop:
             elif stepper is not None:
                 await stepper.fail(session, action, why)
         return False
+
+
+async def _own(session: AsyncSession, uid: str, token: str, outcome: Outcome, now: datetime) -> Action | None:
+    """The action that the outcome is of; None when it has ended or is somebody else's by now.
+
+    If this may be its end, the cluster row is locked: whoever orders an action looks, under that lock, at rows and at what is
+    under way, and would find what ended in between neither under way nor done.
+    """
+    action = await actions.by_uid(session, uid)
+    may_end = outcome.finished or outcome.failed or outcome.cancelled or outcome.unreachable
+    if action is not None and (may_end or now > action.deadline_at):
+        await clusters.load_for_update(session)
+        session.expire(action)
+        action = await actions.by_uid(session, uid)
+    return action if action is not None and action.lease_token == token and action.status in actions.OPEN else None
 
 
 def _out_of_patience(action: Action, outcome: Outcome, now: datetime) -> str:

@@ -22,6 +22,7 @@ from shardboard.reconcilers.failover import Failover, FailoverLoop, Handover
 from shardboard.reconcilers.loop import ActionLoop, Outcome
 from shardboard.services import failovers as service
 from shardboard.state import actions, events, shards
+from shardboard.state import cluster as clusters
 from shardboard.state.actions import Action
 from shardboard.state.bdbs import Bdb
 from shardboard.state.events import Event
@@ -235,6 +236,27 @@ class TestLostPrimary:
         assert len(await orders(console)) == 1
         assert promotions(agents) == [(4, ("CLUSTER", "FAILOVER", "FORCE"))]
         assert len(await told(console, "shard_failover")) == 1
+
+    async def test_an_action_does_not_end_while_another_is_being_ordered(
+        self, console: Console, agents: FakeAgents
+    ) -> None:
+        """Whoever reads its rows before, and that it is over behind its end, would order it once more."""
+        if console.store.engine.dialect.name == "sqlite":
+            pytest.skip("SQLite has one writer at a time")
+        await pairs.die(console, agents, 1)
+        await FailoverLoop(console.store, console.bus)._sweep()
+        async with console.store.begin() as session:
+            await clusters.load_for_update(session)
+            before = [row.current_role for row in await shards.of_bdb(session, pairs.BDB)]
+            async with running(console):
+                await until(lambda: promotions(agents))
+                await asyncio.wait([asyncio.create_task(until(lambda: over(console)))], timeout=0.5)
+            [action] = await actions.of_bdb(session, pairs.BDB)
+            assert action.status in actions.OPEN, (
+                f"decided on roles {before}, which are not those of a failover that is over"
+            )
+        async with running(console):
+            await until(lambda: over(console))
 
     async def test_a_heir_that_dies_meanwhile_is_no_heir(self, console: Console, agents: FakeAgents) -> None:
         await second_replica(console, agents)
