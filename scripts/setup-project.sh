@@ -49,8 +49,8 @@ set_up_python() {
   printf '%s' "$run" >.venv/stamp-run
 }
 
-# install_python LOCK: by uv, which takes five seconds where pip takes twenty; by pip where there is no uv, or where only pip
-# was told how to reach a registry. Compiled, as pip does it: else every process starts a second later where none may be written.
+# install_python LOCK: by uv, which takes six seconds where pip takes more than twenty; by pip where there is no uv, or where
+# only pip was told how to reach a registry. Compiled, as pip does it: else every process starts a second later where it cannot be.
 install_python() {
   local pip=(.venv/bin/python -m pip install --quiet --no-input --disable-pip-version-check)
   if ! { install_uv "$1" && .venv/bin/uv pip install --quiet --compile-bytecode --python .venv/bin/python --require-hashes \

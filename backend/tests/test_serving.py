@@ -3,6 +3,7 @@
 import asyncio
 import ssl
 
+import httpx
 import pytest
 from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
@@ -38,3 +39,9 @@ async def test_idle_clients_hold_up_nobody(settings: Settings, monkeypatch: pyte
     async with asyncio.timeout(20):  # asyncio itself waits for a farewell for 30 s
         await server
     writer.transport.abort()
+
+
+def test_clients_let_go_of_idle_connections_first() -> None:
+    """Who sends in the moment in which the other side closes gets an error."""
+    idle = serving.config(Starlette(), "127.0.0.1", 0).timeout_keep_alive
+    assert idle > 2 * (httpx.Limits().keepalive_expiry or 0)

@@ -66,5 +66,4 @@ test('a database on flash is created, filled beyond its RAM, and shows what it h
   const row = page.getByRole('row').filter({ hasText: 'mostly-cold' });
   await expect(row.getByText(/^\d\d(\.\d+)?\s%$/)).toBeVisible();
   await examine(page, 'databases-flash');
-  await stack.stopTraffic(uid);
 });

@@ -218,11 +218,9 @@ async def test_an_outage_is_told_also_to_the_next_agent(node: Proxied) -> None:
     await until(written)
     [over] = await until(lambda: [each for each in node.proxy.outages.since(0)[1] if each.first_success_ms])
     assert over.noticed_ms == began.noticed_ms
-    # Of all workers together: when one notices, another may still read a reply that the shard had sent.
-    assert over.first_success_ms is not None
-    assert over.noticed_ms <= over.first_success_ms
+    # Of all workers together: the one that noticed first may have served nobody.
+    assert (over.last_success_ms or 0) <= over.noticed_ms <= (over.first_success_ms or 0)
     assert over.last_success_ms is not None
-    assert over.last_success_ms < over.first_success_ms
     await node.end()
     node.start()
     await until(lambda: node.proxy.outages.since(0)[1] == [over])

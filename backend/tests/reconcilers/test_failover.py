@@ -10,6 +10,7 @@ import pytest
 from backend.tests import pairs
 from backend.tests.reconcilers.loops import ADMIN, Gate, GatedAgents, GatedStore
 from backend.tests.shards import until
+from sqlalchemy import text
 
 from shardboard.agent.contract import ShardSpec
 from shardboard.console import Console
@@ -245,18 +246,24 @@ class TestLostPrimary:
             pytest.skip("SQLite has one writer at a time")
         await pairs.die(console, agents, 1)
         await FailoverLoop(console.store, console.bus)._sweep()
+
+        async def ended_or_waits() -> bool:
+            async with console.store.read() as session:
+                return await over(console) or bool(
+                    await session.scalar(text("SELECT 1 FROM pg_locks WHERE NOT granted"))
+                )
+
+        steps = {failover.NAME: Failover(console.store, agents, OFFSETS.get)}
+        carrying_out = asyncio.create_task(ActionLoop(console.store, console.bus, steps, "test").run())
         async with console.store.begin() as session:
             await clusters.load_for_update(session)
             before = [row.current_role for row in await shards.of_bdb(session, pairs.BDB)]
-            async with running(console):
-                await until(lambda: promotions(agents))
-                await asyncio.wait([asyncio.create_task(until(lambda: over(console)))], timeout=0.5)
+            await until(ended_or_waits)
             [action] = await actions.of_bdb(session, pairs.BDB)
-            assert action.status in actions.OPEN, (
-                f"decided on roles {before}, which are not those of a failover that is over"
-            )
-        async with running(console):
-            await until(lambda: over(console))
+            assert action.status in actions.OPEN, f"decided on {before}, from before the failover that is over"
+        await until(lambda: over(console))
+        carrying_out.cancel()
+        await asyncio.gather(carrying_out, return_exceptions=True)
 
     async def test_a_heir_that_dies_meanwhile_is_no_heir(self, console: Console, agents: FakeAgents) -> None:
         await second_replica(console, agents)

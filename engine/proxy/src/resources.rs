@@ -1,6 +1,6 @@
 //! What this process uses of the machine.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// CPU time of all threads since the start.
 pub fn cpu_seconds() -> f64 {
@@ -17,4 +17,28 @@ pub fn rss_bytes() -> u64 {
 
 pub fn unix_millis() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64
+}
+
+/// The same of a moment that is over. Never later than it was: of two moments so told, what lay between them is never too short.
+pub fn unix_millis_of(moment: Instant) -> u64 {
+    // The clock of the wall first: who is interrupted in between tells of an earlier moment, not of a later one.
+    let now = unix_millis();
+    now.saturating_sub(moment.elapsed().as_nanos().div_ceil(1_000_000) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_is_never_told_as_later_than_it_was() {
+        for micros in (10..2_500).step_by(70) {
+            let moment = Instant::now();
+            let then = unix_millis();
+            while moment.elapsed() < Duration::from_micros(micros) {
+                std::hint::spin_loop();
+            }
+            assert!(unix_millis_of(moment) <= then, "{micros} us later");
+        }
+    }
 }

@@ -6,6 +6,7 @@ use crate::command::Class;
 use crate::process::{Event, Outage, Part};
 use crate::resources;
 use crate::topology::TargetNumber;
+use std::time::Duration;
 
 /// What a shard says that is no primary now, or has not all of it.
 const NO_PRIMARY_NOW: [&[u8]; 4] = [b"READONLY", b"CLUSTERDOWN", b"LOADING", b"MASTERDOWN"];
@@ -112,8 +113,8 @@ impl Worker {
         let _ = self.events.send(Event::Outage(Part { worker: self.number, outage }));
     }
 
-    /// Of a time of this worker's clock.
+    /// Of a time of this worker's clock. What `now` holds may be long ago on a busy machine, and does not count here.
     fn unix_millis(&self, at: u64) -> u64 {
-        resources::unix_millis().saturating_sub(self.now.saturating_sub(at) / 1_000)
+        resources::unix_millis_of(self.started + Duration::from_micros(at.saturating_sub(1)))
     }
 }
