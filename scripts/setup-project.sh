@@ -107,8 +107,44 @@ build_proxy() {
   if [[ -x engine/target/release/shardboard-proxy && -x engine/target/release/shardboard-load \
     && -f engine/target/release/libshardboard_tier.so ]] && is_current engine/target/stamp-proxy "$hash"; then return 0; fi
   require_rust
+  if [[ $tests == yes ]]; then take_crates; fi
   step "Building the endpoint proxy, the load generator and the flash tier" \
     cargo build --manifest-path engine/Cargo.toml --target-dir engine/target --release --locked \
     --package proxy --package load --package tier
   printf '%s' "$hash" >engine/target/stamp-proxy
+  if [[ $tests == yes ]]; then keep_crates; fi
+}
+
+# Two thirds of a build from nothing are the crates that ours depend on: whoever tests many checkouts compiles them once.
+# Cargo itself knows what of it is still good, so it does no harm that ours are among them.
+crates_cache=${XDG_CACHE_HOME:-$HOME/.cache}/shardboard/crates
+crates_parts=(deps build .fingerprint)
+
+# crates_key: names what they were built from and by.
+crates_key() {
+  { cat engine/Cargo.lock engine/Cargo.toml && rustc --version --verbose && echo "${RUSTFLAGS:-}"; } | sha256sum | cut -c 1-32
+}
+
+take_crates() {
+  local kept
+  kept=$crates_cache/$(crates_key)
+  if [[ -e engine/target/release || ! -d $kept ]]; then return 0; fi
+  mkdir -p engine/target
+  # Whole or not at all, also when this is killed.
+  rm -rf engine/target/taken
+  if cp --archive "$kept" engine/target/taken; then mv engine/target/taken engine/target/release; fi
+}
+
+keep_crates() {
+  local key made
+  key=$(crates_key)
+  if [[ -d $crates_cache/$key ]]; then return 0; fi
+  mkdir -p "$crates_cache" || return 0
+  made=$(mktemp --directory "$crates_cache/made.XXXXXX") || return 0
+  if cp --archive "${crates_parts[@]/#/engine/target/release/}" "$made"; then
+    find "$crates_cache" -mindepth 1 -maxdepth 1 ! -path "$made" -exec rm -rf {} +
+    mv --no-target-directory "$made" "$crates_cache/$key" || rm -rf "$made"
+  else
+    rm -rf "$made"
+  fi
 }

@@ -10,6 +10,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from shardboard.api.replies import failure
+from shardboard.away import is_away, reason
 
 log = logging.getLogger(__name__)
 
@@ -19,7 +20,10 @@ API_VERSIONS = frozenset({"1", "1.0", "2", "2.0"})
 
 
 class LastResort:
-    """Answers 500 for an exception nobody expected, inside the middleware that adds the usual headers."""
+    """Answers 500 for an exception nobody expected, inside the middleware that adds the usual headers.
+
+    503 when the store is away and the same request may succeed in a moment.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -37,11 +41,16 @@ class LastResort:
 
         try:
             await self._app(scope, receive, watch)
-        except Exception:
+        except Exception as error:
             if started:
                 raise
-            log.exception("%s %s failed", scope["method"], scope["path"])
-            answer = failure(500, "internal_error", "Something went wrong in the console; its log says what.")
+            if is_away(error):
+                log.warning("%s %s failed: %s", scope["method"], scope["path"], reason(error))
+                answer = failure(503, "store_unavailable", AWAY)
+                answer.headers["Retry-After"] = "5"
+            else:
+                log.exception("%s %s failed", scope["method"], scope["path"])
+                answer = failure(500, "internal_error", "Something went wrong in the console; its log says what.")
             await answer(scope, receive, send)
 
 
@@ -68,6 +77,10 @@ class Limits:
         await self._app(scope, _counting(receive), send)
 
 
+AWAY = (
+    "The console's store does not answer at the moment; its log says why. Shards and endpoints go on without it. "
+    "What the request asked for is done whole or not at all: look, and send it again."
+)
 TOO_LARGE = f"The body is larger than {MAX_BODY} bytes."
 
 

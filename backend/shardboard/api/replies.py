@@ -14,10 +14,11 @@ _MEANINGS = {
     406: "Understood, but not valid",
     409: "Busy, or it exists already",
     413: "The body is too large",
+    503: "The store does not answer, or too many such requests are under way; try again in a moment",
     505: "The header x-api-version names an unknown version",
 }
 
-_ALWAYS = (400, 401, 403, 413, 505)
+_ALWAYS = (400, 401, 403, 413, 503, 505)
 
 
 def errors(*more: int) -> dict[int | str, dict[str, Any]]:

@@ -5,6 +5,7 @@ from typing import Any
 import httpx
 import pytest
 from backend.tests.application import app_of
+from sqlalchemy import exc
 
 from shardboard.console import Console
 from shardboard.state import bdbs
@@ -41,6 +42,20 @@ async def test_unexpected_failure_tells_nothing_of_the_inside(
     assert "secret" not in reply.text
     assert "the secret inside" in caplog.text
     assert reply.headers["cluster-state-id"]
+
+
+async def test_a_store_that_is_away(
+    console: Console, client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def away(_session: Any) -> None:
+        raise exc.OperationalError("SELECT 'the secret inside'", {}, TimeoutError("no route to the server"))
+
+    monkeypatch.setattr(bdbs, "every", away)
+    reply = await client.get("/v1/bdbs")
+    assert (reply.status_code, reply.json()["error_code"]) == (503, "store_unavailable")
+    assert reply.headers["Retry-After"] == "5"
+    assert "no route to the server" in caplog.text
+    assert "secret" not in caplog.text
 
 
 @pytest.mark.parametrize(("version", "status"), [("1", 200), ("2.0", 200), ("3", 505), ("x" * 100, 505)])
