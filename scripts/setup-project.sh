@@ -116,7 +116,7 @@ build_proxy() {
 }
 
 # Two thirds of a build from nothing are the crates that ours depend on: whoever tests many checkouts compiles them once.
-# Cargo itself knows what of it is still good, so it does no harm that ours are among them.
+# Ours are never taken from there: cargo compares times alone, and the files of another checkout may be older than what was built.
 crates_cache=${XDG_CACHE_HOME:-$HOME/.cache}/shardboard/crates
 crates_parts=(deps build .fingerprint)
 
@@ -136,12 +136,14 @@ take_crates() {
 }
 
 keep_crates() {
-  local key made
+  local key made manifest
   key=$(crates_key)
   if [[ -d $crates_cache/$key ]]; then return 0; fi
   mkdir -p "$crates_cache" || return 0
   made=$(mktemp --directory "$crates_cache/made.XXXXXX") || return 0
   if cp --archive "${crates_parts[@]/#/engine/target/release/}" "$made"; then
+    # Without its fingerprint a crate is built anew. Packages are called as their folders are.
+    for manifest in engine/*/Cargo.toml; do rm -rf "$made/.fingerprint/$(basename "$(dirname "$manifest")")"-*; done
     find "$crates_cache" -mindepth 1 -maxdepth 1 ! -path "$made" -exec rm -rf {} +
     mv --no-target-directory "$made" "$crates_cache/$key" || rm -rf "$made"
   else

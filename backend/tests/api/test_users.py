@@ -1,7 +1,9 @@
 """Tokens for scripts, and the list of users."""
 
+import time
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
+from typing import Any
 
 import httpx
 import jwt
@@ -39,11 +41,16 @@ async def viewer(console: Console) -> tuple[str, str]:
     return VIEWER
 
 
-async def lifetime(console: Console, token: str) -> int:
-    """How long the token says that it is good for, in seconds, also when that time is over by now."""
+async def claims(console: Console, token: str) -> dict[str, Any]:
+    """What the token says, also when its time is over by now."""
     async with console.store.read() as session:
         secret = (await cluster.load(session)).jwt_secret
-    payload = jwt.decode(token, secret, ["HS256"], options={"verify_exp": False})
+    payload: dict[str, Any] = jwt.decode(token, secret, ["HS256"], options={"verify_exp": False})
+    return payload
+
+
+async def lifetime(console: Console, token: str) -> int:
+    payload = await claims(console, token)
     return int(payload["exp"] - payload["iat"])
 
 
@@ -72,8 +79,12 @@ async def test_making_a_token_is_audited(client: httpx.AsyncClient, console: Con
 
 @pytest.mark.parametrize("ttl", [1, 86400])
 async def test_ttl(client: httpx.AsyncClient, console: Console, ttl: int) -> None:
+    before = int(time.time())
     reply = await client.post("/v1/users/authorize", json={"ttl": ttl})
-    assert await lifetime(console, reply.json()["access_token"]) == ttl
+    after = time.time()
+    payload = await claims(console, reply.json()["access_token"])
+    assert before <= payload["iat"] <= after
+    assert payload["exp"] - payload["iat"] == ttl
 
 
 @pytest.mark.parametrize("ttl", [0, -1, 86401, "300", 1.5, None, True])
