@@ -68,5 +68,8 @@ export default defineConfig({
     include: ['src/**/*.test.{ts,tsx}'],
     environment: 'node',
     setupFiles: ['src/test.setup.ts'],
+    // A passing test never waits this long, however busy the machine is.
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
   },
 });

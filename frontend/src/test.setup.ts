@@ -2,7 +2,8 @@
 import { afterEach } from 'vitest';
 
 if (typeof window !== 'undefined') {
-  const { cleanup } = await import('@testing-library/react');
+  const { cleanup, configure } = await import('@testing-library/react');
+  configure({ asyncUtilTimeout: 60_000 });
   afterEach(cleanup);
   window.matchMedia = (query) =>
     ({

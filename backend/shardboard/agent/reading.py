@@ -1,6 +1,7 @@
-"""One look at all shards of an agent: INFO on each shard's connection. Replies are taken by callbacks.
+"""One look at all shards of an agent: INFO on each shard's connection, and of primaries CLUSTER INFO.
 
-A task, a timeout and a lock per shard cost more than the exchange itself, and there may be hundreds of shards on a machine.
+Replies are taken by callbacks: a task, a timeout and a lock per shard cost more than the exchange itself, and there may be
+hundreds of shards on a machine.
 """
 
 import asyncio
@@ -8,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from shardboard.agent.commands import CommandClasses
+from shardboard.agent.contract import SHARD_FIELDS
 from shardboard.agent.info import SECTIONS, TIER_SECTION, InfoReader, Own, shard_values, tier_values
 from shardboard.agent.pings import PING, Pings
 from shardboard.agent.resp import EngineError, packed
@@ -15,6 +17,8 @@ from shardboard.agent.shard import Shard
 
 INFO = packed("INFO", *SECTIONS)
 INFO_ON_FLASH = packed("INFO", *SECTIONS, TIER_SECTION)
+CLUSTER_INFO = packed("CLUSTER", "INFO")
+CLUSTER_DOWN = SHARD_FIELDS.index("cluster_down")
 LOADING = "LOADING"
 """How an engine begins to refuse PING while it loads; INFO it answers."""
 
@@ -127,4 +131,19 @@ class _Look:
         pings = self._pings.take(record.spec.uid)
         info = self._reader.read(reply)
         values = shard_values(info, self._classes, self._own, record, pings)
-        self.outcome.set_result(Reading(values, pings, tier_values(info)))
+        reading = Reading(values, pings, tier_values(info))
+        if not record.bdb.cluster or info.fields.get("role") != "master":
+            self.outcome.set_result(reading)
+            return
+        # Only now: beside INFO, its bytes might be counted already.
+        self._connection.ask(CLUSTER_INFO, "cluster", lambda said: self._told_of_cluster(reading, said))
+
+    def _told_of_cluster(self, reading: Reading, reply: Any) -> None:
+        """A primary answers INFO and PING, and yet may refuse all else."""
+        if self.outcome.done():
+            return
+        if isinstance(reply, EngineError):
+            self.outcome.set_result(str(reply))
+            return
+        reading.values[CLUSTER_DOWN] = float("cluster_state:ok" not in reply)
+        self.outcome.set_result(reading)

@@ -41,6 +41,7 @@ TYPES = (
     "alarm_pair_on_one_node",
     "alarm_no_replica",
     "alarm_slots_uncovered",
+    "alarm_shards_refuse",
     "alarm_replication_lag",
     "alarm_two_primaries",
     "alarm_clock",

@@ -96,7 +96,10 @@ class AlarmCollector:
             for row in rows:
                 size = sum(last - first + 1 for first, last in slots.parse(row.slots))
                 place = (row.uid, row.node_uid, row.pair, row.current_role, row.observed_status)
-                parts[row.bdb_uid].append(Part(*place, in_sync=row.observed_link == "idle", slots=size))
+                link = row.observed_link
+                parts[row.bdb_uid].append(
+                    Part(*place, in_sync=link == "idle", slots=size, refuses=link == "cluster_down")
+                )
             flash: dict[int, int] = {}
             for bdb in await bdbs.every(session):
                 if bdb.on_flash:

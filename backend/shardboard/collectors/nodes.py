@@ -31,15 +31,17 @@ CLOCK_SKEW = 2.0
 FACTS_EVERY = 60
 """Samples between two looks at the machine's facts."""
 CONDITION = ("pid", "started_at", "is_primary", "loading", "link_up")
-"""What a sample of a shard begins with: all that decides about its condition."""
-VERSION = SHARD_FIELDS.index("engine_version")
+"""What a sample of a shard begins with, and decides about its condition."""
+MORE = ("engine_version", "cluster_down")
+"""What decides, too, and came later."""
+PLACES = [SHARD_FIELDS.index(name) for name in (*CONDITION, *MORE)]
 assert SHARD_FIELDS[: len(CONDITION)] == CONDITION  # noqa: S101
 
 
 @lru_cache(4096)
 def _observed(*values: float | None) -> Observed:
     """Of hundreds of shards nearly all say the same as a second ago."""
-    return observe(dict(zip((*CONDITION, "engine_version"), values, strict=True)))
+    return observe(dict(zip((*CONDITION, *MORE), values, strict=True)))
 
 
 class NodeCollector:
@@ -164,7 +166,7 @@ class NodeCollector:
         now = datetime.now(UTC)
         # Another machine's clock may be wrong; ours orders what loops and collectors have seen.
         at = datetime.fromtimestamp(sample.t, UTC) if abs(now.timestamp() - sample.at) < CLOCK_SKEW else now
-        seen = {uid: _observed(*row[: len(CONDITION)], row[VERSION]) for uid, row in sample.shards.items()}
+        seen = {uid: _observed(*(row[place] for place in PLACES)) for uid, row in sample.shards.items()}
         seen |= {uid: self._unseen(uid, "timeout", reason) for uid, reason in sample.missing.items()}
         seen |= {uid: self._unseen(uid, "down", reason) for uid, reason in sample.died.items()}
         changed = {

@@ -15,6 +15,7 @@ Key = tuple[str, int | None, int | None, int | None]
 
 WAIT = {
     "alarm_slots_uncovered": 0.0,
+    "alarm_shards_refuse": 3.0,
     "alarm_two_primaries": 3.0,
     "alarm_replication_lag": 3.0,
     "alarm_no_replica": 3.0,
@@ -67,10 +68,12 @@ class Part:
     status: str
     in_sync: bool
     slots: int
+    refuses: bool = False
+    """A primary that lives and does not believe its cluster to be whole."""
 
 
 def of_database(uid: int, name: str, *, replicated: bool, sharded: bool, parts: Iterable[Part]) -> list[Alarm]:
-    """Pairs that nobody leads, that two lead, that have no copy, or both copies on one node."""
+    """Pairs that nobody leads, whose primary refuses, that two lead, that have no copy, or both copies on one node."""
     pairs: dict[int, list[Part]] = defaultdict(list)
     for part in parts:
         pairs[part.pair].append(part)
@@ -83,6 +86,13 @@ def of_database(uid: int, name: str, *, replicated: bool, sharded: bool, parts: 
         found.append(
             Alarm("alarm_slots_uncovered", f"{what} not served: no primary lives.", "ERROR", uid, details=details)
         )
+    refusing = sorted(part.uid for held in pairs.values() for part in held if _leads(part) and part.refuses)
+    if refusing:
+        who = ", ".join(f"redis:{part}" for part in refusing)
+        told = (
+            f"Primaries of {name} lived and refused requests, as they did not believe their cluster to be whole: {who}."
+        )
+        found.append(Alarm("alarm_shards_refuse", told, "ERROR", uid, details={"shards": refusing}))
     for held in pairs.values():
         found += _of_pair(uid, name, held)
     bare = sorted(pair for pair, held in pairs.items() if not any(_follows(part) for part in held))

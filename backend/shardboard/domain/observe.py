@@ -1,13 +1,15 @@
-"""What one sample says about the condition of a shard."""
+"""What one sample says about the condition of a shard, and what that means."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+
+REFUSES = "It refuses requests, as it does not believe its cluster to be whole"
 
 
 @dataclass(frozen=True)
 class Observed:
     """In the words of the REST reference (3.3): status ok, loading, timeout, down or unknown; role master or slave;
-    link idle (in sync), in_progress or link_down, empty for a primary."""
+    link idle (in sync), in_progress or link_down. Of a primary, link is empty, or cluster_down while it refuses requests."""
 
     status: str
     role: str | None
@@ -24,15 +26,23 @@ def observe(raw: Mapping[str, float | None]) -> Observed:
     """From a sample's values by the agent's field names."""
     primary = raw["is_primary"] == 1.0
     loading = raw["loading"] == 1.0
-    link = "" if primary else "idle" if raw["link_up"] == 1.0 else "in_progress" if loading else "link_down"
+    refuses = raw["cluster_down"] == 1.0
+    alone = "cluster_down" if refuses else ""
+    link = alone if primary else "idle" if raw["link_up"] == 1.0 else "in_progress" if loading else "link_down"
     return Observed(
         status="loading" if loading else "ok",
         role="master" if primary else "slave",
         link=link,
+        detail=REFUSES if primary and refuses and not loading else "",
         pid=int(raw["pid"]) if raw["pid"] is not None else None,
         started_at=round(raw["started_at"], 2) if raw["started_at"] is not None else None,
         version=_dotted(raw["engine_version"]),
     )
+
+
+def is_ready(status: str, role: str, link: str) -> bool:
+    """Of a primary that it serves, of a replica that it answers and has all data."""
+    return status == "ok" and (link != "cluster_down" if role == "master" else link == "idle")
 
 
 def _dotted(version: float | None) -> str:

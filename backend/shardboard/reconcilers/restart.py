@@ -136,7 +136,7 @@ class Restart:
                     other.role = "master" if other is shard else "slave"
                     if other is not shard:
                         other.observed_role = "slave"
-            shard.became("master", datetime.now(UTC))
+            shard.became("master", datetime.now(UTC), serves=not bdb.sharding)
             saved = action.params["begun"].get(str(uid))
             from_disk = None if saved is None else datetime.fromtimestamp(saved, UTC)
             record(

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.json_schema import SkipJsonSchema
 
+from shardboard.domain.observe import is_ready
 from shardboard.schemas import bdb_fields
 from shardboard.schemas.absent import OptionalInt, OptionalStr, present, without_default
 from shardboard.schemas.bdb_requests import (
@@ -177,8 +178,8 @@ def project(shown: Mapping[str, Any], fields: Collection[str]) -> dict[str, Any]
 
 
 def in_sync(shard: ShardRow) -> bool:
-    """A primary that answers, or a replica that has caught up with it."""
-    return shard.observed_status == "ok" and (shard.current_role == "master" or shard.observed_link == "idle")
+    """A primary that serves, or a replica that has caught up with it."""
+    return is_ready(shard.observed_status, shard.current_role, shard.observed_link)
 
 
 def is_down(shard: ShardRow) -> bool:

@@ -10,7 +10,7 @@ from shardboard.schemas.absent import OptionalInt, OptionalStr, present, without
 from shardboard.schemas.rows import ShardRow
 from shardboard.schemas.times import iso
 
-_STATUSES: list[JsonValue] = ["ok", "loading", "down", "unknown"]
+_STATUSES: list[JsonValue] = ["ok", "busy", "loading", "timeout", "down", "unknown"]
 
 
 class Loading(BaseModel):
@@ -29,7 +29,10 @@ class Shard(BaseModel):
     role: str = Field(description="As the console wants it.", json_schema_extra={"enum": ["master", "slave"]})
     actual_role: str = Field(description="As last observed; empty before that.")
     status: str = Field(json_schema_extra={"enum": ["active", "inactive"]})
-    detailed_status: str = Field(json_schema_extra={"enum": _STATUSES})
+    detailed_status: str = Field(
+        description="`busy`: a primary that lives and refuses requests, as it does not believe its cluster to be whole.",
+        json_schema_extra={"enum": _STATUSES},
+    )
     detail: str = Field(description="One sentence when the shard is not ok.")
     assigned_slots: str = Field(description='Ranges of hash slots, for example "0-99,200-8191"; empty without any.')
     pair: int = Field(description="A primary and its replica have the same.")
@@ -48,6 +51,7 @@ class Shard(BaseModel):
 def render(shard: ShardRow, address: str, latest: Mapping[str, float | None]) -> dict[str, Any]:
     """`address` is its node's; `latest` the newest sample by metric name, empty without one."""
     memory = latest.get("used_memory")
+    refuses = shard.observed_status == "ok" and shard.observed_link == "cluster_down"
     shown: dict[str, Any] = {
         "uid": str(shard.uid),
         "bdb_uid": shard.bdb_uid,
@@ -55,7 +59,7 @@ def render(shard: ShardRow, address: str, latest: Mapping[str, float | None]) ->
         "role": shard.current_role,
         "actual_role": shard.observed_role or "",
         "status": "active" if shard.observed_status in ("ok", "loading") else "inactive",
-        "detailed_status": shard.observed_status,
+        "detailed_status": "busy" if refuses else shard.observed_status,
         "detail": shard.detail,
         "assigned_slots": shard.slots,
         "pair": shard.pair,

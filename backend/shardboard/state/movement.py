@@ -11,6 +11,7 @@ from shardboard.domain import layout
 from shardboard.domain.flash import Share
 from shardboard.domain.layout import Layout
 from shardboard.domain.moves import Move
+from shardboard.domain.observe import is_ready
 from shardboard.domain.placement import Room
 from shardboard.state import actions, bdbs, nodes, shards
 from shardboard.state import cluster as clusters
@@ -128,7 +129,7 @@ def rooms_of(eligible: Sequence[Node], occupying: Sequence[Shard], databases: Se
 
 def ready(row: Shard) -> bool:
     """Whether it answers and has all data."""
-    return row.observed_status == "ok" and (row.current_role == "master" or row.observed_link == "idle")
+    return is_ready(row.observed_status, row.current_role, row.observed_link)
 
 
 def takes_shards(node: Node) -> bool:

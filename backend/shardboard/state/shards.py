@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
 from shardboard.db import Base, UtcDateTime
+from shardboard.domain.observe import REFUSES
 
 
 class Shard(Base):
@@ -40,7 +41,8 @@ class Shard(Base):
     """ok, loading, down, unknown."""
     observed_role: Mapped[str | None]
     observed_link: Mapped[str] = mapped_column(default="")
-    """Replicas: idle (in sync), in_progress, link_down."""
+    """Replicas: idle (in sync), in_progress, link_down. Primaries: cluster_down while they refuse requests, as they do not believe
+    their cluster to be whole."""
     observed_pid: Mapped[int | None]
     observed_started_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     observed_version: Mapped[str] = mapped_column(default="", server_default="")
@@ -51,13 +53,14 @@ class Shard(Base):
     detail: Mapped[str] = mapped_column(default="")
     """One sentence when the shard is not ok."""
 
-    def became(self, role: str, now: datetime) -> None:
-        """What a loop has just seen with its own eyes; samples taken before `now` count no more."""
+    def became(self, role: str, now: datetime, *, serves: bool = True) -> None:
+        """What a loop has just seen with its own eyes; samples taken before `now` count no more. `serves` is of a primary: one
+        whose process has just started believes in its cluster after some seconds only."""
         self.observed_role = role
         self.observed_status = "ok"
-        self.observed_link = "" if role == "master" else "idle"
+        self.observed_link = "idle" if role == "slave" else "" if serves else "cluster_down"
         self.observed_at = now
-        self.detail = ""
+        self.detail = "" if serves else REFUSES
 
     def replica(self, uid: int, node_uid: int, port: int, bus_port: int) -> "Shard":
         """One more copy of this shard's pair, that is not running yet."""

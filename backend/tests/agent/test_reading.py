@@ -22,15 +22,16 @@ class Connection:
     idle = False
     last_seconds = 0.001
 
-    def __init__(self, pong: object) -> None:
-        self.pong = pong
+    def __init__(self, pong: object, info: str = INFO, cluster: object = None) -> None:
+        self.pong, self.info, self.cluster = pong, info, cluster
 
     def ask(self, _: bytes, name: str, then: Callable[[Any], None]) -> None:
-        asyncio.get_running_loop().call_soon(then, self.pong if name == "ping" else INFO)
+        replies = {"ping": self.pong, "info": self.info, "cluster": self.cluster}
+        asyncio.get_running_loop().call_soon(then, replies[name])
 
 
-def shard() -> Any:
-    bdb = SimpleNamespace(tier=None)
+def shard(*, cluster: bool = True) -> Any:
+    bdb = SimpleNamespace(tier=None, cluster=cluster)
     record = SimpleNamespace(spec=SimpleNamespace(uid=1), bdb=bdb, pid=7, started_at=1.0, engine_version="9.1.2")
     return SimpleNamespace(record=record, own=OwnTraffic())
 
@@ -58,3 +59,24 @@ async def test_what_a_ping_took_is_part_of_the_reading() -> None:
     reading = await look("PONG")
     assert isinstance(reading, Reading)
     assert reading.pings == [1000]
+
+
+PRIMARY = INFO.replace("slave", "master")
+
+
+@pytest.mark.parametrize(
+    ("said", "cluster", "down"),
+    [
+        ("cluster_state:ok\r\ncluster_slots_assigned:16384\r\n", True, 0.0),
+        ("cluster_state:fail\r\ncluster_slots_assigned:16384\r\n", True, 1.0),
+        (EngineError("ERR This instance has cluster support disabled"), False, None),
+    ],
+)
+async def test_a_primary_is_asked_whether_it_believes_its_cluster_to_be_whole(
+    said: object, cluster: bool, down: float | None
+) -> None:
+    made = _Look(shard(cluster=cluster), InfoReader(), Pings())
+    made.begin(Connection("PONG", PRIMARY, said), {})
+    reading = await made.outcome
+    assert isinstance(reading, Reading)
+    assert reading.values[SHARD_FIELDS.index("cluster_down")] == down

@@ -8,7 +8,7 @@ from pathlib import Path
 import hiredis
 import psutil
 import pytest
-from backend.tests.shards import Farm, ask, ended, farm, lone, request, seconds, until
+from backend.tests.shards import ENGINE, Farm, ask, bring_up, ended, farm, layout, lone, request, seconds, until
 
 from shardboard.agent import sampler as sampling
 from shardboard.agent.contract import NODE_FIELDS, RING_SECONDS, SHARD_FIELDS, Sample
@@ -178,7 +178,7 @@ async def test_gauges_and_keyspace(watched: Watched) -> None:
     assert values["started_at"] == watched.node[1].shards[1].record.started_at
     assert (values["used_memory"] or 0) > 100_000
     assert 0 < (values["ping_ms"] or 0) < 30_000
-    assert all(value is not None for value in values.values())
+    assert {name for name, value in values.items() if value is None} == {"cluster_down"}, "it is in no cluster"
 
 
 async def test_a_frozen_shard_is_missing_and_holds_nobody_up(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,6 +227,26 @@ async def test_a_dead_shard_is_told_with_the_signal_that_killed_it(watched: Watc
     assert list(sample.shards) == [2]
     assert sample.died[1] == "its process was killed by SIGKILL"
     assert not sample.missing
+
+
+async def test_a_primary_that_lost_its_cluster_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It answers INFO and PING as before, and refuses all else."""
+    monkeypatch.setattr(sampling, "TIMEOUT", 30)
+    async with farm(tmp_path) as node:
+        watched = Watched(node)
+        await bring_up(node, ENGINE, layout(node.nodes * 3, 3, replication=False))
+
+        async def believes(said: float) -> bool:
+            return (await watched.values())["cluster_down"] == said
+
+        await until(lambda: believes(0.0))
+        before = await watched.values()
+        assert grown(before, await watched.values()) == dict.fromkeys(COUNTERS, 0), "the question is not traffic"
+        shards = node[1].shards
+        await ask(shards[1], "CONFIG", "SET", "cluster-node-timeout", "200")
+        for uid in (2, 3):
+            psutil.Process(shards[uid].record.pid).kill()
+        await until(lambda: believes(1.0))
 
 
 async def test_samples_come_on_the_second_with_rising_numbers(watched: Watched) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from shardboard.console import Console
 from shardboard.schemas.shards import Shard as ShardShape
+from shardboard.state import shards
 from shardboard.state.nodes import Node
 from shardboard.state.shards import Shard
 
@@ -44,6 +45,19 @@ async def test_observed(client: httpx.AsyncClient, console: Console) -> None:
     assert (shown["status"], shown["detailed_status"]) == ("active", "ok")
     assert (shown["role"], shown["actual_role"], shown["pid"]) == ("master", "master", 77)
     assert shown["started_at"] == shown["report_timestamp"] == "2025-10-14T00:01:22Z"
+
+
+async def test_a_primary_that_refuses_requests_is_busy_and_not_in_sync(
+    client: httpx.AsyncClient, console: Console
+) -> None:
+    async with console.store.begin() as session:
+        for shard in await shards.of_bdb(session, 1):
+            shard.became(shard.role, datetime.now(UTC), serves=shard.uid != 1)
+    shown = (await client.get("/v1/shards/1")).json()
+    assert (shown["status"], shown["detailed_status"]) == ("active", "busy")
+    assert shown["detail"] == "It refuses requests, as it does not believe its cluster to be whole"
+    bdb = (await client.get("/v1/bdbs/1")).json()
+    assert (bdb["shards_in_sync"], bdb["shards_total"]) == (3, 4)
 
 
 @pytest.mark.parametrize("path", ["/v1/shards/9", "/v1/shards/x", "/v1/bdbs/9/shards"])

@@ -85,6 +85,22 @@ async def test_lost_slots_are_an_alarm_until_somebody_serves_them(
     assert [each.type for each in await raised(console)] == ["alarm_slots_uncovered", "alarm_no_replica"]
 
 
+async def test_primaries_that_refuse_for_seconds_are_an_alarm(
+    console: Console, agents: FakeAgents, pulses: Pulses
+) -> None:
+    watching = collector(console, pulses)
+    await pairs.observe(console, 1, link="cluster_down")
+    for now in (0, 1, 4):
+        await look(watching, now)
+    [span] = await raised(console)
+    assert (span.type, span.bdb_uid) == ("alarm_shards_refuse", 1)
+    assert (span.ended_at, span.details) == (None, {"open": True, "shards": [1]})
+    await pairs.observe(console, 1)
+    await look(watching, 5)
+    [span] = await raised(console)
+    assert span.ended_at is not None
+
+
 async def test_the_next_console_takes_up_what_is_open_and_two_raise_it_once(
     console: Console, agents: FakeAgents, pulses: Pulses
 ) -> None:

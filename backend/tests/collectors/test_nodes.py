@@ -453,6 +453,21 @@ async def test_a_change_of_roles_is_told(console: Console, agents: FakeAgents, r
 
 
 @pytest.mark.usefixtures("database")
+async def test_a_primary_that_refuses_requests_is_not_in_sync(
+    console: Console, agents: FakeAgents, running: NodeCollector
+) -> None:
+    await all_well(agents)
+    await observed(console, 1, "ok")
+    for t, down, link in ((NOW + 1, 1.0, "cluster_down"), (NOW + 2, 0.0, "")):
+        agents.sample(1, sample(t, {1: shard(cluster_down=down)}))
+
+        async def told_so(link: str = link) -> bool:
+            return (await row(console, 1)).observed_link == link
+
+        await until(told_so)
+
+
+@pytest.mark.usefixtures("database")
 async def test_a_lost_and_regained_link_is_told(console: Console, agents: FakeAgents, running: NodeCollector) -> None:
     await all_well(agents)
     await observed(console, 2, "ok")

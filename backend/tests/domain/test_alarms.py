@@ -49,6 +49,15 @@ def test_slots_that_nobody_serves() -> None:
     assert found(changed(1, status="timeout")) == {}, "it may well serve"
 
 
+def test_primaries_that_live_and_refuse() -> None:
+    alarm = found(changed(2, refuses=True))["alarm_shards_refuse"]
+    assert (alarm.bdb_uid, alarm.severity, alarm.details) == (7, "ERROR", {"shards": [2]})
+    assert alarm.description == (
+        "Primaries of shop lived and refused requests, as they did not believe their cluster to be whole: redis:2."
+    )
+    assert "alarm_shards_refuse" not in found(changed(2, refuses=True, status="down")), "it is not served at all"
+
+
 def test_primaries_without_a_copy() -> None:
     alarm = found(changed(3, status="down"))["alarm_no_replica"]
     assert (alarm.description, alarm.details) == (

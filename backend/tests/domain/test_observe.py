@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from shardboard.domain.observe import Observed, observe
+from shardboard.domain.observe import REFUSES, Observed, is_ready, observe
 
 
 @pytest.mark.parametrize(
@@ -26,6 +26,42 @@ def test_condition(is_primary: float, loading: float | None, link_up: float, obs
         "pid": 4711.0,
         "started_at": 1700000000.123,
         "engine_version": 90102.0,
+        "cluster_down": None,
     }
     assert observe(raw) == replace(observed, pid=4711, started_at=1700000000.12, version="9.1.2")
     assert observe(raw | {"engine_version": None}).version == ""
+
+
+@pytest.mark.parametrize(
+    ("told", "loading", "is_primary", "link", "detail"),
+    [
+        (1.0, 0.0, 1.0, "cluster_down", REFUSES),
+        (1.0, 1.0, 1.0, "cluster_down", ""),
+        (0.0, 0.0, 1.0, "", ""),
+        (None, 0.0, 1.0, "", ""),
+        (1.0, 0.0, 0.0, "idle", ""),
+    ],
+)
+def test_a_primary_that_does_not_believe_its_cluster_to_be_whole(
+    told: float | None, loading: float, is_primary: float, link: str, detail: str
+) -> None:
+    raw = {"is_primary": is_primary, "loading": loading, "link_up": 1.0, "pid": 1.0, "started_at": 1.0}
+    observed = observe(raw | {"engine_version": None, "cluster_down": told})
+    assert (observed.link, observed.detail) == (link, detail)
+
+
+@pytest.mark.parametrize(
+    ("status", "role", "link", "ready"),
+    [
+        ("ok", "master", "", True),
+        ("ok", "master", "idle", True),  # promoted a moment ago
+        ("ok", "master", "cluster_down", False),
+        ("loading", "master", "", False),
+        ("ok", "slave", "idle", True),
+        ("ok", "slave", "in_progress", False),
+        ("ok", "slave", "", False),
+        ("down", "slave", "idle", False),
+    ],
+)
+def test_who_is_ready(status: str, role: str, link: str, ready: bool) -> None:
+    assert is_ready(status, role, link) is ready

@@ -96,6 +96,10 @@ async def test_a_pair_that_lost_both_copies_starts_from_its_primarys_file(consol
     )
     assert [(await pairs.row(console, uid)).current_role for uid in (1, 4)] == ["master", "slave"]
     assert (await pairs.row(console, 4)).observed_status == "down", "it comes back as a replica, by the revival"
+    primary = await pairs.row(console, 1)
+    assert (primary.observed_status, primary.observed_link) == ("ok", "cluster_down"), (
+        "it refuses until a sample says else"
+    )
 
 
 async def test_a_node_that_is_silent_for_a_moment_makes_no_data_gone(console: Console, agents: FakeAgents) -> None:

@@ -4931,9 +4931,10 @@ export interface components {
             detail: string;
             /**
              * Detailed Status
+             * @description `busy`: a primary that lives and refuses requests, as it does not believe its cluster to be whole.
              * @enum {string}
              */
-            detailed_status: "ok" | "loading" | "down" | "unknown";
+            detailed_status: "ok" | "busy" | "loading" | "timeout" | "down" | "unknown";
             /**
              * Engine Version
              * @description Of the Valkey that runs; absent until it was seen.

@@ -97,12 +97,14 @@ SHARD_FIELDS = (
     "syncing",
     "engine_version",
     "oom_errors",
+    "cluster_down",
 )
 """Order of a shard's values in `Sample.shards`. Counters (since `started_at`, epoch seconds): *_cmds, hits, misses,
 connections, net_* (bytes), evicted, expired, sync_*, oom_errors (commands refused because memory is full),
 and seconds of processor: cpu and main_cpu_system of the main thread,
 process_cpu_* of all threads, fork_cpu_* of children that ended. The rest are gauges; is_primary, loading, link_up,
-aof_rewriting, saving and syncing are 0 or 1, ping_ms is the slowest PING of the second and ping_p50_ms the median one, avg_ttl
+aof_rewriting, saving, syncing and cluster_down (a primary that refuses requests, as it believes its cluster to be broken) are 0
+or 1, ping_ms is the slowest PING of the second and ping_p50_ms the median one, avg_ttl
 milliseconds, last_save epoch seconds, engine_version 90102 for Valkey 9.1.2. The agent's own commands and bytes are subtracted."""
 
 

@@ -7,6 +7,7 @@ import { DataTable } from '@/ui/DataTable';
 import {
   type Curve,
   endOf,
+  levelsOf,
   nearest,
   percentileWord,
   placeOf,
@@ -22,7 +23,6 @@ const LEFT = 56;
 const RIGHT = 14;
 const TOP = 10;
 const BOTTOM = 24;
-const LINES = 4;
 
 const colorOf = (index: number) => CYCLE[index % CYCLE.length] ?? CYCLE[0];
 
@@ -68,7 +68,9 @@ export function PercentileCurves({ curves }: { curves: readonly Curve[] }) {
 function Plot({ curves }: { curves: readonly Curve[] }) {
   const [at, setAt] = useState<number>();
   const end = endOf(curves);
-  const top = Math.max(...curves.flatMap(({ points }) => points.map(({ ms }) => ms))) || 1;
+  const slowest = Math.max(...curves.flatMap(({ points }) => points.map(({ ms }) => ms))) || 1;
+  const levels = levelsOf(slowest);
+  const top = levels.at(-1) ?? slowest;
   const x = (percentile: number) => LEFT + placeOf(percentile, end) * (WIDTH - LEFT - RIGHT);
   const y = (ms: number) => HEIGHT - BOTTOM - (ms / top) * (HEIGHT - BOTTOM - TOP);
   const point = ({ clientX, currentTarget }: PointerEvent<SVGSVGElement>) => {
@@ -76,7 +78,6 @@ function Plot({ curves }: { curves: readonly Curve[] }) {
     const place = (((clientX - left) / width) * WIDTH - LEFT) / (WIDTH - LEFT - RIGHT);
     setAt(nearest(curves, place, end));
   };
-  const levels = Array.from({ length: LINES + 1 }, (_, line) => (top * line) / LINES);
   return (
     <figure className={classes.figure}>
       <svg

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import {
   type Curve,
   endOf,
+  levelsOf,
   nearest,
   percentileWord,
   placeOf,
@@ -25,7 +26,26 @@ describe('the axis', () => {
     expect(placeOf(99.9, end) - placeOf(99, end)).toBeCloseTo(step);
     expect(placeOf(0, end)).toBeCloseTo(0);
     expect(placeOf(100, end)).toBe(1);
-    expect(ticksOf(end)).toEqual([0, 50, 90, 99, 99.9, 100]);
+    expect(ticksOf(2.5)).toEqual([0, 50, 90, 99, 100]);
+  });
+});
+
+describe('labels of the axes', () => {
+  it.each([
+    [1.5, [0, 50, 90, 100]],
+    [3.5, [50, 90, 99, 99.9, 100]],
+    [5.5, [50, 90, 99, 99.9, 99.99, 100]],
+    [6.5, [50, 90, 99, 99.9, 99.99, 99.999, 100]],
+  ])('have room to the end at %f', (end, ticks) => expect(ticksOf(end)).toEqual(ticks));
+
+  it.each([
+    [20.8, [0, 6, 12, 18, 24]],
+    [0.477, [0, 0.12, 0.24, 0.36, 0.48]],
+    [4, [0, 1, 2, 3, 4]],
+  ])('are round up to %f ms', (top, levels) => {
+    const told = levelsOf(top);
+    expect(told).toHaveLength(levels.length);
+    for (const [index, level] of levels.entries()) expect(told[index]).toBeCloseTo(level, 9);
   });
 });
 

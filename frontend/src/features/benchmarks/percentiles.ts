@@ -1,5 +1,6 @@
 /** Latency by percentile: where points lie, and which of them are told. Pure. */
 import type { Percentile } from '@/api/types';
+import { niceCeiling } from '@/ui/chart/prepare';
 
 export interface Curve {
   name: string;
@@ -27,11 +28,23 @@ export function placeOf(percentile: number, end: number): number {
   return percentile >= 100 ? 1 : decadesOf(percentile) / end;
 }
 
-/** Percentiles that are labelled: 0, 50, 90, 99, 99.9, … up to the end of the axis, and the slowest. */
+/** Shares of the axis: what a label needs from the next one, and from that of the slowest request, which ends at the edge. */
+const LABEL = 0.1;
+const BEFORE_SLOWEST = 0.14;
+
+/** Percentiles that are labelled: 0, 50, 90, 99, 99.9, … and the slowest, as far as labels have room. */
 export function ticksOf(end: number): number[] {
-  const ticks = [0, 50];
-  for (let nines = 1; nines <= end - 0.2; nines += 1) ticks.push(asPercent(nines));
+  const ticks = placeOf(50, end) < LABEL ? [50] : [0, 50];
+  for (let nines = 1; nines <= end * (1 - BEFORE_SLOWEST); nines += Math.ceil(LABEL * end)) {
+    ticks.push(asPercent(nines));
+  }
   return [...ticks, 100];
+}
+
+/** Levels of latency that are labelled, from 0: about four round steps, the last one not below `top`. */
+export function levelsOf(top: number): number[] {
+  const step = niceCeiling(top / 4, false);
+  return Array.from({ length: Math.ceil(top / step) + 1 }, (_, line) => line * step);
 }
 
 /** Nines as a percentage, without the noise of binary fractions. */

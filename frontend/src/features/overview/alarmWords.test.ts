@@ -15,6 +15,10 @@ describe('raisedAlarm', () => {
       'Two shards of demo act as primary of the same slots: redis:1 and redis:4',
     ],
     [
+      { type: 'alarm_shards_refuse', bdb_uid: 1, shards: [2] },
+      'Primaries of demo live and refuse requests, as they do not believe their cluster to be whole: redis:2',
+    ],
+    [
       { type: 'alarm_no_replica', bdb_uid: 1, pairs: [2] },
       '1 primary of demo has no replica that runs',
     ],

@@ -18,6 +18,8 @@ const WORDS: Record<string, Words> = {
     description.includes('hash slots')
       ? `${Number(slots).toLocaleString('en-US')} of 16,384 hash slots of ${name} are not served: no primary lives`
       : `${name} is not served: no primary lives`,
+  alarm_shards_refuse: (alarm, name) =>
+    `Primaries of ${name} live and refuse requests, as they do not believe their cluster to be whole: ${shards(alarm)}`,
   alarm_two_primaries: (alarm, name) =>
     `Two shards of ${name} act as primary of the same slots: ${shards(alarm)}`,
   alarm_pair_on_one_node: (alarm, name) =>

@@ -132,6 +132,7 @@ function stateOf(shard: Shard): readonly [Tone, string] {
   }
   if (shard.detailed_status === 'ok') return ['ok', 'Ok'];
   if (shard.detailed_status === 'loading') return ['progress', 'Loading its data'];
+  if (shard.detailed_status === 'busy') return ['broken', shard.detail];
   return ['unknown', shard.detail || 'Unknown'];
 }
 
