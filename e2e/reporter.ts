@@ -1,7 +1,8 @@
 /** Tells scripts/run-tests what failed, and what passed only when it was run again. */
 import { writeFileSync } from 'node:fs';
+import { basename } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
-import type { FullConfig, Reporter, Suite, TestCase } from '@playwright/test/reporter';
+import type { FullConfig, Reporter, Suite, TestCase, TestError } from '@playwright/test/reporter';
 
 export default class Results implements Reporter {
   private suite: Suite | undefined;
@@ -27,8 +28,14 @@ function name(test: TestCase): string {
   return test.titlePath().filter(Boolean).join(' › ');
 }
 
-/** Of its first failure, the beginning: what follows are lines of the test and calls. */
+/** Of each of its failures, in one line: where, and what was expected. */
 function said(test: TestCase): string {
-  const error = test.results.flatMap((result) => result.errors)[0];
-  return stripVTControlCharacters(error?.message ?? 'it did not end').slice(0, 1500);
+  const errors = test.results.flatMap((result) => result.errors);
+  return errors.map(line).join('\n') || 'it did not end';
+}
+
+function line({ message, location }: TestError): string {
+  const words = stripVTControlCharacters(message ?? 'no reason').replace(/\s+/g, ' ');
+  const where = location ? `${basename(location.file)}:${location.line}: ` : '';
+  return where + words.slice(0, 250);
 }

@@ -79,6 +79,7 @@ test('a run is ordered, watched while it goes on, and compared with another', as
   await page.goto(`/benchmarks/${last?.uid}`);
   await page.getByRole('button', { name: 'Delete' }).click();
   await page.getByRole('button', { name: 'Delete the run' }).click();
+  await expect(page.getByRole('link', { name: 'first' })).toBeVisible();
   await expect(page.getByRole('link', { name: 'second' })).toHaveCount(0);
 });
 
