@@ -56,9 +56,14 @@ def large(report: Report, directory: Path, *, shards: int, nodes: int, limit: fl
 def _create(cluster: LocalCluster, shards: int, *, replication: bool) -> float:
     """Seconds until active; the database is deleted again."""
     uid, seconds = create(cluster, shards, replication=replication)
+    delete(cluster, uid)
+    return seconds
+
+
+def delete(cluster: LocalCluster, uid: int) -> None:
+    """A database, until it is gone."""
     ok(cluster.api.delete(f"/v1/bdbs/{uid}"))
     cluster.until(lambda: cluster.api.get(f"/v1/bdbs/{uid}").status_code == 404, "the database is not deleted", 120)
-    return seconds
 
 
 def create(cluster: LocalCluster, shards: int, *, replication: bool) -> tuple[int, float]:

@@ -12,7 +12,7 @@ from shardboard.agent.pace import Pace
 from shardboard.agent.resp import EngineError
 
 FIRST_VERSION = 9
-MOST_SLOTS = 512
+MOST_SLOTS = 4096
 POLL_SECONDS = 0.05
 ENDED = frozenset({"success", "failed", "cancelled", "canceled"})
 
@@ -42,8 +42,11 @@ async def move(ends: Ends, slots: Sequence[int], seconds: float, pace: Pace) -> 
         at_once = max(1, min(MOST_SLOTS, int(size / each) if each else MOST_SLOTS))
         chunk = left[:at_once]
         going = [slot for slot in chunk if slot in held]  # the rest has gone before
+        keys = 0
         if going:
-            keys = sum([await ask(ends.source, "CLUSTER", "COUNTKEYSINSLOT", str(slot)) for slot in going])
+            # All at once: one after the other they took longer than a small job.
+            asked = (ask(ends.source, "CLUSTER", "COUNTKEYSINSLOT", str(slot)) for slot in going)
+            keys = sum(await asyncio.gather(*asked))
             ranges = [word for first, last in _runs(going) for word in (str(first), str(last))]
             await ask(
                 ends.source, "CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", *ranges, "NODE", ends.order.target_engine_id
@@ -52,11 +55,16 @@ async def move(ends: Ends, slots: Sequence[int], seconds: float, pace: Pace) -> 
             held = await _held(ends)
             if still := [slot for slot in going if slot in held]:
                 raise EngineError(f"slot {still[0]} did not move: {await _reason(ends)}")
-            ends.keys += keys
+        ends.keys += keys
         ends.moved += len(chunk)
         left = left[at_once:]
-        if left and not ends.order.fast and loop.time() < until:
-            await pace.rest_after_job(loop.time() - began)
+        if ends.order.fast:
+            continue
+        rest = pace.rest_after_job(loop.time() - began, len(going), keys, each * len(going))
+        if not left or loop.time() + rest > until:
+            ends.rest = rest  # whoever ordered this waits for that, and may think better of it meanwhile
+            return
+        await asyncio.sleep(rest)
 
 
 async def _jobs_over(ends: Ends, until: float) -> None:

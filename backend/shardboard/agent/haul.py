@@ -41,6 +41,8 @@ class Ends:
         self.engine_id = shard.record.spec.engine_id
         self.password = shard.record.bdb.admin_password
         self.moved = self.keys = 0
+        self.rest = 0.0
+        """Seconds for which the shards are to be left alone afterwards."""
         self._shard = shard
         self._sources: list[Connection] = []
         self._targets: list[Connection] = []

@@ -41,7 +41,7 @@ class Movers:
                 return SlotsMoved(count=ends.moved, keys=ends.keys, reason=str(error))
             finally:
                 ends.close()
-        return SlotsMoved(count=ends.moved, keys=ends.keys)
+        return SlotsMoved(count=ends.moved, keys=ends.keys, rest=ends.rest)
 
     async def _move(self, ends: Ends, *, own_way: bool) -> None:
         pace, order = self._paces[ends.order.uid], ends.order

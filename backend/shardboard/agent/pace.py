@@ -34,10 +34,11 @@ LONGER, SHORTER = 1.4, 0.8
 CALM_PINGS, CALM_EVERY = 16, 0.005
 """How often it asks before it begins, and how many seconds apart."""
 PING_EVERY = 0.01
-FIRST_JOB, LEAST_JOB, MOST_JOB = 4e6, 512e3, 64e6
-"""Bytes that the engine's own way moves in one job. Each job forks the source and copies with all that a processor gives."""
+FIRST_JOB, MOST_JOB = 32e6, 64e6
+"""Bytes that the engine's own way moves in one job. Each job forks the source and copies with all that a processor gives, and
+clients notice that while it lasts. Smaller jobs are no help: as measured, a job of a tenth takes half as long. Rests are."""
 SMALLER, LARGER = 0.6, 1.25
-"""What one job makes of the size of the next."""
+"""What one job, or group of slots, makes of the size of the next."""
 FIRST_GROUP, MOST_GROUP = 1.0, 64
 """Slots that are open together. Closing one makes every shard of the database go through a slot map, write its view of the
 cluster to its disk and wait for that. Those that are closed in the same moment are written once, which is quicker, and make the
@@ -53,9 +54,14 @@ groups would mean more of these moments, not shorter ones."""
 GROUP_ANSWERS = 10
 """So many answers decide on the next size. Of one or two there is always one that met the moment of closing."""
 GROUP_GROWTH = 2.0
-FIRST_JOB_REST, LEAST_JOB_REST, MOST_JOB_REST = 1.0, 0.5, 4.0
+JOB_TOLERATED = 0.004
+"""As TOLERATED, of the answers of jobs and rests together; the start of new shards, before that, is noticed, too."""
+FIRST_JOB_REST, LEAST_JOB_REST, MOST_JOB_REST = 1.0, 0.2, 2.0
 """In proportion to the time that the job took."""
-REMEMBERED_CALM, REMEMBERED_BUSY = 10 * CALM_PINGS, 300
+GENTLE_SLOTS, GENTLE_KEYS, GENTLE_BYTES = 150, 2_000, 3e6
+"""A second. Where that many or fewer have gone, it may rest for longer: valkey-cli, which moves slot by slot and key by key, takes
+as long."""
+REMEMBERED_CALM, REMEMBERED_BUSY, REMEMBERED_JOBS = 10 * CALM_PINGS, 300, 100
 PING_SECONDS = 2.0
 
 
@@ -70,8 +76,8 @@ class Pace:
         self._busy: deque[float] = deque(maxlen=REMEMBERED_BUSY)
         self._rested_at = 0.0
         self._job = FIRST_JOB
-        self._job_rest = FIRST_JOB_REST
-        self._job_answers: list[float] = []
+        self._in_job = False
+        self._job_answers: deque[float] = deque(maxlen=REMEMBERED_JOBS)
         self._group = FIRST_GROUP
         self._group_answers: deque[float] = deque(maxlen=REMEMBERED_BUSY)
 
@@ -101,13 +107,19 @@ class Pace:
         while True:
             await asyncio.sleep(PING_EVERY)
             self._busy.append(await _ping(shards))
-            self._job_answers.append(self._busy[-1])
+            if self._in_job:
+                # One that was late held up others: as many as would have been asked for meanwhile.
+                self._job_answers.extend([self._busy[-1]] * (1 + int(self._busy[-1] / PING_EVERY)))
             self._group_answers.append(self._busy[-1])
 
     def _noticed(self, answers: Sequence[float]) -> bool:
         """Whether more of them are late than clients put up with."""
+        return self._excess(answers) > TOLERATED
+
+    def _excess(self, answers: Sequence[float]) -> float:
+        """The share of them that is late, beyond twice that of calm moments; below 0 where fewer are."""
         late = LATE * median(self._calm) + UNNOTICED
-        return _share(answers, late) > 2 * _share(self._calm, late) + TOLERATED
+        return _share(answers, late) - 2 * _share(self._calm, late)
 
     def group(self, counts: Sequence[int], *, fast: bool) -> int:
         """How many of the next slots, given by their numbers of keys, are opened together."""
@@ -130,18 +142,19 @@ class Pace:
 
     def job_bytes(self, *, fast: bool) -> float:
         """How much the next job of the engine's own way moves."""
-        self._job_answers.clear()
+        self._in_job = True
         return MOST_JOB if fast else self._job
 
-    async def rest_after_job(self, seconds: float) -> None:
-        """Leave the shards alone after a job of so many seconds: longer, and the next one is smaller, when it was noticed."""
-        if self._job_answers and self._noticed(self._job_answers):
-            self._job = max(LEAST_JOB, self._job * SMALLER)
-            self._job_rest = min(MOST_JOB_REST, self._job_rest * LONGER)
-        else:
-            self._job = min(MOST_JOB, self._job * LARGER)
-            self._job_rest = max(LEAST_JOB_REST, self._job_rest * SHORTER)
-        await asyncio.sleep(seconds * self._job_rest)
+    def rest_after_job(self, seconds: float, slots: int, keys: int, size: float) -> float:
+        """For how many seconds the shards are to be left alone after a job that took `seconds`: for so long that of all answers,
+        those of rests included, not more are late than clients put up with; but not longer than slots, keys and bytes of data
+        (`size`) are worth."""
+        self._in_job = False
+        wanted = self._excess(self._job_answers) / JOB_TOLERATED - 1 if self._job_answers else FIRST_JOB_REST
+        factor = LARGER if wanted < LEAST_JOB_REST else SMALLER
+        self._job = max(FIRST_JOB, min(MOST_JOB, self._job * factor))
+        worth = min(slots / GENTLE_SLOTS, keys / GENTLE_KEYS + size / GENTLE_BYTES) - seconds
+        return min(max(seconds * MOST_JOB_REST, worth), seconds * max(LEAST_JOB_REST, wanted))
 
     def batch(self, keys: Sequence[tuple[bytes, int]]) -> Sequence[tuple[bytes, int]]:
         """The first of `keys`, given with their sizes, that are sent together; a large one goes alone."""

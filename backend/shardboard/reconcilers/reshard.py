@@ -29,6 +29,8 @@ from shardboard.state.actions import Action
 NAME = "SMReshardBDB"
 ORDER_SECONDS = 3.0
 """For how long one order to an agent goes on."""
+LOOK_SECONDS = 1.0
+"""While shards are left alone: how often it looks whether somebody cancelled it, or is in a hurry by now."""
 
 
 class Waiting(Exception):
@@ -121,6 +123,8 @@ class Reshard:
             raise Waiting(f"the primary of pair {min(headless)} is down")
         async with self._store.read() as session:
             fast = (await clusters.load(session)).rules.resharding_pace == "fast"
+        if rest := 0.0 if fast or action.cancelled_by else reshard_steps.rest_left(action):
+            return Outcome(again_in=min(rest, LOOK_SECONDS))
         results = await (self._side_by_side(possible, heads) if fast else self._in_turn(action, possible, heads))
         moved = [Haul(haul.source, haul.target, _head(haul, each.count)) for haul, each in results]
         if any(each.count for _, each in results):
@@ -128,7 +132,8 @@ class Reshard:
         elif not any(each.keys for _, each in results):
             raise Waiting(next((each.reason for _, each in results if each.reason), "no slot could be moved"))
         left = sum(haul.size for haul in hauls) - sum(haul.size for haul in moved)
-        return reshard_steps.moving(action, left, sum(each.keys for _, each in results))
+        rest = max(each.rest for _, each in results)
+        return reshard_steps.moving(action, left, sum(each.keys for _, each in results), rest)
 
     async def _side_by_side(
         self, possible: Sequence[Haul], heads: Mapping[int, ShardRef]

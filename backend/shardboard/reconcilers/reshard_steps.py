@@ -33,8 +33,8 @@ def at(action: Action, phase: Phase, detail: str = "") -> list[dict[str, Any]]:
     ]
 
 
-def moving(action: Action, left: int, keys: int) -> Outcome:
-    """After a while of moving; `left` slots are to go, `keys` keys went just now."""
+def moving(action: Action, left: int, keys: int, rest: float) -> Outcome:
+    """After a while of moving: `left` slots are to go, `keys` keys went just now, shards want `rest` seconds without a move."""
     now = datetime.now(UTC)
     params = action.params
     total = max(params["total"], left)
@@ -51,9 +51,16 @@ def moving(action: Action, left: int, keys: int) -> Outcome:
             "left_at_first": start,
             "keys": keys,
             "eta_seconds": eta,
+            "rest_until": (now + timedelta(seconds=rest)).isoformat(),
         },
         again_in=0,
     )
+
+
+def rest_left(action: Action) -> float:
+    """For how many seconds shards want to be left alone."""
+    until = datetime.fromisoformat(action.params.get("rest_until") or action.created_at.isoformat())
+    return max(0.0, (until - datetime.now(UTC)).total_seconds())
 
 
 def waiting(action: Action, reason: str, steps: list[dict[str, Any]] | None = None) -> Outcome:

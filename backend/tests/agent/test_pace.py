@@ -1,4 +1,4 @@
-"""How many slots move together: more while they are nearly empty and nobody notices."""
+"""How many slots move together, and how long it rests: more while nobody notices, less while somebody does."""
 
 import pytest
 
@@ -76,3 +76,50 @@ def test_few_keys_count_as_keys_and_not_as_slots(calm: Pace) -> None:
 def test_the_last_slot_goes_alone(calm: Pace) -> None:
     after(calm, EMPTY, 20, CALM)
     assert calm.group([0], fast=False) == 1
+
+
+def job(which: Pace, late: int, *, slots: int = 4096, keys: int = 10**6, size: float = 0.0) -> float:
+    """A job of a second, in which so many of a hundred answers were late. How long the rest is after it."""
+    which.job_bytes(fast=False)
+    which._job_answers.extend([LATE] * late + [CALM] * (100 - late))
+    return which.rest_after_job(1.0, slots, keys, size)
+
+
+@pytest.mark.parametrize(
+    ("late", "rest"), [(0, 0.2), (2, 4.0), (4, 9.0), (8, 19.0), (50, 4096 / pace.GENTLE_SLOTS - 1)]
+)
+def test_it_rests_until_few_of_all_answers_are_late(calm: Pace, late: int, rest: float) -> None:
+    assert job(calm, late) == pytest.approx(rest)
+
+
+@pytest.mark.parametrize(
+    ("slots", "keys", "size", "rest"),
+    [
+        (4096, 0, 0.0, 2.0),
+        (4096, 10_000, 0.0, 10_000 / pace.GENTLE_KEYS - 1),
+        (4096, 1, 30e6, 30e6 / pace.GENTLE_BYTES + 1 / pace.GENTLE_KEYS - 1),
+        (1000, 10**6, 1e9, 1000 / pace.GENTLE_SLOTS - 1),
+        (10, 10**6, 1e9, 2.0),
+    ],
+)
+def test_a_rest_is_no_longer_than_what_was_moved_is_worth(
+    calm: Pace, slots: int, keys: int, size: float, rest: float
+) -> None:
+    assert job(calm, 50, slots=slots, keys=keys, size=size) == pytest.approx(rest)
+
+
+def test_jobs_grow_while_nobody_notices_and_are_of_the_first_size_where_somebody_does(calm: Pace) -> None:
+    assert calm.job_bytes(fast=False) == pace.FIRST_JOB
+    job(calm, 0)
+    assert calm.job_bytes(fast=False) > pace.FIRST_JOB
+    for _ in range(10):
+        job(calm, 0)
+    assert calm.job_bytes(fast=False) == pace.MOST_JOB
+    for _ in range(10):
+        job(calm, 50)
+    assert calm.job_bytes(fast=False) == pace.FIRST_JOB
+
+
+def test_before_anything_was_heard_the_rest_is_as_long_as_the_job(calm: Pace) -> None:
+    calm.job_bytes(fast=False)
+    assert calm.rest_after_job(2.0, 4096, 10**6, 1e9) == 2.0

@@ -22,6 +22,8 @@ class SlotEngines(Engines):
         self.between: dict[int, tuple[str, str]] = {}
         """Source and target of slots that are open."""
         self.at_once = 1500
+        self.rest = 0.0
+        """Seconds that each order wants to be followed by nothing."""
         self.in_the_way = ""
         """Reason why no slot moves."""
         self.stuck: set[int] = set()
@@ -66,7 +68,7 @@ class SlotEngines(Engines):
         moved = len(every[: self.at_once])
         for slot in every[self.at_once : self.at_once + 1]:
             self.between[slot] = (source.engine_id, order.target_engine_id)
-        return SlotsMoved(count=moved, keys=10 * moved)
+        return SlotsMoved(count=moved, keys=10 * moved, rest=self.rest)
 
     async def remove(self, node: NodeRef, uids: Sequence[int], *, dead_only: bool = False) -> list[ShardOutcome]:
         """Whole pairs go here, in any order; but nobody goes who has slots, or is about to get one."""

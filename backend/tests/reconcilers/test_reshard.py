@@ -208,6 +208,31 @@ async def test_cancelled_at_every_step_what_was_reached_is_true(console: Console
     raise AssertionError("it never came through")
 
 
+@pytest.mark.parametrize("end", ["cancelled", "in a hurry"])
+async def test_shards_are_left_alone_as_long_as_they_want(console: Console, agents: SlotEngines, end: str) -> None:
+    agents.rest = 1000.0
+    uid = await order(console, shards_count=5)
+
+    async def resting() -> bool:
+        return bool((await read(console, uid)).params.get("rest_until"))
+
+    async with running(console):
+        await until(resting)
+        looks = len(agents.commands)
+        await until(lambda: len(agents.commands) > looks + 20)  # it looks on
+        assert [call[0] for call in agents.calls].count("move_slots") == 1
+        async with console.store.begin() as session:
+            if end == "cancelled":
+                await orders.cancel(session, await session.get_one(Action, uid), ADMIN)
+            else:
+                cluster = await session.get_one(Cluster, 1)
+                cluster.policy = {**cluster.policy, "resharding_pace": "fast"}
+        await until(lambda: over(console, uid))
+        await until(lambda: clean(console))
+    assert (await read(console, uid)).status == ("cancelled" if end == "cancelled" else "completed")
+    await check(console, agents)
+
+
 async def test_a_lost_primary_is_waited_for(console: Console, agents: SlotEngines) -> None:
     agents.at_once = 200
     uid = await order(console, shards_count=4)

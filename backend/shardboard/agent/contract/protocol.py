@@ -17,6 +17,7 @@ FIRST = 1
 ADDED: Mapping[str, frozenset[str]] = {
     "NodeFacts": frozenset({"flash_path", "flash_size", "host"}),
     "Sample": frozenset({"tiers", "outages"}),
+    "SlotsMoved": frozenset({"rest"}),
 }
 """Fields of replies that FIRST does not know."""
 NODE_VALUES, SHARD_VALUES, ENDPOINT_VALUES = 20, 51, 11

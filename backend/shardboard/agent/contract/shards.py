@@ -164,6 +164,8 @@ class SlotsMoved(Reply):
     keys: int
     reason: str = ""
     """Why it ended before its time, when something was in the way."""
+    rest: float = Field(default=0.0, ge=0.0, le=3600.0)
+    """Seconds for which no shard of the database is to be told to move slots, so that clients hardly notice."""
 
 
 class ProbeTarget(Message):
