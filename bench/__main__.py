@@ -1,7 +1,7 @@
 """`python -m bench [--smoke] [NAME…]`: all benchmarks, or those named: small, sixty, paper, failover,
 failover-silent, failover-false, handover, resync, reshard, page, metrics, collection,
-endpoint, load, agreement, engine; and engines, two side by side, only when it is named. With `--smoke` as little of each as shows
-that it works."""
+endpoint, load, agreement, engine, tier; and engines, two side by side, only when it is named. With `--smoke` as little of each as
+shows that it works."""
 
 import sys
 import tempfile
@@ -22,6 +22,7 @@ from bench.reshard import reshard
 from bench.resync import resync
 from bench.scale import SMOKE, scaled
 from bench.smoke import SAME, smoke
+from bench.tier import tier
 from bench.unjustified import unjustified
 
 
@@ -49,6 +50,7 @@ def main() -> int:
             "load": lambda: load(report),
             "agreement": lambda: agreement(report, root / "agreement"),
             "engine": lambda: engine(report, root / "engine"),
+            "tier": lambda: tier(report, root / "tier"),
             "engines": lambda: engines(report, root / "engines"),
         }
         if "--smoke" in sys.argv[1:]:

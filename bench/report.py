@@ -1,4 +1,4 @@
-"""One line per limit: what was measured, what it must not exceed, whether it holds."""
+"""One line per limit: what was measured, what it must not exceed or fall below, whether it holds."""
 
 from dataclasses import dataclass, field
 from statistics import median
@@ -16,6 +16,12 @@ class Report:
         holds = value <= limit
         self.missed += not holds
         self._say(f"{'ok  ' if holds else 'MISS'}  {what}: {value:.3g} {unit} (limit {limit:g} {unit}){note}")
+
+    def least(self, what: str, value: float, limit: float, unit: str, note: str = "") -> None:
+        """`value` must be at least `limit`."""
+        holds = value >= limit
+        self.missed += not holds
+        self._say(f"{'ok  ' if holds else 'MISS'}  {what}: {value:.3g} {unit} (at least {limit:g} {unit}){note}")
 
     def fact(self, what: str, values: list[float], unit: str) -> None:
         """A series without a limit of its own: median and range."""

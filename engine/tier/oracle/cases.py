@@ -1,14 +1,18 @@
 """What random commands do not meet: each case is short and always the same."""
 
 from collections.abc import Callable
+from typing import Any
 
 from lab import wait_for
 from wire import Wire
 
+WAITED = 1200
+"""Keys; more than what is not yet in a file."""
+
 
 def cases(at: tuple[str, int], replica: tuple[str, int], resync: Callable[[], None]) -> list[str]:
     """What a primary with the tier, and its replica, do wrong."""
-    return paused(at) + refused_multi(at) + sorted_on_replica(at, replica) + cold_at_exec(at, replica, resync)
+    return paused(at) + refused_multi(at) + sorted_on_replica(at, replica) + cold_at_exec(at, replica, resync) + waited_reads(at)
 
 
 def is_cold(wire: Wire, name: str) -> bool:
@@ -93,3 +97,80 @@ def cold_at_exec(at: tuple[str, int], replica: tuple[str, int], resync: Callable
         one.close()
     found = [str(reply).split(" ")[0] if isinstance(reply, str) else reply for reply in replies]
     return [] if found == [b"OK", b"QUEUED", "EXECABORT", b"PONG"] else [f"cold at EXEC: {replies}"]
+
+
+def waited_reads(at: tuple[str, int]) -> list[str]:
+    """GET of a value in a file waits for it, and nobody else does: what others do to the key meanwhile, who may read it, and
+    where nobody can wait."""
+    wire, other = Wire(at), Wire(at)
+    names = [f"{{t}}wait:{number}" for number in range(WAITED)]
+    old = {name: name.encode() * 60 for name in names}
+    wire.batch([("SET", name, old[name]) for name in names])
+    for name in names:
+        wait_for(lambda name=name: is_cold(wire, name), "the key to be cold")  # type: ignore[misc]
+    wrong = []
+    before = calls(wire, "tier.get")
+    readers = [Wire(at) for _ in range(4)]
+    for reader in readers:
+        for name in names:
+            reader.send("GET", name)
+    other.batch([("SET", name, b"new") for name in names[::2]])
+    other.batch([("DEL", name) for name in names[1::4]])
+    readers.pop().close()  # it has not read a single reply
+    for reader in readers:
+        replies = [reader.reply() for _ in names]
+        wrong += [
+            f"waited: {name} is {str(reply)[:50]}"
+            for name, reply in zip(names, replies, strict=True)
+            if reply not in (old[name], b"new", None)
+        ]
+    for number, (name, reply) in enumerate(zip(names, readers[0].batch([("GET", name) for name in names]), strict=True)):
+        expected = b"new" if number % 2 == 0 else None if number % 4 == 1 else old[name]
+        wrong += [] if reply == expected else [f"afterwards: {name} is {str(reply)[:50]}"]
+    wrong += [] if calls(wire, "tier.get") > before else ["nobody has waited"]
+    wrong += not_waited(wire, names[3], old[names[3]])
+    wire.say("DEL", *names)
+    for one in (wire, other, *readers):
+        one.close()
+    return wrong
+
+
+def not_waited(wire: Wire, name: str, value: bytes) -> list[str]:
+    """The same key in transactions and scripts, by users with other rights, and by one who wants to know when it changes."""
+    told: dict[str, tuple[Any, Any]] = {}
+    told["transaction"] = (wire.batch([("MULTI",), ("GET", name), ("TIER.GET", name), ("EXEC",)])[-1], [value, value])
+    told["script"] = (wire.say("EVAL", "return redis.call('GET', KEYS[1])", 1, name), value)
+    for user, rights, expected in (("a", "+get", value), ("b", "+@all -get", "NOPERM"), ("c", "+@all", value)):
+        keys = "%R~*" if user == "a" else "~*"
+        wire.say("ACL", "SETUSER", user, "on", "nopass", keys, "resetchannels", *rights.split())
+        wait_for(lambda: is_cold(wire, name), "the key to be cold")
+        other = Wire(at_of(wire))
+        other.say("AUTH", user, "x")
+        reply = other.say("GET", name)
+        other.close()
+        told[f"user {user}"] = (str(reply).split(" ")[0] if isinstance(reply, str) else reply, expected)
+        wire.say("ACL", "DELUSER", user)
+    reader, listener = Wire(at_of(wire)), Wire(at_of(wire))
+    number = listener.say("CLIENT", "ID")
+    listener.say("SUBSCRIBE", "__redis__:invalidate")
+    reader.say("CLIENT", "TRACKING", "ON", "REDIRECT", number)
+    wait_for(lambda: is_cold(wire, name), "the key to be cold")
+    told["tracked"] = (reader.say("GET", name), value)
+    wire.say("DEL", name)
+    told["told of its end"] = (listener.reply(), [b"message", b"__redis__:invalidate", [name.encode()]])
+    reader.close()
+    listener.close()
+    return [f"{what}: {str(found)[:80]}" for what, (found, expected) in told.items() if found != expected]
+
+
+def at_of(wire: Wire) -> tuple[str, int]:
+    """Where it is connected to."""
+    address, port = wire.socket.getpeername()
+    return address, port
+
+
+def calls(wire: Wire, command: str) -> int:
+    """How often the server executed it."""
+    lines = wire.say("INFO", "commandstats").decode().splitlines()
+    told = next((line for line in lines if line.startswith(f"cmdstat_{command}:")), "calls=0,")
+    return int(told.partition("calls=")[2].partition(",")[0])

@@ -79,6 +79,13 @@ fn read(tier: &mut Tier, at: *mut c_void, name: &[u8]) -> Result<(u8, Vec<u8>), 
     }
 }
 
+/// The value of an open, cold key. The server waits.
+pub fn read_at(key: &Open, name: &[u8]) -> Result<Vec<u8>, Fault> {
+    // SAFETY: the key is open and cold.
+    let at = unsafe { (api().ModuleTypeGetValue)(key.0) };
+    read(tier(), at, name).map(|(_, value)| value)
+}
+
 /// What a swap of a value loses and is put back: time to live and when the key was used.
 struct Kept {
     expires: i64,
@@ -122,15 +129,29 @@ pub fn promote(ctx: *mut Ctx, name: *mut Str) -> Result<usize, Fault> {
     // SAFETY: name and key are live.
     let (at, name_bytes) = unsafe { ((api().ModuleTypeGetValue)(key.0), bytes(name)) };
     let (kind, found) = read(tier(), at, name_bytes)?;
+    bring_back(ctx, name, key, kind, &found);
+    Ok(found.len())
+}
+
+/// The same with a string that has been read already.
+pub fn promote_string(ctx: *mut Ctx, name: *mut Str, found: &[u8]) {
+    if let Some(key) = Open::new(ctx, name, READ | WRITE) {
+        bring_back(ctx, name, key, value::STRING, found);
+    }
+}
+
+fn bring_back(ctx: *mut Ctx, name: *mut Str, key: Open, kind: u8, found: &[u8]) {
     let kept = Kept::of(&key);
-    value::give(&key, kind, &found);
+    value::give(&key, kind, found);
     drop(key);
     // A key that was built anew is opened anew: the old handle may not know its value.
     if let Some(key) = Open::new(ctx, name, READ | WRITE) {
         kept.put_back(&key);
     }
     tier().promotions += 1;
-    Ok(found.len())
+    // SAFETY: context and name are live.
+    let (database, key) = unsafe { ((api().GetSelectedDb)(ctx), bytes(name)) };
+    tier().hot.add(database as u32, key);
 }
 
 /// Moves the value of a hot key to flash; the bytes that this frees, None when it stays.

@@ -3,12 +3,14 @@
 use crate::cold;
 use crate::ffi::*;
 use crate::filter::{text, texts};
-use crate::tier::Command;
-use std::collections::HashMap;
+use crate::reads;
+use crate::tier::{Command, Kind};
+use rustc_hash::FxHashMap;
 use std::ffi::c_int;
 
 pub fn create(ctx: *mut Ctx) -> bool {
-    let commands: [(_, CommandFn, _); 6] = [
+    let commands: [(_, CommandFn, _); 7] = [
+        (c"tier.get", reads::get, c"readonly fast"),
         (c"tier.hot", hot, c"write fast"),
         (c"tier.where", place, c"readonly fast"),
         (c"tier.scan", scan, c"readonly"),
@@ -16,9 +18,11 @@ pub fn create(ctx: *mut Ctx) -> bool {
         (c"tier.damaged", damaged, c"allow-stale"),
         (c"tier.paused", paused, c"allow-stale"),
     ];
+    let has_keys = |name: &std::ffi::CStr| c_int::from(name == c"tier.get");
     commands.into_iter().all(|(name, function, flags)| {
+        let at = has_keys(name);
         // SAFETY: called while the module loads.
-        unsafe { (api().CreateCommand)(ctx, name.as_ptr(), function, flags.as_ptr(), 0, 0, 0) == OK }
+        unsafe { (api().CreateCommand)(ctx, name.as_ptr(), function, flags.as_ptr(), at, at, at) == OK }
     })
 }
 
@@ -55,9 +59,9 @@ unsafe extern "C" fn place(ctx: *mut Ctx, argv: *mut *mut Str, argc: c_int) -> c
     }
 }
 
-const UNREADABLE: &std::ffi::CStr =
+pub const UNREADABLE: &std::ffi::CStr =
     c"IOERR the value is on flash and cannot be read; the command was not executed";
-const DAMAGED: &std::ffi::CStr = c"IOERR the value on flash is damaged; the command was not executed";
+pub const DAMAGED: &std::ffi::CStr = c"IOERR the value on flash is damaged; the command was not executed";
 
 const PAUSED: &std::ffi::CStr =
     c"TRYAGAIN the value is on flash and clients are paused; the command was not executed";
@@ -154,8 +158,8 @@ fn type_of(ctx: *mut Ctx, name: &[u8]) -> Option<&'static [u8]> {
 }
 
 /// Asks the server for its commands and their flags.
-pub fn table(ctx: *mut Ctx) -> HashMap<Vec<u8>, Command> {
-    let mut table = HashMap::new();
+pub fn table(ctx: *mut Ctx) -> FxHashMap<Vec<u8>, Command> {
+    let mut table = FxHashMap::default();
     // SAFETY: the reply lives until it is freed.
     unsafe {
         let reply = (api().Call)(ctx, c"COMMAND".as_ptr(), c"".as_ptr());
@@ -169,7 +173,7 @@ pub fn table(ctx: *mut Ctx) -> HashMap<Vec<u8>, Command> {
 
 /// # Safety
 /// The reply lives.
-unsafe fn add_commands(reply: *mut Reply, table: &mut HashMap<Vec<u8>, Command>) {
+unsafe fn add_commands(reply: *mut Reply, table: &mut FxHashMap<Vec<u8>, Command>) {
     // SAFETY: elements live as long as the reply.
     unsafe {
         for index in 0..(api().CallReplyLength)(reply) {
@@ -181,10 +185,10 @@ unsafe fn add_commands(reply: *mut Reply, table: &mut HashMap<Vec<u8>, Command>)
                 && (api().CallReplyType)(inner) == REPLY_ARRAY
                 && (api().CallReplyLength)(inner) > 0;
             let has = |flag: &[u8]| flags.iter().any(|found| found == flag);
-            table.insert(
-                name.to_ascii_lowercase(),
-                Command { write: has(b"write"), blocking: has(b"blocking"), container },
-            );
+            let name = name.to_ascii_lowercase();
+            let (write, blocking) = (has(b"write"), has(b"blocking"));
+            let kind = Kind::of(&name);
+            table.insert(name, Command { kind, write, blocking, container });
             if container {
                 add_commands(inner, table);
             }

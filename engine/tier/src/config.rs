@@ -71,7 +71,8 @@ pub fn read(ctx: *mut Ctx) -> Result<Settings, String> {
         return Err("tier.flash-path must name a directory on flash".to_owned());
     }
     if settings.flash_limit > 0 {
-        settings.segment_size = settings.segment_size.min(settings.flash_limit / 4);
+        settings.segment_size =
+            settings.segment_size.min((settings.flash_limit / 16).max(LEAST_SEGMENT as u64));
     }
     if settings.segment_size < LEAST_SEGMENT as u64 {
         return Err(format!("tier.flash-limit must be 0 or at least {} bytes", 4 * LEAST_SEGMENT));

@@ -17,7 +17,7 @@ macro_rules! opaque {
     )*};
 }
 
-opaque!(Ctx Key Str Io Type Reply FilterCtx Filter InfoCtx ServerInfo);
+opaque!(Ctx Key Str Io Type Reply FilterCtx Filter InfoCtx ServerInfo Blocked User);
 
 pub const OK: c_int = 0;
 pub const ERR: c_int = 1;
@@ -39,17 +39,21 @@ pub const KEYTYPE_ZSET: c_int = 5;
 pub const KEYTYPE_MODULE: c_int = 6;
 pub const KEYTYPE_STREAM: c_int = 7;
 
+pub const REPLY_ERROR: c_int = 1;
 pub const REPLY_ARRAY: c_int = 3;
 
 pub const LIST_TAIL: c_int = 1;
 pub const HASH_NONE: c_int = 0;
 pub const NO_EXPIRE: c_longlong = -1;
 
+pub const CTX_LUA: c_int = 1 << 0;
+pub const CTX_MULTI: c_int = 1 << 1;
 pub const CTX_REPLICA: c_int = 1 << 3;
 pub const CTX_AOF: c_int = 1 << 6;
 pub const CTX_REPLICATED: c_int = 1 << 12;
 pub const CTX_LOADING: c_int = 1 << 13;
 pub const CTX_CHILD: c_int = 1 << 20;
+pub const CTX_DENY_BLOCKING: c_int = 1 << 21;
 
 pub const OPTION_HANDLE_IO_ERRORS: c_int = 1 << 0;
 pub const OPTION_NO_IMPLICIT_SIGNAL_MODIFIED: c_int = 1 << 1;
@@ -60,6 +64,9 @@ pub const CONFIG_MEMORY: u32 = 1 << 7;
 
 pub const EVENT_CLIENT_CHANGE: u64 = 4;
 pub const EVENT_SWAPDB: u64 = 11;
+pub const EVENT_EVENTLOOP: u64 = 15;
+pub const BEFORE_SLEEP: u64 = 0;
+pub const EVENTLOOP_READABLE: c_int = 1;
 pub const CLIENT_CONNECTED: u64 = 0;
 pub const CLIENT_IN_MULTI: u64 = 1 << 5;
 
@@ -105,6 +112,8 @@ pub struct TypeMethods {
 }
 
 pub type CommandFn = unsafe extern "C" fn(*mut Ctx, *mut *mut Str, c_int) -> c_int;
+pub type FreeFn = unsafe extern "C" fn(*mut Ctx, *mut c_void);
+pub type EventLoopFn = unsafe extern "C" fn(c_int, *mut c_void, c_int);
 pub type TimerFn = unsafe extern "C" fn(*mut Ctx, *mut c_void);
 pub type FilterFn = unsafe extern "C" fn(*mut FilterCtx);
 pub type EventFn = unsafe extern "C" fn(*mut Ctx, Event, u64, *mut c_void);
@@ -160,6 +169,15 @@ api! {
     AvoidReplicaTraffic: fn() -> c_int;
     GetClientInfoById: fn(*mut ClientInfo, u64) -> c_int;
     SelectDb: fn(*mut Ctx, c_int) -> c_int;
+    GetSelectedDb: fn(*mut Ctx) -> c_int;
+    BlockClient: fn(*mut Ctx, CommandFn, Option<CommandFn>, FreeFn, c_longlong) -> *mut Blocked;
+    UnblockClient: fn(*mut Blocked, *mut c_void) -> c_int;
+    GetBlockedClientPrivateData: fn(*mut Ctx) -> *mut c_void;
+    EventLoopAdd: fn(c_int, c_int, EventLoopFn, *mut c_void) -> c_int;
+    GetClientUserNameById: fn(*mut Ctx, u64) -> *mut Str;
+    GetModuleUserFromUserName: fn(*mut Str) -> *mut User;
+    FreeModuleUser: fn(*mut User);
+    ACLCheckCommandPermissions: fn(*mut User, *mut *mut Str, c_int) -> c_int;
     Log: fn(*mut Ctx, *const c_char, *const c_char, ...);
     LogIOError: fn(*mut Io, *const c_char, *const c_char, ...);
 
@@ -219,6 +237,7 @@ api! {
     ReplyWithCallReply: fn(*mut Ctx, *mut Reply) -> c_int;
     ReplyWithStringBuffer: fn(*mut Ctx, *const c_char, usize) -> c_int;
     ReplyWithSimpleString: fn(*mut Ctx, *const c_char) -> c_int;
+    ReplyWithNull: fn(*mut Ctx) -> c_int;
     ReplyWithError: fn(*mut Ctx, *const c_char) -> c_int;
     WrongArity: fn(*mut Ctx) -> c_int;
 
@@ -301,6 +320,13 @@ impl Open {
     pub fn new(ctx: *mut Ctx, name: *mut Str, mode: c_int) -> Option<Self> {
         // SAFETY: callers pass a live context and name.
         let key = unsafe { (api().OpenKey)(ctx, name, mode | QUIET) };
+        if key.is_null() { None } else { Some(Self(key)) }
+    }
+
+    /// The same for reading, as a client does it: it is counted, and the key was used just now.
+    pub fn noticed(ctx: *mut Ctx, name: *mut Str) -> Option<Self> {
+        // SAFETY: callers pass a live context and name.
+        let key = unsafe { (api().OpenKey)(ctx, name, READ) };
         if key.is_null() { None } else { Some(Self(key)) }
     }
 }

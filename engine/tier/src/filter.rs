@@ -7,60 +7,39 @@ use crate::cold;
 use crate::ffi::*;
 use crate::limit;
 use crate::log::Fault;
-use crate::tier::{Access, Client, Command, Pinned, tier};
+use crate::reads;
+use crate::tier::{Access, Client, Command, Kind, Pinned, tier};
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 
-/// These never look at a value, so it may stay cold.
-const KEYS_ONLY: [&[u8]; 15] = [
-    b"del",
-    b"unlink",
-    b"exists",
-    b"ttl",
-    b"pttl",
-    b"expire",
-    b"pexpire",
-    b"expireat",
-    b"pexpireat",
-    b"expiretime",
-    b"pexpiretime",
-    b"persist",
-    b"touch",
-    b"watch",
-    b"randomkey",
-];
-
-/// What these do to keys, they do by commands that are filtered one by one.
-const SCRIPTS: [&[u8]; 6] = [b"eval", b"evalsha", b"eval_ro", b"evalsha_ro", b"fcall", b"fcall_ro"];
+/// Longer than any command's name, its subcommand's included; what is longer is no command.
+const LONGEST_NAME: usize = 64;
 
 struct Request {
     filter: *mut FilterCtx,
     argv: Vec<*mut Str>,
-    name: Vec<u8>,
     command: Command,
 }
 
 impl Request {
     fn new(filter: *mut FilterCtx) -> Option<Self> {
+        // The memory of the last request's arguments.
+        let mut argv = std::mem::take(&mut tier().spare_arguments);
         // SAFETY: the server's filter context lives during the call.
-        let argv: Vec<*mut Str> = unsafe {
+        unsafe {
             let count = (api().CommandFilterArgsCount)(filter);
-            (0..count).map(|index| (api().CommandFilterArgGet)(filter, index)).collect()
-        };
-        // SAFETY: arguments live during the call.
-        let mut name = unsafe { bytes(*argv.first()?) }.to_ascii_lowercase();
-        let commands = &tier().commands;
-        let mut command =
-            commands.get(&name).copied().unwrap_or(Command { write: true, ..Command::default() });
-        if command.container && argv.len() > 1 {
-            let mut full = name.clone();
-            full.push(b'|');
-            // SAFETY: as above.
-            full.extend_from_slice(&unsafe { bytes(argv[1]) }.to_ascii_lowercase());
-            command = commands.get(&full).copied().unwrap_or(command);
+            argv.extend((0..count).map(|index| (api().CommandFilterArgGet)(filter, index)));
         }
-        name.shrink_to_fit();
-        Some(Self { filter, argv, name, command })
+        // SAFETY: arguments live during the call.
+        let name = unsafe { bytes(*argv.first()?) };
+        let mut lower = [0u8; LONGEST_NAME];
+        let mut command = lookup(&mut lower, name, &[]);
+        if command.container && argv.len() > 1 {
+            // SAFETY: as above.
+            let sub = lookup(&mut lower, name, unsafe { bytes(argv[1]) });
+            command = if sub.kind == Kind::Unknown { command } else { sub };
+        }
+        Some(Self { filter, argv, command })
     }
 
     fn arg(&self, index: usize) -> &[u8] {
@@ -69,8 +48,8 @@ impl Request {
     }
 
     fn access(&self) -> Access {
-        match self.name.as_slice() {
-            b"del" | b"unlink" => Access::Delete,
+        match self.command.kind {
+            Kind::Delete => Access::Delete,
             _ if self.command.write => Access::Write,
             _ => Access::Fetch,
         }
@@ -78,11 +57,12 @@ impl Request {
 
     /// The positions of its keys.
     fn keys(&mut self) -> Vec<usize> {
-        if SCRIPTS.contains(&self.name.as_slice()) || self.name.starts_with(b"tier.") {
-            return Vec::new();
-        }
-        if matches!(self.name.as_slice(), b"get" | b"set") {
-            return if self.argv.len() > 1 { vec![1] } else { Vec::new() };
+        match self.command.kind {
+            Kind::Script | Kind::Ours => return Vec::new(),
+            Kind::Get | Kind::Set => {
+                return if self.argv.len() > 1 { vec![1] } else { Vec::new() };
+            }
+            _ => {}
         }
         let mut count = 0;
         // SAFETY: the arguments live; the answer is ours to free.
@@ -105,8 +85,8 @@ impl Request {
 
     /// Whether the values of its keys must be in RAM.
     fn needs_values(&self) -> bool {
-        let plain_set = self.name == b"set" && self.argv.len() == 3;
-        !plain_set && !KEYS_ONLY.contains(&self.name.as_slice())
+        let plain_set = self.command.kind == Kind::Set && self.argv.len() == 3;
+        !plain_set && !matches!(self.command.kind, Kind::Delete | Kind::KeysOnly)
     }
 
     /// Becomes another command of ours, with `skip` arguments less at its front.
@@ -124,61 +104,120 @@ impl Request {
     }
 }
 
+impl Drop for Request {
+    fn drop(&mut self) {
+        self.argv.clear();
+        tier().spare_arguments = std::mem::take(&mut self.argv);
+    }
+}
+
+/// What the table says of a command, or of a subcommand.
+fn lookup(lower: &mut [u8; LONGEST_NAME], name: &[u8], sub: &[u8]) -> Command {
+    let separator: &[u8] = if sub.is_empty() { b"" } else { b"|" };
+    let mut length = 0;
+    for part in [name, separator, sub] {
+        let Some(place) = lower.get_mut(length..length + part.len()) else { return Command::default() };
+        place.copy_from_slice(part);
+        length += part.len();
+    }
+    lower[..length].make_ascii_lowercase();
+    tier().commands.get(&lower[..length]).copied().unwrap_or_default()
+}
+
+/// Whose command it is.
+struct Caller {
+    id: u64,
+    /// Of a client, not inside a script.
+    top: bool,
+    in_multi: bool,
+    database: u32,
+}
+
+impl Caller {
+    fn new(id: u64) -> Self {
+        if !tier().clients.contains_key(&id) {
+            if !is_client(id) {
+                return Self { id, top: false, in_multi: false, database: tier().database };
+            }
+            tier().clients.insert(id, Client::default());
+        }
+        let database = database_of(id);
+        confirm_multi(id);
+        let client = tier().clients.entry(id).or_default();
+        let in_multi = client.in_multi;
+        if !in_multi && !client.pinned.is_empty() {
+            // The client's last command, which may have waited, has ended.
+            tier().unpin(id);
+        }
+        Self { id, top: true, in_multi, database }
+    }
+}
+
 pub unsafe extern "C" fn run(filter: *mut FilterCtx) {
     // SAFETY: the server's filter context lives during the call.
     let id = unsafe { (api().CommandFilterGetClientId)(filter) };
     let Some(mut request) = Request::new(filter) else { return };
-    let top = tier().clients.contains_key(&id) || is_client(id);
-    let database = if top { database_of(id) } else { tier().database };
-    tier().database = database;
-    if top {
+    let caller = Caller::new(id);
+    tier().database = caller.database;
+    if caller.top {
         limit::hold_between_commands();
-        confirm_multi(id);
-        if !in_multi(id) {
-            // The client's last command, which may have waited, has ended.
-            tier().unpin(id);
-        }
     }
-    match request.name.as_slice() {
-        b"multi" if top => tier().clients.entry(id).or_default().in_multi = true,
-        b"exec" if top => before_exec(&request, id),
-        b"discard" | b"reset" if top => {
+    match request.command.kind {
+        Kind::Multi if caller.top => tier().clients.entry(id).or_default().in_multi = true,
+        Kind::Exec if caller.top => before_exec(&request, id),
+        Kind::Discard if caller.top => {
             tier().unpin(id);
             tier().clients.insert(id, Client::default());
         }
-        b"select" => select(&request, id, top),
-        b"scan" if asks_for_type(&request) => request.become_command(b"tier.scan", true),
-        b"sort" | b"sort_ro" => {
-            if let Err(fault) = sort_patterns(&request, id, top, database) {
-                refuse(&request, &fault, top && in_multi(id));
+        Kind::Select => select(&request, id, caller.top),
+        Kind::Scan if asks_for_type(&request) => request.become_command(b"tier.scan", true),
+        Kind::Sort => {
+            if let Err(fault) = sort_patterns(&request, &caller) {
+                refuse(&request, &fault, caller.in_multi);
                 return;
             }
-            touch_keys(&mut request, id, top, database);
+            touch_keys(&mut request, &caller);
         }
-        _ => touch_keys(&mut request, id, top, database),
+        Kind::Get if caller.top && !caller.in_multi && request.argv.len() == 2 => get(&mut request, &caller),
+        _ => touch_keys(&mut request, &caller),
     }
 }
 
-fn touch_keys(request: &mut Request, id: u64, top: bool, database: u32) {
+/// What most commands are: one string is read.
+fn get(request: &mut Request, caller: &Caller) {
+    select_database(caller.database);
+    let Some(key) = Open::new(tier().ctx, request.argv[1], READ) else { return };
+    if !cold::is_cold(&key) {
+        tier().accesses.count(Access::Fetch, false);
+    } else if reads::can_wait(&key, caller.id, &mut request.argv) {
+        tier().accesses.count(Access::Fetch, true);
+        request.become_command(b"tier.get", true);
+    } else {
+        drop(key);
+        touch_keys(request, caller);
+    }
+}
+
+fn touch_keys(request: &mut Request, caller: &Caller) {
     let keys = request.keys();
     if keys.is_empty() {
         return;
     }
     let access = request.access();
-    let in_multi = top && in_multi(id);
+    let in_multi = caller.in_multi;
     let needs_values = request.needs_values();
     for &at in &keys {
         let Some(&name) = request.argv.get(at) else { continue };
         // What runs later may find other databases than now.
-        let now = top && !in_multi && !request.command.blocking;
-        let database = if now { Some(database) } else { None };
+        let now = caller.top && !in_multi && !request.command.blocking;
+        let database = if now { Some(caller.database) } else { None };
         match touch(database, name, needs_values, request, access) {
             Ok(found) => {
                 if !in_multi && let Some(cold) = found {
                     tier().accesses.count(access, cold);
                 }
-                if in_multi || (top && request.command.blocking) {
-                    pin(id, tier().database, name, access, found == Some(true));
+                if in_multi || (caller.top && request.command.blocking) {
+                    pin(caller.id, tier().database, name, access, found == Some(true));
                 }
             }
             Err(fault) => {
@@ -189,6 +228,13 @@ fn touch_keys(request: &mut Request, id: u64, top: bool, database: u32) {
     }
 }
 
+fn select_database(number: u32) {
+    if tier().databases > 1 {
+        // SAFETY: our context and a number below that of databases.
+        unsafe { (api().SelectDb)(tier().ctx, number as c_int) };
+    }
+}
+
 /// MULTI may have been refused: then nothing is queued.
 fn confirm_multi(id: u64) {
     let Some(client) = tier().clients.get_mut(&id) else { return };
@@ -196,10 +242,6 @@ fn confirm_multi(id: u64) {
         client.in_multi = client_info(id).is_some_and(|info| info.flags & CLIENT_IN_MULTI != 0);
         client.confirmed = client.in_multi;
     }
-}
-
-fn in_multi(id: u64) -> bool {
-    tier().clients.get(&id).is_some_and(|client| client.in_multi)
 }
 
 /// Looks at one key and makes it hot where needed; whether it was cold, None where there is none.
@@ -217,17 +259,20 @@ fn touch(
         if database.is_some() || tier().databases == 1 { current..current + 1 } else { 0..tier().databases };
     for number in range {
         let ctx = tier().ctx;
-        // SAFETY: our context and a number below that of databases.
-        unsafe { (api().SelectDb)(ctx, number as c_int) };
+        select_database(number);
         let Some(key) = Open::new(ctx, name, READ) else {
-            if access == Access::Write {
+            if access == Access::Write && number == current {
                 grow(request, None);
+                become_hot(name, request);
             }
             continue;
         };
         let cold = cold::is_cold(&key);
         if access == Access::Write && number == current {
             grow(request, Some(&key));
+            if cold && !needs_value {
+                become_hot(name, request);
+            }
         }
         drop(key);
         if number == current {
@@ -245,11 +290,21 @@ fn touch(
     Ok(result)
 }
 
+/// A key whose value this write makes, which may have to go again some day.
+fn become_hot(name: *mut Str, request: &Request) {
+    let size: usize = (2..request.argv.len()).map(|index| request.arg(index).len()).sum();
+    if size >= tier().min_value {
+        let database = tier().database;
+        // SAFETY: the name lives during the call.
+        tier().hot.add(database, unsafe { bytes(name) });
+    }
+}
+
 /// Estimates what a write adds to used memory until the server is asked again.
 fn grow(request: &Request, key: Option<&Open>) {
     let mut size: i64 = (2..request.argv.len()).map(|index| request.arg(index).len() as i64).sum();
     if let Some(key) = key
-        && request.name == b"set"
+        && request.command.kind == Kind::Set
         && !cold::is_cold(key)
     {
         // SAFETY: the key is open.
@@ -259,7 +314,7 @@ fn grow(request: &Request, key: Option<&Open>) {
 }
 
 /// When an append-only file is loaded no filter runs, so it must say when a value came back.
-fn tell_append_only_file(ctx: *mut Ctx, name: *mut Str) {
+pub fn tell_append_only_file(ctx: *mut Ctx, name: *mut Str) {
     // SAFETY: our context; the call flushes what it propagates when it ends.
     unsafe {
         if (api().GetContextFlags)(ctx) & CTX_AOF != 0 {
@@ -272,7 +327,7 @@ fn tell_append_only_file(ctx: *mut Ctx, name: *mut Str) {
 }
 
 /// The server ends when something is propagated while it is paused.
-fn may_not_tell(ctx: *mut Ctx) -> bool {
+pub fn may_not_tell(ctx: *mut Ctx) -> bool {
     // SAFETY: our context; both ask for flags.
     unsafe { (api().GetContextFlags)(ctx) & CTX_AOF != 0 && (api().AvoidReplicaTraffic)() != 0 }
 }
@@ -400,7 +455,7 @@ fn asks_for_type(request: &Request) -> bool {
 }
 
 /// SORT reads keys that only the elements name: all that its patterns can mean.
-fn sort_patterns(request: &Request, id: u64, top: bool, database: u32) -> Result<(), Fault> {
+fn sort_patterns(request: &Request, caller: &Caller) -> Result<(), Fault> {
     let patterns: Vec<Vec<u8>> = (2..request.argv.len().saturating_sub(1))
         .filter(|&index| {
             request.arg(index).eq_ignore_ascii_case(b"by") || request.arg(index).eq_ignore_ascii_case(b"get")
@@ -411,7 +466,7 @@ fn sort_patterns(request: &Request, id: u64, top: bool, database: u32) -> Result
     if patterns.is_empty() || request.argv.len() < 2 {
         return Ok(());
     }
-    touch(Some(database), request.argv[1], true, request, Access::Fetch)?;
+    touch(Some(caller.database), request.argv[1], true, request, Access::Fetch)?;
     let ctx = tier().ctx;
     for element in elements(ctx, request.argv[1]) {
         for pattern in &patterns {
@@ -421,9 +476,9 @@ fn sort_patterns(request: &Request, id: u64, top: bool, database: u32) -> Result
             name.extend_from_slice(&element);
             name.extend_from_slice(&pattern[star + 1..end.unwrap_or(pattern.len())]);
             let name = Owned::new(&name);
-            let found = touch(Some(database), name.0, true, request, Access::Fetch)?;
-            if top && in_multi(id) {
-                pin(id, database, name.0, Access::Fetch, found == Some(true));
+            let found = touch(Some(caller.database), name.0, true, request, Access::Fetch)?;
+            if caller.in_multi {
+                pin(caller.id, caller.database, name.0, Access::Fetch, found == Some(true));
             }
         }
     }

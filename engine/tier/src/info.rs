@@ -36,7 +36,7 @@ pub unsafe extern "C" fn add(info: *mut InfoCtx, crash: c_int) {
         // Every demotion writes a record.
         ("demotions_clean", 0),
         ("demotions_dirty", tier.demotions),
-        ("queue_length", 0),
+        ("queue_length", tier.ring.as_ref().map_or(0, |ring| ring.under_way() as u64)),
         ("ram_limit_bytes", tier.ram_limit),
         ("read_errors", log.read_errors),
         ("checksum_errors", log.checksum_errors),

@@ -1,15 +1,19 @@
 //! A module for unpatched Valkey: values that are not used go to flash and come back when a command touches them.
 //! Start with `README.md`.
 
+mod admission;
 mod cold;
 mod commands;
 mod config;
 mod ffi;
 mod filter;
+mod hot;
 mod info;
 mod latency;
 mod limit;
 mod log;
+mod reads;
+mod ring;
 mod tier;
 mod value;
 
@@ -65,11 +69,14 @@ fn load(ctx: *mut Ctx) -> Result<(), String> {
             ctx: (api().GetDetachedThreadSafeContext)(ctx),
             data_type,
             log,
+            ring: None,
+            admission: admission::Admission::new(),
             databases,
             tokens: (0..databases).collect(),
             ram_limit: settings.ram_limit,
             min_value: settings.min_value,
-            clients: HashMap::new(),
+            spare_arguments: Vec::new(),
+            clients: Default::default(),
             pins: tier::Pins::default(),
             commands: commands::table(ctx),
             database: 0,
@@ -77,6 +84,8 @@ fn load(ctx: *mut Ctx) -> Result<(), String> {
             max_memory: 0,
             unmeasured: 0,
             holds: false,
+            hot: hot::Hot::default(),
+            samplings: 0,
             victims: VecDeque::new(),
             is_barren: false,
             refused: HashMap::new(),
@@ -84,7 +93,7 @@ fn load(ctx: *mut Ctx) -> Result<(), String> {
             promotions: 0,
             demotions: 0,
         });
-        let subscribed = [EVENT_CLIENT_CHANGE, EVENT_SWAPDB]
+        let subscribed = [EVENT_CLIENT_CHANGE, EVENT_SWAPDB, EVENT_EVENTLOOP]
             .into_iter()
             .all(|id| (api().SubscribeToServerEvent)(ctx, Event { id, version: 1 }, on_event) == OK);
         let ready = subscribed
@@ -94,6 +103,7 @@ fn load(ctx: *mut Ctx) -> Result<(), String> {
             return Err("the server refuses the module's filter, events or INFO section".to_owned());
         }
         limit::start(ctx);
+        reads::start(ctx);
     }
     Ok(())
 }
@@ -135,9 +145,12 @@ unsafe extern "C" fn on_event(_: *mut Ctx, event: Event, what: u64, data: *mut c
                     tier::tier().clients.remove(&id);
                 }
             }
+            EVENT_EVENTLOOP if what == BEFORE_SLEEP => reads::before_sleep(),
+            EVENT_EVENTLOOP => reads::after_sleep(),
             EVENT_SWAPDB => {
                 let info = &*data.cast::<SwapDbInfo>();
                 tier::tier().tokens.swap(info.first as usize, info.second as usize);
+                tier::tier().hot.swap(info.first as u32, info.second as u32);
                 tier::tier().victims.clear();
                 tier::tier().refused.clear();
             }

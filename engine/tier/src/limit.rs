@@ -2,7 +2,7 @@
 
 use crate::cold;
 use crate::ffi::*;
-use crate::log::State;
+use crate::log::{NEAR, State};
 use crate::tier::tier;
 use crate::value;
 use std::collections::HashSet;
@@ -17,6 +17,8 @@ const BUDGET: Duration = Duration::from_millis(2);
 const LARGE_BUDGET: Duration = Duration::from_millis(20);
 /// Keys looked at for each one that is chosen.
 const SAMPLES: usize = 5;
+const MOST_DRAWN: usize = SAMPLES * 64;
+const ASK_EVERY: u64 = 16;
 const VICTIMS: usize = 4096;
 /// Chosen beforehand near the limit: no tick comes in between while the server works off what clients sent at once.
 const PREPARED: usize = 2048;
@@ -25,7 +27,9 @@ const MEASURE_EVERY: u32 = 16;
 /// Demotions before one command runs.
 const MOST_BETWEEN: usize = 32;
 const MOST_REFUSED: usize = 10_000;
+/// Compacted in a tick, and so many times as much near the limit of flash.
 const COMPACT_BYTES: u64 = 512 * 1024;
+const HURRY: u64 = 8;
 
 /// A key that may go, unless it is used before its turn comes.
 pub struct Victim {
@@ -66,6 +70,8 @@ unsafe extern "C" fn tick(ctx: *mut Ctx, work: *mut c_void) {
     measure(ctx);
     tier().holds = state.quiet == 0 && flags & CTX_LOADING == 0;
     tier().is_barren = false;
+    let (in_ram, _) = values(ctx);
+    tier().admission.tick(in_ram);
     if state.quiet > 0 {
         state.quiet -= 1;
     } else if flags & CTX_LOADING == 0 {
@@ -103,9 +109,14 @@ fn measure_again() {
     }
 }
 
+/// Whether RAM is far from its limit.
+pub fn has_room() -> bool {
+    excess() < -(tier().ram_limit as i64) / 20
+}
+
 fn excess() -> i64 {
     let tier = tier();
-    if tier.ram_limit == 0 { 0 } else { tier.used - tier.ram_limit as i64 }
+    if tier.ram_limit == 0 { 0 } else { tier.used + tier.hot.bytes() as i64 - tier.ram_limit as i64 }
 }
 
 fn hold(ctx: *mut Ctx) {
@@ -134,7 +145,50 @@ fn hold(ctx: *mut Ctx) {
 
 /// Chooses, of keys taken at random, those that were used longest ago (or least often).
 fn sample(ctx: *mut Ctx) {
-    let mut found: Vec<(i64, u32, Owned)> = Vec::new();
+    let mut found = Vec::new();
+    // As often among the known ones as they are of all; now and then among all, for those that grew or were renamed.
+    let known = tier().hot.len() as u64 * ASK_EVERY / values(ctx).0.max(1);
+    tier().samplings += 1;
+    if tier().samplings % ASK_EVERY < known.min(ASK_EVERY - 1) {
+        draw(ctx, &mut found);
+    }
+    if found.is_empty() {
+        ask(ctx, &mut found);
+    }
+    found.sort_by_key(|(age, ..)| std::cmp::Reverse(*age));
+    let keep = (found.len() / SAMPLES).max(1);
+    let tier = tier();
+    tier.victims.extend(found.into_iter().take(keep).map(|(age, database, name)| Victim {
+        database,
+        name,
+        age,
+    }));
+    tier.victims.truncate(VICTIMS);
+}
+
+/// Of the keys that are known to be in RAM.
+fn draw(ctx: *mut Ctx, found: &mut Vec<(i64, u32, Owned)>) {
+    for _ in 0..MOST_DRAWN {
+        let Some((place, name)) = tier().hot.draw() else { return };
+        let (database, name) = (name.database, Owned::new(&name.key));
+        // SAFETY: our context and a database of the server's.
+        unsafe { (api().SelectDb)(ctx, database as c_int) };
+        let hot = Open::new(ctx, name.0, READ).filter(|key| !cold::is_cold(key));
+        match hot {
+            // SAFETY: the name is ours.
+            Some(key) if can_go(&key, database, unsafe { bytes(name.0) }) => {
+                let age = age_of(&key);
+                drop(key);
+                found.push((age, database, name));
+            }
+            Some(_) => {}
+            None => tier().hot.remove(place),
+        }
+    }
+}
+
+/// Of all keys.
+fn ask(ctx: *mut Ctx, found: &mut Vec<(i64, u32, Owned)>) {
     for database in 0..tier().databases {
         // SAFETY: a live context; each name is ours to free.
         unsafe {
@@ -162,15 +216,6 @@ fn sample(ctx: *mut Ctx) {
             }
         }
     }
-    found.sort_by_key(|(age, ..)| std::cmp::Reverse(*age));
-    let keep = (found.len() / SAMPLES).max(1);
-    let tier = tier();
-    tier.victims.extend(found.into_iter().take(keep).map(|(age, database, name)| Victim {
-        database,
-        name,
-        age,
-    }));
-    tier.victims.truncate(VICTIMS);
 }
 
 /// Milliseconds since it was used, or by how little it is used: what is higher goes first.
@@ -272,7 +317,8 @@ fn compact(ctx: *mut Ctx, state: &mut Compaction) {
             number
         }
     };
-    let end = state.offset + COMPACT_BYTES;
+    let hurry = if tier().log.at_limit(NEAR) { HURRY } else { 1 };
+    let end = state.offset + hurry * COMPACT_BYTES;
     while state.offset < end {
         let Some((record, next)) = tier().log.walk(number, state.offset) else {
             if !tier().log.is_end(number, state.offset) {
@@ -291,9 +337,8 @@ fn compact(ctx: *mut Ctx, state: &mut Compaction) {
         if !cold::is_at(ctx, name.0, record.place) {
             continue;
         }
-        let Ok(value) = tier().log.read(record.place, &record.key) else { continue };
-        let Some(place) = tier().log.append_moved(record.place.kind(), record.database, &record.key, &value)
-        else {
+        let (kind, value) = (record.place.kind(), &record.value);
+        let Some(place) = tier().log.append_moved(kind, record.database, &record.key, value) else {
             state.segment = None;
             return;
         };

@@ -10,10 +10,11 @@ use std::fs::{self, File, OpenOptions};
 use std::hash::Hasher;
 use std::io::{self, Read};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Records start at multiples of this.
 pub const UNIT: u64 = 64;
@@ -23,6 +24,10 @@ const SEGMENTS: usize = 1 << 21;
 /// Offsets within a segment have 20 bits of units.
 pub const MAX_SEGMENT: u64 = UNIT << 20;
 const BLOCK: usize = 256 * 1024;
+/// Read at once by a walk along a segment.
+const AHEAD: u64 = 4096;
+/// Where only so many segments more can be written, even those that are mostly alive are compacted, and quicker.
+pub const NEAR: u64 = 5;
 
 /// Live bytes of each segment; changed by the server's background threads too, when they free values.
 static LIVE: [AtomicI64; SEGMENTS] = [const { AtomicI64::new(0) }; SEGMENTS];
@@ -66,7 +71,9 @@ impl Place {
 }
 
 struct Segment {
-    file: File,
+    file: Arc<File>,
+    /// The same for reads past the page cache, where the file system knows that.
+    direct: Arc<File>,
     path: PathBuf,
     size: u64,
 }
@@ -76,6 +83,7 @@ pub struct Walked {
     pub place: Place,
     pub database: u32,
     pub key: Vec<u8>,
+    pub value: Vec<u8>,
 }
 
 #[derive(Debug)]
@@ -226,7 +234,7 @@ impl Log {
     }
 
     /// Room for one more segment for demotion, which leaves another to compaction.
-    fn at_limit(&self, spare: u64) -> bool {
+    pub fn at_limit(&self, spare: u64) -> bool {
         self.limit > 0 && self.file_bytes() + spare * self.segment_size > self.limit
     }
 
@@ -255,7 +263,10 @@ impl Log {
         let path = self.directory.join(format!("{number}.segment"));
         match OpenOptions::new().create_new(true).read(true).write(true).open(&path) {
             Ok(file) => {
-                self.segments.insert(number, Segment { file, path, size: 0 });
+                let file = Arc::new(file);
+                let direct = OpenOptions::new().read(true).custom_flags(libc::O_DIRECT).open(&path);
+                let direct = direct.map_or_else(|_| file.clone(), Arc::new);
+                self.segments.insert(number, Segment { file, direct, path, size: 0 });
                 self.active = Some(number);
                 Some(())
             }
@@ -302,22 +313,44 @@ impl Log {
 
     /// The value of a record; its key must be the one that the record was written for.
     pub fn read(&mut self, place: Place, key: &[u8]) -> Result<Vec<u8>, Fault> {
-        self.counters.reads += 1;
-        self.counters.read_bytes += place.length();
         let began = Instant::now();
         let record = self.bytes(place.segment(), place.offset(), place.length());
-        self.counters.latency.add(began.elapsed());
-        let record = record.map_err(|_| {
+        let took = began.elapsed();
+        self.check(place, key, record.as_deref().map_err(|_| ()), took).map(<[u8]>::to_vec)
+    }
+
+    /// As `read`, of a record that was read in so much time, or could not be.
+    pub fn check<'a, E>(
+        &mut self,
+        place: Place,
+        key: &[u8],
+        record: Result<&'a [u8], E>,
+        took: Duration,
+    ) -> Result<&'a [u8], Fault> {
+        self.counters.reads += 1;
+        self.counters.read_bytes += place.length();
+        self.counters.latency.add(took);
+        let Ok(record) = record else {
             self.counters.read_errors += 1;
-            Fault::Io
-        })?;
-        match parse(self.secret, place, &record) {
-            Some((_, found, value)) if found == key => Ok(record[value].to_vec()),
+            return Err(Fault::Io);
+        };
+        match parse(self.secret, place, record) {
+            Some((_, found, value)) if found == key => Ok(&record[value]),
             _ => {
                 self.counters.checksum_errors += 1;
                 Err(Fault::Checksum)
             }
         }
+    }
+
+    /// The file to read a record from; None where it is still in memory, or nowhere. The segment that is being written is in the page
+    /// cache, the others are not to take memory there.
+    pub fn file_of(&self, place: Place) -> Option<Arc<File>> {
+        let segment = self.segments.get(&place.segment())?;
+        if self.active != Some(place.segment()) {
+            return Some(segment.direct.clone());
+        }
+        (place.offset() < segment.size - self.pending.len() as u64).then(|| segment.file.clone())
     }
 
     fn bytes(&self, number: u32, offset: u64, length: u64) -> io::Result<Vec<u8>> {
@@ -350,7 +383,7 @@ impl Log {
     /// The closed segment with the least that lives, when the files are larger than twice what lives.
     pub fn to_compact(&self, without: &HashSet<u32>) -> Option<u32> {
         let spare = 2 * self.segment_size;
-        let full = self.at_limit(2);
+        let full = self.at_limit(NEAR);
         if self.file_bytes() <= 2 * self.live_bytes() + spare && !full {
             return None;
         }
@@ -374,15 +407,19 @@ impl Log {
         if offset >= size {
             return None;
         }
-        let header = self.bytes(number, offset, UNIT).ok()?;
-        let word = u64::from_le_bytes(header[16..24].try_into().ok()?);
+        // Most records are read whole with their header.
+        let mut record = self.bytes(number, offset, AHEAD.min(size - offset)).ok()?;
+        let word = u64::from_le_bytes(record[16..24].try_into().ok()?);
         let place = Place::from_word(word);
         if place.segment() != number || place.offset() != offset || offset + place.length() > size {
             return None;
         }
-        let record = self.bytes(number, offset, place.length()).ok()?;
-        let (database, key, _) = parse(self.secret, place, &record)?;
-        Some((Walked { place, database, key: key.to_vec() }, offset + place.length()))
+        if place.length() > record.len() as u64 {
+            record = self.bytes(number, offset, place.length()).ok()?;
+        }
+        let (database, key, value) = parse(self.secret, place, record.get(..place.length() as usize)?)?;
+        let (key, value) = (key.to_vec(), record[value].to_vec());
+        Some((Walked { place, database, key, value }, offset + place.length()))
     }
 }
 

@@ -1,8 +1,13 @@
 //! What the module knows; one of it, used by the main thread (and by a forked child, which has a copy).
 
+use crate::admission::Admission;
 use crate::ffi::*;
+use crate::hot::Hot;
 use crate::limit::Victim;
 use crate::log::Log;
+use crate::reads::Waiting;
+use crate::ring::Ring;
+use rustc_hash::FxHashMap;
 use std::cell::UnsafeCell;
 use std::collections::{HashMap, VecDeque};
 
@@ -68,26 +73,87 @@ pub struct Client {
     pub pinned: Vec<Pinned>,
 }
 
+/// What a command is to the filter.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub enum Kind {
+    Get,
+    Set,
+    /// It removes keys.
+    Delete,
+    /// It never looks at a value, so that may stay cold.
+    KeysOnly,
+    Multi,
+    Exec,
+    /// The end of a transaction without executing it.
+    Discard,
+    Select,
+    Scan,
+    Sort,
+    /// What these do to keys, they do by commands that are filtered one by one.
+    Script,
+    /// Of this module.
+    Ours,
+    Other,
+    /// Not in the server's table.
+    #[default]
+    Unknown,
+}
+
+impl Kind {
+    pub fn of(name: &[u8]) -> Self {
+        match name {
+            b"get" => Self::Get,
+            b"set" => Self::Set,
+            b"del" | b"unlink" => Self::Delete,
+            b"exists" | b"ttl" | b"pttl" | b"expire" | b"pexpire" | b"expireat" | b"pexpireat"
+            | b"expiretime" | b"pexpiretime" | b"persist" | b"touch" | b"watch" | b"randomkey" => {
+                Self::KeysOnly
+            }
+            b"multi" => Self::Multi,
+            b"exec" => Self::Exec,
+            b"discard" | b"reset" => Self::Discard,
+            b"select" => Self::Select,
+            b"scan" => Self::Scan,
+            b"sort" | b"sort_ro" => Self::Sort,
+            b"eval" | b"evalsha" | b"eval_ro" | b"evalsha_ro" | b"fcall" | b"fcall_ro" => Self::Script,
+            _ if name.starts_with(b"tier.") => Self::Ours,
+            _ => Self::Other,
+        }
+    }
+}
+
 /// What the server's command table says.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub struct Command {
+    pub kind: Kind,
     pub write: bool,
     pub blocking: bool,
     pub container: bool,
+}
+
+impl Default for Command {
+    fn default() -> Self {
+        Self { kind: Kind::Unknown, write: true, blocking: false, container: false }
+    }
 }
 
 pub struct Tier {
     pub ctx: *mut Ctx,
     pub data_type: *mut Type,
     pub log: Log,
+    /// Reads that clients wait for; None where the system has no io_uring for us.
+    pub ring: Option<Ring<Waiting>>,
+    pub admission: Admission,
     pub databases: u32,
     /// What a record says of its database: follows the data through SWAPDB.
     pub tokens: Vec<u32>,
     pub ram_limit: u64,
     pub min_value: usize,
-    pub clients: HashMap<u64, Client>,
+    /// Memory for the filter's next request.
+    pub spare_arguments: Vec<*mut Str>,
+    pub clients: FxHashMap<u64, Client>,
     pub pins: Pins,
-    pub commands: HashMap<Vec<u8>, Command>,
+    pub commands: FxHashMap<Vec<u8>, Command>,
     /// The database of the client whose command runs, for what scripts call inside.
     pub database: u32,
     /// The server's used memory: as it was last asked, and what was added and freed since.
@@ -98,6 +164,9 @@ pub struct Tier {
     pub unmeasured: u32,
     /// Whether values may be demoted now.
     pub holds: bool,
+    pub hot: Hot,
+    /// How often victims were looked for.
+    pub samplings: u64,
     pub victims: VecDeque<Victim>,
     /// Nothing was found to demote since the last tick.
     pub is_barren: bool,

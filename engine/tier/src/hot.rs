@@ -1,0 +1,98 @@
+//! Names of keys whose value is in RAM, to choose among when some must go.
+//!
+//! The server can be asked for random keys, but where most values are on flash nearly all of these would be cold: looking for victims
+//! that way took a quarter of all processor time. What has become of a name since is looked up when it is drawn, and forgotten
+//! then if its value is not in RAM any more.
+
+const OF_A_NAME: usize = size_of::<Name>() + 16;
+
+pub struct Name {
+    pub database: u32,
+    pub key: Box<[u8]>,
+}
+
+#[derive(Default)]
+pub struct Hot {
+    names: Vec<Name>,
+    bytes: usize,
+    random: u64,
+}
+
+impl Hot {
+    pub fn add(&mut self, database: u32, key: &[u8]) {
+        self.bytes += OF_A_NAME + key.len();
+        self.names.push(Name { database, key: key.into() });
+    }
+
+    pub fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// The memory that the names take, which the server does not count.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// One at random, by its place until the next `remove`.
+    pub fn draw(&mut self) -> Option<(usize, &Name)> {
+        // SplitMix64: even enough, and needs no state but a counter.
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.random;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        let place = ((u128::from(mixed ^ (mixed >> 31)) * self.names.len() as u128) >> 64) as usize;
+        Some((place, self.names.get(place)?))
+    }
+
+    pub fn remove(&mut self, place: usize) {
+        let name = self.names.swap_remove(place);
+        self.bytes -= OF_A_NAME + name.key.len();
+    }
+
+    /// Two databases have changed places.
+    pub fn swap(&mut self, first: u32, second: u32) {
+        for name in &mut self.names {
+            if name.database == first {
+                name.database = second;
+            } else if name.database == second {
+                name.database = first;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_are_drawn_and_what_is_removed_is_gone() {
+        let mut hot = Hot::default();
+        assert!(hot.draw().is_none());
+        for number in 0..100u32 {
+            hot.add(number % 3, &number.to_le_bytes());
+        }
+        let bytes = hot.bytes();
+        let mut seen = std::collections::HashSet::new();
+        for _ in 0..5000 {
+            seen.insert(hot.draw().expect("there are some").1.key.clone());
+        }
+        assert_eq!(seen.len(), 100);
+        while hot.len() > 1 {
+            let place = hot.draw().expect("there are some").0;
+            hot.remove(place);
+        }
+        assert_eq!(hot.bytes(), bytes / 100);
+        hot.remove(0);
+        assert_eq!((hot.len(), hot.bytes()), (0, 0));
+    }
+
+    #[test]
+    fn names_follow_their_databases() {
+        let mut hot = Hot::default();
+        (0..3).for_each(|database| hot.add(database, &[database as u8]));
+        hot.swap(0, 2);
+        let found: Vec<_> = hot.names.iter().map(|name| (name.database, name.key[0])).collect();
+        assert_eq!(found, [(2, 0), (1, 1), (0, 2)]);
+    }
+}

@@ -1,0 +1,247 @@
+//! `tier.get`: what GET becomes where the value is a string on flash. The client waits for the read, the server does not.
+//!
+//! What the read brings counts while the key still stands for the same record. If it does not, whatever the key is by now is the
+//! answer, as to a GET that came a moment later. If its slot went to another shard meanwhile, the answer is what it was here.
+
+use crate::cold;
+use crate::commands::{DAMAGED, UNREADABLE};
+use crate::ffi::*;
+use crate::filter;
+use crate::limit;
+use crate::log::{Fault, Place};
+use crate::ring::Ring;
+use crate::tier::tier;
+use crate::value::STRING;
+use std::ffi::{c_int, c_void};
+use std::ptr::null_mut;
+
+/// Who waits, and for what.
+pub struct Waiting {
+    client: *mut Blocked,
+    place: Place,
+    key: Vec<u8>,
+}
+
+/// What a read brought.
+struct Found {
+    place: Place,
+    value: Result<Vec<u8>, Fault>,
+}
+
+const WRONG_TYPE: &std::ffi::CStr = c"WRONGTYPE Operation against a key holding the wrong kind of value";
+/// Where a client cannot wait: in a script, in a transaction.
+const CANNOT_WAIT: c_int = CTX_LUA | CTX_MULTI | CTX_DENY_BLOCKING | CTX_REPLICATED;
+
+/// Starts reading in the background, where the system allows it.
+pub fn start(ctx: *mut Ctx) {
+    match Ring::new() {
+        // SAFETY: the ring lives as long as the module, and so as long as the server.
+        Ok(ring) => unsafe {
+            (api().EventLoopAdd)(ring.event(), EVENTLOOP_READABLE, ended, null_mut());
+            tier().ring = Some(ring);
+        },
+        Err(error) => {
+            let why = std::ffi::CString::new(error.to_string()).unwrap_or_default();
+            let told = c"io_uring cannot be used (%s): the server waits for each read from flash";
+            // SAFETY: a live context and texts that end with a zero byte.
+            unsafe { (api().Log)(ctx, c"notice".as_ptr(), told.as_ptr(), why.as_ptr()) };
+        }
+    }
+}
+
+/// Whether GET of that open, cold key can become `tier.get`: its value is a string in a file, and the user may run both.
+pub fn can_wait(key: &Open, id: u64, argv: &mut [*mut Str]) -> bool {
+    tier().ring.is_some()
+        && cold::kind_at(key) == STRING
+        && cold::place_of(key).is_some_and(|place| tier().log.file_of(place).is_some())
+        && may_run(id, argv)
+}
+
+fn may_run(id: u64, argv: &mut [*mut Str]) -> bool {
+    // SAFETY: our context; name and user are freed, the arguments live during the call.
+    unsafe {
+        let name = (api().GetClientUserNameById)(tier().ctx, id);
+        if name.is_null() {
+            return false;
+        }
+        let name = Owned(name);
+        let user = (api().GetModuleUserFromUserName)(name.0);
+        if user.is_null() {
+            return false;
+        }
+        let ours = Owned::new(b"tier.get");
+        let mut as_ours = [ours.0, argv[1]];
+        let may = (api().ACLCheckCommandPermissions)(user, argv.as_mut_ptr(), argv.len() as c_int) == OK
+            && (api().ACLCheckCommandPermissions)(user, as_ours.as_mut_ptr(), 2) == OK;
+        (api().FreeModuleUser)(user);
+        may
+    }
+}
+
+/// `tier.get KEY`
+pub unsafe extern "C" fn get(ctx: *mut Ctx, argv: *mut *mut Str, argc: c_int) -> c_int {
+    // SAFETY: the server passes a live context and as many arguments as it says.
+    unsafe {
+        if argc != 2 {
+            return (api().WrongArity)(ctx);
+        }
+        answer(ctx, *argv.add(1), None)
+    }
+}
+
+/// The client's own context: what the read brought is its private data.
+unsafe extern "C" fn reply(ctx: *mut Ctx, argv: *mut *mut Str, _: c_int) -> c_int {
+    // SAFETY: the server passes the client's arguments and what was given to `UnblockClient`, which `forget` frees later.
+    unsafe {
+        let found = &*(api().GetBlockedClientPrivateData)(ctx).cast::<Found>();
+        answer(ctx, *argv.add(1), Some(found))
+    }
+}
+
+unsafe extern "C" fn forget(_: *mut Ctx, found: *mut c_void) {
+    // SAFETY: made in `ended`, freed once.
+    drop(unsafe { Box::from_raw(found.cast::<Found>()) });
+}
+
+/// # Safety
+/// Context and name live.
+unsafe fn answer(ctx: *mut Ctx, name: *mut Str, found: Option<&Found>) -> c_int {
+    // The first look is the client's: it counts and is remembered. The second is ours.
+    let open = if found.is_none() { Open::noticed(ctx, name) } else { Open::new(ctx, name, READ) };
+    // SAFETY: see above; what is replied is copied while the key is open.
+    unsafe {
+        let Some(key) = open else {
+            if let Some(found) = found
+                && has_left(ctx, name)
+            {
+                return tell(ctx, found.value.as_deref());
+            }
+            return (api().ReplyWithNull)(ctx);
+        };
+        if !cold::is_cold(&key) {
+            if (api().KeyType)(key.0) != KEYTYPE_STRING {
+                return (api().ReplyWithError)(ctx, WRONG_TYPE.as_ptr());
+            }
+            let mut length = 0;
+            let start = (api().StringDMA)(key.0, &mut length, READ);
+            return (api().ReplyWithStringBuffer)(ctx, start, length);
+        }
+        if cold::kind_at(&key) != STRING {
+            return (api().ReplyWithError)(ctx, WRONG_TYPE.as_ptr());
+        }
+        let place = cold::place_of(&key);
+        if let Some(found) = found
+            && place == Some(found.place)
+        {
+            drop(key);
+            if let Ok(value) = &found.value {
+                admit(ctx, name, value);
+            }
+            return tell(ctx, found.value.as_deref());
+        }
+        if found.is_none()
+            && let Some(place) = place
+            && (api().GetContextFlags)(ctx) & CANNOT_WAIT == 0
+            && wait(ctx, name, place)
+        {
+            return OK;
+        }
+        let value = cold::read_at(&key, bytes(name));
+        tell(ctx, value.as_deref())
+    }
+}
+
+/// Whether a key that is not here any more is another shard's by now. The server does not look at slots again when a client goes on.
+///
+/// # Safety
+/// Context and name live.
+unsafe fn has_left(ctx: *mut Ctx, name: *mut Str) -> bool {
+    // SAFETY: see above; the reply is freed.
+    unsafe {
+        let reply = (api().Call)(ctx, c"EXISTS".as_ptr(), c"sE".as_ptr(), name);
+        let is_refused = reply.is_null() || (api().CallReplyType)(reply) == REPLY_ERROR;
+        if !reply.is_null() {
+            (api().FreeCallReply)(reply);
+        }
+        is_refused
+    }
+}
+
+/// # Safety
+/// The context lives.
+unsafe fn tell(ctx: *mut Ctx, value: Result<&[u8], &Fault>) -> c_int {
+    // SAFETY: see above; the server copies.
+    unsafe {
+        match value {
+            Ok(value) => (api().ReplyWithStringBuffer)(ctx, value.as_ptr().cast(), value.len()),
+            Err(Fault::Checksum) => (api().ReplyWithError)(ctx, DAMAGED.as_ptr()),
+            Err(_) => (api().ReplyWithError)(ctx, UNREADABLE.as_ptr()),
+        }
+    }
+}
+
+/// Queues the read and blocks the client; false when it cannot be.
+///
+/// # Safety
+/// Context and name live.
+unsafe fn wait(ctx: *mut Ctx, name: *mut Str, place: Place) -> bool {
+    let tier = tier();
+    let (Some(ring), Some(file)) = (tier.ring.as_mut(), tier.log.file_of(place)) else { return false };
+    if ring.is_full() {
+        return false;
+    }
+    // SAFETY: see above; the callbacks live for ever.
+    unsafe {
+        let client = (api().BlockClient)(ctx, reply, None, forget, 0);
+        if client.is_null() {
+            return false;
+        }
+        let waiting = Waiting { client, place, key: bytes(name).to_vec() };
+        // The context is the client's, `tier` is not held over calls of the server.
+        ring.read(file, place.offset(), place.length() as usize, waiting);
+    }
+    true
+}
+
+/// Reads have ended: their clients go on at the end of this turn.
+unsafe extern "C" fn ended(_: c_int, _: *mut c_void, _: c_int) {
+    let state = tier();
+    let Some(mut ring) = state.ring.take() else { return };
+    ring.ended(|waiting, bytes, took| {
+        let value = state.log.check(waiting.place, &waiting.key, bytes, took).map(<[u8]>::to_vec);
+        let found = Box::new(Found { place: waiting.place, value });
+        // SAFETY: blocked in `wait`, unblocked once; the server frees what was found by `forget`.
+        unsafe { (api().UnblockClient)(waiting.client, Box::into_raw(found).cast()) };
+    });
+    ring.submit();
+    state.ring = Some(ring);
+}
+
+pub fn before_sleep() {
+    if let Some(ring) = &mut tier().ring {
+        ring.submit();
+    }
+}
+
+pub fn after_sleep() {
+    if let Some(ring) = &mut tier().ring {
+        ring.begin_turn();
+    }
+}
+
+/// Brings a value back that is worth it.
+///
+/// # Safety
+/// Context and name live.
+unsafe fn admit(ctx: *mut Ctx, name: *mut Str, value: &[u8]) {
+    // SAFETY: see above.
+    let (database, key) = unsafe { ((api().GetSelectedDb)(ctx), bytes(name)) };
+    let ours = tier().ctx;
+    if (tier().admission.admits(database as u32, key) || limit::has_room()) && !filter::may_not_tell(ours) {
+        // SAFETY: our context.
+        unsafe { (api().SelectDb)(ours, database) };
+        cold::promote_string(ours, name, value);
+        tier().used += value.len() as i64;
+        filter::tell_append_only_file(ours, name);
+    }
+}
