@@ -259,9 +259,11 @@ class LocalCluster:
 
     def kill_shards(self) -> None:
         """End every shard, proxy and load generator that lives under this directory; the data are lost."""
-        doomed = self._below("", ENGINE, PROXY, LOAD)
-        _kill(doomed)
-        psutil.wait_procs(doomed, timeout=10)
+        until = time.monotonic() + 10
+        # One that an agent was just starting when it ended has its own name only now.
+        while (doomed := self._below("", ENGINE, PROXY, LOAD)) and time.monotonic() < until:
+            _kill(doomed)
+            psutil.wait_procs(doomed, timeout=1)
 
     @property
     def _pids(self) -> Path:

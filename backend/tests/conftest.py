@@ -71,7 +71,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """For scripts/run-tests: what failed, and what passed only when it was run again."""
+    """For scripts/run-tests: what failed, what it said the first time, and what passed only when it was run again."""
     if not (directory := os.environ.get("SHARDBOARD_TEST_RESULTS")):
         return
 
@@ -79,8 +79,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         reports = [report for outcome in outcomes for report in terminalreporter.stats.get(outcome, [])]
         return {report.nodeid: report.longreprtext for report in reports}
 
-    failed = of("failed", "error")
-    flaky = {name: said for name, said in of("rerun").items() if name not in failed}
+    failed, again = of("failed", "error"), of("rerun")
+    flaky = {name: said for name, said in again.items() if name not in failed}
+    failed |= {f"{name}, the first time": said for name, said in again.items() if name not in flaky}
     (Path(directory) / f"{os.getpid()}.results.json").write_text(json.dumps({"failed": failed, "flaky": flaky}))
 
 

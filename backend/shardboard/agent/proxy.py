@@ -131,7 +131,8 @@ class Proxy:
             return answer
 
     async def park(self) -> None:
-        """Stop the process; the next `run` starts it again."""
+        """Stop the process, also one that has only just been started; the next agent's `run` starts it again."""
+        self.leave()
         async with self._changing:
             await self._end()
 
@@ -146,9 +147,10 @@ class Proxy:
 
     def come_back(self) -> None:
         self._present.set()
+        self._lost.set()
 
     def _should_try(self) -> bool:
-        return bool(self._state.databases) and self._writer is None
+        return bool(self._state.databases) and self._writer is None and self._present.is_set()
 
     async def _try(self) -> None:
         try:
@@ -313,8 +315,8 @@ class Proxy:
     async def _end(self) -> None:
         """Close the endpoints now: the databases are gone, or everything stops."""
         if self._writer is None:
-            with suppress(OSError):
-                await self._open()
+            with suppress(OSError, ProxyError):
+                await (self._until_open() if self._popen is not None else self._open())
         if self._writer is not None:
             self._writer.write(b'{"type":"drain","seconds":0}\n')
             if self._listening is not None:

@@ -5,6 +5,7 @@ import signal
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -101,6 +102,16 @@ def together(seconds: list[ProxyReading | None]) -> Counter[str]:
     return total
 
 
+def processes(node: Proxied) -> list[psutil.Process]:
+    """The living proxies of that node."""
+    found = []
+    for each in psutil.Process().children():
+        with suppress(psutil.Error):  # it ended meanwhile
+            if each.name() == "shardboard-proxy" and Path(each.cwd()).is_relative_to(node.settings.state_dir):
+                found.append(each)
+    return found
+
+
 @pytest.fixture
 async def node(tmp_path: Path) -> AsyncIterator[Proxied]:
     async with farm(tmp_path) as shards:
@@ -180,6 +191,35 @@ async def test_a_parked_one_is_started_by_the_next_agent(node: Proxied) -> None:
     node.start()
     await until(lambda: node.proxy.report().threads == 2)
     assert await node.say(b"PING") == b"+PONG\r\n"
+
+
+async def test_agents_that_are_started_again_and_again_leave_one_process(node: Proxied) -> None:
+    await node.proxy.apply(node.state())
+    node.proxy.signal(signal.SIGKILL)
+    for _ in range(5):  # each ends when it has started a process, and before that one listens
+        await until(lambda: node.proxy._popen or node.proxy.report().state == "running")
+        await node.end()
+        node.start()
+    await until(lambda: node.proxy.report().threads == 2)
+    await until(lambda: len(processes(node)) == 1)
+    assert await node.say(b"PING") == b"+PONG\r\n"
+
+
+async def test_one_that_was_just_started_is_parked_and_stays_away(node: Proxied) -> None:
+    await node.proxy.apply(node.state())
+    node.proxy.leave()  # or it starts another one, too
+    node.proxy.signal(signal.SIGKILL)
+    await until(lambda: node.proxy.report().state == "died")
+    await node.end()
+    node.start()
+    await until(lambda: node.proxy._popen)
+    _, task = node.proxies[-1]
+    task.cancel()
+    await node.proxy.park()
+    await until(lambda: not processes(node))
+    node.proxies[-1] = (node.proxy, asyncio.create_task(node.proxy.run()))
+    await asyncio.sleep(0)  # it has looked
+    assert not node.proxy._should_try()
 
 
 async def test_another_version_takes_over_and_connections_stay(node: Proxied, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,17 +59,23 @@ def test_a_reboot_drill_tells_its_story(cluster: LocalCluster) -> None:
     """Order a reboot of node 3: its primaries are failed over, its shards come back as replicas, each resync is a span. What a
     client of another node's endpoint waits for is what the console tells of it."""
     uid = _three_pairs(cluster, oss_cluster=False, proxy_policy="all-nodes")
+    ok(cluster.api.put("/v1/cluster/policy", json={"drills_enabled": False}))
     refused = cluster.api.post("/v1/nodes/3/actions/drill", json={"kind": "reboot", "confirm": "node 3"})
     assert (refused.status_code, refused.json()["error_code"]) == (403, "drills_disabled")
     ok(cluster.api.put("/v1/cluster/policy", json={"drills_enabled": True}))
-    with _writing(cluster, uid, victim=cluster.addresses[2]) as waits:
+    with (
+        _writing(cluster, uid, to=cluster.addresses[2]) as waits,
+        _writing(cluster, uid, to=cluster.addresses[1]) as others,
+    ):
         ok(cluster.api.post("/v1/nodes/3/actions/drill", json={"kind": "reboot", "seconds": 5, "confirm": "node 3"}))
         cluster.until(
             lambda: _told_unserved(cluster, uid) is not None, "it is not told how long clients were not served"
         )
     told = _told_unserved(cluster, uid)
     assert told is not None
-    assert abs(told - 1000 * max(waits)) < 150, (told, max(waits))
+    # What a client of another primary waits for at the worst is how late this machine lets clients be.
+    assert abs(told - 1000 * max(waits)) < 150 + 1000 * max(others), (told, max(waits), max(others))
+    assert max(others) < max(waits), "who wrote elsewhere waited, too"
     # The end of the drill is a matter of time only: what it has caused may be told before and after it.
     for type_ in ("drill_started", "node_failed", "shard_failover", "drill_ended", "node_up", "replica_revived"):
         cluster.until(lambda type_=type_: type_ in _story(cluster, uid), f"it is not told of {type_}")  # type: ignore[misc]
@@ -122,11 +128,11 @@ def test_a_primary_hands_over_when_asked(cluster: LocalCluster) -> None:
 
 
 @contextmanager
-def _writing(cluster: LocalCluster, uid: int, victim: str) -> Iterator[list[float]]:
-    """A client of the first node's endpoint writes to a primary of `victim`; seconds between one success and the next."""
+def _writing(cluster: LocalCluster, uid: int, to: str) -> Iterator[list[float]]:
+    """A client of the first node's endpoint writes to a primary of that node; seconds between one success and the next."""
     rows = ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))
-    lost = next(row for row in rows if row["address"] == victim and row["role"] == "master")
-    key = slots.key_of(int(lost["assigned_slots"].partition("-")[0]))
+    primary = next(row for row in rows if row["address"] == to and row["role"] == "master")
+    key = slots.key_of(int(primary["assigned_slots"].partition("-")[0]))
     port = ok(cluster.api.get(f"/v1/bdbs/{uid}"))["endpoints"][0]["port"]
     client = valkey.Valkey(host=cluster.addresses[0], port=port, socket_timeout=30)
     client.set(key, 0)

@@ -3,6 +3,7 @@
 mod agents;
 mod measure;
 mod outages;
+mod place;
 mod recent;
 mod takeover;
 
@@ -16,6 +17,7 @@ use agents::Agents;
 use measure::Measured;
 use outages::Outages;
 pub use outages::{Outage, Part};
+use place::Place;
 pub use recent::Commands;
 use std::collections::BTreeMap;
 use std::io;
@@ -70,8 +72,11 @@ const MAX_THREADS: usize = 256;
 pub fn run(control: &Path) -> io::Result<()> {
     raise_descriptor_limit();
     let (sender, events) = channel();
+    let turn = place::turn(control)?;
     let predecessor = takeover::ask(control);
-    agents::listen(control, sender.clone())?;
+    let (listener, place) = Place::take(control)?;
+    drop(turn);
+    agents::listen(listener, sender.clone())?;
     terminate_on_signal(sender.clone())?;
     let mut process = Process {
         events,
@@ -94,10 +99,8 @@ pub fn run(control: &Path) -> io::Result<()> {
         process.succeed(predecessor);
     }
     process.serve();
-    // Another process may have put its own socket there meanwhile; it announces that by taking over first.
-    if !process.measured.has_successor {
-        let _ = std::fs::remove_file(control);
-    }
+    // A path that somebody else has removed is no failure.
+    let _ = place.leave();
     Ok(())
 }
 
@@ -175,6 +178,10 @@ impl Process {
 
     fn obey(&mut self, agent: u64, order: Order) {
         match order {
+            // What it would begin now would never be told to end.
+            Order::Apply(_) | Order::Threads { .. } if self.draining => {
+                self.agents.tell(agent, &Report::Error { message: "this process is stopping".into() });
+            }
             Order::Apply(state) => {
                 let failures = self.apply(state);
                 self.applied(agent, failures);
@@ -281,7 +288,6 @@ impl Process {
     fn hand_over(&mut self, successor: u64) {
         let databases = self.databases.iter().map(|database| Database::clone(database)).collect();
         let state = State { threads: Some(self.workers.len()), memory_bytes: self.memory_bytes, databases };
-        self.measured.has_successor = true;
         let sockets = self.listeners.sockets();
         self.agents.hand_over(successor, &sockets, state);
     }

@@ -4,6 +4,8 @@
 //! that way took a quarter of all processor time. What has become of a name since is looked up when it is drawn, and forgotten
 //! then if its value is not in RAM any more.
 
+/// Names of keys that are gone, before all are forgotten: nobody draws any while RAM is below its limit.
+const MOST_GONE: usize = 1 << 14;
 const OF_A_NAME: usize = size_of::<Name>() + 16;
 
 pub struct Name {
@@ -22,6 +24,13 @@ impl Hot {
     pub fn add(&mut self, database: u32, key: &[u8]) {
         self.bytes += OF_A_NAME + key.len();
         self.names.push(Name { database, key: key.into() });
+    }
+
+    /// With the number of values in RAM, now and then: starts anew when most names are of keys that are gone.
+    pub fn bound(&mut self, values: u64) {
+        if self.names.len() > 2 * values as usize + MOST_GONE {
+            (self.names, self.bytes) = (Vec::new(), 0);
+        }
     }
 
     pub fn len(&self) -> usize {
@@ -85,6 +94,18 @@ mod tests {
         assert_eq!(hot.bytes(), bytes / 100);
         hot.remove(0);
         assert_eq!((hot.len(), hot.bytes()), (0, 0));
+    }
+
+    #[test]
+    fn keys_that_come_and_go_take_a_bounded_room() {
+        let mut hot = Hot::default();
+        for number in 0..10 * MOST_GONE as u32 {
+            hot.add(0, &number.to_le_bytes());
+            hot.bound(10);
+            assert!(hot.len() <= MOST_GONE + 20);
+        }
+        (0..100).for_each(|_| hot.bound(hot.len() as u64));
+        assert!(hot.len() > 0 && hot.bytes() > 0);
     }
 
     #[test]

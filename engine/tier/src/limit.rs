@@ -72,6 +72,7 @@ unsafe extern "C" fn tick(ctx: *mut Ctx, work: *mut c_void) {
     tier().is_barren = false;
     let (in_ram, _) = values(ctx);
     tier().admission.tick(in_ram);
+    tier().hot.bound(in_ram);
     if state.quiet > 0 {
         state.quiet -= 1;
     } else if flags & CTX_LOADING == 0 {

@@ -197,7 +197,6 @@ unsafe fn wait(ctx: *mut Ctx, name: *mut Str, place: Place) -> bool {
             return false;
         }
         let waiting = Waiting { client, place, key: bytes(name).to_vec() };
-        // The context is the client's, `tier` is not held over calls of the server.
         ring.read(file, place.offset(), place.length() as usize, waiting);
     }
     true

@@ -7,9 +7,7 @@ use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
@@ -21,14 +19,8 @@ pub(super) struct Agents {
 
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Listens at the path, which only this user may then use, and passes on what agents say.
-pub(super) fn listen(path: &Path, events: Sender<Event>) -> io::Result<()> {
-    // Beside it first: whoever connects to the path finds either the old process or this one, never nothing.
-    let beside = path.with_extension("new");
-    let _ = std::fs::remove_file(&beside);
-    let listener = UnixListener::bind(&beside)?;
-    std::fs::set_permissions(&beside, PermissionsExt::from_mode(0o600))?;
-    std::fs::rename(&beside, path)?;
+/// Passes on what agents say.
+pub(super) fn listen(listener: UnixListener, events: Sender<Event>) -> io::Result<()> {
     std::thread::Builder::new().name("control".into()).spawn(move || {
         for (agent, stream) in (1..).zip(listener.incoming()) {
             let Ok(stream) = stream else { continue };

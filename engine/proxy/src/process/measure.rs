@@ -17,7 +17,6 @@ pub(super) struct Measured {
     totals: BTreeMap<u64, Stats>,
     pub(super) counts: Sender<Counts>,
     counted: Receiver<Counts>,
-    pub(super) has_successor: bool,
     pub(super) recent: Recent,
 }
 
@@ -28,14 +27,7 @@ impl Measured {
     pub(super) fn new() -> Self {
         let started_at = resources::unix_millis();
         let (counts, counted) = channel();
-        Self {
-            started_at,
-            totals: BTreeMap::new(),
-            counts,
-            counted,
-            has_successor: false,
-            recent: Recent::new(Instant::now()),
-        }
+        Self { started_at, totals: BTreeMap::new(), counts, counted, recent: Recent::new(Instant::now()) }
     }
 
     /// Asks all at once and adds what comes in time; what comes later is added the next time.

@@ -152,7 +152,7 @@ fn nodes_conf(shards: &[Value], myself: &Value) -> String {
 }
 
 pub struct Proxy {
-    pub process: Child,
+    pub process: Process,
     control: BufReader<UnixStream>,
 }
 
@@ -163,12 +163,7 @@ impl Proxy {
 
     /// Connects to the new process once the path is no longer that of the process `old`.
     pub fn start_beside(path: &Path, old: u32) -> Self {
-        let process = Command::new(env!("CARGO_BIN_EXE_shardboard-proxy"))
-            .arg("--control")
-            .arg(path)
-            .stdin(Stdio::null())
-            .spawn()
-            .unwrap();
+        let process = Process::start(path);
         let mut control = None;
         wait("the proxy", || {
             let Ok(stream) = UnixStream::connect(path) else { return false };
@@ -232,9 +227,37 @@ impl Proxy {
     }
 }
 
-impl Drop for Proxy {
+/// Ends with the test.
+pub struct Process(Child);
+
+impl Process {
+    pub fn start(control: &Path) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_shardboard-proxy"));
+        Self(command.arg("--control").arg(control).stdin(Stdio::null()).spawn().unwrap())
+    }
+
+    pub fn has_ended(&mut self) -> bool {
+        self.0.try_wait().unwrap().is_some()
+    }
+}
+
+impl Deref for Process {
+    type Target = Child;
+
+    fn deref(&self) -> &Child {
+        &self.0
+    }
+}
+
+impl DerefMut for Process {
+    fn deref_mut(&mut self) -> &mut Child {
+        &mut self.0
+    }
+}
+
+impl Drop for Process {
     fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }

@@ -1,6 +1,6 @@
 //! The process: metrics, threads, databases that come and go, draining.
 
-use crate::lab::{Client, ENDPOINT, Lab, Proxy, wait};
+use crate::lab::{Client, ENDPOINT, Lab, Process, Proxy, wait};
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -264,4 +264,42 @@ fn a_successor_takes_over_without_losing_a_connection() {
     assert_eq!(lab.client().ask("GET a"), "$1\r\n1\r\n");
     let metrics = new.metrics(|database| database["connections_total"] != 0);
     assert_eq!(metrics["pid"], new.process.id());
+}
+
+#[test]
+fn of_processes_that_are_started_together_one_stays_and_is_found() {
+    let lab = Lab::new();
+    let path = lab.directory.join("control");
+    let mut all: Vec<_> = (0..6).map(|_| Process::start(&path)).collect();
+    wait("all but one to end", || {
+        all.retain_mut(|each| !each.has_ended());
+        all.len() == 1
+    });
+    let mut found = Proxy::start_beside(&path, all[0].id());
+    assert!(all[0].wait().unwrap().success(), "the one that stayed was found and taken over from");
+    found.order(&json!({"type": "drain"}));
+    assert!(found.process.wait().unwrap().success());
+    assert!(!path.exists());
+}
+
+#[test]
+fn one_that_is_stopping_begins_nothing() {
+    let mut lab = Lab::new();
+    let mut proxy = lab.hidden();
+    let mut client = lab.client();
+    lab.freeze(21002);
+    client.send("SET a 1");
+    proxy.metrics(|database| database["requests"]["write"] == 1);
+    proxy.order(&json!({"type": "drain", "seconds": 60}));
+    proxy.expect("draining");
+    for order in
+        [json!({"type": "threads", "threads": 3}), json!({"type": "apply", "threads": 3, "databases": []})]
+    {
+        proxy.order(&order);
+        assert_eq!(proxy.expect("error")["message"], "this process is stopping");
+    }
+    lab.thaw(21002);
+    assert_eq!(client.reply(), "+OK\r\n");
+    drop(client);
+    assert!(proxy.process.wait().unwrap().success());
 }
