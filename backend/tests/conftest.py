@@ -50,8 +50,19 @@ hypothesis.register_profile("search", deadline=None, max_examples=2000, suppress
 hypothesis.load_profile("same")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--one-of-each", action="store_true", help="of a parametrized test's cases, the first that is chosen"
+    )
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Tests of real processes are run once more when they fail, if the run allows it; no others ever are."""
+    if config.getoption("one_of_each"):
+        first = {item.nodeid.partition("[")[0]: item for item in reversed(items)}.values()
+        config.hook.pytest_deselected(items=[item for item in items if item not in first])
+        items[:] = reversed(first)
     for item in items:
         if item.path.relative_to(HERE).parts[0] in REAL and os.environ.get("SHARDBOARD_SECOND_CHANCE"):
             item.add_marker(pytest.mark.flaky(reruns=1))

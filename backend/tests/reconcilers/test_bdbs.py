@@ -19,6 +19,7 @@ from backend.tests.reconcilers.loops import (
     reach,
     rows,
     running,
+    strides,
     told,
 )
 from backend.tests.shards import until
@@ -243,12 +244,15 @@ class TestCreate:
             await until(lambda: not alive(slow))
 
 
+@strides(3)
 class TestKilledConsole:
     """Whatever step it is killed at, the next console ends the same action, and well."""
 
-    async def kill_at_each_step(self, console: Console, agents: FakeAgents, order: object, done: object) -> int:
-        """Order and kill at step 1, 2, … until a run comes through; the number of steps it has."""
-        for step in range(1, 500):
+    async def kill_at_each_step(
+        self, console: Console, agents: FakeAgents, stride: int, order: object, done: object
+    ) -> int:
+        """Order and kill at each `stride`-th step until a run comes through; the number of steps it has."""
+        for step in range(1, 500, stride):
             uid = await order(step)  # type: ignore[operator]
             gate = Gate(step)
             async with running(console, agents=GatedAgents(agents, gate), store=GatedStore(console.store, gate)):
@@ -278,20 +282,20 @@ class TestKilledConsole:
                 if order.lease_until is not None and order.status in actions.OPEN:
                     order.lease_until = datetime.now(UTC) - timedelta(seconds=1)
 
-    async def test_creating(self, console: Console, agents: FakeAgents) -> None:
+    async def test_creating(self, console: Console, agents: FakeAgents, stride: int) -> None:
         async def order(step: int) -> int:
             return await create(console, f"db{step}", shards_count=1, memory_size=20_000_000)
 
         async def done(uid: int) -> Bdb:
             return await reach(console, uid, "active")
 
-        steps = await self.kill_at_each_step(console, agents, order, done)
+        steps = await self.kill_at_each_step(console, agents, stride, order, done)
         assert steps > 20
         async with console.store.read() as session:
             wanted = {row.uid for row in await shards.every(session)}
         assert alive(agents) == wanted
 
-    async def test_deleting(self, console: Console, agents: FakeAgents) -> None:
+    async def test_deleting(self, console: Console, agents: FakeAgents, stride: int) -> None:
         async def order(step: int) -> int:
             uid = await created(console, f"db{step}", sharding=False, shards_count=1, memory_size=20_000_000)
             async with console.store.begin() as session:
@@ -302,10 +306,10 @@ class TestKilledConsole:
             await until(lambda: gone(console, uid))
             await until(lambda: no_rows(console, uid))
 
-        assert await self.kill_at_each_step(console, agents, order, done) > 8
+        assert await self.kill_at_each_step(console, agents, stride, order, done) > 8
         assert not alive(agents)
 
-    async def test_changing(self, console: Console, agents: FakeAgents) -> None:
+    async def test_changing(self, console: Console, agents: FakeAgents, stride: int) -> None:
         uid = await created(console)
 
         async def order(step: int) -> int:
@@ -316,7 +320,7 @@ class TestKilledConsole:
         async def done(_: int) -> Bdb:
             return await reach(console, uid, "active")
 
-        steps = await self.kill_at_each_step(console, agents, order, done)
+        steps = await self.kill_at_each_step(console, agents, stride, order, done)
         assert steps > 6
         sent = [argv for _, argv in agents.commands if argv[:2] == ("CONFIG", "SET")]
         assert sent[-1][3] == str(100_000_000 + steps)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from backend.tests import pairs
 from backend.tests.reconcilers.engines import Engines
-from backend.tests.reconcilers.loops import ADMIN, Gate, GatedAgents, GatedStore
+from backend.tests.reconcilers.loops import ADMIN, Gate, GatedAgents, GatedStore, strides
 from backend.tests.shards import until
 
 from shardboard.console import Console
@@ -148,8 +148,9 @@ async def test_a_shard_moves(console: Console, agents: Engines, role: str) -> No
 
 
 @pytest.mark.usefixtures("shop")
-async def test_killed_at_every_step_it_ends_well(console: Console, agents: Engines) -> None:
-    for step in range(1, 200, 2):  # before every call and every transaction; behind one is before the next
+@strides(3)
+async def test_killed_at_every_step_it_ends_well(console: Console, agents: Engines, stride: int) -> None:
+    for step in range(1, 200, stride):  # before every call and every transaction; behind one is before the next
         moving, target = await of_role(console, "master"), await free_node(console)
         uid = await migrate(console, moving.uid, target)
         gate = Gate(step)
@@ -171,9 +172,12 @@ async def test_killed_at_every_step_it_ends_well(console: Console, agents: Engin
 
 @pytest.mark.usefixtures("cluster_shop")
 @pytest.mark.parametrize("role", ["master", "slave"])
-async def test_cancelled_at_every_step_nothing_half_made_is_left(console: Console, agents: Engines, role: str) -> None:
+@strides(5)
+async def test_cancelled_at_every_step_nothing_half_made_is_left(
+    console: Console, agents: Engines, role: str, stride: int
+) -> None:
     ends = set()
-    for step in range(1, 200, 2):
+    for step in range(1, 200, stride):
         moving, target = await of_role(console, role), await free_node(console)
         before = await check(console, agents)
         uid = await migrate(console, moving.uid, target)

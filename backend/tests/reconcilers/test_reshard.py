@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from backend.tests import pairs
-from backend.tests.reconcilers.loops import ADMIN, Gate, GatedAgents, GatedStore
+from backend.tests.reconcilers.loops import ADMIN, Gate, GatedAgents, GatedStore, strides
 from backend.tests.reconcilers.slot_engines import SlotEngines
 from backend.tests.shards import until
 
@@ -155,8 +155,9 @@ async def test_pairs_are_removed(console: Console, agents: SlotEngines) -> None:
     assert set(told) == {str(10**9 // 2)}, "who shall hold more has the memory from the beginning"
 
 
-async def test_killed_at_every_step_it_ends_well(console: Console, agents: SlotEngines) -> None:
-    for step in range(1, 400, 7):
+@strides(13, 3)
+async def test_killed_at_every_step_it_ends_well(console: Console, agents: SlotEngines, stride: int) -> None:
+    for step in range(1, 400, stride):
         count = 5 if step % 2 else 3
         uid = await order(console, shards_count=count)
         gate = Gate(step)
@@ -178,9 +179,12 @@ async def test_killed_at_every_step_it_ends_well(console: Console, agents: SlotE
     raise AssertionError("it never came through")
 
 
-async def test_cancelled_at_every_step_what_was_reached_is_true(console: Console, agents: SlotEngines) -> None:
+@strides(17, 5)
+async def test_cancelled_at_every_step_what_was_reached_is_true(
+    console: Console, agents: SlotEngines, stride: int
+) -> None:
     ends = set()
-    for step in range(1, 400, 9):
+    for step in range(1, 400, stride):
         before = await check(console, agents)
         count = 3 if len(before) > 3 else 5
         uid = await order(console, shards_count=count)

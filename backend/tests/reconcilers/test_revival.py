@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from backend.tests import pairs
-from backend.tests.reconcilers.loops import Gate, GatedAgents, GatedStore
+from backend.tests.reconcilers.loops import Gate, GatedAgents, GatedStore, strides
 from backend.tests.shards import until
 
 from shardboard.console import Console
@@ -238,8 +238,9 @@ async def test_one_that_is_promoted_meanwhile_is_not_called_a_replica(console: C
     assert [event.shard_uid for event in await told(console, "replica_revived") if event.shard_uid == 4] == []
 
 
-async def test_killed_at_every_step_it_ends_well(console: Console, agents: FakeAgents) -> None:
-    for step in range(1, 100, 2):  # before every call and every transaction; behind one is before the next
+@strides(3)
+async def test_killed_at_every_step_it_ends_well(console: Console, agents: FakeAgents, stride: int) -> None:
+    for step in range(1, 100, stride):  # before every call and every transaction; behind one is before the next
         async with console.store.begin() as session:
             for order in await actions.recent(session):
                 await session.delete(order)
