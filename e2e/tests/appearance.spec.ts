@@ -140,6 +140,15 @@ const OVERLAYS: {
     },
   },
   {
+    name: 'upgrade-node',
+    path: () => '/nodes/1',
+    open: async (page) => {
+      await page.getByRole('button', { name: 'Node actions' }).click();
+      await page.getByRole('menuitem', { name: 'Upgrade engine of its databases' }).click();
+      await expect(page.getByText('Every shard of its databases runs the engine')).toBeVisible();
+    },
+  },
+  {
     name: 'edit',
     path: (bdb) => `/databases/${bdb}/configuration`,
     open: async (page) => {

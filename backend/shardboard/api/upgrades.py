@@ -1,4 +1,4 @@
-"""Upgrading the engine of a database, over HTTP."""
+"""Upgrading the engine of a database, or of all that have shards on a node, over HTTP."""
 
 from typing import Any, Literal
 
@@ -13,7 +13,7 @@ from shardboard.api.replies import errors
 from shardboard.schemas import bdbs as schema
 from shardboard.services import upgrades as service
 
-router = APIRouter(tags=["databases"])
+router = APIRouter()
 
 
 class UpgradeOrder(BaseModel):
@@ -34,6 +34,23 @@ class UpgradeOrder(BaseModel):
     modules: list[dict[str, Any]] = Field(default=[], max_length=0, description="There are no modules to upgrade.")
 
 
+class NodeUpgrade(BaseModel):
+    """What becomes of one database."""
+
+    bdb_uid: int
+    name: str
+    description: str = Field(description="What is, or would be, ordered; empty when nothing can be.")
+    steps: list[str]
+    refused: str = Field(description="Why it is left as it is; empty when it is not.")
+    action_uid: str = Field(description="Empty after a dry run, and where nothing was ordered.")
+
+
+class NodeUpgrades(BaseModel):
+    """Databases whose shards all run the engine of their nodes are left out."""
+
+    databases: list[NodeUpgrade]
+
+
 class UpgradePlan(BaseModel):
     """Reply to a dry run."""
 
@@ -41,7 +58,9 @@ class UpgradePlan(BaseModel):
     steps: list[str] = Field(description="In their order within each pair; pairs go side by side.")
 
 
-@router.post("/bdbs/{uid}/upgrade", response_model=schema.Bdb | UpgradePlan, responses=errors(404, 406, 409))
+@router.post(
+    "/bdbs/{uid}/upgrade", response_model=schema.Bdb | UpgradePlan, responses=errors(404, 406, 409), tags=["databases"]
+)
 async def upgrade_bdb(
     editor: Editor, session: Tx, uid: Uid, body: UpgradeOrder | None = None, dry_run: DryRun = None
 ) -> JSONResponse:
@@ -57,3 +76,25 @@ async def upgrade_bdb(
     bdb, action = await service.order(session, uid, editor, wish)
     reply = await shown(session, bdb, editor)
     return JSONResponse({**reply, "action_uid": action.uid if action is not None else ""})
+
+
+@router.post("/nodes/{uid}/upgrade", responses=errors(404), tags=["nodes"])
+async def upgrade_node(editor: Editor, session: Tx, uid: Uid, dry_run: DryRun = None) -> NodeUpgrades:
+    """The same for every database with a shard on the node (ours). Those that cannot be upgraded now are told with the reason."""
+    outlooks = (
+        await service.preview_of_node(session, uid)
+        if is_on(dry_run)
+        else await service.order_for_node(session, uid, editor)
+    )
+    return NodeUpgrades(databases=[_outlook(each) for each in outlooks])
+
+
+def _outlook(of: service.Outlook) -> NodeUpgrade:
+    return NodeUpgrade(
+        bdb_uid=of.bdb.uid,
+        name=of.bdb.name,
+        description=of.plan.description if of.plan else "",
+        steps=[move.title for move in of.plan.moves] if of.plan else [],
+        refused=of.refused,
+        action_uid=of.action.uid if of.action else "",
+    )

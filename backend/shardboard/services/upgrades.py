@@ -6,13 +6,13 @@ because an engine reads what an older one sends, and not always what a newer one
 """
 
 import re
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Collection, Sequence
+from dataclasses import dataclass, replace
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.domain.moves import Move
-from shardboard.errors import NotAcceptable, NotFound
+from shardboard.errors import Conflict, NotAcceptable, NotFound
 from shardboard.services import events, moves
 from shardboard.services.moves import Ground
 from shardboard.services.users import Principal
@@ -54,8 +54,54 @@ async def order(session: AsyncSession, uid: int, principal: Principal, wish: Wis
     around = await moves.ground(session)
     bdb = await _idle(session, around, uid)
     plan = _plan(around, bdb, wish)
-    if not plan.moves:
-        return bdb, None
+    return bdb, _ordered(session, around, bdb, plan, principal, wish) if plan.moves else None
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What becomes of one database when all of a node are upgraded: it has a plan, or a reason why not."""
+
+    bdb: Bdb
+    plan: Plan | None = None
+    refused: str = ""
+    action: Action | None = None
+
+
+async def preview_of_node(session: AsyncSession, node_uid: int) -> list[Outlook]:
+    """Of each database with a shard on the node whose shards do not all run the engine of their nodes."""
+    return [outlook async for _, outlook in _of_node(session, node_uid)]
+
+
+async def order_for_node(session: AsyncSession, node_uid: int, principal: Principal) -> list[Outlook]:
+    """One action for each database that can be upgraded now; they go on side by side. The others are told with the reason."""
+    return [
+        replace(outlook, action=_ordered(session, around, outlook.bdb, outlook.plan, principal, Wish()))
+        if outlook.plan
+        else outlook
+        async for around, outlook in _of_node(session, node_uid)
+    ]
+
+
+async def _of_node(session: AsyncSession, node_uid: int) -> AsyncIterator[tuple[Ground, Outlook]]:
+    around = await moves.ground(session)
+    if node_uid not in around.machines:
+        raise NotFound("node_not_found", f"There is no node {node_uid}.")
+    for uid in sorted({row.bdb_uid for row in around.rows if row.node_uid == node_uid}):
+        bdb = around.databases[uid]
+        try:
+            await moves.insist_on_idle(session, [bdb])
+            plan = _plan(around, bdb, Wish())
+        except (Conflict, NotAcceptable) as error:
+            yield around, Outlook(bdb, refused=error.description)
+            continue
+        if plan.moves:
+            # What is copied at the same time needs its room at the same time.
+            twice = [Shard(bdb_uid=uid, node_uid=to) for to in {move.to for move in plan.moves}]
+            yield around, Outlook(bdb, plan)
+            around = replace(around, occupying=[*around.occupying, *twice])
+
+
+def _ordered(session: AsyncSession, around: Ground, bdb: Bdb, plan: Plan, principal: Principal, wish: Wish) -> Action:
     action = moves.order(
         session,
         around,
@@ -64,7 +110,7 @@ async def order(session: AsyncSession, uid: int, principal: Principal, wish: Wis
         description=plan.description,
         originator=principal.username,
         object_type="bdb",
-        object_uid=uid,
+        object_uid=bdb.uid,
         params={"pairs_at_once": wish.at_once},
     )
     events.record(
@@ -73,10 +119,10 @@ async def order(session: AsyncSession, uid: int, principal: Principal, wish: Wis
         f"{plan.description} was ordered.",
         source="bdb",
         originator=principal.username,
-        bdb_uid=uid,
+        bdb_uid=bdb.uid,
         action_uid=action.uid,
     )
-    return bdb, action
+    return action
 
 
 async def _idle(session: AsyncSession, around: Ground, uid: int) -> Bdb:

@@ -1,5 +1,6 @@
 """Ordering an engine upgrade over HTTP."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import httpx
@@ -8,7 +9,9 @@ from backend.tests import pairs
 
 from shardboard.console import Console
 from shardboard.driver.fake import FakeAgents
+from shardboard.schemas import bdb_fields
 from shardboard.state import actions
+from shardboard.state.bdbs import Bdb
 from shardboard.state.cluster import Cluster
 from shardboard.state.nodes import Node
 from shardboard.state.shards import Shard
@@ -38,6 +41,44 @@ async def install(console: Console, node_uid: int, version: str) -> None:
     async with console.store.begin() as session:
         node = await session.get_one(Node, node_uid)
         node.facts = {**node.facts, "engine_version": version}
+
+
+async def other(console: Console, uid: int, name: str, primaries: dict[int, int]) -> None:
+    """A database without replicas on Valkey 8.0.1, its shards' nodes by shard."""
+    now = datetime.now(UTC)
+    async with console.store.begin() as session:
+        session.add(
+            Bdb(
+                uid=uid,
+                name=name,
+                status="active",
+                memory_size=10**8,
+                port=12000 + uid,
+                sharding=True,
+                shards_count=len(primaries),
+                replication=False,
+                config=dict(bdb_fields.CONFIG_DEFAULTS),
+                admin_password="secret",
+                created_at=now,
+                changed_at=now,
+            )
+        )
+        for pair, (shard, node) in enumerate(primaries.items()):
+            row = Shard(
+                uid=shard,
+                bdb_uid=uid,
+                node_uid=node,
+                pair=pair,
+                role="master",
+                slots="",
+                port=20000 + shard,
+                bus_port=25000 + shard,
+                engine_id=f"{shard:040x}",
+            )
+            row.became("master", now)
+            session.add(row)
+        (await session.get_one(Cluster, 1)).next_shard_uid = 20
+    await run(console, "8.0.1", *primaries)
 
 
 async def newest(console: Console) -> Any:
@@ -116,3 +157,58 @@ async def test_bad_bodies(client: httpx.AsyncClient, body: Any) -> None:
 
 async def test_an_unknown_database(client: httpx.AsyncClient) -> None:
     assert (await client.post("/v1/bdbs/9/upgrade")).status_code == 404
+
+
+class TestAllOfANode:
+    PATH = "/v1/nodes/1/upgrade"
+
+    async def test_each_database_that_has_a_shard_there_is_upgraded(
+        self, client: httpx.AsyncClient, console: Console
+    ) -> None:
+        await other(console, 2, "cart", {11: 1, 12: 2})
+        await other(console, 3, "elsewhere", {13: 2})
+        planned = (await client.post(f"{self.PATH}?dry_run")).json()["databases"]
+        assert [(each["name"], len(each["steps"]), each["refused"]) for each in planned] == [
+            ("shop", 5, ""),
+            ("cart", 2, ""),
+        ]
+        assert await newest(console) is None
+        ordered = (await client.post(self.PATH)).json()["databases"]
+        assert [{**each, "action_uid": ""} for each in ordered] == planned
+        async with console.store.read() as session:
+            found = {action.uid: action for action in await actions.recent(session)}
+            uids = [move["newcomer"] for action in found.values() for move in action.params["moves"]]
+        assert {each["action_uid"] for each in ordered} == set(found)
+        assert len(set(uids)) == 7, "every newcomer is one of its own"
+
+    async def test_who_cannot_be_upgraded_is_told_why_and_holds_up_nobody(
+        self, client: httpx.AsyncClient, console: Console
+    ) -> None:
+        await other(console, 2, "cart", {11: 1})
+        await client.post("/v1/bdbs/1/upgrade")
+        shop, cart = (await client.post(self.PATH)).json()["databases"]
+        assert (shop["refused"], shop["action_uid"], shop["steps"]) == (
+            "Database shop is active-change-pending; try again when it is active.",
+            "",
+            [],
+        )
+        assert cart["action_uid"]
+
+    async def test_copies_that_are_made_side_by_side_need_room_side_by_side(
+        self, client: httpx.AsyncClient, console: Console
+    ) -> None:
+        await other(console, 2, "cart", {11: 1})
+        async with console.store.begin() as session:
+            node = await session.get_one(Node, 1)
+            node.config = {**node.config, "max_redis_servers": 4}  # two of shop, one of cart, and one more
+        shop, cart = (await client.post(self.PATH)).json()["databases"]
+        assert shop["action_uid"]
+        assert cart["refused"] == "Node 1 runs 4 of at most 4 shards; one more is needed for a while."
+
+    async def test_nothing_to_do(self, client: httpx.AsyncClient, console: Console) -> None:
+        await run(console, "9.1.2", 1, 2, 3, 4, 5)
+        assert (await client.post(self.PATH)).json() == {"databases": []}
+
+    async def test_an_unknown_node(self, client: httpx.AsyncClient) -> None:
+        reply = await client.post("/v1/nodes/9/upgrade")
+        assert (reply.status_code, reply.json()["error_code"]) == (404, "node_not_found")

@@ -9,6 +9,7 @@ import type {
   Node,
   NodeQueued,
   NodeSnapshot,
+  NodeUpgrades,
 } from './types';
 
 export const nodesQuery = queryOptions({
@@ -60,3 +61,11 @@ export const snapshotsQuery = (node: number) =>
     // Nothing announces them.
     staleTime: 0,
   });
+
+/** What would become of each database with a shard on the node; nothing is ordered. */
+export const previewNodeUpgrade = (node: number) =>
+  request<NodeUpgrades>('POST', `/v1/nodes/${node}/upgrade?dry_run`, {});
+
+/** They get the engine that their nodes have now. */
+export const upgradeNode = (node: number) =>
+  request<NodeUpgrades>('POST', `/v1/nodes/${node}/upgrade`, {});

@@ -1515,6 +1515,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/nodes/{uid}/upgrade": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Upgrade Node
+         * @description The same for every database with a shard on the node (ours). Those that cannot be upgraded now are told with the reason.
+         */
+        post: operations["upgrade_node_v1_nodes__uid__upgrade_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/proxies": {
         parameters: {
             query?: never;
@@ -4236,6 +4256,41 @@ export interface components {
             recovery_path?: string | null;
             /** Second Rack Id */
             second_rack_id?: string | null;
+        };
+        /**
+         * NodeUpgrade
+         * @description What becomes of one database.
+         */
+        NodeUpgrade: {
+            /**
+             * Action Uid
+             * @description Empty after a dry run, and where nothing was ordered.
+             */
+            action_uid: string;
+            /** Bdb Uid */
+            bdb_uid: number;
+            /**
+             * Description
+             * @description What is, or would be, ordered; empty when nothing can be.
+             */
+            description: string;
+            /** Name */
+            name: string;
+            /**
+             * Refused
+             * @description Why it is left as it is; empty when it is not.
+             */
+            refused: string;
+            /** Steps */
+            steps: string[];
+        };
+        /**
+         * NodeUpgrades
+         * @description Databases whose shards all run the engine of their nodes are left out.
+         */
+        NodeUpgrades: {
+            /** Databases */
+            databases: components["schemas"]["NodeUpgrade"][];
         };
         /** ObjectStats */
         ObjectStats: {
@@ -13762,6 +13817,103 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["NodeStatus"];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    upgrade_node_v1_nodes__uid__upgrade_post: {
+        parameters: {
+            query?: {
+                /** @description Validate only. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: never;
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NodeUpgrades"];
                 };
             };
             /** @description Broken JSON or a value of the wrong type */

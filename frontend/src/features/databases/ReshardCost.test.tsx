@@ -35,6 +35,9 @@ describe('ReshardCost', () => {
 
   it('tells sizes only where they are known', () => {
     expect(words(cost())).toContain('with about 2,990 keys');
+    expect(words(cost({ keys: 188, bytes: 0 }))).toBe(
+      '8,192 slots to move, with about 188 keys, too small to measure.',
+    );
     expect(words(cost({ keys: 0, bytes: 0 }))).toBe('8,192 slots to move, without keys.');
     const { keys: _keys, bytes: _bytes, ...unknown } = cost();
     expect(words(unknown)).toBe('8,192 slots to move.');

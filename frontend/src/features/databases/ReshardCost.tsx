@@ -35,5 +35,7 @@ export function cargoWords({ slots, keys, bytes }: ReshardPreview): string {
   const moved = plural(slots, 'slot');
   if (keys === undefined || bytes === undefined) return `${moved} to move.`;
   if (!keys) return `${moved} to move, without keys.`;
-  return `${moved} to move, with about ${plural(keys, 'key')}, ${format('bytes', bytes)}.`;
+  // What an engine takes for itself is known to some megabytes only.
+  const size = bytes > 0 ? format('bytes', bytes) : 'too small to measure';
+  return `${moved} to move, with about ${plural(keys, 'key')}, ${size}.`;
 }

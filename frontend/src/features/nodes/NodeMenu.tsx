@@ -2,6 +2,7 @@
 import { ActionIcon, Menu } from '@mantine/core';
 import {
   IconArrowsExchange,
+  IconArrowUp,
   IconDotsVertical,
   IconPlayerPlay,
   IconTool,
@@ -11,11 +12,13 @@ import { type ReactNode, useState } from 'react';
 import { ROLE_FORBIDS, useMay } from '@/api/session';
 import type { Node } from '@/api/types';
 import { BeginMaintenance, EndMaintenance, HandOver, RemoveNode } from './NodeDialogs';
+import { UpgradeNode } from './UpgradeNode';
 
 const DIALOGS = {
   begin: BeginMaintenance,
   end: EndMaintenance,
   handOver: HandOver,
+  upgrade: UpgradeNode,
   remove: RemoveNode,
 } as const;
 
@@ -28,6 +31,7 @@ interface Props {
 export function NodeMenu({ node, children }: Props) {
   const [asking, setAsking] = useState<keyof typeof DIALOGS | null>(null);
   const may = useMay('administer');
+  const mayEdit = useMay('edit');
   const answers = node.agent_status === 'connected' && node.status !== 'down';
   const leaving = node.status === 'decommissioning';
   const Dialog = asking && DIALOGS[asking];
@@ -65,6 +69,13 @@ export function NodeMenu({ node, children }: Props) {
             onClick={() => setAsking('handOver')}
           >
             Hand over primaries…
+          </Menu.Item>
+          <Menu.Item
+            leftSection={<IconArrowUp size={15} />}
+            disabled={!mayEdit || !answers || leaving}
+            onClick={() => setAsking('upgrade')}
+          >
+            Upgrade engine of its databases…
           </Menu.Item>
           {children}
           <Menu.Item
