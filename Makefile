@@ -13,8 +13,10 @@ bin := .venv/bin
 cargo := cd engine && cargo
 # make test-all sets ALL: nothing is left out, and nobody gets a second chance.
 quick := not slow and not quarantine
+# More than processors, as tests of real processes mostly wait; those of the store compute.
+workers := 4
 # The plug-in of schemathesis takes a third of a second of each worker, and no test uses it.
-parallel := -p no:schemathesis --numprocesses 4 --dist loadfile --durations 15
+parallel = -p no:schemathesis --numprocesses $(workers) --dist loadfile --durations 15
 compile := $(bin)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
   --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
 
@@ -96,6 +98,7 @@ test-older: proxy ## Creation, failover and resharding on the engine that the di
 	  SHARDBOARD_ENGINE=$$older SHARDBOARD_TEST_DATABASE=sqlite $(bin)/pytest backend/tests $(parallel) -m older
 
 .PHONY: test-store
+test-store: workers := 2
 test-store: proxy ## The backend tests that depend on the store, on a private PostgreSQL
 	@SHARDBOARD_TEST_DATABASE=postgres scripts/with-postgres $(bin)/pytest backend/tests $(parallel) -m "store$(if $(ALL),, and $(quick))" \
 	  $(if $(ALL),,--one-of-each -k "not every_step and not KilledConsole")

@@ -81,6 +81,8 @@ class LocalCluster:
             **(environment or {}),
         }
         self._api: httpx.Client | None = None
+        self.poll_seconds = 0.05
+        """How often `until` looks."""
 
     @property
     def api(self) -> httpx.Client:
@@ -211,7 +213,7 @@ class LocalCluster:
             self.check()
             if time.monotonic() > deadline:
                 raise LocalError(f"{complaint} after {seconds:.0f} s; the logs are in {self.directory / 'logs'}")
-            time.sleep(0.05)
+            time.sleep(self.poll_seconds)
 
     def check(self) -> None:
         """Raises LocalError when a child has ended by itself."""

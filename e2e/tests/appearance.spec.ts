@@ -9,6 +9,8 @@ import { stack, stackInfo } from '../stack.ts';
 
 interface Look {
   name: string;
+  /** Of a kind that another one shows in `make test`. */
+  slow?: boolean;
   path: (bdb: number) => string;
   /** Resolves when the page shows what it is about. */
   ready: (page: Page) => Promise<void>;
@@ -46,6 +48,7 @@ const LOOKS: Look[] = [
   },
   {
     name: 'metrics-top-shards',
+    slow: true,
     path: (bdb) => `/databases/${bdb}/metrics?by=shards&view=top`,
     ready: figures,
   },
@@ -57,20 +60,26 @@ const LOOKS: Look[] = [
     path: (bdb) => `/databases/${bdb}/configuration`,
     ready: shown('High availability'),
   },
-  { name: 'database-events', path: (bdb) => `/databases/${bdb}/events`, ready: rows('Events') },
+  {
+    name: 'database-events',
+    slow: true,
+    path: (bdb) => `/databases/${bdb}/events`,
+    ready: rows('Events'),
+  },
   { name: 'nodes', path: () => '/nodes', ready: rows('Nodes') },
   { name: 'node', path: () => '/nodes/1', ready: figures },
   { name: 'events', path: () => '/events', ready: rows('Events') },
   { name: 'no-such-page', path: () => '/nowhere', ready: shown('There is no such page') },
   {
     name: 'no-such-database',
+    slow: true,
     path: () => '/databases/999/metrics',
     ready: shown(/no database 999/),
   },
 ];
 
-for (const { name, path, ready } of LOOKS) {
-  test(name, async ({ page }) => {
+for (const { name, slow, path, ready } of LOOKS) {
+  test(name, { tag: slow ? '@slow' : [] }, async ({ page }) => {
     await page.goto(path(stackInfo().bdb));
     await ready(page);
     await examine(page, name);
@@ -88,11 +97,13 @@ test('a shard in detail', async ({ page, api }) => {
 
 const OVERLAYS: {
   name: string;
+  slow?: boolean;
   path: (bdb: number) => string;
   open: (page: Page) => Promise<void>;
 }[] = [
   {
     name: 'shortcuts',
+    slow: true,
     path: () => '/nodes',
     open: async (page) => {
       await page.keyboard.press('?');
@@ -109,6 +120,7 @@ const OVERLAYS: {
   },
   {
     name: 'user-menu',
+    slow: true,
     path: () => '/nodes',
     open: async (page) => {
       await new Frame(page).userMenu.click();
@@ -132,6 +144,7 @@ const OVERLAYS: {
   },
   {
     name: 'upgrade',
+    slow: true,
     path: (bdb) => `/databases/${bdb}/shards`,
     open: async (page) => {
       await page.getByRole('button', { name: 'Database actions' }).click();
@@ -150,6 +163,7 @@ const OVERLAYS: {
   },
   {
     name: 'edit',
+    slow: true,
     path: (bdb) => `/databases/${bdb}/configuration`,
     open: async (page) => {
       await page.getByRole('button', { name: 'Edit' }).click();
@@ -169,8 +183,8 @@ const OVERLAYS: {
   },
 ];
 
-for (const { name, path, open } of OVERLAYS) {
-  test(name, async ({ page }) => {
+for (const { name, slow, path, open } of OVERLAYS) {
+  test(name, { tag: slow ? '@slow' : [] }, async ({ page }) => {
     await page.goto(path(stackInfo().bdb));
     await expect(new Frame(page).main.getByRole('heading', { level: 1 })).toBeVisible();
     await open(page);

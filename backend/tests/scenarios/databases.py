@@ -10,12 +10,15 @@ import valkey
 
 from shardboard.local import LocalCluster, ok
 
+POLL_SECONDS = 0.15
+"""A look is a request that takes some 7 ms of processor, and several scenarios wait at a time."""
 STANDARD = [{"regex": ".*\\{(?<tag>.*)\\}.*"}, {"regex": "(?<tag>.*)"}]
 
 
 @contextmanager
 def running(made: LocalCluster) -> Iterator[LocalCluster]:
     """With its console and its agents, until the end of the block."""
+    made.poll_seconds = POLL_SECONDS
     try:
         made.start_console()
         made.start_agents()
