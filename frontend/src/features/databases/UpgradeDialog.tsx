@@ -37,7 +37,7 @@ export function UpgradeDialog({ bdb, onClose }: { bdb: Bdb; onClose: () => void 
       {!plan && !error && <span className="dim">Asking the console for the plan…</span>}
       {plan?.steps.length === 0 && <span>Every shard runs the engine that its node has.</span>}
       {plan && plan.steps.length > 0 && (
-        <ol className={classes.steps} aria-label="Steps">
+        <ol className={classes.replacements} aria-label="Steps">
           {plan.steps.map((step) => (
             <li key={step}>{step}</li>
           ))}
