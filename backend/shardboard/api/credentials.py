@@ -10,7 +10,7 @@ from fastapi import Request
 
 from shardboard.db import Store
 from shardboard.errors import ApiError, Forbidden, Unauthorized
-from shardboard.services import logins, passwords, tokens
+from shardboard.services import logins, passwords, tokens, user_accounts
 from shardboard.services.users import Principal
 from shardboard.state import cluster, users
 from shardboard.state.users import User
@@ -90,6 +90,14 @@ async def try_prove(request: Request, store: Store) -> Login | ApiError:
         return refusal
 
 
+async def new_password(store: Store, password: str) -> str:
+    """Its hash. Like a verification, one of few at a time and in no transaction."""
+    async with store.read() as session:
+        await user_accounts.insist_on_password(session, password)
+    async with gate(store).verifier.turn():
+        return await passwords.hashed(password)
+
+
 async def log_in(store: Store, username: str, password: str, source: str, *, audit: bool = False) -> User:
     """The user whose password this is. Counts failures in its own transaction, for the request's is rolled back."""
     keeper = gate(store)
@@ -114,6 +122,11 @@ def forget_session(store: Store, claims: tokens.Claims) -> None:
     ended = gate(store).ended
     if ended is not None:
         ended.add(claims.token_id)
+    look_again(store)
+
+
+def look_again(store: Store) -> None:
+    """Have open event streams prove again that their logins hold: those of a user who was changed or removed may not."""
     store.bus.publish("logins")
 
 

@@ -1,27 +1,24 @@
 """Users, and tokens for scripts (REST reference 1.2, 3.5)."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
-from fastapi import APIRouter, Depends, Request
-from pydantic import BaseModel, Field
+from fastapi import APIRouter, Request
+from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.api import credentials
-from shardboard.api.deps import CurrentLogin, Principal, Reader, TheConsole, requires
+from shardboard.api.deps import CurrentLogin, Reader, TheConsole, UserManager
 from shardboard.api.errors import ERROR_REPLIES
-from shardboard.errors import Unauthorized
+from shardboard.api.paths import Uid
+from shardboard.errors import NotAcceptable, Unauthorized
 from shardboard.schemas.times import epoch
-from shardboard.services import logins, tokens
+from shardboard.services import logins, tokens, user_accounts
 from shardboard.services import users as services
-from shardboard.services.users import USER_ADMINS
+from shardboard.services.user_accounts import ROLE_UIDS, Role
 from shardboard.state import cluster, users
 from shardboard.state.users import User
 
 router = APIRouter(prefix="/users", tags=["users"], responses=ERROR_REPLIES)
-
-UserAdmin = Annotated[Principal, Depends(requires(USER_ADMINS))]
-
-_ROLE_UIDS = {"admin": 1, "cluster_member": 2, "cluster_viewer": 3, "db_member": 4, "db_viewer": 5, "none": 6}
 
 
 class TokenRequest(BaseModel):
@@ -30,6 +27,40 @@ class TokenRequest(BaseModel):
 
 class AccessToken(BaseModel):
     access_token: Annotated[str, Field(repr=False)]
+
+
+class UserChanges(BaseModel):
+    """What is left out stays. Fields of the reference that have no effect here are accepted and not kept."""
+
+    model_config = ConfigDict(strict=True)
+
+    email: Annotated[str | None, Field(max_length=254, description="As it is: it cannot be changed.")] = None
+    auth_method: Literal["regular"] | None = None
+    name: Annotated[str | None, Field(max_length=254)] = None
+    password: Annotated[str | None, Field(max_length=256, repr=False)] = None
+    role: Role | None = None
+    role_uids: Annotated[
+        list[int] | None, Field(max_length=1, description="One of the built-in roles, in place of `role`.")
+    ] = None
+
+    @property
+    def wanted(self) -> Role | None:
+        """The role by either of its names."""
+        if self.role_uids is None:
+            return self.role
+        named = next((name for name, uid in ROLE_UIDS.items() if self.role_uids == [uid]), None)
+        if named is None or self.role not in (None, named):
+            sentence = (
+                f"`role_uids` is one of {sorted(ROLE_UIDS.values())}, and the same as `role` where both are given."
+            )
+            raise NotAcceptable("config_error", sentence, field="role_uids")
+        return named
+
+
+class NewUser(UserChanges):
+    email: Annotated[str, Field(max_length=254, description="The name to log in with.")]
+    name: Annotated[str, Field(max_length=254)] = ""
+    password: Annotated[str, Field(max_length=256, repr=False)]
 
 
 class UserOut(BaseModel):
@@ -74,15 +105,46 @@ async def refresh(session: Reader, login: CurrentLogin, body: TokenRequest | Non
 
 
 @router.get("")
-async def list_users(session: Reader, _: UserAdmin) -> list[UserOut]:
+async def list_users(session: Reader, _: UserManager) -> list[UserOut]:
     """All users."""
     return [_shape(user) for user in await services.every(session)]
 
 
+@router.post("")
+async def create_user(console: TheConsole, manager: UserManager, body: NewUser) -> UserOut:
+    """Add a user; `db_viewer` unless another role is given."""
+    role = body.wanted or "db_viewer"
+    password_hash = await credentials.new_password(console.store, body.password)
+    async with console.store.begin() as session:
+        return _shape(await user_accounts.create(session, body.email, body.name, password_hash, role, manager))
+
+
 @router.get("/{uid}")
-async def get_user(uid: int, session: Reader, _: UserAdmin) -> UserOut:
+async def get_user(uid: int, session: Reader, _: UserManager) -> UserOut:
     """One user."""
     return _shape(await services.one(session, uid))
+
+
+@router.put("/{uid}")
+async def change_user(console: TheConsole, login: CurrentLogin, uid: Uid, body: UserChanges) -> UserOut:
+    """Change a user, or one's own name and password. A new password ends the user's sessions and tokens."""
+    by, password_hash = login.principal, None
+    if body.password is not None:
+        password_hash = await credentials.new_password(console.store, body.password)
+    given = user_accounts.Changes(body.email, body.name, password_hash, body.wanted)
+    async with console.store.begin() as session:
+        changed = _shape(await user_accounts.change(session, uid, given, by))
+    credentials.look_again(console.store)
+    return changed
+
+
+@router.delete("/{uid}")
+async def delete_user(console: TheConsole, manager: UserManager, uid: Uid) -> dict[str, str]:
+    """Remove a user; sessions and tokens end with it."""
+    async with console.store.begin() as session:
+        await user_accounts.remove(session, uid, manager)
+    credentials.look_again(console.store)
+    return {}
 
 
 async def _issue(session: AsyncSession, user: User | None, body: TokenRequest | None) -> str:
@@ -98,7 +160,7 @@ def _shape(user: User) -> UserOut:
         email=user.email,
         name=user.name,
         role=user.role,
-        role_uids=[_ROLE_UIDS[user.role]] if user.role in _ROLE_UIDS else [],
+        role_uids=[uid for role, uid in ROLE_UIDS.items() if role == user.role],
         status=services.status(user),
         last_login=epoch(user.last_login) if user.last_login else None,
     )

@@ -38,5 +38,7 @@ async def by_email(session: AsyncSession, email: str) -> User | None:
     ).scalar_one_or_none()
 
 
-async def count(session: AsyncSession) -> int:
-    return (await session.execute(select(func.count()).select_from(User))).scalar_one()
+async def count(session: AsyncSession, *, role: str | None = None) -> int:
+    """All of them, or those with a role."""
+    chosen = select(func.count()).select_from(User)
+    return (await session.execute(chosen if role is None else chosen.where(User.role == role))).scalar_one()

@@ -1,0 +1,200 @@
+"""Adding, changing and removing users over HTTP."""
+
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+import pytest
+from backend.tests.api.test_bootstrap import caller
+
+from shardboard.console import Console
+from shardboard.services.user_accounts import ROLE_UIDS
+from shardboard.state import events
+
+pytestmark = pytest.mark.store
+
+ADMIN, ADMINS_PASSWORD = "admin@example.org", "correct horse battery"
+ANN = {"email": "ann@example.org", "name": "Ann", "password": "a long password", "role": "db_member"}
+
+
+@asynccontextmanager
+async def as_user(console: Console, email: str, password: str) -> Any:
+    async with caller(console, "192.0.2.1", auth=(email, password)) as opened:
+        yield opened
+
+
+async def add(client: httpx.AsyncClient, **more: Any) -> dict[str, Any]:
+    reply = await client.post("/v1/users", json={**ANN, **more})
+    assert reply.status_code == 200, reply.text
+    made: dict[str, Any] = reply.json()
+    return made
+
+
+async def told(console: Console) -> list[tuple[str, str, str]]:
+    async with console.store.read() as session:
+        found = await events.page(session, newest_first=False)
+    return [(each.type, each.description, each.originator) for each in found if each.type.startswith("user_")][1:]
+
+
+async def test_a_new_user_can_log_in_and_do_what_the_role_allows(client: httpx.AsyncClient, console: Console) -> None:
+    made = await add(client)
+    assert (made["email"], made["name"], made["role"], made["role_uids"]) == (
+        "ann@example.org",
+        "Ann",
+        "db_member",
+        [4],
+    )
+    assert (made["status"], made["last_login"]) == ("active", None)
+    assert "password" not in made
+    async with as_user(console, "ann@example.org", "a long password") as ann:
+        assert (await ann.get("/v1/bdbs")).status_code == 200
+        assert (await ann.get("/v1/users")).status_code == 403
+    assert await told(console) == [("user_created", "User ann@example.org was created with the role db_member.", ADMIN)]
+
+
+async def test_the_role_by_either_name_and_the_least_one_by_default(client: httpx.AsyncClient) -> None:
+    assert (await add(client, email="a", role=None))["role"] == "db_viewer"
+    for role, uid in ROLE_UIDS.items():
+        assert (await add(client, email=role, role=None, role_uids=[uid]))["role"] == role
+    assert (await add(client, email="b", role="user_manager"))["role_uids"] == []
+
+
+@pytest.mark.parametrize(
+    ("wrong", "status", "code"),
+    [
+        ({"email": ""}, 406, "config_error"),
+        ({"email": "a:b"}, 406, "config_error"),
+        ({"email": "a\x00b"}, 406, "config_error"),
+        ({"email": "\u00e4"}, 406, "config_error"),
+        ({"email": "x" * 255}, 400, None),
+        ({"email": None}, 400, None),
+        ({"email": ADMIN.upper()}, 409, "email_already_exists"),
+        ({"name": "<b>"}, 406, "config_error"),
+        ({"name": "a\nb"}, 406, "config_error"),
+        ({"password": "short"}, 406, "password_not_complex"),
+        ({"password": "x" * 257}, 400, None),
+        ({"role": "king"}, 400, None),
+        ({"role_uids": [9]}, 406, "config_error"),
+        ({"role_uids": [1]}, 406, "config_error"),
+        ({"role_uids": [4, 5]}, 400, None),
+    ],
+)
+async def test_what_is_wrong_is_refused_and_makes_nobody(
+    client: httpx.AsyncClient, console: Console, wrong: dict[str, Any], status: int, code: str | None
+) -> None:
+    reply = await client.post("/v1/users", json={**ANN, **wrong})
+    assert reply.status_code == status, reply.text
+    assert code in (None, reply.json()["error_code"])
+    assert len((await client.get("/v1/users")).json()) == 1
+    assert await told(console) == []
+
+
+async def test_the_cluster_says_how_long_a_password_is(client: httpx.AsyncClient) -> None:
+    assert (await client.put("/v1/cluster", json={"password_min_length": 20})).status_code == 200
+    reply = await client.post("/v1/users", json=ANN)
+    assert (reply.status_code, reply.json()["error_code"]) == (406, "password_not_complex")
+    assert "20 to 256 characters" in reply.json()["description"]
+
+
+async def test_a_changed_password_ends_what_the_old_one_began(client: httpx.AsyncClient, console: Console) -> None:
+    uid = (await add(client))["uid"]
+    async with as_user(console, ANN["email"], ANN["password"]) as ann, caller(console, "192.0.2.1") as bearer:
+        token = (await ann.post("/v1/users/authorize")).json()["access_token"]
+        header = {"Authorization": f"Bearer {token}"}
+        assert (await bearer.get("/v1/bdbs", headers=header)).status_code == 200
+        changed = await client.put(f"/v1/users/{uid}", json={"password": "another password"})
+        assert (changed.status_code, changed.json()["role"]) == (200, "db_member")
+        assert (await bearer.get("/v1/bdbs", headers=header)).status_code == 401
+        assert (await ann.get("/v1/bdbs")).status_code == 401
+    async with as_user(console, ANN["email"], "another password") as ann:
+        assert (await ann.get("/v1/bdbs")).status_code == 200
+    assert (await told(console))[-1] == ("user_updated", "User ann@example.org was changed: the password.", ADMIN)
+
+
+async def test_a_changed_role_counts_from_the_next_call(client: httpx.AsyncClient, console: Console) -> None:
+    uid = (await add(client))["uid"]
+    async with as_user(console, ANN["email"], ANN["password"]) as ann:
+        assert (await ann.get("/v1/users")).status_code == 403
+        assert (
+            await client.put(f"/v1/users/{uid}", json={"role": "user_manager", "name": "Ann B."})
+        ).status_code == 200
+        assert (await ann.get("/v1/users")).status_code == 200
+    sentence = "User ann@example.org was changed: the role from db_member to user_manager, the name."
+    assert (await told(console))[-1] == ("user_updated", sentence, ADMIN)
+    count = len(await told(console))
+    assert (await client.put(f"/v1/users/{uid}", json={"role": "user_manager"})).status_code == 200
+    assert len(await told(console)) == count, "nothing was changed"
+
+
+async def test_what_is_read_can_be_sent_back_and_an_email_stays(client: httpx.AsyncClient, console: Console) -> None:
+    made = await add(client)
+    back = await client.put(f"/v1/users/{made['uid']}", json={**made, "name": "Anna"})
+    assert (back.status_code, back.json()) == (200, {**made, "name": "Anna"})
+    other = await client.put(f"/v1/users/{made['uid']}", json={"email": "bob@example.org"})
+    assert (other.status_code, other.json()["error_code"]) == (406, "config_error")
+    assert (await client.put(f"/v1/users/{made['uid']}", json={"auth_method": "sso"})).status_code == 400
+
+
+async def test_everybody_changes_his_own_name_and_password_alone(client: httpx.AsyncClient, console: Console) -> None:
+    uid = (await add(client, role="none"))["uid"]
+    async with as_user(console, ANN["email"], ANN["password"]) as ann:
+        assert (await ann.put(f"/v1/users/{uid}", json={"role": "admin"})).status_code == 403
+        assert (await ann.put("/v1/users/1", json={"name": "Mallory"})).status_code == 403
+        assert (await ann.post("/v1/users", json={**ANN, "email": "b"})).status_code == 403
+        assert (await ann.delete("/v1/users/1")).status_code == 403
+        assert (await ann.put(f"/v1/users/{uid}", json={"name": "A", "password": "my own password"})).status_code == 200
+    async with as_user(console, ANN["email"], "my own password") as ann:
+        assert (await ann.put(f"/v1/users/{uid}", json={"name": "Ann"})).json()["name"] == "Ann"
+
+
+async def test_who_manages_users_makes_and_touches_no_administrator(
+    client: httpx.AsyncClient, console: Console
+) -> None:
+    await add(client, email="manager", role="user_manager")
+    async with as_user(console, "manager", ANN["password"]) as manager:
+        assert (await manager.post("/v1/users", json={**ANN, "role": "admin"})).status_code == 403
+        uid = (await add(manager))["uid"]
+        assert (await manager.put(f"/v1/users/{uid}", json={"role": "admin"})).status_code == 403
+        assert (await manager.put("/v1/users/1", json={"password": "a stolen account"})).status_code == 403
+        assert (await manager.delete("/v1/users/1")).status_code == 403
+        assert (await manager.delete(f"/v1/users/{uid}")).status_code == 200
+
+
+async def test_the_last_administrator_stays_one(client: httpx.AsyncClient, console: Console) -> None:
+    for reply in (await client.put("/v1/users/1", json={"role": "none"}), await client.delete("/v1/users/1")):
+        assert (reply.status_code, reply.json()["error_code"]) == (406, "change_last_admin_role_not_allowed")
+    await add(client, role="admin")
+    reply = await client.delete("/v1/users/1")
+    assert (reply.status_code, reply.json()["error_code"]) == (403, "unauthorized_action"), "nobody removes himself"
+    async with as_user(console, ANN["email"], ANN["password"]) as ann:
+        assert (await ann.delete("/v1/users/1")).status_code == 200
+    assert (await client.get("/v1/bdbs")).status_code == 401
+
+
+async def test_who_was_removed_and_made_again_is_another(client: httpx.AsyncClient, console: Console) -> None:
+    uid = (await add(client))["uid"]
+    async with as_user(console, ANN["email"], ANN["password"]) as ann, caller(console, "192.0.2.1") as bearer:
+        header = {"Authorization": "Bearer " + (await ann.post("/v1/users/authorize")).json()["access_token"]}
+        assert (await client.delete(f"/v1/users/{uid}")).json() == {}
+        assert (await bearer.get("/v1/bdbs", headers=header)).status_code == 401
+        await add(client)
+        assert (await bearer.get("/v1/bdbs", headers=header)).status_code == 401
+    assert (await told(console))[1] == ("user_deleted", "User ann@example.org was deleted.", ADMIN)
+
+
+@pytest.mark.parametrize("method", ["PUT", "DELETE"])
+@pytest.mark.parametrize("uid", [9, 0, -1, 2**31, 2**63])
+async def test_an_unknown_user(client: httpx.AsyncClient, method: str, uid: int) -> None:
+    reply = await client.request(method, f"/v1/users/{uid}", json={})
+    assert reply.status_code == 404
+
+
+async def test_a_new_password_unlocks(client: httpx.AsyncClient, console: Console) -> None:
+    uid = (await add(client))["uid"]
+    for _ in range(5):
+        async with as_user(console, ANN["email"], "a wrong password") as wrong:
+            await wrong.get("/v1/bdbs")
+    assert (await client.get(f"/v1/users/{uid}")).json()["status"] == "locked"
+    assert (await client.put(f"/v1/users/{uid}", json={"password": "another password"})).json()["status"] == "active"
+    async with as_user(console, ANN["email"], "another password") as ann:
+        assert (await ann.get("/v1/bdbs")).status_code == 200
