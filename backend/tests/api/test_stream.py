@@ -20,17 +20,17 @@ from shardboard.services import events, tokens
 from shardboard.state import cluster, users
 
 
-def reader(console: Console, role: str = "admin", token: str = "") -> stream.Reader:
+def reader(console: Console, role: str = "admin", token: str = "", user: str = USER) -> stream.Reader:
     headers = [(b"cookie", f"{credentials.COOKIE}={token}".encode())] if token else []
     request = Request({"type": "http", "method": "GET", "path": "/v1/stream", "headers": headers, "client": ("h", 1)})
-    return stream.Reader(request, Principal(USER, role))
+    return stream.Reader(request, Principal(user, role))
 
 
-async def logged_in(console: Console) -> tuple[str, tokens.Claims]:
+async def logged_in(console: Console, name: str = USER) -> tuple[str, tokens.Claims]:
     """The token of a new session."""
     async with console.store.read() as session:
         secret = (await cluster.load(session)).jwt_secret
-        user = await users.by_email(session, USER)
+        user = await users.by_email(session, name)
     assert user is not None
     token = tokens.issue(secret, user, "session", 3600)
     return token, tokens.read(secret, token, "session")
@@ -155,6 +155,31 @@ async def test_a_stream_ends_when_the_rights_of_its_reader_change(
     await asyncio.sleep(0)
     await Feed(console)._tell([("cluster", 1)])
     assert await waiting is None
+
+
+@pytest.mark.parametrize(
+    ("method", "body"), [("PUT", {"password": "another password"}), ("PUT", {"role": "none"}), ("DELETE", {})]
+)
+async def test_a_stream_ends_at_once_when_its_user_is_changed_or_removed(
+    client: httpx.AsyncClient,
+    console: Console,
+    opened: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    method: str,
+    body: dict[str, str],
+) -> None:
+    for name in ("PROVE_SECONDS", "BEAT_SECONDS"):
+        monkeypatch.setattr(stream, name, 600.0)
+    ann = {"email": "ann@example.org", "password": "a long password", "role": "cluster_viewer"}
+    uid = (await client.post("/v1/users", json=ann)).json()["uid"]
+    token, _ = await logged_in(console, ann["email"])
+    frames = await opened(reader(console, "cluster_viewer", token, ann["email"]))
+    assert [(await frames.next())[0] for _ in range(2)] == ["hello", "history"]
+    waiting = asyncio.create_task(frames.next())
+    await asyncio.sleep(0)
+    assert (await client.request(method, f"/v1/users/{uid}", json=body)).status_code == 200
+    async with asyncio.timeout(60):
+        assert await waiting is None
 
 
 async def test_a_reader_that_does_not_keep_up_is_sent_away(
