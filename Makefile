@@ -149,6 +149,10 @@ lint-engine: tools
 	@$(cargo) fmt --check
 	@$(cargo) clippy --quiet --release --locked --all-targets -- -D warnings
 
+.PHONY: keep-crates
+keep-crates: proxy
+	@scripts/keep-crates
+
 .PHONY: check-openapi
 check-openapi: tools
 	@echo "== OpenAPI: description and generated client"

@@ -112,10 +112,10 @@ build_proxy() {
     cargo build --manifest-path engine/Cargo.toml --target-dir engine/target --release --locked \
     --package proxy --package load --package tier
   printf '%s' "$hash" >engine/target/stamp-proxy
-  if [[ $tests == yes ]]; then keep_crates; fi
 }
 
-# Two thirds of a build from nothing are the crates that ours depend on: whoever tests many checkouts compiles them once.
+# Most of a build from nothing are the crates that ours depend on, for the programs, their tests and the linter: whoever tests many
+# checkouts compiles them once, as scripts/keep-crates keeps them at the end of `make test`.
 # Ours are never taken from there: cargo compares times alone, and the files of another checkout may be older than what was built.
 crates_cache=${XDG_CACHE_HOME:-$HOME/.cache}/shardboard/crates
 crates_parts=(deps build .fingerprint)
@@ -136,14 +136,17 @@ take_crates() {
 }
 
 keep_crates() {
-  local key made manifest
+  local key made manifest name print
   key=$(crates_key)
   if [[ -d $crates_cache/$key ]]; then return 0; fi
   mkdir -p "$crates_cache" || return 0
   made=$(mktemp --directory "$crates_cache/made.XXXXXX") || return 0
   if cp --archive "${crates_parts[@]/#/engine/target/release/}" "$made"; then
     # Without its fingerprint a crate is built anew. Packages are called as their folders are.
-    for manifest in engine/*/Cargo.toml; do rm -rf "$made/.fingerprint/$(basename "$(dirname "$manifest")")"-*; done
+    for manifest in engine/*/Cargo.toml; do
+      name=$(basename "$(dirname "$manifest")")
+      for print in "$made/.fingerprint/$name"-*; do rm -rf "$print" "$made/deps/"*"${print##*/"$name"}"*; done
+    done
     find "$crates_cache" -mindepth 1 -maxdepth 1 ! -path "$made" -exec rm -rf {} +
     mv --no-target-directory "$made" "$crates_cache/$key" || rm -rf "$made"
   else

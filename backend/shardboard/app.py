@@ -12,7 +12,7 @@ from pathlib import Path
 
 from fastapi import FastAPI
 
-from shardboard import __version__, serving
+from shardboard import __version__, garbage, serving
 from shardboard.api import (
     actions,
     bdbs,
@@ -266,6 +266,7 @@ async def run(settings: Settings) -> None:
         if settings.metrics_port:
             metrics = prometheus.create_app(console)
             configs.append(serving.config(metrics, settings.https_host, settings.metrics_port, **tls))
+        garbage.settle()
         await serving.serve(configs, stopping=lambda: console.bus.publish("closing"), watch=failed)
 
 

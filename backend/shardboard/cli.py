@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from shardboard import __version__
+from shardboard import __version__, garbage
 
 _M_ARENA_MAX = -8  # malloc.h
 DEFAULT_URL = "https://localhost:9443"
@@ -110,9 +110,10 @@ def _limit_arenas() -> None:
 
 
 def run_console(_: argparse.Namespace) -> int:
-    from shardboard.app import run_console as run
-    from shardboard.errors import ApiError
-    from shardboard.settings import Settings
+    with garbage.starting():
+        from shardboard.app import run_console as run
+        from shardboard.errors import ApiError
+        from shardboard.settings import Settings
 
     _limit_arenas()
     try:

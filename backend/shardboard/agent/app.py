@@ -1,7 +1,6 @@
 """The agent's HTTP side and its life: identity, adoption, sampling, serving until told to stop."""
 
 import asyncio
-import gc
 import logging
 import os
 import ssl
@@ -16,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from shardboard import serving
+from shardboard import garbage, serving
 from shardboard.agent import flash, machine, slot_counts
 from shardboard.agent.contract import (
     CommandResult,
@@ -74,8 +73,7 @@ def create_app(settings: AgentSettings) -> Starlette:
         running = [
             asyncio.create_task(loop) for loop in (sampler.run(), proxy.run(), priorities.run(supervisor.shards))
         ]
-        gc.collect()
-        gc.freeze()  # what is there now stays; looking through it again and again is most of a collection
+        garbage.settle()
         yield
         for task in running:
             task.cancel()
