@@ -3,10 +3,10 @@
 A pair may hold several ranges: with one range each, growing from 3 to 4 pairs would move twice as many slots as needed.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from shardboard.domain.slots import SLOTS, Ranges, each, gather
+from shardboard.domain.slots import SLOTS, Ranges, joined, without
 
 Spread = Mapping[int, Ranges]
 """The slots of each pair."""
@@ -47,31 +47,46 @@ def spread(held: Spread, staying: Collection[int]) -> dict[int, Ranges]:
             key=lambda pair: (_touches(left[pair], own), surplus[pair] == -surplus[target], surplus[pair], -pair),
         )
         given = _take(left[source], min(surplus[source], -surplus[target]), own)
-        left[source] = _without(left[source], given)
+        left[source] = without(left[source], given)
         gained[target] += given
         surplus[source] -= count(given)
         surplus[target] += count(given)
-    return {pair: _merged((*left[pair], *gained[pair])) for pair in sorted(staying)}
+    return {pair: joined(left[pair], tuple(gained[pair])) for pair in sorted(staying)}
 
 
 def hauls(held: Spread, wanted: Spread) -> list[Haul]:
-    """What has to move, the largest haul first."""
-    owner = {slot: pair for pair, ranges in held.items() for slot in each(ranges)}
-    moving: dict[tuple[int, int], list[int]] = {}
-    for pair, ranges in wanted.items():
-        for slot in each(ranges):
-            if owner.get(slot, pair) != pair:
-                moving.setdefault((owner[slot], pair), []).append(slot)
-    found = [Haul(source, target, gather(slots)) for (source, target), slots in moving.items()]
+    """What has to move, the largest haul first. Slots that nobody holds stay where they are."""
+    moving: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    owned = _in_order(held)
+    source, begin, end = next(owned, _NOBODY)
+    for target, first, last in _in_order(wanted):
+        while end < first:
+            source, begin, end = next(owned, _NOBODY)
+        while begin <= last:
+            if source != target:
+                moving.setdefault((source, target), []).append((max(begin, first), min(end, last)))
+            if end > last:
+                break
+            source, begin, end = next(owned, _NOBODY)
+    found = [Haul(source, target, joined(tuple(runs))) for (source, target), runs in moving.items()]
     return sorted(found, key=lambda haul: (-haul.size, haul.source, haul.target))
+
+
+_NOBODY = (-1, SLOTS, SLOTS)
+
+
+def _in_order(shared: Spread) -> Iterator[tuple[int, int, int]]:
+    """Pair, first and last slot of every range, by slots."""
+    runs = [(pair, first, last) for pair, ranges in shared.items() for first, last in ranges]
+    return iter(sorted(runs, key=lambda run: run[1]))
 
 
 def after(held: Spread, done: Sequence[Haul]) -> dict[int, Ranges]:
     """What each pair holds when these hauls are done."""
     left = dict(held)
     for haul in done:
-        left[haul.source] = _without(left[haul.source], haul.slots)
-        left[haul.target] = _merged((*left.get(haul.target, ()), *haul.slots))
+        left[haul.source] = without(left[haul.source], haul.slots)
+        left[haul.target] = joined(left.get(haul.target, ()), haul.slots)
     return left
 
 
@@ -112,13 +127,4 @@ def _take(ranges: Ranges, wanted: int, own: Ranges) -> Ranges:
             taken.append((first, first + room - 1))
         else:
             taken.append((last - room + 1, last))
-    return _merged(tuple(taken))
-
-
-def _without(ranges: Ranges, taken: Ranges) -> Ranges:
-    gone = set(each(taken))
-    return gather(slot for slot in each(ranges) if slot not in gone)
-
-
-def _merged(ranges: Ranges) -> Ranges:
-    return gather(each(ranges))
+    return joined(tuple(taken))

@@ -43,6 +43,46 @@ def gather(numbers: Iterable[int]) -> Ranges:
     return tuple(found)
 
 
+def joined(*parts: Ranges) -> Ranges:
+    """The slots of all parts, which may overlap and come in any order."""
+    found: list[tuple[int, int]] = []
+    for first, last in sorted(itertools.chain.from_iterable(parts)):
+        if found and first <= found[-1][1] + 1:
+            found[-1] = (found[-1][0], max(last, found[-1][1]))
+        else:
+            found.append((first, last))
+    return tuple(found)
+
+
+def without(ranges: Ranges, taken: Ranges) -> Ranges:
+    """The slots of `ranges` that are not among the taken ones."""
+    found = []
+    gone = iter((*taken, (SLOTS, SLOTS)))
+    begin, end = next(gone)
+    for first, last in ranges:
+        rest = first
+        while rest <= last:
+            if end < rest:
+                begin, end = next(gone)
+            elif begin <= rest:
+                rest = end + 1
+            else:
+                found.append((rest, min(last, begin - 1)))
+                rest = found[-1][1] + 1
+    return tuple(found)
+
+
+def head(ranges: Ranges, count: int) -> Ranges:
+    """The first `count` slots, or all when there are fewer."""
+    found = []
+    for first, last in ranges:
+        if count <= 0:
+            break
+        found.append((first, min(last, first + count - 1)))
+        count -= last - first + 1
+    return tuple(found)
+
+
 def each(ranges: Ranges) -> Iterator[int]:
     """Every slot of the ranges, ascending."""
     return itertools.chain.from_iterable(range(first, last + 1) for first, last in ranges)

@@ -1,11 +1,12 @@
 """Who owns which hash slots, as the engines of a database say themselves, and which slots are between two owners."""
 
 import asyncio
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from shardboard.domain.slots import SLOTS, Ranges, each, gather, parse
+from shardboard.domain.slots import SLOTS, Ranges, joined, parse
 from shardboard.driver.cluster import ShardRef, command
 from shardboard.driver.ports import Agents
 from shardboard.errors import AgentRefused
@@ -71,12 +72,16 @@ def _summed_up(texts: Mapping[int, str], shards: Sequence[ShardRef], asked: Sequ
     own_ids = {shard.uid: shard.engine_id for shard in asked}
     own = {own_ids[uid]: lines[own_ids[uid]] for uid, lines in views.items() if own_ids[uid] in lines}
     owners = _owners(own, views)
-    held: dict[int, list[int]] = {pair: [] for pair in pairs.values()}
-    lost = [slot for slot in range(SLOTS) if owners.get(slot) not in pairs]
-    for slot, engine_id in owners.items():
+    held: dict[int, list[tuple[int, int]]] = {pair: [] for pair in pairs.values()}
+    lost: list[int] = []
+    slot = 0
+    for engine_id, run in itertools.groupby(owners):
+        first, slot = slot, slot + sum(1 for _ in run)
         if engine_id in pairs:
-            held[pairs[engine_id]].append(slot)
-    found = {pair: gather(numbers) for pair, numbers in held.items()}
+            held[pairs[engine_id]].append((first, slot - 1))
+        else:
+            lost += range(first, slot)
+    found = {pair: joined(tuple(runs)) for pair, runs in held.items()}
     return SlotMap(held=found, open=_open(own, owners, pairs), lost=lost, astray=_astray(views, asked, pairs, found))
 
 
@@ -138,18 +143,19 @@ def _aware(texts: Mapping[int, str], wanted: set[str]) -> set[int]:
     return {uid for uid, lines in views.items() if all(id_ in lines and not lines[id_].handshake for id_ in wanted)}
 
 
-def _owners(own: Mapping[str, Line], views: Mapping[int, Mapping[str, Line]]) -> dict[int, str]:
-    """Engine id of each slot's owner. Who says of itself that it owns a slot counts before what others say, and among those
-    that do the newest epoch."""
+def _owners(own: Mapping[str, Line], views: Mapping[int, Mapping[str, Line]]) -> list[str]:
+    """Engine id of each slot's owner, empty for none. What a shard says of its own slots counts before what others say of it, and
+    then the newest epoch."""
     hearsay = [line for lines in views.values() for line in lines.values() if line.engine_id not in own and line.leads]
-    owners: dict[int, str] = {}
+    owners = [""] * SLOTS
     for claims in (hearsay, [line for line in own.values() if line.leads]):
         for line in sorted(claims, key=lambda line: line.epoch):
-            owners |= dict.fromkeys(each(line.slots), line.engine_id)
+            for first, last in line.slots:
+                owners[first : last + 1] = [line.engine_id] * (last - first + 1)
     return owners
 
 
-def _open(own: Mapping[str, Line], owners: Mapping[int, str], pairs: Mapping[str, int]) -> list[OpenSlot]:
+def _open(own: Mapping[str, Line], owners: Sequence[str], pairs: Mapping[str, int]) -> list[OpenSlot]:
     """Slots that some primary still has marked. The source is who owns a slot or, when the target does already, who gives."""
     found = set()
     for line in own.values():
@@ -159,7 +165,7 @@ def _open(own: Mapping[str, Line], owners: Mapping[int, str], pairs: Mapping[str
             if other in pairs:
                 found.add(OpenSlot(slot, pairs[line.engine_id], pairs[other]))
         for slot, other in line.coming.items():
-            source = owners.get(slot, other)
+            source = owners[slot] or other
             if source in pairs and pairs[source] != pairs[line.engine_id]:
                 found.add(OpenSlot(slot, pairs[source], pairs[line.engine_id]))
     return sorted(found, key=lambda each: (each.source, each.target, each.slot))

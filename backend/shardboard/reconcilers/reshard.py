@@ -126,7 +126,7 @@ class Reshard:
         if rest := 0.0 if fast or action.cancelled_by else reshard_steps.rest_left(action):
             return Outcome(again_in=min(rest, LOOK_SECONDS))
         results = await (self._side_by_side(possible, heads) if fast else self._in_turn(action, possible, heads))
-        moved = [Haul(haul.source, haul.target, _head(haul, each.count)) for haul, each in results]
+        moved = [Haul(haul.source, haul.target, slots.head(haul.slots, each.count)) for haul, each in results]
         if any(each.count for _, each in results):
             await reshard_rows.write(self._store, action, reshard.after(seen.held, moved))
         elif not any(each.keys for _, each in results):
@@ -210,11 +210,6 @@ def _opened(seen: SlotMap) -> list[Haul]:
     for each in seen.open:
         ways.setdefault((each.source, each.target), []).append(each.slot)
     return [Haul(source, target, slots.gather(numbers)) for (source, target), numbers in ways.items()]
-
-
-def _head(haul: Haul, count: int) -> slots.Ranges:
-    """The first slots of a haul."""
-    return slots.gather(list(slots.each(haul.slots))[:count])
 
 
 def _first(refused: Mapping[int, str]) -> str:

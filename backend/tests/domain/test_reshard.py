@@ -65,6 +65,17 @@ def test_on_the_way_what_is_left_is_what_has_not_moved(held: Spread, staying: se
 
 
 @settings(max_examples=40, deadline=None)
+@given(spreads(), spreads(), st.integers(0, 7))
+def test_what_has_to_move_is_what_has_another_owner(held: Spread, wanted: Spread, lost: int) -> None:
+    """Whatever the two are; slots of a pair that nobody knows any more stay where they are."""
+    known = {pair: ranges for pair, ranges in held.items() if pair != lost}
+    owners, goals = ({slot: pair for pair in of for slot in slots.each(of[pair])} for of in (known, wanted))
+    ways = {(haul.source, haul.target): haul.slots for haul in reshard.hauls(known, wanted)}
+    there = {(owners[slot], goals[slot]) for slot in owners if owners[slot] != goals[slot]}
+    assert ways == {way: slots.gather(s for s in owners if (owners[s], goals[s]) == way) for way in there}
+
+
+@settings(max_examples=40, deadline=None)
 @given(spreads(), st.sets(st.integers(0, 11), min_size=1, max_size=12))
 def test_a_pair_takes_part_in_one_haul_at_a_time(held: Spread, staying: set[int]) -> None:
     waiting = reshard.hauls(held, reshard.spread(held, staying))

@@ -40,6 +40,18 @@ def test_rendering(ranges: slots.Ranges, text: str) -> None:
     assert slots.parse(text) == ranges
 
 
+SETS = st.sets(st.one_of(st.integers(0, 60), st.integers(slots.SLOTS - 40, slots.SLOTS - 1)), max_size=50)
+"""Dense at both ends, so that ranges touch, overlap and contain each other."""
+
+
+@given(SETS, SETS, st.integers(-1, 60))
+def test_arithmetic_of_ranges_is_that_of_sets(one: set[int], other: set[int], size: int) -> None:
+    a, b = slots.gather(one), slots.gather(other)
+    assert slots.joined(a, b) == slots.joined(b, a) == slots.gather(one | other)
+    assert slots.without(a, b) == slots.gather(one - other)
+    assert slots.head(a, size) == slots.gather(sorted(one)[: max(0, size)])
+
+
 @given(st.sets(st.integers(0, slots.SLOTS - 1), max_size=50))
 def test_gathered_slots_are_all_there_once(numbers: set[int]) -> None:
     ranges = slots.gather(numbers)
