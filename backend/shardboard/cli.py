@@ -1,4 +1,4 @@
-"""`shardboard console | agent | demo | token | status | bench | openapi`: what is typed becomes a call; the work is elsewhere.
+"""`shardboard console | agent | demo | …`: what is typed becomes a call; the work is elsewhere.
 
 Passwords are never arguments: other users of a machine can read the arguments of every process.
 """
@@ -12,14 +12,21 @@ import re
 import ssl
 import sys
 import tempfile
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shardboard import __version__, garbage
 
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncSession
+
+    from shardboard.tls import Authority
+
 _M_ARENA_MAX = -8  # malloc.h
+SHELL = "shell"
+"""Who did it, in the events."""
 DEFAULT_URL = "https://localhost:9443"
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 
@@ -80,6 +87,14 @@ def build_parser() -> argparse.ArgumentParser:
     tokens.add_argument("--ttl", type=int, choices=range(60, 3601), default=600, metavar="SECONDS", help="default 600")
     tokens.add_argument("--out-dir", type=Path, metavar="DIR", help="one file token-<n> each, instead of printing them")
     tokens.set_defaults(run=run_token)
+
+    reset = commands.add_parser("reset-admin-password", help="print a new one, on the console's machine")
+    reset.add_argument("--user", metavar="NAME", help="made an administrator if need be; default SHARDBOARD_ADMIN_USER")
+    reset.set_defaults(run=run_reset)
+
+    unlock = commands.add_parser("unlock", help="lift the lock after failed logins, on the console's machine")
+    unlock.add_argument("user", metavar="NAME")
+    unlock.set_defaults(run=run_unlock)
 
     status = commands.add_parser("status", help="nodes and databases of a console, in short")
     _reach(status)
@@ -166,10 +181,56 @@ def run_token(arguments: argparse.Namespace) -> int:
 
 
 async def _create_tokens(count: int, ttl: int) -> list[str]:
-    """Straight into the store: who may read the console's state directory needs no password."""
+    from shardboard.services import join
+
+    async with _in_store() as (session, authority):
+        made = [await join.create_token(session, authority, originator=SHELL, ttl=ttl) for _ in range(count)]
+    return [text for text, _ in made]
+
+
+def run_reset(arguments: argparse.Namespace) -> int:
+    from shardboard.services import passwords
+    from shardboard.settings import Settings
+
+    name, password = arguments.user or Settings().admin_user, passwords.generate()
+    asyncio.run(_reset(name, password))
+    print(f"User {name}, password {password}")
+    return 0
+
+
+async def _reset(name: str, password: str) -> None:
+    from shardboard.errors import ApiError
+    from shardboard.services.users import set_admin
+
+    async with _in_store() as (session, _):
+        try:
+            await set_admin(session, name, password, originator=SHELL)
+        except ApiError as error:
+            raise CommandError(str(error)) from error
+
+
+def run_unlock(arguments: argparse.Namespace) -> int:
+    print(asyncio.run(_unlock(arguments.user)))
+    return 0
+
+
+async def _unlock(name: str) -> str:
+    from shardboard.errors import ApiError
+    from shardboard.services import user_accounts
+
+    async with _in_store() as (session, _):
+        try:
+            was_locked = await user_accounts.unlock(session, name, SHELL)
+        except ApiError as error:
+            raise CommandError(str(error)) from error
+    return f"User {name} {'is not locked any more' if was_locked else 'was not locked'}."
+
+
+@asynccontextmanager
+async def _in_store() -> "AsyncIterator[tuple[AsyncSession, Authority]]":
+    """Straight into the store, whether the console runs or not: who may read its state directory needs no password."""
     from shardboard.bus import Bus
     from shardboard.db import Store
-    from shardboard.services import join
     from shardboard.settings import Settings
     from shardboard.tls import Authority
 
@@ -181,10 +242,9 @@ async def _create_tokens(count: int, ttl: int) -> list[str]:
     store = Store(settings.store_url, Bus())
     try:
         async with store.begin() as session:
-            made = [await join.create_token(session, authority, originator="shell", ttl=ttl) for _ in range(count)]
+            yield session, authority
     finally:
         await store.close()
-    return [text for text, _ in made]
 
 
 def run_status(arguments: argparse.Namespace) -> int:

@@ -8,6 +8,7 @@ import os
 import stat
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -20,9 +21,12 @@ from shardboard.agent.enrol import EnrolError
 from shardboard.agent.settings import AgentSettings
 from shardboard.bus import Bus
 from shardboard.db import Store
+from shardboard.services import passwords
 from shardboard.services.join import Applicant, admit
 from shardboard.services.users import first_start
 from shardboard.settings import Settings
+from shardboard.state import users
+from shardboard.state.users import User
 from shardboard.tls import Authority
 
 
@@ -225,3 +229,48 @@ def test_the_commands_start_quickly() -> None:
     """Heavy imports wait until a command needs them."""
     code = "import sys, shardboard.cli; sys.exit(bool({'fastapi', 'sqlalchemy', 'cryptography'} & set(sys.modules)))"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_lost_password_is_replaced(console_state: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["reset-admin-password"]) == 0
+    password = capsys.readouterr().out.strip().removeprefix(f"User {console_state.admin_user}, password ")
+    user = asyncio.run(_user(console_state, console_state.admin_user))
+    assert asyncio.run(passwords.matches(password, user.password_hash))
+
+
+def test_a_password_of_another_user_makes_an_administrator(console_state: Settings) -> None:
+    assert cli.main(["reset-admin-password", "--user", "ann@example.org"]) == 0
+    assert asyncio.run(_user(console_state, "ann@example.org")).role == "admin"
+
+
+def test_a_name_that_nobody_can_have(console_state: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["reset-admin-password", "--user", "a:b"]) == 1
+    assert "no colon" in capsys.readouterr().err
+
+
+def test_a_locked_user_is_unlocked(console_state: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+    name = console_state.admin_user
+    asyncio.run(_user(console_state, name, lock=True))
+    assert [cli.main(["unlock", name]) for _ in range(2)] == [0, 0]
+    told = f"User {name} is not locked any more.\nUser {name} was not locked.\n"
+    assert capsys.readouterr().out == told
+    assert asyncio.run(_user(console_state, name)).locked_until is None
+    assert cli.main(["unlock", "nobody"]) == 1
+    assert capsys.readouterr().err == "shardboard: There is no user nobody.\n"
+
+
+@pytest.mark.parametrize("command", ["reset-admin-password", "unlock ann"])
+def test_without_a_console_there_is_nobody_to_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(command.split()) == 1
+    assert "start it first" in capsys.readouterr().err
+
+
+async def _user(settings: Settings, email: str, *, lock: bool = False) -> User:
+    store = Store(settings.store_url, Bus())
+    async with store.begin() as session:
+        user = await users.by_email(session, email)
+        assert user is not None
+        if lock:
+            user.locked_until = datetime.now(UTC) + timedelta(hours=1)
+    await store.close()
+    return user

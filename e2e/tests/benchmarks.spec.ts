@@ -51,6 +51,8 @@ test('a run is ordered, watched while it goes on, and compared with another', as
   await expect(page.getByRole('progressbar', { name: 'Progress' })).toBeVisible();
   const throughput = page.getByRole('region', { name: 'Throughput, as the load generator' });
   await expect(throughput).toBeVisible();
+  const heat = page.getByRole('region', { name: 'Latency heat map, as clients' });
+  await expect(heat.locator('[data-figure="Most at"] b')).toHaveText(/\d\s(µs|ms)–/);
   await completed(api);
   await expect(page.getByRole('table', { name: 'SLA' })).toBeVisible();
   const measured = page.getByRole('region', { name: 'Measured' });

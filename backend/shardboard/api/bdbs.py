@@ -58,11 +58,10 @@ async def update_bdb(
 ) -> JSONResponse:
     """Change name, memory_size, shards_count, tags or eviction_policy. The rest of the object may be sent along unchanged.
     Of a dry run of another `shards_count` the reply says in `reshard_preview` what it would cost."""
-    given = body.given()
-    bdb = await service.update(session, uid, given, principal, dry_run=is_on(dry_run))
+    bdb, plan = await service.update(session, uid, body.given(), principal, dry_run=is_on(dry_run))
     reply = await shown(session, bdb, principal)
-    if is_on(dry_run) and (cost := await reshard_previews.preview(session, uid, given, newest_of(console))) is not None:
-        reply["reshard_preview"] = cost
+    if is_on(dry_run) and plan is not None:
+        reply["reshard_preview"] = await reshard_previews.preview(session, bdb, plan, newest_of(console))
     return JSONResponse(reply)
 
 

@@ -9,8 +9,11 @@ from shardboard import __version__
 from shardboard.api import credentials
 from shardboard.api.deps import CurrentLogin, Reader, TheConsole, Tx, Viewer
 from shardboard.api.errors import ERROR_REPLIES
+from shardboard.errors import Unauthorized
 from shardboard.services import tokens
-from shardboard.state import cluster
+from shardboard.state import cluster, users
+from shardboard.state.cluster import Cluster
+from shardboard.state.users import User
 
 router = APIRouter(prefix="/session", tags=["session"], responses=ERROR_REPLIES)
 
@@ -23,6 +26,7 @@ class LoginForm(BaseModel):
 class SessionInfo(BaseModel):
     """Who is logged in, where."""
 
+    uid: int
     username: str
     role: str
     cluster_name: str
@@ -38,14 +42,16 @@ async def log_in(form: LoginForm, request: Request, response: Response, console:
         here = await cluster.load(session)
     token = tokens.issue(here.jwt_secret, user, "session", tokens.SESSION_SECONDS)
     _set_cookie(request, response, token, tokens.SESSION_SECONDS)
-    return SessionInfo(username=user.email, role=user.role, cluster_name=here.name, version=__version__)
+    return _shape(user, here)
 
 
 @router.get("")
 async def current(session: Reader, principal: Viewer) -> SessionInfo:
     """Who is logged in."""
-    here = await cluster.load(session)
-    return SessionInfo(username=principal.username, role=principal.role, cluster_name=here.name, version=__version__)
+    user = await users.by_email(session, principal.username)
+    if user is None:
+        raise Unauthorized("token_expired", "The user is gone.")
+    return _shape(user, await cluster.load(session))
 
 
 @router.delete("")
@@ -58,6 +64,10 @@ async def log_out(
         credentials.forget_session(console.store, login.claims)
     _set_cookie(request, response, "", 0)
     return {}
+
+
+def _shape(user: User, here: Cluster) -> SessionInfo:
+    return SessionInfo(uid=user.uid, username=user.email, role=user.role, cluster_name=here.name, version=__version__)
 
 
 def _set_cookie(request: Request, response: Response, value: str, max_age: int) -> None:

@@ -57,15 +57,16 @@ async def create(
 
 async def update(
     session: AsyncSession, uid: int, given: Mapping[str, Any], principal: Principal, *, dry_run: bool = False
-) -> Bdb:
-    """Change what differs from the present; without a difference nothing starts."""
+) -> tuple[Bdb, reshards.Plan | None]:
+    """Change what differs from the present; without a difference nothing starts. With the way to another number of pairs, if
+    that is what changes."""
     cluster = await cluster_state.load_for_update(session)
     bdb = await _idle(session, uid)
     changed = await changes(session, bdb, given, cluster)
     if not changed:
-        return bdb
+        return bdb, None
     plan = await reshards.plan(session, bdb, changed) if "shards_count" in changed else None
-    return await _change(session, bdb, changed, plan, principal, dry_run=dry_run)
+    return await _change(session, bdb, changed, plan, principal, dry_run=dry_run), plan
 
 
 async def revamp(

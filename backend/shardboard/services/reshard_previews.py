@@ -8,11 +8,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from shardboard.domain import reshard, reshard_estimate, slots
 from shardboard.domain.rates import Value
 from shardboard.domain.reshard_estimate import Cargo, Holding
-from shardboard.errors import NotFound
 from shardboard.services import moves, reshards
-from shardboard.services.bdb_changes import changes
 from shardboard.services.moves import Ground
-from shardboard.state import cluster as clusters
 from shardboard.state import shards
 from shardboard.state.bdbs import Bdb
 from shardboard.state.shards import Shard
@@ -25,22 +22,14 @@ FIRST_OWN_WAY = 9
 """The major version from which on engines hand over slots themselves."""
 
 
-async def preview(session: AsyncSession, uid: int, given: Mapping[str, Any], latest: Latest) -> dict[str, Any] | None:
-    """None when the number of pairs stays. Raises what an order would raise; writes nothing."""
-    bdb = await session.get(Bdb, uid)
-    if bdb is None:
-        raise NotFound("db_not_found", f"There is no database {uid}.")
-    cluster = await clusters.load(session)
-    changed = await changes(session, bdb, given, cluster)
-    if "shards_count" not in changed:
-        return None
-    plan = await reshards.plan(session, bdb, changed)
+async def preview(session: AsyncSession, bdb: Bdb, plan: reshards.Plan, latest: Latest) -> dict[str, Any]:
+    """In the form of the API's `reshard_preview`."""
     around = await moves.ground(session)
-    of = _cargo(around, bdb, plan, await shards.of_bdb(session, uid), latest)
+    of = _cargo(around, bdb, plan, await shards.of_bdb(session, bdb.uid), latest)
     return {
         "slots": of.slots,
         **{name: value for name, value in (("keys", of.keys), ("bytes", of.bytes)) if value is not None},
-        "pace": cluster.rules.resharding_pace,
+        "pace": around.cluster.rules.resharding_pace,
         "estimates": [_shown(of, pace) for pace in reshard_estimate.PACES],
     }
 

@@ -11,7 +11,7 @@ from typing import Literal
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from shardboard.errors import Conflict, Forbidden, NotAcceptable
+from shardboard.errors import Conflict, Forbidden, NotAcceptable, NotFound
 from shardboard.services import events, logins, passwords
 from shardboard.services.users import ADMINS, USER_ADMINS, Principal, one
 from shardboard.state import cluster as clusters
@@ -94,6 +94,20 @@ async def change(session: AsyncSession, uid: int, given: Changes, by: Principal)
         _tell(session, "user_updated", f"User {user.email} was changed: {', '.join(told)}.", by)
         await session.flush()
     return user
+
+
+async def unlock(session: AsyncSession, email: str, originator: str) -> bool:
+    """Lift the lock after failed logins; False when there was none."""
+    user = await users.by_email(session, email) if logins.is_user_name(email) else None
+    if user is None:
+        raise NotFound("user_not_exist", f"There is no user {email}.")
+    was_locked = logins.is_locked(user)
+    user.failed_logins, user.locked_until = 0, None
+    if was_locked:
+        events.record(
+            session, "user_updated", f"User {user.email} was unlocked.", source="cluster", originator=originator
+        )
+    return was_locked
 
 
 async def remove(session: AsyncSession, uid: int, by: Principal) -> None:

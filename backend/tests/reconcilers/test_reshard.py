@@ -74,7 +74,7 @@ async def running(
 
 async def order(console: Console, **given: Any) -> str:
     async with console.store.begin() as session:
-        bdb = await service.update(session, pairs.BDB, given, ADMIN)
+        bdb, _ = await service.update(session, pairs.BDB, given, ADMIN)
         assert bdb.action_uid is not None
         return bdb.action_uid
 

@@ -42,14 +42,14 @@ interface Place {
   since: number;
 }
 
-/** Seconds of all parts, or those of one part from a second on. */
+/** Seconds of all parts, or those of one part from a second on, with their latency histograms. */
 export async function fetchParts(uid: number, place?: Place): Promise<BenchmarkPart[]> {
-  const query = place
-    ? `?phase=${place.phase}&repetition=${place.repetition}&since=${place.since}`
+  const part = place
+    ? `&phase=${place.phase}&repetition=${place.repetition}&since=${place.since}`
     : '';
   const { parts } = await request<{ parts: BenchmarkPart[] }>(
     'GET',
-    `${PATH}/${uid}/series${query}`,
+    `${PATH}/${uid}/series?histograms=true${part}`,
   );
   return parts;
 }

@@ -24,10 +24,33 @@ export class OfflineError extends Error {
 type SignedOut = () => void;
 let onSignedOut: SignedOut = () => undefined;
 
-/** Called on every 401 except those of signing in, so that the page can go to the login. */
+/** Called when a request was refused because nobody is signed in any more, so that the page can go to the login. */
 export function whenSignedOut(listener: SignedOut): void {
   onSignedOut = listener;
 }
+
+let renewal: Promise<unknown> = Promise.resolve();
+
+/** What ends this session and begins another: requests that are refused meanwhile wait for it, and are sent again. */
+export function renewing<T>(work: Promise<T>): Promise<T> {
+  renewal = work.catch(() => undefined);
+  return work;
+}
+
+async function stillSignedIn(): Promise<boolean> {
+  await renewal;
+  const asked = fetch('/v1/session', { headers: HEADERS, credentials: 'same-origin' });
+  return asked.then(
+    ({ ok }) => ok,
+    () => false,
+  );
+}
+
+const HEADERS = {
+  Accept: 'application/json',
+  // Proves to the console that the request comes from this page, not from a form elsewhere.
+  'X-Requested-With': 'shardboard',
+};
 
 async function failure(response: Response): Promise<ApiError> {
   const body: Record<string, unknown> = await response.json().catch(() => ({}));
@@ -59,15 +82,26 @@ export async function requestText(
   body?: unknown,
   signal?: AbortSignal,
 ): Promise<string> {
-  const headers: Record<string, string> = {
-    Accept: 'application/json',
-    // Proves to the console that the request comes from this page, not from a form elsewhere.
-    'X-Requested-With': 'shardboard',
-  };
+  let response = await send(method, path, body, signal);
+  if (response.status === 401 && !path.startsWith('/v1/session')) {
+    // Sent with a session that was just exchanged for another one? Nothing was done then.
+    if (await stillSignedIn()) response = await send(method, path, body, signal);
+    if (response.status === 401) onSignedOut();
+  }
+  if (!response.ok) throw await failure(response);
+  return response.text();
+}
+
+async function send(
+  method: Method,
+  path: string,
+  body?: unknown,
+  signal?: AbortSignal,
+): Promise<Response> {
+  const headers: Record<string, string> = { ...HEADERS };
   if (body !== undefined) headers['Content-Type'] = 'application/json';
-  let response: Response;
   try {
-    response = await fetch(path, {
+    return await fetch(path, {
       method,
       headers,
       credentials: 'same-origin',
@@ -79,12 +113,6 @@ export async function requestText(
     if (signal?.aborted) throw error;
     throw new OfflineError();
   }
-  if (!response.ok) {
-    const error = await failure(response);
-    if (error.status === 401 && !path.startsWith('/v1/session')) onSignedOut();
-    throw error;
-  }
-  return response.text();
 }
 
 export function messageOf(error: unknown): string {

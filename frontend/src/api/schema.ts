@@ -4976,6 +4976,8 @@ export interface components {
             cluster_name: string;
             /** Role */
             role: string;
+            /** Uid */
+            uid: number;
             /** Username */
             username: string;
             /** Version */

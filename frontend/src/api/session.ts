@@ -18,6 +18,7 @@ export const signOut = () => request<void>('DELETE', '/v1/session');
 const MAY = {
   edit: ['admin', 'cluster_member', 'db_member'],
   administer: ['admin'],
+  manageUsers: ['admin', 'user_manager'],
 } as const;
 
 /** Whether the role allows it; the console decides, this only spares a refusal. */

@@ -182,6 +182,12 @@ const events = createRoute({
   component: lazyRouteComponent(() => import('./routes/events'), 'EventsPage'),
 });
 
+const users = createRoute({
+  getParentRoute: () => shell,
+  path: 'users',
+  component: lazyRouteComponent(() => import('./routes/users'), 'UsersPage'),
+});
+
 const tree = root.addChildren([
   login,
   shell.addChildren([
@@ -206,6 +212,7 @@ const tree = root.addChildren([
     timeline,
     incident,
     events,
+    users,
   ]),
 ]);
 

@@ -4,7 +4,7 @@ use lab::{Servers, wait};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read};
 use std::ops::{Deref, DerefMut};
-use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
 
 pub struct Lab(Servers);
 
@@ -72,7 +72,8 @@ impl Lab {
             .spawn()
             .unwrap();
         let lines = BufReader::new(process.stdout.take().unwrap());
-        Load { process, lines }
+        let errors = BufReader::new(process.stderr.take().unwrap());
+        Load { process, lines, errors, said: String::new() }
     }
 
     pub fn path(&self, name: &str) -> String {
@@ -83,6 +84,9 @@ impl Lab {
 pub struct Load {
     process: Child,
     lines: BufReader<ChildStdout>,
+    errors: BufReader<ChildStderr>,
+    /// What was read of them.
+    said: String,
 }
 
 impl Load {
@@ -92,14 +96,21 @@ impl Load {
         loop {
             line.clear();
             if self.lines.read_line(&mut line).unwrap() == 0 {
-                let mut said = String::new();
-                let _ = self.process.stderr.take().unwrap().read_to_string(&mut said);
-                panic!("it ended before it said {kind}: {said}");
+                let _ = self.errors.read_to_string(&mut self.said);
+                panic!("it ended before it said {kind}: {}", self.said);
             }
             let message: Value = serde_json::from_str(&line).unwrap();
             if message["kind"] == kind {
                 return message;
             }
+        }
+    }
+
+    /// Until it has said these words, besides its lines.
+    pub fn until_said(&mut self, words: &str) {
+        while !self.said.contains(words) {
+            let read = self.errors.read_line(&mut self.said).unwrap();
+            assert!(read > 0, "it ended before it said {words:?}: {}", self.said);
         }
     }
 
@@ -116,9 +127,8 @@ impl Load {
     }
 
     pub fn leave(mut self) -> (String, ExitStatus) {
-        let mut said = String::new();
-        self.process.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-        (said, self.process.wait().unwrap())
+        self.errors.read_to_string(&mut self.said).unwrap();
+        (std::mem::take(&mut self.said), self.process.wait().unwrap())
     }
 }
 

@@ -130,6 +130,7 @@ fn every_request_of_a_schedule_is_accounted_for() {
 fn an_endless_load_awaits_its_target_and_outlives_it() {
     let mut lab = Lab::new();
     let mut load = lab.load(PORT, "--endless -t 1 -c 2 --key-maximum=100 --rate=500 --rate-wave=25:10");
+    load.until_said("trying again");
     lab.server(PORT, &[]);
     while load.expect("second")["ops"] == 0 {}
     lab.kill(PORT);
@@ -139,5 +140,5 @@ fn an_endless_load_awaits_its_target_and_outlives_it() {
     load.terminate();
     let (end, said, status) = load.end();
     assert_eq!((&end["stopped"], &end["measured"]), (&json!(true), &json!(true)), "{end}");
-    assert!(status.success() && said.contains("trying again") && said.contains("Totals"), "{said}");
+    assert!(status.success() && said.contains("Totals"), "{said}");
 }

@@ -12,6 +12,7 @@ const WORDS: Record<string, string> = {
   benchmarks: 'Benchmarks',
   timeline: 'Timeline',
   events: 'Events',
+  users: 'Users',
   new: 'New database',
 };
 

@@ -20,6 +20,7 @@ const WORDS: Record<string, string> = {
   history: 'stored metrics',
   endpoint: 'the endpoint',
   proxies: 'proxies',
+  users: 'users',
 };
 
 /** What is refused is told where it was asked; here is what the console or the way to it failed with. */

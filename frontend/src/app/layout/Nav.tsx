@@ -9,9 +9,11 @@ import {
   IconListDetails,
   IconServer2,
   IconTimeline,
+  IconUsers,
 } from '@tabler/icons-react';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
+import { useMay } from '@/api/session';
 import classes from './Frame.module.css';
 
 const LINKS = [
@@ -23,10 +25,13 @@ const LINKS = [
   { to: '/events', label: 'Events', Icon: IconListDetails },
 ] as const;
 
+const USERS = { to: '/users', label: 'Users', Icon: IconUsers } as const;
+
 const KEY = 'shardboard.nav';
 
 export function Nav() {
   const [collapsed, setCollapsed] = useState(() => localStorage.getItem(KEY) === 'collapsed');
+  const mayManage = useMay('manageUsers');
   const toggle = () => {
     localStorage.setItem(KEY, collapsed ? 'open' : 'collapsed');
     setCollapsed(!collapsed);
@@ -38,7 +43,7 @@ export function Nav() {
         <img src="/favicon.svg" width={22} height={22} alt="" />
         <span className={classes.label}>Shardboard</span>
       </Link>
-      {LINKS.map(({ to, label, Icon }) => (
+      {(mayManage ? [...LINKS, USERS] : LINKS).map(({ to, label, Icon }) => (
         <Link
           key={to}
           to={to}

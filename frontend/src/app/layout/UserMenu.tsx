@@ -1,9 +1,11 @@
 /** Who is signed in, the time zone, and the way out. */
 import { ActionIcon, Menu } from '@mantine/core';
-import { IconCheck, IconClock, IconLogout, IconUser } from '@tabler/icons-react';
+import { IconCheck, IconClock, IconKey, IconLogout, IconUser } from '@tabler/icons-react';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
 import { sessionQuery, signOut } from '@/api/session';
+import { OwnPassword } from '@/features/users/UserDialogs';
 import { setZone } from '@/lib/time';
 import { useZone } from '@/ui/zone';
 
@@ -17,6 +19,7 @@ export function UserMenu() {
   const client = useQueryClient();
   const navigate = useNavigate();
   const zone = useZone();
+  const [changing, setChanging] = useState(false);
 
   const leave = async () => {
     await signOut().catch(() => undefined);
@@ -25,33 +28,39 @@ export function UserMenu() {
   };
 
   return (
-    <Menu position="bottom-end">
-      <Menu.Target>
-        <ActionIcon variant="subtle" color="gray" aria-label="User menu">
-          <IconUser size={18} stroke={1.6} />
-        </ActionIcon>
-      </Menu.Target>
-      <Menu.Dropdown>
-        <Menu.Label>
-          {session?.username} · {session?.role}
-        </Menu.Label>
-        <Menu.Label>Shardboard {session?.version}</Menu.Label>
-        <Menu.Divider />
-        {ZONES.map(({ value, label }) => (
-          <Menu.Item
-            key={value}
-            leftSection={<IconClock size={15} />}
-            rightSection={zone === value && <IconCheck size={14} />}
-            onClick={() => setZone(value)}
-          >
-            {label}
+    <>
+      <Menu position="bottom-end">
+        <Menu.Target>
+          <ActionIcon variant="subtle" color="gray" aria-label="User menu">
+            <IconUser size={18} stroke={1.6} />
+          </ActionIcon>
+        </Menu.Target>
+        <Menu.Dropdown>
+          <Menu.Label>
+            {session?.username} · {session?.role}
+          </Menu.Label>
+          <Menu.Label>Shardboard {session?.version}</Menu.Label>
+          <Menu.Divider />
+          {ZONES.map(({ value, label }) => (
+            <Menu.Item
+              key={value}
+              leftSection={<IconClock size={15} />}
+              rightSection={zone === value && <IconCheck size={14} />}
+              onClick={() => setZone(value)}
+            >
+              {label}
+            </Menu.Item>
+          ))}
+          <Menu.Divider />
+          <Menu.Item leftSection={<IconKey size={15} />} onClick={() => setChanging(true)}>
+            Change password…
           </Menu.Item>
-        ))}
-        <Menu.Divider />
-        <Menu.Item leftSection={<IconLogout size={15} />} onClick={leave}>
-          Sign out
-        </Menu.Item>
-      </Menu.Dropdown>
-    </Menu>
+          <Menu.Item leftSection={<IconLogout size={15} />} onClick={leave}>
+            Sign out
+          </Menu.Item>
+        </Menu.Dropdown>
+      </Menu>
+      {changing && session && <OwnPassword session={session} onClose={() => setChanging(false)} />}
+    </>
   );
 }

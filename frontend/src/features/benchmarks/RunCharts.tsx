@@ -3,12 +3,13 @@ import { type ReactNode, useEffect, useMemo, useState } from 'react';
 import type { Benchmark } from '@/api/types';
 import { useNow } from '@/ui/Ago';
 import { Chart } from '@/ui/chart/Chart';
-import { COLOR } from '@/ui/chart/palette';
+import { HeatChart } from '@/ui/chart/heat/HeatChart';
+import { COLOR, CYCLE } from '@/ui/chart/palette';
 import { SpanAxis } from '@/ui/chart/spanAxis';
 import { TimeAxisProvider } from '@/ui/chart/TimeAxisContext';
 import type { ChartMark, ChartSpec } from '@/ui/chart/types';
 import classes from './benchmarks.module.css';
-import type { RunSeries } from './runSeries';
+import { errorsOf, type RunSeries } from './runSeries';
 
 interface Props {
   run: Benchmark;
@@ -30,13 +31,31 @@ export function RunCharts({ run, open, series, marks, children }: Props) {
   const to = Math.ceil(open ? Math.max(now, began + 20) : (known?.to ?? began)) + MARGIN;
   const [axis] = useState(() => new SpanAxis({ from, to }));
   useEffect(() => axis.follow({ from, to }), [axis, from, to]);
-  const specs = useMemo(() => specsOf(series, run.uid), [series, run.uid]);
+  const kinds = series.errorKinds().join();
+  const specs = useMemo(
+    () => specsOf(series, run.uid, kinds ? kinds.split(',') : []),
+    [series, run.uid, kinds],
+  );
+  const heat = useMemo(
+    () => series.heatSource(REASON, () => `${seriesCall(run.uid)}?histograms=true`),
+    [series, run.uid],
+  );
   return (
     <TimeAxisProvider value={axis}>
       <div className={classes.charts}>
         {specs.map((spec) => (
           <Chart key={spec.id} spec={spec} marks={marks} height={170} />
         ))}
+        <div className={classes.wide}>
+          <HeatChart
+            id="run-heat"
+            title="Latency heat map, as clients wait for it"
+            source={heat}
+            marks={marks}
+            height={200}
+            emptyReason={NO_SUCCESS}
+          />
+        </div>
         {children}
       </div>
     </TimeAxisProvider>
@@ -44,8 +63,19 @@ export function RunCharts({ run, open, series, marks, children }: Props) {
 }
 
 const REASON = 'The load generator has not told of a second yet.';
+const NO_SUCCESS = 'No request succeeded in this time, so there is nothing to measure.';
 
-function specsOf(series: RunSeries, uid: number): ChartSpec[] {
+const seriesCall = (uid: number) => `GET /v1/benchmarks/${uid}/series`;
+
+/** Redirections have slate. */
+const ERRORS = [
+  COLOR.error,
+  ...CYCLE.filter((color) => color !== COLOR.error && color !== COLOR.other),
+];
+
+const colorOf = (index: number) => ERRORS[index % ERRORS.length] ?? COLOR.error;
+
+function specsOf(series: RunSeries, uid: number, kinds: readonly string[]): ChartSpec[] {
   const chart = (
     id: string,
     title: string,
@@ -62,7 +92,7 @@ function specsOf(series: RunSeries, uid: number): ChartSpec[] {
       lines.map(([metric]) => metric),
       REASON,
     ),
-    apiCall: () => `GET /v1/benchmarks/${uid}/series`,
+    apiCall: () => seriesCall(uid),
   });
   return [
     chart(
@@ -82,7 +112,9 @@ function specsOf(series: RunSeries, uid: number): ChartSpec[] {
       ['p999_ms', 'P99.9', COLOR.p999],
     ]),
     chart('run-errors', 'Errors and redirections', 'perSecond', [
-      ['errors', 'Errors', COLOR.error],
+      ...(kinds.length
+        ? kinds.map((kind, index) => [errorsOf(kind), kind, colorOf(index)] as const)
+        : ([['errors', 'Errors', COLOR.error]] as const)),
       ['redirected', 'Redirected', COLOR.other],
     ]),
     chart('run-generator', 'Load generator: busiest thread', 'ratio', [

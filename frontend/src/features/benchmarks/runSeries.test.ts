@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import type { BenchmarkPart } from '@/api/types';
-import { RunSeries } from './runSeries';
+import { errorsOf, RunSeries } from './runSeries';
 
 const part = (first: number, ops: (number | null)[], p99: (number | null)[]): BenchmarkPart => ({
   phase: 0,
@@ -48,5 +48,47 @@ describe('RunSeries', () => {
 
   it('knows nothing at first', () => {
     expect(new RunSeries().span()).toBeUndefined();
+  });
+
+  it('draws histograms of seconds as a heat map, and says so while there are none', () => {
+    const series = new RunSeries();
+    const heat = series.heatSource('Nothing yet.', () => 'GET');
+    expect(heat.reason()).toBe('Nothing yet.');
+    series.add([
+      { ...part(0, [3, null, 2], [1, null, 1]), histograms: [{ '100': 3 }, {}, { '113': 2 }] },
+    ]);
+    expect(heat.reason()).toBeUndefined();
+    const { from, step, columns } = heat.read(999, 1_003);
+    expect([from, step]).toEqual([999, 1]);
+    expect(columns).toEqual([
+      undefined,
+      { seconds: 1, row: 40, counts: [3] },
+      { seconds: 1, row: 0, counts: [] },
+      { seconds: 1, row: 41, counts: [2] },
+      undefined,
+    ]);
+  });
+
+  it('puts seconds of a long run together', () => {
+    const series = new RunSeries();
+    const hour = 3_600;
+    series.add([
+      {
+        ...part(0, Array(hour).fill(1), Array(hour).fill(1)),
+        histograms: Array.from({ length: hour }, () => ({ '100': 2 })),
+      },
+    ]);
+    const { step, columns } = series.heatSource('', () => '').read(1_000, 1_000 + hour);
+    expect(step).toBe(13);
+    expect(columns.length).toBeLessThan(300);
+    expect(columns[1]).toEqual({ seconds: 13, row: 40, counts: [26] });
+  });
+
+  it('tells errors apart by type, once there are any', () => {
+    const series = new RunSeries();
+    series.add([{ ...part(0, [1, 1], [1, 1]), errors: { CLUSTERDOWN: [0, 5], timeout: [0, 0] } }]);
+    expect(series.errorKinds()).toEqual(['CLUSTERDOWN']);
+    const { rows } = series.source([errorsOf('CLUSTERDOWN')]).read(1_000, 1_002);
+    expect([...(rows[0] ?? [])]).toEqual([0, 5]);
   });
 });

@@ -1,22 +1,30 @@
 /** The seconds of a run as charts read them; grows while the run goes on. */
 import type { BenchmarkPart } from '@/api/types';
+import type { Heat, HeatColumn, HeatSource } from '@/ui/chart/heat/types';
 import type { ChartSource, Columns } from '@/ui/chart/types';
+import { PER_DECADE, secondOf, together } from './runHeat';
 
 type Row = Readonly<Record<string, number | null>>;
 
 /** What a chart can show without more points than pixels. */
 const MOST_POINTS = 1_000;
+const MOST_COLUMNS = 300;
 
 /** Of percentiles and the slowest reply the worst second counts, of everything else the average. */
 const WORST = new Set(['p50_ms', 'p99_ms', 'p999_ms', 'max_ms']);
 
+/** The metric of one type of errors. */
+export const errorsOf = (kind: string) => `errors.${kind}`;
+
 export class RunSeries {
   /** By epoch second at which the second began. */
   private readonly rows = new Map<number, Row>();
+  private readonly heat = new Map<number, HeatColumn>();
   private readonly listeners = new Set<() => void>();
   private first = Number.POSITIVE_INFINITY;
   private last = Number.NEGATIVE_INFINITY;
   private readonly began = new Map<string, number>();
+  private readonly kinds = new Set<string>();
 
   add(parts: readonly BenchmarkPart[]): void {
     for (const part of parts) {
@@ -25,8 +33,14 @@ export class RunSeries {
         const row: Record<string, number | null> = {};
         for (const [name, column] of Object.entries(part.columns))
           row[name] = column[index] ?? null;
+        for (const [kind, counts] of Object.entries(part.errors)) {
+          row[errorsOf(kind)] = counts[index] ?? null;
+          if (counts[index]) this.kinds.add(kind);
+        }
         const second = Math.round(end) - 1;
         this.rows.set(second, row);
+        const histogram = part.histograms?.[index];
+        if (histogram) this.heat.set(second, secondOf(histogram));
         this.first = Math.min(this.first, second);
         this.last = Math.max(this.last, second);
       });
@@ -44,21 +58,46 @@ export class RunSeries {
     return this.began.get(`${phase}.${repetition}`);
   }
 
+  /** Errors that occurred so far, by their types. */
+  errorKinds(): string[] {
+    return [...this.kinds].sort();
+  }
+
   source(metrics: readonly string[], reason?: string): ChartSource {
     return {
       read: (from, to) => this.read(metrics, from, to),
-      subscribe: (listener) => {
-        this.listeners.add(listener);
-        return () => this.listeners.delete(listener);
-      },
+      subscribe: (listener) => this.subscribe(listener),
       ...(reason !== undefined && { reason: () => reason }),
     };
   }
 
+  heatSource(reason: string, apiCall: () => string): HeatSource {
+    return {
+      read: (from, to) => this.readHeat(from, to),
+      subscribe: (listener) => this.subscribe(listener),
+      reason: () => (this.heat.size ? undefined : reason),
+      apiCall,
+    };
+  }
+
+  private subscribe(listener: () => void): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  private readHeat(from: number, to: number): Heat {
+    // Charts draw the second at their right edge, too.
+    const grid = gridOf(from, to + 1, MOST_COLUMNS);
+    const columns = Array.from({ length: grid.length }, (_, index) => {
+      const begin = grid.from + index * grid.step;
+      const seconds = Array.from({ length: grid.step }, (_, place) => this.heat.get(begin + place));
+      return together(seconds.filter((each) => each !== undefined));
+    });
+    return { from: grid.from, step: grid.step, perDecade: PER_DECADE, columns };
+  }
+
   private read(metrics: readonly string[], from: number, to: number): Columns {
-    const step = Math.max(1, Math.ceil((to - from) / MOST_POINTS));
-    const begin = Math.floor(from / step) * step;
-    const length = Math.max(0, Math.ceil((to - begin) / step));
+    const { from: begin, step, length } = gridOf(from, to, MOST_POINTS);
     const rows = metrics.map((metric) => {
       const values = new Float64Array(length);
       for (let index = 0; index < length; index += 1) {
@@ -83,4 +122,11 @@ export class RunSeries {
     if (!count) return Number.NaN;
     return WORST.has(metric) ? most : sum / count;
   }
+}
+
+/** Steps of whole seconds that cover [from, to), at the same places wherever it begins. */
+function gridOf(from: number, to: number, most: number) {
+  const step = Math.max(1, Math.ceil((to - from) / most));
+  const begin = Math.floor(from / step) * step;
+  return { from: begin, step, length: Math.max(0, Math.ceil((to - begin) / step)) };
 }

@@ -1,0 +1,19 @@
+/** Users and their management roles; for administrators and user managers. */
+import { queryOptions } from '@tanstack/react-query';
+import { request } from './http';
+import type { NewUser, User, UserChanges } from './types';
+
+const PATH = '/v1/users';
+
+export const usersQuery = queryOptions({
+  queryKey: ['users'],
+  queryFn: () => request<User[]>('GET', PATH),
+  refetchInterval: 15_000,
+});
+
+export const createUser = (user: NewUser) => request<User>('POST', PATH, user);
+
+export const changeUser = (uid: number, changes: UserChanges) =>
+  request<User>('PUT', `${PATH}/${uid}`, changes);
+
+export const removeUser = (uid: number) => request<unknown>('DELETE', `${PATH}/${uid}`);

@@ -1,0 +1,42 @@
+/** A password to give to somebody: typed, or made here and shown until it is taken along. */
+import { Button, PasswordInput } from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
+import { CopyButton } from '@/ui/Copy';
+import { generatePassword } from './generate';
+import classes from './users.module.css';
+
+interface Props {
+  label: string;
+  value: string;
+  onChange: (value: string) => void;
+  autoFocus?: boolean;
+}
+
+export function PasswordField({ label, value, onChange, autoFocus }: Props) {
+  const [shown, { set, toggle }] = useDisclosure(false);
+  return (
+    <div className={classes.password}>
+      <PasswordInput
+        label={label}
+        autoComplete="new-password"
+        required
+        maxLength={256}
+        data-autofocus={autoFocus}
+        visible={shown}
+        onVisibilityChange={toggle}
+        value={value}
+        onChange={(event) => onChange(event.currentTarget.value)}
+      />
+      <Button
+        variant="default"
+        onClick={() => {
+          onChange(generatePassword());
+          set(true);
+        }}
+      >
+        Generate
+      </Button>
+      {value && <CopyButton text={value} label="Copy password" />}
+    </div>
+  );
+}

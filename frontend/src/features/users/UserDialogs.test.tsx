@@ -1,0 +1,121 @@
+// @vitest-environment jsdom
+import { MantineProvider } from '@mantine/core';
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { fireEvent, render, screen, waitFor } from '@testing-library/react';
+import type { ReactElement } from 'react';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { sessionQuery } from '@/api/session';
+import type { Session, User } from '@/api/types';
+import { generatePassword } from './generate';
+import { AddUser, ChangeUser, OwnPassword } from './UserDialogs';
+
+const SESSION: Session = {
+  uid: 1,
+  username: 'admin@example.org',
+  role: 'admin',
+  cluster_name: 'here',
+  version: '1',
+};
+const ADMIN = { uid: 1, email: SESSION.username, name: 'Ada', role: 'admin' } as User;
+const answered = vi.fn();
+
+beforeEach(() => vi.stubGlobal('fetch', answered));
+afterEach(() => {
+  answered.mockReset();
+  vi.unstubAllGlobals();
+});
+
+function open(dialog: ReactElement, session = SESSION) {
+  const client = new QueryClient({ defaultOptions: { queries: { retry: false } } });
+  client.setQueryData(sessionQuery.queryKey, session);
+  render(
+    <MantineProvider>
+      <QueryClientProvider client={client}>{dialog}</QueryClientProvider>
+    </MantineProvider>,
+  );
+  return client;
+}
+
+const button = (name: string) => screen.getByRole<HTMLButtonElement>('button', { name });
+const type = (label: RegExp, value: string) =>
+  fireEvent.change(screen.getByLabelText(label), { target: { value } });
+const sent = () =>
+  answered.mock.calls.map(([path, { method, body } = {}]) => [
+    method,
+    path,
+    body && JSON.parse(body),
+  ]);
+
+describe('AddUser', () => {
+  it('adds a viewer unless another role is chosen, and says what is refused', async () => {
+    answered.mockImplementation(async () =>
+      Response.json({ description: 'There is a user ann already.' }, { status: 409 }),
+    );
+    const onClose = vi.fn();
+    open(<AddUser onClose={onClose} />);
+    expect(button('Add user').disabled).toBe(true);
+    type(/Signs in as/, 'ann');
+    fireEvent.click(button('Generate'));
+    fireEvent.click(button('Add user'));
+    expect(await screen.findByText('There is a user ann already.')).toBeTruthy();
+    expect(onClose).not.toHaveBeenCalled();
+    expect(sent()).toEqual([
+      [
+        'POST',
+        '/v1/users',
+        { email: 'ann', name: '', password: expect.stringMatching(/^\w{20}$/), role: 'db_viewer' },
+      ],
+    ]);
+  });
+
+  it('offers a user manager no administrators', () => {
+    open(<AddUser onClose={vi.fn()} />, { ...SESSION, role: 'user_manager' });
+    expect(screen.queryByLabelText(/^Administrator/)).toBeNull();
+    expect(screen.getByLabelText(/^User manager/)).toBeTruthy();
+  });
+});
+
+describe('ChangeUser', () => {
+  it('sends what was changed, and keeps the last administrator one', async () => {
+    answered.mockImplementation(async () => Response.json([ADMIN]));
+    const onClose = vi.fn();
+    open(<ChangeUser user={ADMIN} onClose={onClose} />);
+    expect(await screen.findByText(/last administrator/)).toBeTruthy();
+    expect(screen.getByLabelText<HTMLInputElement>(/^Database viewer/).disabled).toBe(true);
+    expect(button('Save').disabled).toBe(true);
+    type(/Name/, 'Ada L.');
+    fireEvent.click(button('Save'));
+    await waitFor(() => expect(onClose).toHaveBeenCalled());
+    expect(sent()).toContainEqual(['PUT', '/v1/users/1', { name: 'Ada L.' }]);
+  });
+});
+
+describe('OwnPassword', () => {
+  it('needs the password twice, and signs in with it', async () => {
+    answered.mockImplementation(async (path: string) =>
+      Response.json(path === '/v1/session' ? { ...SESSION, version: '2' } : ADMIN),
+    );
+    const onClose = vi.fn();
+    const client = open(<OwnPassword session={SESSION} onClose={onClose} />);
+    type(/New password/, 'a long one');
+    type(/Once more/, 'a long on');
+    expect(await screen.findByText('Not the same as above')).toBeTruthy();
+    expect(button('Change password').disabled).toBe(true);
+    type(/Once more/, 'a long one');
+    fireEvent.click(button('Change password'));
+    await waitFor(() => expect(onClose).toHaveBeenCalled());
+    expect(sent()).toEqual([
+      ['PUT', '/v1/users/1', { password: 'a long one' }],
+      ['POST', '/v1/session', { username: SESSION.username, password: 'a long one' }],
+    ]);
+    expect(client.getQueryData(sessionQuery.queryKey)?.version).toBe('2');
+  });
+});
+
+describe('generatePassword', () => {
+  it('makes another one each time', () => {
+    const made = Array.from({ length: 50 }, generatePassword);
+    expect(new Set(made).size).toBe(50);
+    expect(made.every((each) => /^[a-zA-Z2-9]{20}$/.test(each))).toBe(true);
+  });
+});

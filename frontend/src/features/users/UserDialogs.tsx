@@ -1,0 +1,202 @@
+/** The questions before a user is added, changed or removed. */
+import { PasswordInput, Radio, Stack, TextInput } from '@mantine/core';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { type ReactNode, useState } from 'react';
+import { renewing } from '@/api/http';
+import { sessionQuery, signIn } from '@/api/session';
+import type { Session, User } from '@/api/types';
+import { changeUser, createUser, removeUser, usersQuery } from '@/api/users';
+import { Ask } from '@/ui/Ask';
+import { ConfirmByTyping } from '@/ui/ConfirmByTyping';
+import { PasswordField } from './PasswordField';
+import { lastAdminFault, type Role, roleLabel, rolesFor } from './roles';
+import classes from './users.module.css';
+
+interface Closing {
+  onClose: () => void;
+}
+
+interface OfUser extends Closing {
+  user: User;
+}
+
+/** What was ordered is seen at once, in the table and everywhere else. */
+function useThenAskAgain() {
+  const client = useQueryClient();
+  return async <T,>(ordered: Promise<T>): Promise<T> => {
+    const reply = await ordered;
+    await client.invalidateQueries({ queryKey: usersQuery.queryKey });
+    return reply;
+  };
+}
+
+export function AddUser({ onClose }: Closing) {
+  const then = useThenAskAgain();
+  const [email, setEmail] = useState('');
+  const [name, setName] = useState('');
+  const [password, setPassword] = useState('');
+  const [role, setRole] = useState<string>('db_viewer');
+  return (
+    <Ask
+      title="Add user"
+      action="Add user"
+      disabled={!email || !password}
+      onConfirm={() => then(createUser({ email, name, password, role: role as Role }))}
+      onClose={onClose}
+    >
+      <TextInput
+        label="Signs in as"
+        description="An e-mail address or any other name; it cannot be changed later"
+        required
+        maxLength={254}
+        autoComplete="off"
+        data-autofocus
+        value={email}
+        onChange={(event) => setEmail(event.currentTarget.value)}
+      />
+      <NameField value={name} onChange={setName} />
+      <PasswordField label="Password" value={password} onChange={setPassword} />
+      <RoleField value={role} onChange={setRole} />
+    </Ask>
+  );
+}
+
+export function ChangeUser({ user, onClose }: OfUser) {
+  const then = useThenAskAgain();
+  const { data: users = [] } = useQuery(usersQuery);
+  const [name, setName] = useState(user.name);
+  const [role, setRole] = useState<string>(user.role);
+  const fixed = lastAdminFault(user, users);
+  const changes = {
+    ...(name !== user.name && { name }),
+    ...(role !== user.role && { role: role as Role }),
+  };
+  return (
+    <Ask
+      title={`Change ${user.email}`}
+      action="Save"
+      disabled={!Object.keys(changes).length}
+      onConfirm={() => then(changeUser(user.uid, changes))}
+      onClose={onClose}
+    >
+      <NameField value={name} onChange={setName} autoFocus />
+      <RoleField value={role} onChange={setRole} fixed={fixed} />
+    </Ask>
+  );
+}
+
+export function NewPassword({ user, onClose }: OfUser) {
+  const then = useThenAskAgain();
+  const [password, setPassword] = useState('');
+  return (
+    <Ask
+      title={`New password for ${user.email}`}
+      action="Set password"
+      disabled={!password}
+      onConfirm={() => then(changeUser(user.uid, { password }))}
+      onClose={onClose}
+    >
+      <span>
+        The old one is void at once: sessions and tokens of this user end
+        {user.status === 'locked' && ', and the lock after failed attempts is lifted'}.
+      </span>
+      <PasswordField label="New password" value={password} onChange={setPassword} autoFocus />
+    </Ask>
+  );
+}
+
+export function RemoveUser({ user, onClose }: OfUser) {
+  const then = useThenAskAgain();
+  return (
+    <ConfirmByTyping
+      title={`Remove ${user.email}?`}
+      warning={`${user.email} (${roleLabel(user.role)}) can no longer sign in; open sessions and tokens end at once. What this user did stays in the events.`}
+      name={user.email}
+      action="Remove user"
+      onConfirm={() => then(removeUser(user.uid))}
+      onClose={onClose}
+    />
+  );
+}
+
+/** One's own, for every role. */
+export function OwnPassword({ session, onClose }: Closing & { session: Session }) {
+  const client = useQueryClient();
+  const [password, setPassword] = useState('');
+  const [again, setAgain] = useState('');
+  const change = async () => {
+    // This session ends with the old password, as all others do.
+    const signedIn = changeUser(session.uid, { password }).then(() =>
+      signIn(session.username, password),
+    );
+    client.setQueryData(sessionQuery.queryKey, await renewing(signedIn));
+  };
+  return (
+    <Ask
+      title="Change your password"
+      action="Change password"
+      disabled={!password || password !== again}
+      onConfirm={change}
+      onClose={onClose}
+    >
+      <span>Your other sessions and your tokens end; here you stay signed in.</span>
+      <PasswordField label="New password" value={password} onChange={setPassword} autoFocus />
+      <PasswordInput
+        label="Once more"
+        autoComplete="new-password"
+        required
+        value={again}
+        error={again && password !== again ? 'Not the same as above' : undefined}
+        onChange={(event) => setAgain(event.currentTarget.value)}
+      />
+    </Ask>
+  );
+}
+
+function NameField(props: {
+  value: string;
+  onChange: (value: string) => void;
+  autoFocus?: boolean;
+}) {
+  return (
+    <TextInput
+      label="Name"
+      description="For others to read"
+      maxLength={254}
+      autoComplete="off"
+      data-autofocus={props.autoFocus}
+      value={props.value}
+      onChange={(event) => props.onChange(event.currentTarget.value)}
+    />
+  );
+}
+
+interface RoleFieldProps {
+  value: string;
+  onChange: (value: string) => void;
+  /** Why it cannot be chosen. */
+  fixed?: ReactNode;
+}
+
+function RoleField({ value, onChange, fixed }: RoleFieldProps) {
+  const manager = useQuery(sessionQuery).data;
+  return (
+    <Radio.Group label="Role" description={fixed} value={value} onChange={onChange}>
+      <Stack gap={6} mt={6}>
+        {rolesFor(manager).map((role) => (
+          <Radio
+            key={role.value}
+            value={role.value}
+            disabled={Boolean(fixed)}
+            label={
+              <>
+                {role.label}
+                <span className={classes.what}>{role.what}</span>
+              </>
+            }
+          />
+        ))}
+      </Stack>
+    </Radio.Group>
+  );
+}

@@ -1,0 +1,153 @@
+/** All users, with what can be ordered of each. */
+import { ActionIcon, Alert, Menu } from '@mantine/core';
+import { IconDotsVertical, IconEdit, IconKey, IconTrash } from '@tabler/icons-react';
+import { useQuery } from '@tanstack/react-query';
+import { useMemo, useState } from 'react';
+import { messageOf } from '@/api/http';
+import { sessionQuery } from '@/api/session';
+import type { Session, User } from '@/api/types';
+import { usersQuery } from '@/api/users';
+import { Ago } from '@/ui/Ago';
+import { type Column, DataTable } from '@/ui/DataTable';
+import { Status } from '@/ui/Status';
+import { changeFault, removalFault, roleLabel } from './roles';
+import { ChangeUser, NewPassword, RemoveUser } from './UserDialogs';
+
+const DIALOGS = { change: ChangeUser, password: NewPassword, remove: RemoveUser } as const;
+
+interface Asking {
+  what: keyof typeof DIALOGS;
+  user: User;
+}
+
+export function UserTable() {
+  const { data: users, error } = useQuery(usersQuery);
+  const { data: session } = useQuery(sessionQuery);
+  const [asking, setAsking] = useState<Asking | null>(null);
+  const columns = useMemo(() => columnsOf(session, users ?? [], setAsking), [session, users]);
+  const Dialog = asking && DIALOGS[asking.what];
+  if (!users && error) return <Alert color="red">{messageOf(error)}</Alert>;
+  return (
+    <>
+      <DataTable
+        label="Users"
+        columns={columns}
+        rows={users}
+        rowKey={({ uid }) => uid}
+        initialSort={{ id: 'user' }}
+      />
+      {Dialog && <Dialog user={asking.user} onClose={() => setAsking(null)} />}
+    </>
+  );
+}
+
+function columnsOf(
+  session: Session | undefined,
+  users: readonly User[],
+  ask: (asking: Asking) => void,
+): Column<User>[] {
+  return [
+    {
+      id: 'user',
+      header: 'User',
+      sort: ({ email }) => email,
+      cell: ({ uid, email }) => (
+        <>
+          {email}
+          {uid === session?.uid && <span className="dim"> (you)</span>}
+        </>
+      ),
+    },
+    {
+      id: 'name',
+      header: 'Name',
+      optional: true,
+      sort: ({ name }) => name,
+      cell: ({ name }) => name || '–',
+    },
+    {
+      id: 'role',
+      header: 'Role',
+      sort: ({ role }) => roleLabel(role),
+      cell: ({ role }) => roleLabel(role),
+    },
+    {
+      id: 'status',
+      header: 'Status',
+      sort: ({ status }) => status,
+      cell: ({ status }) =>
+        status === 'locked' ? (
+          <Status
+            tone="attention"
+            title="After failed attempts to sign in; a new password lifts it"
+          >
+            Locked
+          </Status>
+        ) : (
+          <Status tone="ok">Active</Status>
+        ),
+    },
+    {
+      id: 'seen',
+      header: 'Last sign-in',
+      optional: true,
+      sort: ({ last_login }) => last_login ?? 0,
+      cell: ({ last_login }) => (last_login === null ? 'Never' : <Ago time={last_login * 1000} />),
+    },
+    {
+      id: 'menu',
+      header: '',
+      align: 'right',
+      width: 48,
+      cell: (user) => <UserActions user={user} session={session} users={users} ask={ask} />,
+    },
+  ];
+}
+
+interface ActionsProps {
+  user: User;
+  session: Session | undefined;
+  users: readonly User[];
+  ask: (asking: Asking) => void;
+}
+
+function UserActions({ user, session, users, ask }: ActionsProps) {
+  const fault = changeFault(user, session);
+  const stays = removalFault(user, session, users);
+  return (
+    <Menu position="bottom-end">
+      <Menu.Target>
+        <ActionIcon variant="subtle" color="gray" aria-label={`Actions for ${user.email}`}>
+          <IconDotsVertical size={16} />
+        </ActionIcon>
+      </Menu.Target>
+      <Menu.Dropdown>
+        {fault && <Menu.Label>{fault}</Menu.Label>}
+        <Menu.Item
+          leftSection={<IconEdit size={15} />}
+          disabled={fault !== undefined}
+          onClick={() => ask({ what: 'change', user })}
+        >
+          Change…
+        </Menu.Item>
+        <Menu.Item
+          leftSection={<IconKey size={15} />}
+          // One's own is changed in the user menu, which keeps this session.
+          disabled={fault !== undefined || user.uid === session?.uid}
+          onClick={() => ask({ what: 'password', user })}
+        >
+          New password…
+        </Menu.Item>
+        {stays && stays !== fault && <Menu.Label>{stays}</Menu.Label>}
+        <Menu.Item
+          color="var(--broken)"
+          leftSection={<IconTrash size={15} />}
+          disabled={stays !== undefined}
+          onClick={() => ask({ what: 'remove', user })}
+        >
+          Remove…
+        </Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
+  );
+}

@@ -1,0 +1,67 @@
+/** Management roles in words, and who may change whom. */
+import type { NewUser, Session, User } from '@/api/types';
+
+export type Role = NonNullable<NewUser['role']>;
+
+export const ROLES: readonly { value: string; label: string; what: string }[] = [
+  { value: 'admin', label: 'Administrator', what: 'Everything' },
+  {
+    value: 'cluster_member',
+    label: 'Cluster member',
+    what: 'Creates, changes and deletes databases; sees the whole cluster',
+  },
+  {
+    value: 'db_member',
+    label: 'Database member',
+    what: 'Creates, changes and deletes databases',
+  },
+  {
+    value: 'cluster_viewer',
+    label: 'Cluster viewer',
+    what: 'Sees the whole cluster with its events; changes nothing',
+  },
+  {
+    value: 'db_viewer',
+    label: 'Database viewer',
+    what: 'Sees databases and metrics, no events; changes nothing',
+  },
+  {
+    value: 'user_manager',
+    label: 'User manager',
+    what: 'Adds, changes and removes users other than administrators; sees the rest',
+  },
+  { value: 'none', label: 'No access', what: 'May do nothing in this console' },
+];
+
+export const roleLabel = (role: string): string =>
+  ROLES.find(({ value }) => value === role)?.label ?? role;
+
+/** What a manager may give: only administrators make administrators. */
+export const rolesFor = (manager: Session | undefined) =>
+  ROLES.filter(({ value }) => value !== 'admin' || manager?.role === 'admin');
+
+/** Why this user cannot be changed by this manager; undefined when nothing stands against it. */
+export function changeFault(user: User, manager: Session | undefined): string | undefined {
+  if (user.role === 'admin' && manager?.role !== 'admin' && user.uid !== manager?.uid) {
+    return 'Only administrators change administrators';
+  }
+  return undefined;
+}
+
+/** Why this user cannot be removed. */
+export function removalFault(
+  user: User,
+  manager: Session | undefined,
+  users: readonly User[],
+): string | undefined {
+  if (user.uid === manager?.uid) return 'You cannot remove yourself; another administrator can';
+  return changeFault(user, manager) ?? lastAdminFault(user, users);
+}
+
+/** Why the role of this user stays as it is. */
+export function lastAdminFault(user: User, users: readonly User[]): string | undefined {
+  const admins = users.filter(({ role }) => role === 'admin').length;
+  return user.role === 'admin' && admins < 2
+    ? 'This is the last administrator; make another user one first'
+    : undefined;
+}
