@@ -1,5 +1,5 @@
 """`python -m bench [--smoke] [NAME…]`: all benchmarks, or those named: small, sixty, paper, failover,
-failover-silent, failover-false, handover, resync, reshard, page, metrics, collection,
+failover-silent, failover-false, handover, resync, reshard, slots, page, metrics, collection,
 endpoint, load, agreement, engine, tier; and engines, two side by side, only when it is named. With `--smoke` as little of each as
 shows that it works."""
 
@@ -21,6 +21,7 @@ from bench.report import Report
 from bench.reshard import reshard
 from bench.resync import resync
 from bench.scale import SMOKE, scaled
+from bench.slots import slot_views
 from bench.smoke import SAME, smoke
 from bench.tier import tier
 from bench.unjustified import unjustified
@@ -46,6 +47,7 @@ def main() -> int:
             "page": lambda: page(report),
             "metrics": lambda: storing(report),
             "collection": lambda: collection(report, root / "collection", shards=scaled(512, 8), nodes=scaled(26, 3)),
+            "slots": lambda: slot_views(report),
             "endpoint": lambda: endpoint(report),
             "load": lambda: load(report),
             "agreement": lambda: agreement(report, root / "agreement"),

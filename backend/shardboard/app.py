@@ -15,6 +15,7 @@ from fastapi import FastAPI
 from shardboard import __version__, garbage, serving
 from shardboard.api import (
     actions,
+    availability,
     bdbs,
     benchmark_reports,
     benchmarks,
@@ -146,6 +147,7 @@ def create_app(console: Console) -> FastAPI:
     ):
         app.include_router(module.router, prefix="/v1")
     app.include_router(actions.router_v2, prefix="/v2")
+    app.include_router(availability.router)  # of several versions
     app.include_router(options.router)
     app.include_router(prometheus.router)
     mount_page(app, console.settings.page_dir)

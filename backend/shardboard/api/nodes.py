@@ -33,8 +33,8 @@ async def list_nodes(_viewer: Viewer, session: Reader, console: TheConsole, fiel
 @router.get("/nodes/status", response_model=dict[str, schema.NodeStatus], responses=errors())
 async def list_node_statuses(_viewer: Viewer, session: Reader, console: TheConsole) -> JSONResponse:
     """Memory and shards of every node, by node uid."""
-    machines = await nodes.every(session)
-    return JSONResponse({str(node.uid): await _status(session, node, machines, console) for node in machines})
+    found = await statuses(session, await nodes.every(session), console)
+    return JSONResponse({str(uid): status for uid, status in found.items()})
 
 
 @router.get("/nodes/{uid}", response_model=schema.Node, responses=errors(404))
@@ -50,7 +50,7 @@ async def get_node(
 async def get_node_status(_viewer: Viewer, session: Reader, console: TheConsole, uid: Uid) -> JSONResponse:
     """Memory and shards of one node."""
     node = await _find(session, uid)
-    return JSONResponse(await _status(session, node, await nodes.every(session), console))
+    return JSONResponse((await statuses(session, [node], console))[uid])
 
 
 @router.put("/nodes/{uid}", response_model=schema.Node, responses=errors(404))
@@ -73,17 +73,24 @@ async def represent(session: Reader, rows: Sequence[Node], console: Console) -> 
     ]
 
 
-async def _status(session: Reader, node: Node, machines: Sequence[Node], console: Console) -> dict[str, Any]:
+async def statuses(session: Reader, machines: Sequence[Node], console: Console) -> dict[int, dict[str, Any]]:
+    """Of these nodes by uid, in as many queries as for one."""
     promises = {bdb.uid: bdb.share for bdb in await bdbs.every(session)}
-    own = _of(node, await shards.occupying(session))
-    return schema.render_status(
-        node,
-        [shard for shard in own if shard.desired == "running"],
-        console.live.latest("nodes", str(node.uid)),
-        promised=[promises[shard.bdb_uid] for shard in own if shard.bdb_uid in promises],
-        leader=node.uid == min(machine.uid for machine in machines),
-        snapshot=await snapshots.latest(session, node.uid, "maintenance"),
-    )
+    everything = await shards.occupying(session)
+    kept = await snapshots.newest(session, "maintenance")
+    leader = min((node.uid for node in await nodes.every(session)), default=None)
+    found = {}
+    for node in machines:
+        own = _of(node, everything)
+        found[node.uid] = schema.render_status(
+            node,
+            [shard for shard in own if shard.desired == "running"],
+            console.live.latest("nodes", str(node.uid)),
+            promised=[promises[shard.bdb_uid] for shard in own if shard.bdb_uid in promises],
+            leader=node.uid == leader,
+            snapshot=kept.get(node.uid),
+        )
+    return found
 
 
 async def _find(session: Reader, uid: int) -> Node:

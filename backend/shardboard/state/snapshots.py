@@ -27,6 +27,12 @@ async def latest(session: AsyncSession, node_uid: int, kind: str) -> Snapshot | 
     return next((each for each in await of_node(session, node_uid) if each.kind == kind), None)
 
 
+async def newest(session: AsyncSession, kind: str) -> dict[int, Snapshot]:
+    """By node, of the nodes that have one."""
+    query = select(Snapshot).where(Snapshot.kind == kind).order_by(Snapshot.created_at, Snapshot.name.desc())
+    return {each.node_uid: each for each in (await session.execute(query)).scalars()}
+
+
 async def of_node(session: AsyncSession, node_uid: int) -> Sequence[Snapshot]:
     """Newest first."""
     query = select(Snapshot).where(Snapshot.node_uid == node_uid).order_by(Snapshot.created_at.desc(), Snapshot.name)

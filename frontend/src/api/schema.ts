@@ -285,6 +285,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/bdbs/{uid}/availability": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Availability
+         * @description 200 when clients can read and write every slot of the database, else 503 with the reason.
+         */
+        get: operations["get_availability_v1_bdbs__uid__availability_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/bdbs/{uid}/endpoint": {
         parameters: {
             query?: never;
@@ -1076,6 +1096,47 @@ export interface paths {
          * @description Accepted, so that set-up scripts go on; no key is needed and none is kept.
          */
         put: operations["put_license_v1_license_put"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/local/bdbs/{uid}/endpoint/availability": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Endpoint Availability
+         * @description 200 when a proxy serves the database's endpoint, else 503. The console answers for all nodes.
+         */
+        get: operations["get_endpoint_availability_v1_local_bdbs__uid__endpoint_availability_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/local/node/master_healthcheck": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Master Healthcheck
+         * @description `active` from the console that owns the store: there is no other. Needs a login unless the policy
+         *     `master_healthcheck_api_auth` is false.
+         */
+        get: operations["get_master_healthcheck_v1_local_node_master_healthcheck_get"];
+        put?: never;
         post?: never;
         delete?: never;
         options?: never;
@@ -2000,6 +2061,66 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v4/bdb/{uid}/health": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Database Health
+         * @description A database with its shards, and what keeps clients from it.
+         */
+        get: operations["get_database_health_v4_bdb__uid__health_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v4/cluster/health": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Cluster Health
+         * @description Nodes, databases and alarms of the cluster.
+         */
+        get: operations["get_cluster_health_v4_cluster_health_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v4/db/{uid}/health": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Database Health
+         * @description A database with its shards, and what keeps clients from it.
+         */
+        get: operations["get_database_health_v4_db__uid__health_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -2055,6 +2176,20 @@ export interface components {
             }[];
             /** State-Machines */
             "state-machines": components["schemas"]["StateMachine"][];
+        };
+        /** ActiveAlert */
+        ActiveAlert: {
+            /** Active Since */
+            active_since: string;
+            /** Name */
+            name: string;
+            /**
+             * Severity
+             * @enum {string}
+             */
+            severity: "info" | "warning" | "critical";
+            /** Threshold */
+            threshold: string;
         };
         /** AdditionalInfo */
         AdditionalInfo: {
@@ -2812,6 +2947,24 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /** ClusterHealth */
+        ClusterHealth: {
+            /** Active Alerts */
+            active_alerts: components["schemas"]["ActiveAlert"][];
+            /** Database Infos */
+            database_infos: components["schemas"]["DatabaseInfo"][];
+            /** Fqdn */
+            fqdn: string;
+            /** Nodes */
+            nodes: components["schemas"]["NodeHealth"][];
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "ok" | "warning" | "error";
+        } & {
+            [key: string]: unknown;
+        };
         /** ClusterPart */
         ClusterPart: {
             /**
@@ -2991,6 +3144,71 @@ export interface components {
             /** Username */
             username: string;
         };
+        /** DatabaseHealth */
+        DatabaseHealth: {
+            /** Active Alerts */
+            active_alerts: components["schemas"]["ActiveAlert"][];
+            /**
+             * Availability
+             * @enum {string}
+             */
+            availability: "up" | "down";
+            /** Availability Errors */
+            availability_errors: string[];
+            /** Creation Time */
+            creation_time: string;
+            /** Detailed Status */
+            detailed_status: string;
+            /** Endpoints */
+            endpoints: components["schemas"]["EndpointHealth"][];
+            high_availability: components["schemas"]["HighAvailability"];
+            /** Id */
+            id: number;
+            /** Last Configured Time */
+            last_configured_time: string;
+            /** Name */
+            name: string;
+            /**
+             * Persistence
+             * @enum {string}
+             */
+            persistence: "disabled" | "aof" | "rdb";
+            /** Shards */
+            shards: components["schemas"]["ShardHealth"][];
+            /** Shards Placement */
+            shards_placement: string;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "active" | "warning" | "down";
+            /** Version */
+            version: string;
+        } & {
+            [key: string]: unknown;
+        };
+        /**
+         * DatabaseInfo
+         * @description A database in the report of its cluster.
+         */
+        DatabaseInfo: {
+            /** Detailed Status */
+            detailed_status: string;
+            high_availability: components["schemas"]["HighAvailability"];
+            /** Id */
+            id: number;
+            /** Name */
+            name: string;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "active" | "warning" | "down";
+            /** Version */
+            version: string;
+        } & {
+            [key: string]: unknown;
+        };
         /**
          * Difference
          * @description Of a run from the first.
@@ -3098,6 +3316,16 @@ export interface components {
             interval?: number;
             /** Nodes */
             nodes: components["schemas"]["CommandNode"][];
+        };
+        /** EndpointHealth */
+        EndpointHealth: {
+            /**
+             * Availability
+             * @enum {string}
+             */
+            availability: "up" | "down";
+            /** Name */
+            name: string;
         };
         /** EndpointProxy */
         EndpointProxy: {
@@ -3286,6 +3514,14 @@ export interface components {
              * @enum {string}
              */
             status: "ok" | "warning" | "error";
+        };
+        /** HighAvailability */
+        HighAvailability: {
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "up" | "down" | "disabled";
         };
         /** History */
         History: {
@@ -4214,6 +4450,52 @@ export interface components {
             /** Uptime */
             uptime: number;
         };
+        /**
+         * NodeHealth
+         * @description The fields used most.
+         */
+        NodeHealth: {
+            /** Active Alerts */
+            active_alerts: components["schemas"]["ActiveAlert"][];
+            /** Detailed Status */
+            detailed_status: string;
+            /** Id */
+            id: number;
+            /** In Maintenance */
+            in_maintenance: boolean;
+            memory: components["schemas"]["NodeMemory"];
+            /** Observed At */
+            observed_at: number;
+            /**
+             * Role
+             * @enum {string}
+             */
+            role: "leader" | "follower";
+            /** Shards */
+            shards: components["schemas"]["ShardHealth"][];
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "active" | "warning" | "down";
+            /** Version */
+            version: string;
+        } & {
+            [key: string]: unknown;
+        };
+        /** NodeMemory */
+        NodeMemory: {
+            /** Free Provisional Ram */
+            free_provisional_ram: number;
+            /** Free Ram */
+            free_ram: number | null;
+            /** Overbooking Depth */
+            overbooking_depth: number;
+            /** Total Provisional Ram */
+            total_provisional_ram: number;
+            /** Total Ram */
+            total_ram: number;
+        };
         /** NodeStats */
         NodeStats: {
             /** Intervals */
@@ -5071,6 +5353,23 @@ export interface components {
              * @description Bytes, from the newest sample; absent without one.
              */
             used_memory?: number;
+        };
+        /** ShardHealth */
+        ShardHealth: {
+            /** Detailed Status */
+            detailed_status: string;
+            /** Id */
+            id: number;
+            /**
+             * Role
+             * @enum {string}
+             */
+            role: "leader" | "follower";
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "active" | "inactive";
         };
         /**
          * Sla
@@ -7233,6 +7532,107 @@ export interface operations {
             };
             /** @description Busy, or it exists already */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    get_availability_v1_bdbs__uid__availability_get: {
+        parameters: {
+            query?: {
+                /** @description Replicas must have all data, too. */
+                extend_check?: "lag" | null;
+                /** @description Accepted: a replica is in sync or it is not. */
+                availability_lag_tolerance_ms?: number | null;
+            };
+            header?: never;
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -11571,6 +11971,178 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    get_endpoint_availability_v1_local_bdbs__uid__endpoint_availability_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    get_master_healthcheck_v1_local_node_master_healthcheck_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        [key: string]: "active";
+                    };
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not answer, or too many such requests are under way; try again in a moment */
@@ -16888,6 +17460,280 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Action"];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    get_database_health_v4_bdb__uid__health_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DatabaseHealth"];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    get_cluster_health_v4_cluster_health_get: {
+        parameters: {
+            query?: {
+                /** @description Only nodes and databases that are not well. */
+                issues_only?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ClusterHealth"];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    get_database_health_v4_db__uid__health_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DatabaseHealth"];
                 };
             };
             /** @description Broken JSON or a value of the wrong type */

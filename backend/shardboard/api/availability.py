@@ -1,0 +1,118 @@
+"""What load balancers and monitors ask: can this database be used, is this the console that decides, how is everything."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query
+from fastapi.responses import JSONResponse
+
+from shardboard.api import nodes as node_api
+from shardboard.api.bdbs import is_on
+from shardboard.api.deps import Evidence, Reader, TheConsole, Viewer
+from shardboard.api.paths import Uid
+from shardboard.api.replies import errors
+from shardboard.domain import availability
+from shardboard.domain.availability import Fault
+from shardboard.errors import ApiError, NotFound, Unavailable
+from shardboard.schemas import health_reports as schema
+from shardboard.state import bdbs, cluster, events, nodes, shards
+from shardboard.state.bdbs import Bdb
+from shardboard.state.nodes import Node
+from shardboard.state.shards import Shard
+
+router = APIRouter(tags=["health"])
+
+_CODES: dict[Fault, str] = {
+    "shard_unreachable": "bdb_unavailable_shard_unreachable",
+    "port_unbound": "bdb_unavailable_port_unbound",
+}
+
+
+@router.get("/v1/bdbs/{uid}/availability", responses=errors(404))
+async def get_availability(
+    _viewer: Viewer,
+    session: Reader,
+    uid: Uid,
+    extend_check: Annotated[Literal["lag"] | None, Query(description="Replicas must have all data, too.")] = None,
+    availability_lag_tolerance_ms: Annotated[
+        int | None, Query(ge=0, description="Accepted: a replica is in sync or it is not.")
+    ] = None,
+) -> dict[str, Any]:
+    """200 when clients can read and write every slot of the database, else 503 with the reason."""
+    bdb = await _find(session, uid)
+    rows = await shards.of_bdb(session, uid)
+    found = _faults(bdb, rows, await nodes.every(session))
+    if found:
+        raise Unavailable(_CODES[found[0]], " ".join(availability.SENTENCES[each] for each in found))
+    if extend_check == "lag" and (pairs := availability.behind(schema.copies(rows))):
+        raise Unavailable("bdb_unavailable", f"A replica of pair {pairs[0]} is not in sync.")
+    return {}
+
+
+@router.get("/v1/local/bdbs/{uid}/endpoint/availability", responses=errors(404))
+async def get_endpoint_availability(_viewer: Viewer, session: Reader, uid: Uid) -> dict[str, Any]:
+    """200 when a proxy serves the database's endpoint, else 503. The console answers for all nodes."""
+    bdb = await _find(session, uid)
+    if "port_unbound" in _faults(bdb, [], await nodes.every(session)):
+        raise Unavailable("bdb_endpoint_unavailable", availability.SENTENCES["port_unbound"])
+    return {}
+
+
+@router.get("/v1/local/node/master_healthcheck", responses=errors())
+async def get_master_healthcheck(session: Reader, proof: Evidence) -> dict[Literal["status"], Literal["active"]]:
+    """`active` from the console that owns the store: there is no other. Needs a login unless the policy
+    `master_healthcheck_api_auth` is false."""
+    if isinstance(proof, ApiError) and (await cluster.load(session)).rules.master_healthcheck_api_auth:
+        raise proof
+    return {"status": "active"}
+
+
+@router.get("/v4/cluster/health", response_model=schema.ClusterHealth, responses=errors())
+async def get_cluster_health(
+    _viewer: Viewer,
+    session: Reader,
+    console: TheConsole,
+    issues_only: Annotated[str | None, Query(description="Only nodes and databases that are not well.")] = None,
+) -> JSONResponse:
+    """Nodes, databases and alarms of the cluster."""
+    machines, rows = await nodes.every(session), await shards.every(session)
+    found = []
+    for bdb in await bdbs.every(session):
+        own = [row for row in rows if row.bdb_uid == bdb.uid]
+        found.append((bdb, own, _faults(bdb, own, machines)))
+    shown = schema.cluster(
+        await cluster.load(session),
+        machines,
+        await node_api.statuses(session, machines, console),
+        found,
+        await events.open_alarms(session),
+        on_flash=sum(len(own) for bdb, own, _ in found if bdb.on_flash),
+        issues_only=is_on(issues_only),
+    )
+    return JSONResponse(shown)
+
+
+@router.get("/v4/db/{uid}/health", response_model=schema.DatabaseHealth, responses=errors(404))
+@router.get("/v4/bdb/{uid}/health", response_model=schema.DatabaseHealth, responses=errors(404))
+async def get_database_health(_viewer: Viewer, session: Reader, uid: Uid) -> JSONResponse:
+    """A database with its shards, and what keeps clients from it."""
+    bdb, rows = await _find(session, uid), await shards.of_bdb(session, uid)
+    found = _faults(bdb, rows, await nodes.every(session))
+    return JSONResponse(schema.database(bdb, rows, found, await events.open_alarms(session)))
+
+
+def _faults(bdb: Bdb, rows: Sequence[Shard], machines: Sequence[Node]) -> list[Fault]:
+    return availability.faults(schema.copies(rows), bound=any(_listens(node, bdb) for node in machines))
+
+
+def _listens(node: Node, bdb: Bdb) -> bool:
+    """As its agent last said. What proxies count is not asked: a console that has just started has heard of no second yet."""
+    running = node.health != "down" and node.proxy.get("state") == "running"
+    return node.uid in bdb.endpoint_nodes and running and str(bdb.uid) not in node.proxy.get("failures", {})
+
+
+async def _find(session: Reader, uid: int) -> Bdb:
+    bdb = await bdbs.by_uid(session, uid)
+    if bdb is None:
+        raise NotFound("db_not_found", f"There is no database {uid}.")
+    return bdb

@@ -1,0 +1,27 @@
+"""Whether clients can use a database."""
+
+import pytest
+
+from shardboard.domain.availability import Copy, Fault, behind, faults
+
+PRIMARIES = [Copy(pair, True, True) for pair in range(3)]
+
+
+@pytest.mark.parametrize(
+    ("copies", "bound", "expected"),
+    [
+        (PRIMARIES, True, []),
+        (PRIMARIES, False, ["port_unbound"]),
+        ([*PRIMARIES[:2], Copy(2, True, False), Copy(2, False, True)], True, ["shard_unreachable"]),
+        ([*PRIMARIES[:2], Copy(2, True, False), Copy(2, True, True)], True, []),
+        ([*PRIMARIES[:2], Copy(2, False, True)], True, ["shard_unreachable"]),
+        ([], False, ["shard_unreachable", "port_unbound"]),
+    ],
+    ids=["well", "no proxy", "primary down", "promoted", "no primary", "nothing"],
+)
+def test_faults(copies: list[Copy], bound: bool, expected: list[Fault]) -> None:
+    assert faults(copies, bound=bound) == expected
+
+
+def test_pairs_whose_replicas_are_behind() -> None:
+    assert behind([*PRIMARIES, Copy(0, False, True), Copy(2, False, False), Copy(1, False, False)]) == [1, 2]

@@ -1,0 +1,106 @@
+"""What it costs the console to learn who owns which slots, and for how long it hears nobody meanwhile.
+
+Each shard's view is text, as agents hand it on: hundreds of views of hundreds of lines each.
+"""
+
+import asyncio
+import gc
+import time
+from collections.abc import Sequence
+from typing import cast
+
+from bench.report import Report
+from bench.scale import scaled
+from shardboard.agent.contract import CommandResult, ShardCommand
+from shardboard.domain import slots
+from shardboard.driver import slotmap
+from shardboard.driver.cluster import ShardRef
+from shardboard.driver.ports import Agents, NodeRef
+
+ROUNDS = scaled(9, 1)
+NODES = 18
+TICK_SECONDS = 0.001
+
+
+class _Views:
+    """Agents whose shards all answer, each with a view of its own."""
+
+    def __init__(self, shards: Sequence[ShardRef]) -> None:
+        lines = {shard.uid: _line(shard, shards) for shard in shards}
+
+        def view(of: ShardRef) -> str:
+            own = lines[of.uid].replace(" master ", " myself,master ").replace(" slave ", " myself,slave ")
+            return "".join(f"{own if uid == of.uid else line}\n" for uid, line in lines.items())
+
+        self._views = {shard.uid: view(shard) for shard in shards if shard.role == "master"}
+
+    async def command(self, node: NodeRef, commands: Sequence[ShardCommand]) -> list[CommandResult]:
+        return [CommandResult(uid=each.uid, ok=True, reply=self._views[each.uid]) for each in commands]
+
+
+def slot_views(report: Report) -> None:
+    """A look at all primaries of a large database."""
+    for pairs in scaled((360, 512), (12,)):
+        spent, held = asyncio.run(_looks(pairs))
+        what = f"who owns which slots, {pairs} primaries with replicas"
+        report.fact(f"{what}: processor time of the console", spent, "s")
+        report.limit(f"{what}: longest time that it hears nobody", max(held), 0.1, "s")
+
+
+async def _looks(pairs: int) -> tuple[list[float], list[float]]:
+    shards = _layout(pairs)
+    primaries = [shard for shard in shards if shard.role == "master"]
+    agents = cast(Agents, _Views(shards))
+    spent, held = [], []
+    for _ in range(ROUNDS):
+        gc.collect()
+        deaf = asyncio.create_task(_deaf())
+        before = time.process_time()
+        found = await slotmap.look(agents, shards, primaries)
+        spent.append(time.process_time() - before)
+        deaf.cancel()
+        held.append(await deaf)
+        if found.lost or found.astray or len(found.held) != pairs:
+            raise RuntimeError("the views do not add up")
+    return spent, held
+
+
+async def _deaf() -> float:
+    """Until cancelled: the longest time between two turns of the event loop, beyond what was slept."""
+    longest, last = 0.0, time.monotonic()
+    try:
+        while True:
+            await asyncio.sleep(TICK_SECONDS)
+            now = time.monotonic()
+            longest, last = max(longest, now - last - TICK_SECONDS), now
+    except asyncio.CancelledError:
+        return max(longest, time.monotonic() - last - TICK_SECONDS)
+
+
+def _layout(pairs: int) -> list[ShardRef]:
+    nodes = [NodeRef(uid, f"10.0.0.{uid}", 9700) for uid in range(1, NODES + 1)]
+    ranges = slots.split(pairs)
+    return [
+        ShardRef(
+            uid=1 + pair + pairs * step,
+            node=nodes[(pair + step) % NODES],
+            pair=pair,
+            role=role,
+            slots=(ranges[pair],),
+            port=20_001 + pair + pairs * step,
+            bus_port=25_001 + pair + pairs * step,
+            engine_id=f"{1 + pair + pairs * step:040x}",
+        )
+        for step, role in enumerate(("master", "slave"))
+        for pair in range(pairs)
+    ]
+
+
+def _line(shard: ShardRef, shards: Sequence[ShardRef]) -> str:
+    """As CLUSTER NODES of another shard tells it; primaries come first in `shards`."""
+    address = f"{shard.node.addr}:{shard.port}@{shard.bus_port},,shard-id={shard.engine_id}"
+    if shard.role == "master":
+        return f"{shard.engine_id} {address} master - 0 1700000000000 {shard.pair + 1} connected {slots.render(shard.slots)}"
+    return (
+        f"{shard.engine_id} {address} slave {shards[shard.pair].engine_id} 0 1700000000000 {shard.pair + 1} connected"
+    )
