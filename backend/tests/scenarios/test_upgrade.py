@@ -40,7 +40,7 @@ def _installed(cluster: LocalCluster) -> set[str]:
 @pytest.mark.skipif(_older() is None, reason="there is only one engine on this machine")
 @pytest.mark.slow
 def test_no_write_is_lost_while_every_shard_is_replaced(cluster: LocalCluster) -> None:
-    uid, newer = _old_database_on_new_nodes(cluster), engine_version("valkey-server")
+    (uid,), newer = _old_databases_on_new_nodes(cluster, 1), engine_version("valkey-server")
     before = _layout(cluster, uid)
     with movement.Writer(cluster, uid) as writer:
         plan = ok(cluster.api.post(f"/v1/bdbs/{uid}/upgrade", params={"dry_run": "true"}))
@@ -62,7 +62,7 @@ def test_no_write_is_lost_while_every_shard_is_replaced(cluster: LocalCluster) -
 def test_meanwhile_replicas_are_newer_than_their_primaries_and_clients_see_no_error(
     cluster: LocalCluster, killed: bool
 ) -> None:
-    uid, newer = _old_database_on_new_nodes(cluster), engine_version("valkey-server")
+    (uid,), newer = _old_databases_on_new_nodes(cluster, 1), engine_version("valkey-server")
     bdb = ok(cluster.api.get(f"/v1/bdbs/{uid}"))
     load = Load({"endpoints": [_covering(cluster, bdb)]})
     load.fill()
@@ -83,6 +83,26 @@ def test_meanwhile_replicas_are_newer_than_their_primaries_and_clients_see_no_er
     assert ages.mixed, "no replica was seen to be newer than its primary"
     movement.until_only_known(cluster, uid)
     databases.delete(cluster, uid)
+
+
+@pytest.mark.skipif(_older() is None, reason="there is only one engine on this machine")
+@pytest.mark.slow
+def test_all_databases_of_a_node_are_upgraded_by_one_order(cluster: LocalCluster) -> None:
+    uids, newer = _old_databases_on_new_nodes(cluster, 2), engine_version("valkey-server")
+    (node,) = {
+        row["node_uid"] for row in movement.rows(cluster, uids[0]) if row["pair"] == 0 and row["role"] == "master"
+    }
+    with movement.Writer(cluster, uids[0]) as first, movement.Writer(cluster, uids[1]) as second:
+        told = ok(cluster.api.post(f"/v1/nodes/{node}/upgrade"))["databases"]
+        assert [(each["bdb_uid"], each["refused"]) for each in told] == [(uid, "") for uid in uids]
+        for each in told:
+            ended = movement.ended(cluster, each["action_uid"], 240)
+            assert ended["status"] == "completed", ended["additional_info"]
+    assert (first.lost(), second.lost()) == ([], [])
+    for uid in uids:
+        cluster.until(lambda uid=uid: _versions(cluster, uid) == {newer}, "a shard was left behind")  # type: ignore[misc]
+        movement.until_only_known(cluster, uid)
+        databases.delete(cluster, uid)
 
 
 class Ages:
@@ -143,17 +163,18 @@ class Ages:
                 self.faults.append(f"pair {pair}: redis:{uid} was started with {age}")
 
 
-def _old_database_on_new_nodes(cluster: LocalCluster) -> int:
-    """Uid of a database whose shards all run the older engine, while its nodes have the newer one."""
+def _old_databases_on_new_nodes(cluster: LocalCluster, count: int) -> list[int]:
+    """Uids of databases whose shards all run the older engine, while their nodes have the newer one."""
     older, newer = engine_version(str(_older())), engine_version("valkey-server")
     databases.use_engine(cluster, str(_older()))
     cluster.until(lambda: _installed(cluster) == {older}, "the agents do not tell of the older engine")
-    uid = databases.create(cluster, databases.body(2, replication=True))
-    assert databases.settled(cluster, uid)["status"] == "active"
-    cluster.until(lambda: _versions(cluster, uid) == {older}, "the shards' version is not seen")
+    uids = [databases.create(cluster, databases.body(2, replication=True)) for _ in range(count)]
+    for uid in uids:
+        assert databases.settled(cluster, uid)["status"] == "active"
+        cluster.until(lambda uid=uid: _versions(cluster, uid) == {older}, "the shards' version is not seen")  # type: ignore[misc]
     databases.use_engine(cluster, str(engine_path("valkey-server")))
     cluster.until(lambda: _installed(cluster) == {newer}, "the agents do not tell of the newer engine", 120)
-    return uid
+    return uids
 
 
 def _covering(cluster: LocalCluster, bdb: dict[str, Any]) -> dict[str, Any]:
