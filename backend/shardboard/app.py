@@ -38,6 +38,7 @@ from shardboard.api import (
     options,
     prometheus,
     proxies,
+    ram_curve,
     rebalance,
     restarts,
     revamps,
@@ -134,6 +135,7 @@ def create_app(console: Console) -> FastAPI:
         node_actions,  # before the objects: `/nodes/actions` would else be the node `actions`
         nodes,
         proxies,
+        ram_curve,
         rebalance,
         restarts,
         revamps,

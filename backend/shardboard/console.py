@@ -6,6 +6,7 @@ from shardboard.bus import Bus
 from shardboard.collectors.commands import CommandLooks
 from shardboard.collectors.hot_slots import SlotLooks
 from shardboard.collectors.live import Live
+from shardboard.collectors.ram_curves import RamCurves
 from shardboard.db import Store
 from shardboard.driver.ports import Agents
 from shardboard.ownership import Ownership
@@ -28,7 +29,11 @@ class Console:
     ownership: Ownership
     slot_looks: SlotLooks = field(init=False)
     command_looks: CommandLooks = field(init=False)
+    ram_curves: RamCurves = field(init=False)
 
     def __post_init__(self) -> None:
         self.slot_looks = SlotLooks(self.store, self.agents)
         self.command_looks = CommandLooks(self.store, self.agents)
+        self.ram_curves = RamCurves(
+            self.store, self.agents, lambda bdb, shard: self.live.latest(f"flash_shards:{bdb}", str(shard))
+        )

@@ -6,10 +6,9 @@ also the first look has it.
 """
 
 import asyncio
-import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
+from shardboard.collectors.fresh import Fresh
 from shardboard.db import Store
 from shardboard.domain.commands import Count, Told
 from shardboard.driver.ports import Agents, CommandCounts, NodeRef, ReadCommands
@@ -25,54 +24,32 @@ EVERY = 0
 """In place of a database's uid."""
 
 
-@dataclass(frozen=True)
-class Look:
-    """What the proxies said, by database; one without an endpoint has nobody who could."""
-
-    asked_at: float
-    """Monotonic."""
-    told: Mapping[int, Sequence[Told]]
+Look = Mapping[int, Sequence[Told]]
+"""What the proxies said, by database; one without an endpoint has nobody who could."""
 
 
 class CommandLooks:
     """Looks at one database, or at all of them."""
 
-    def __init__(self, store: Store, agents: Agents, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, store: Store, agents: Agents) -> None:
         self._store = store
         self._agents = agents
-        self._clock = clock
-        self._kept: dict[int, Look] = {}
-        self._asking: dict[int, asyncio.Task[Look]] = {}
+        self.looks = Fresh(self._take, LEAST_SECONDS)
 
     async def look(self, bdb_uid: int) -> Sequence[Told] | None:
         """The newest look at one database, taken now unless there is a fresh one; None when there is no such database."""
-        return (await self._fresh(bdb_uid)).told.get(bdb_uid)
+        return (await self.looks.get(bdb_uid)).get(bdb_uid)
 
-    async def look_at_all(self) -> Mapping[int, Sequence[Told]]:
+    async def look_at_all(self) -> Look:
         """The same of all databases."""
-        return (await self._fresh(EVERY)).told
-
-    async def _fresh(self, key: int) -> Look:
-        now = self._clock()
-        self._kept = {each: kept for each, kept in self._kept.items() if now - kept.asked_at < LEAST_SECONDS}
-        if (kept := self._kept.get(key)) is not None:
-            return kept
-        task = self._asking.get(key)
-        if task is None:
-            task = self._asking[key] = asyncio.create_task(self._take(key))
-            task.add_done_callback(lambda _: self._asking.pop(key, None))
-        # Who goes away does not take it from the others.
-        return await asyncio.shield(task)
+        return await self.looks.get(EVERY)
 
     async def _take(self, key: int) -> Look:
-        begun = self._clock()
         async with self._store.read() as session:
             one = None if key == EVERY else await bdbs.by_uid(session, key)
             rows = await bdbs.every(session) if key == EVERY else [one] if one is not None else []
             places = {node.uid: NodeRef(node.uid, node.addr, node.agent_port) for node in await nodes.every(session)}
-        look = Look(begun, await self._ask(rows, places))
-        self._kept[key] = look
-        return look
+        return await self._ask(rows, places)
 
     async def _ask(self, rows: Sequence[Bdb], places: Mapping[int, NodeRef]) -> dict[int, list[Told]]:
         wanted: dict[int, list[int]] = {}

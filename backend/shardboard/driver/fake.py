@@ -67,6 +67,8 @@ class FakeAgents:
         """How many failovers of a shard still come to nothing."""
         self.info: dict[tuple[int, str], str] = {}
         """Replies to INFO by shard uid and section, in place of the usual ones."""
+        self.told: dict[tuple[int, str], str] = {}
+        """Replies to commands of one word by shard uid; `-…` is an error."""
         self.saved: dict[int, float] = {}
         """When a shard's data on disk were written, by uid; without an entry there are none."""
         self.restarted: list[tuple[int, bool]] = []
@@ -167,6 +169,8 @@ class FakeAgents:
         self.commands.append((command.uid, argv))
         if argv[:2] == ("CLUSTER", "FAILOVER") or argv == ("REPLICAOF", "NO", "ONE"):
             self._promote(command.uid)
+        if (told := self.told.get((command.uid, " ".join(argv)))) is not None:
+            return CommandResult(uid=command.uid, ok=not told.startswith("-"), reply=told.removeprefix("-"))
         return CommandResult(uid=command.uid, ok=True, reply=self._reply(spec, argv))
 
     def _promote(self, uid: int) -> None:

@@ -7,7 +7,6 @@ import pytest
 from backend.tests import pairs
 
 from shardboard.agent.contract import CommandCount, CommandCounts
-from shardboard.collectors import commands
 from shardboard.console import Console
 from shardboard.driver.fake import FakeAgents
 from shardboard.schemas.commands import EndpointCommands
@@ -20,9 +19,9 @@ PATH = "/v1/bdbs/1/endpoint/commands"
 
 
 @pytest.fixture(autouse=True)
-async def shop(console: Console, agents: FakeAgents, nodes: list[Node], monkeypatch: pytest.MonkeyPatch) -> None:
+async def shop(console: Console, agents: FakeAgents, nodes: list[Node]) -> None:
     """Endpoints on nodes 1 and 2; every call is a look."""
-    monkeypatch.setattr(commands, "LEAST_SECONDS", 0)
+    console.command_looks.looks.seconds = 0
     await pairs.active(console, agents)
     async with console.store.begin() as session:
         bdb = await bdbs.by_uid(session, 1)
@@ -69,10 +68,8 @@ async def test_who_does_not_tell_is_named(client: httpx.AsyncClient, agents: Fak
     assert ("interval" in none, none["commands"]) == (False, [])
 
 
-async def test_looks_are_shared_for_a_second(
-    client: httpx.AsyncClient, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(commands, "LEAST_SECONDS", 1000)
+async def test_looks_are_shared_for_a_second(console: Console, client: httpx.AsyncClient, agents: FakeAgents) -> None:
+    console.command_looks.looks.seconds = 1000
     await shown(client)
     agents.command_counts.clear()
     assert (await shown(client))["detail"] == ""

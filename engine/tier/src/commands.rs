@@ -4,16 +4,17 @@ use crate::cold;
 use crate::ffi::*;
 use crate::filter::{text, texts};
 use crate::reads;
-use crate::tier::{Command, Kind};
+use crate::tier::{Command, Kind, tier};
 use rustc_hash::FxHashMap;
-use std::ffi::c_int;
+use std::ffi::{CString, c_int};
 
 pub fn create(ctx: *mut Ctx) -> bool {
-    let commands: [(_, CommandFn, _); 7] = [
+    let commands: [(_, CommandFn, _); 8] = [
         (c"tier.get", reads::get, c"readonly fast"),
         (c"tier.hot", hot, c"write fast"),
         (c"tier.where", place, c"readonly fast"),
         (c"tier.scan", scan, c"readonly"),
+        (c"tier.curve", curve, c"readonly fast"),
         (c"tier.unreadable", unreadable, c"allow-stale"),
         (c"tier.damaged", damaged, c"allow-stale"),
         (c"tier.paused", paused, c"allow-stale"),
@@ -62,6 +63,22 @@ unsafe extern "C" fn place(ctx: *mut Ctx, argv: *mut *mut Str, argc: c_int) -> c
 pub const UNREADABLE: &std::ffi::CStr =
     c"IOERR the value is on flash and cannot be read; the command was not executed";
 pub const DAMAGED: &std::ffi::CStr = c"IOERR the value on flash is damaged; the command was not executed";
+
+/// `tier.curve`: the number of uses that it tells of, then pairs of a number of values and the share of uses, in millionths, that room
+/// for them in RAM would serve.
+unsafe extern "C" fn curve(ctx: *mut Ctx, _: *mut *mut Str, argc: c_int) -> c_int {
+    // SAFETY: the server passes a live context.
+    unsafe {
+        if argc != 1 {
+            return (api().WrongArity)(ctx);
+        }
+        let reuse = &tier().reuse;
+        let mut words = vec![reuse.uses().to_string()];
+        words.extend(reuse.curve().iter().map(|(values, share)| format!("{values}:{share}")));
+        let text = CString::new(words.join(" ")).unwrap_or_default();
+        (api().ReplyWithSimpleString)(ctx, text.as_ptr())
+    }
+}
 
 const PAUSED: &std::ffi::CStr =
     c"TRYAGAIN the value is on flash and clients are paused; the command was not executed";

@@ -188,9 +188,9 @@ fn get(request: &mut Request, caller: &Caller) {
     select_database(caller.database);
     let Some(key) = Open::new(tier().ctx, request.argv[1], READ) else { return };
     if !cold::is_cold(&key) {
-        tier().accesses.count(Access::Fetch, false);
+        tier().count(Access::Fetch, false, caller.database, request.arg(1));
     } else if reads::can_wait(&key, caller.id, &mut request.argv) {
-        tier().accesses.count(Access::Fetch, true);
+        tier().count(Access::Fetch, true, caller.database, request.arg(1));
         request.become_command(b"tier.get", true);
     } else {
         drop(key);
@@ -214,7 +214,7 @@ fn touch_keys(request: &mut Request, caller: &Caller) {
         match touch(database, name, needs_values, request, access) {
             Ok(found) => {
                 if !in_multi && let Some(cold) = found {
-                    tier().accesses.count(access, cold);
+                    tier().count(access, cold, tier().database, request.arg(at));
                 }
                 if in_multi || (caller.top && request.command.blocking) {
                     pin(caller.id, tier().database, name, access, found == Some(true));
@@ -263,6 +263,8 @@ fn touch(
         let Some(key) = Open::new(ctx, name, READ) else {
             if access == Access::Write && number == current {
                 grow(request, None);
+                // SAFETY: the name lives during the call.
+                tier().reuse.came(number, unsafe { bytes(name) });
                 become_hot(name, request);
             }
             continue;
@@ -366,7 +368,7 @@ fn before_exec(request: &Request, id: u64) {
         let name = Owned::new(&pin.key);
         tier().database = pin.database;
         match touch(None, name.0, true, request, Access::Fetch) {
-            Ok(Some(cold)) => tier().accesses.count(pin.access, cold || pin.was_cold),
+            Ok(Some(cold)) => tier().count(pin.access, cold || pin.was_cold, pin.database, &pin.key),
             Ok(None) => {}
             Err(fault) => {
                 abort(request, id, &fault);

@@ -13,6 +13,7 @@ mod latency;
 mod limit;
 mod log;
 mod reads;
+mod reuse;
 mod ring;
 mod tier;
 mod value;
@@ -90,6 +91,7 @@ fn load(ctx: *mut Ctx) -> Result<(), String> {
             is_barren: false,
             refused: HashMap::new(),
             accesses: tier::Accesses::default(),
+            reuse: reuse::Reuse::new(),
             promotions: 0,
             demotions: 0,
         });

@@ -73,6 +73,7 @@ unsafe extern "C" fn tick(ctx: *mut Ctx, work: *mut c_void) {
     let (in_ram, _) = values(ctx);
     tier().admission.tick(in_ram);
     tier().hot.bound(in_ram);
+    tier().reuse.tick();
     if state.quiet > 0 {
         state.quiet -= 1;
     } else if flags & CTX_LOADING == 0 {

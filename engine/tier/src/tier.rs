@@ -6,6 +6,7 @@ use crate::hot::Hot;
 use crate::limit::Victim;
 use crate::log::Log;
 use crate::reads::Waiting;
+use crate::reuse::Reuse;
 use crate::ring::Ring;
 use rustc_hash::FxHashMap;
 use std::cell::UnsafeCell;
@@ -173,11 +174,20 @@ pub struct Tier {
     /// Values that could not be demoted, by database and key, and their lengths then.
     pub refused: HashMap<(u32, Vec<u8>), usize>,
     pub accesses: Accesses,
+    pub reuse: Reuse,
     pub promotions: u64,
     pub demotions: u64,
 }
 
 impl Tier {
+    /// A key that exists is used, or removed.
+    pub fn count(&mut self, access: Access, cold: bool, database: u32, key: &[u8]) {
+        self.accesses.count(access, cold);
+        if access != Access::Delete {
+            self.reuse.used(database, key);
+        }
+    }
+
     /// Lets go of what a client pinned.
     pub fn unpin(&mut self, client: u64) -> Vec<Pinned> {
         let Some(state) = self.clients.get_mut(&client) else { return Vec::new() };

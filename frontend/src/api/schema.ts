@@ -348,6 +348,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/bdbs/{uid}/ram_curve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Ram Curve
+         * @description The expected RAM-hit ratio of a database on flash by the size of its RAM, estimated from the uses of a few thousand keys of
+         *     each primary. It is what would be if the values used last stayed in RAM. Primaries are asked when this is called, at most
+         *     every five seconds.
+         */
+        get: operations["get_ram_curve_v1_bdbs__uid__ram_curve_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/bdbs/{uid}/shards": {
         parameters: {
             query?: never;
@@ -3144,6 +3166,19 @@ export interface components {
             /** Username */
             username: string;
         };
+        /** CurvePoint */
+        CurvePoint: {
+            /**
+             * Hit Ratio
+             * @description Expected share of fetches and writes whose value is in RAM, 0-1.
+             */
+            hit_ratio: number;
+            /**
+             * Ram Size
+             * @description Bytes for the whole database, replicas included, as bigstore_ram_size.
+             */
+            ram_size: number;
+        };
         /** DatabaseHealth */
         DatabaseHealth: {
             /** Active Alerts */
@@ -4926,6 +4961,41 @@ export interface components {
              * @description The same as action_uid.
              */
             task_id: string;
+        };
+        /** RamCurve */
+        RamCurve: {
+            /** Bdb Uid */
+            bdb_uid: number;
+            /**
+             * Detail
+             * @description One sentence on why there is no curve, or a part of the shards is not in it; else empty.
+             */
+            detail: string;
+            /**
+             * Expected
+             * @description The curve at that size; null without a curve.
+             */
+            expected: number | null;
+            /**
+             * Measured
+             * @description The RAM-hit ratio of the newest second; null when nothing was used.
+             */
+            measured: number | null;
+            /**
+             * Points
+             * @description From a tenth of memory_size to all of it; empty while nothing can be said.
+             */
+            points: components["schemas"]["CurvePoint"][];
+            /**
+             * Ram Size
+             * @description Bytes that the database has now.
+             */
+            ram_size: number;
+            /**
+             * Uses
+             * @description Fetches and writes that it is estimated from; older ones count less.
+             */
+            uses: number;
         };
         /** RebalanceReply */
         RebalanceReply: {
@@ -7821,6 +7891,109 @@ export interface operations {
             };
             /** @description It does not exist */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    get_ram_curve_v1_bdbs__uid__ram_curve_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RamCurve"];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Understood, but not valid */
+            406: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -52,6 +52,7 @@ export type Benchmark = Schemas['Benchmark'];
 export type BenchmarkResult = Schemas['Result'];
 export type BenchmarkPart = Schemas['Part'];
 export type BenchmarkOrder = Schemas['BenchmarkCreate'];
+export type RamCurve = Schemas['RamCurve'];
 export type Percentile = Schemas['Percentile'];
 export type BenchmarkComparison = Schemas['Comparison'];
 export type Preflight = Schemas['Preflight'];

@@ -6,6 +6,7 @@ import type { ChartDeclaration } from './charts';
 import { FLASH_CHARTS, FLASH_RATIOS } from './flash';
 import { MetricChart } from './MetricChart';
 import classes from './metrics.module.css';
+import { RamCurve } from './RamCurve';
 
 interface Props {
   bdb: Bdb;
@@ -24,6 +25,7 @@ export function FlashCharts({ bdb, marks }: Props) {
         Flash
       </h2>
       <div className={classes.grid}>{charts(FLASH_CHARTS, { bdb, marks }, 120)}</div>
+      <RamCurve bdb={bdb} />
     </section>
   );
 }

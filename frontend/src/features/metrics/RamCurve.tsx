@@ -1,0 +1,118 @@
+/** "What if": the RAM-hit ratio that another amount of RAM would give, beside the one that is measured now. */
+import { Alert } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { useState } from 'react';
+import { messageOf } from '@/api/http';
+import { ramCurveQuery } from '@/api/ramCurve';
+import type { Bdb, RamCurve as Curve } from '@/api/types';
+import { format } from '@/lib/format';
+import { Card } from '@/ui/Card';
+import { CurveFigure } from '@/ui/chart/CurveFigure';
+import { COLOR } from '@/ui/chart/palette';
+import { DataTable } from '@/ui/DataTable';
+import { EmptyState } from '@/ui/EmptyState';
+import classes from './metrics.module.css';
+import { type Choice, choicesOf, nearestTo, placeOf, TICKS } from './ramCurve';
+
+export function RamCurve({ bdb }: { bdb: Bdb }) {
+  const { data, error } = useQuery(ramCurveQuery(bdb.uid));
+  return (
+    <Card title="What if it had another amount of RAM?">
+      {error && !data && (
+        <Alert color="red" role="alert">
+          {messageOf(error)}
+        </Alert>
+      )}
+      {data && data.points.length > 0 && (
+        <>
+          <p className={classes.curveNote}>
+            Expected share of fetches and writes whose value is in RAM, from the last minutes' use
+            of some thousand keys on each shard. Right is all of the database's memory.
+          </p>
+          <div className={classes.curve}>
+            <Plot curve={data} />
+            <Choices curve={data} bdb={bdb} />
+          </div>
+          {data.detail && <p className={classes.curveNote}>Not all shards tell. {data.detail}</p>}
+        </>
+      )}
+      {data && data.points.length === 0 && (
+        <EmptyState title="Nothing can be said yet">
+          <span>{data.detail}</span>
+        </EmptyState>
+      )}
+    </Card>
+  );
+}
+
+function Plot({ curve }: { curve: Curve }) {
+  const { points, ram_size, expected } = curve;
+  const [at, setAt] = useState<number>();
+  const most = points.at(-1)?.ram_size ?? 1;
+  const near = at === undefined ? undefined : nearestTo(points, at * most);
+  return (
+    <CurveFigure
+      label="Expected RAM-hit ratio by size of RAM"
+      lines={[
+        {
+          name: 'Expected RAM-hit ratio',
+          color: COLOR.hit,
+          points: points.map((point) => [placeOf(points, point.ram_size), point.hit_ratio]),
+          at: near?.hit_ratio,
+        },
+      ]}
+      levels={[0, 0.25, 0.5, 0.75, 1]}
+      ticks={TICKS.map((place) => ({ place, text: format('bytes', place * most) }))}
+      word={(ratio) => format('ratio', ratio)}
+      cross={near && placeOf(points, near.ram_size)}
+      crossWord={near ? format('bytes', near.ram_size) : ''}
+      onPoint={setAt}
+      mark={
+        expected === null
+          ? undefined
+          : { place: placeOf(points, ram_size), value: expected, text: 'now' }
+      }
+    />
+  );
+}
+
+function Choices({ curve, bdb }: { curve: Curve; bdb: Bdb }) {
+  const { expected, measured, ram_size } = curve;
+  const now: Choice[] = expected === null ? [] : [{ size: ram_size, ratio: expected, change: 0 }];
+  const rows = [...now, ...choicesOf(curve)].sort((a, b) => a.size - b.size);
+  return (
+    <div>
+      <DataTable
+        label="Expected RAM-hit ratio"
+        rows={rows}
+        rowKey={({ size }) => size}
+        columns={[
+          { id: 'size', header: 'RAM', cell: ({ size }) => format('bytes', size) },
+          {
+            id: 'ratio',
+            header: 'Expected',
+            align: 'right',
+            cell: ({ ratio }) => format('ratio', ratio),
+          },
+          {
+            id: 'change',
+            header: 'Change',
+            align: 'right',
+            cell: ({ size, change }) => (size === ram_size ? 'now' : changeWord(change)),
+          },
+        ]}
+      />
+      <p className={classes.curveNote}>
+        Measured now: {format('ratio', measured)}.{' '}
+        <Link to="/databases/$uid/configuration" params={{ uid: String(bdb.uid) }}>
+          Change its RAM
+        </Link>
+      </p>
+    </div>
+  );
+}
+
+/** In points of a percentage. */
+const changeWord = (change: number): string =>
+  `${change < 0 ? '−' : '+'}${(Math.abs(change) * 100).toFixed(1)}`;

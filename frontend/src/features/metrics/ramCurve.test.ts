@@ -1,0 +1,54 @@
+import { describe, expect, it } from 'vitest';
+import type { RamCurve } from '@/api/types';
+import { choicesOf, placeOf, ratioAt } from './ramCurve';
+
+const curve: RamCurve = {
+  bdb_uid: 1,
+  ram_size: 300,
+  expected: 0.4,
+  measured: 0.38,
+  points: Array.from({ length: 10 }, (_, step) => ({
+    ram_size: 100 * (step + 1),
+    hit_ratio: Math.min(1, 0.1 * (step + 2)),
+  })),
+  uses: 10_000,
+  detail: '',
+};
+
+describe('ratioAt', () => {
+  it('is that of the nearest point', () => {
+    expect([0, 140, 160, 5_000].map((size) => ratioAt(curve.points, size))).toEqual([
+      0.2,
+      0.2,
+      expect.closeTo(0.3),
+      1,
+    ]);
+    expect(ratioAt([], 100)).toBeUndefined();
+  });
+});
+
+describe('choicesOf', () => {
+  it('offers less and more than now, and all', () => {
+    const told = choicesOf(curve).map(({ size, ratio, change }) => [size, ratio, change]);
+    const close = (row: number[]) => row.map((value) => expect.closeTo(value));
+    expect(told).toEqual(
+      [
+        [150, 0.2, -0.2],
+        [450, 0.5, 0.1],
+        [600, 0.7, 0.3],
+        [900, 1, 0.6],
+        [1_000, 1, 0.6],
+      ].map(close),
+    );
+  });
+
+  it('offers nothing while nothing is known', () => {
+    expect(choicesOf({ ...curve, points: [], expected: null })).toEqual([]);
+  });
+});
+
+describe('placeOf', () => {
+  it('begins at nothing and ends at the whole database', () => {
+    expect([0, 500, 1_000].map((size) => placeOf(curve.points, size))).toEqual([0, 0.5, 1]);
+  });
+});
