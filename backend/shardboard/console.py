@@ -7,6 +7,7 @@ from shardboard.collectors.commands import CommandLooks
 from shardboard.collectors.hot_slots import SlotLooks
 from shardboard.collectors.live import Live
 from shardboard.collectors.ram_curves import RamCurves
+from shardboard.collectors.shard_looks import ShardLooks
 from shardboard.db import Store
 from shardboard.driver.ports import Agents
 from shardboard.ownership import Ownership
@@ -30,10 +31,12 @@ class Console:
     slot_looks: SlotLooks = field(init=False)
     command_looks: CommandLooks = field(init=False)
     ram_curves: RamCurves = field(init=False)
+    shard_looks: ShardLooks = field(init=False)
 
     def __post_init__(self) -> None:
         self.slot_looks = SlotLooks(self.store, self.agents)
         self.command_looks = CommandLooks(self.store, self.agents)
+        self.shard_looks = ShardLooks(self.store, self.agents)
         self.ram_curves = RamCurves(
             self.store, self.agents, lambda bdb, shard: self.live.latest(f"flash_shards:{bdb}", str(shard))
         )

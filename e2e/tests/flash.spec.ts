@@ -62,7 +62,14 @@ test('a database on flash is created, filled beyond its RAM, and shows what it h
   await expect(cell).toContainText(/\d\s%/);
   await examine(page, 'shards-flash');
   await cell.click();
-  await expect(page.getByRole('dialog')).toContainText(/RAM hit ratio\s*\d/);
+  const panel = page.getByRole('dialog');
+  await expect(panel).toContainText(/RAM hit ratio\s*\d/);
+  await panel.getByText('Slow log').click();
+  await expect(panel.getByText(/longer than 10\sms/)).toBeVisible();
+  await panel.getByText('Engine INFO').click();
+  await panel.getByLabel('Filter INFO').fill('values_flash');
+  await expect(panel.getByText('tier_values_flash')).toBeVisible();
+  await examine(page, 'shard-inside');
   await page.keyboard.press('Escape');
 
   await page.goto('/databases');

@@ -1914,6 +1914,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/shards/{uid}/info": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Info
+         * @description The shard's INFO, section by section.
+         */
+        get: operations["get_info_v1_shards__uid__info_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/shards/{uid}/slowlog": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Slow Log
+         * @description Commands that took the shard long. For who may edit databases: arguments are keys and data of clients.
+         */
+        get: operations["get_slow_log_v1_shards__uid__slowlog_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/stream": {
         parameters: {
             query?: never;
@@ -3405,6 +3445,20 @@ export interface components {
              * @description "<bdb>:<endpoint>"
              */
             uid: string;
+        };
+        /** EngineInfo */
+        EngineInfo: {
+            /**
+             * Sections
+             * @description Values by section and name, as the engine tells them.
+             */
+            sections: {
+                [key: string]: {
+                    [key: string]: string;
+                };
+            };
+            /** Shard Uid */
+            shard_uid: string;
         };
         /** Error */
         Error: {
@@ -5498,6 +5552,48 @@ export interface components {
             network_bytes_in?: number;
             /** Network Bytes Out */
             network_bytes_out?: number;
+        };
+        /** SlowEntry */
+        SlowEntry: {
+            /**
+             * Arguments
+             * @description The command and what follows, as far as the engine keeps it.
+             */
+            arguments: string[];
+            /**
+             * At
+             * @description Epoch second at which it was executed.
+             */
+            at: number;
+            /**
+             * Client
+             * @description Address: of a proxy, for clients of the endpoint.
+             */
+            client: string;
+            /** Client Name */
+            client_name: string;
+            /** Id */
+            id: number;
+            /**
+             * Microseconds
+             * @description Of the engine's time; waiting for its turn is not in it.
+             */
+            microseconds: number;
+        };
+        /** SlowLog */
+        SlowLog: {
+            /**
+             * Entries
+             * @description The newest first.
+             */
+            entries: components["schemas"]["SlowEntry"][];
+            /** Shard Uid */
+            shard_uid: string;
+            /**
+             * Threshold Us
+             * @description What took longer is noted; negative: nothing is.
+             */
+            threshold_us: number;
         };
         /** Snapshot */
         Snapshot: {
@@ -16574,6 +16670,215 @@ export interface operations {
             };
             /** @description Understood, but not valid */
             406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Busy, or it exists already */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    get_info_v1_shards__uid__info_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EngineInfo"];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Busy, or it exists already */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    get_slow_log_v1_shards__uid__slowlog_get: {
+        parameters: {
+            query?: {
+                /** @description entries, at most */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SlowLog"];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -13,6 +13,7 @@ import { Status, type Tone } from '@/ui/Status';
 import { FailOver } from './FailOver';
 import { MoveShard } from './MoveShard';
 import classes from './placement.module.css';
+import { ShardInside } from './ShardInside';
 import { StartAgain } from './StartAgain';
 
 interface Props {
@@ -102,6 +103,7 @@ export function ShardPanel({ shard, onFlash, replicas, alone, onClose, children 
           <MoveShard shard={shard} />
           {alone && isShardDown(shard) && <StartAgain shard={shard.uid} />}
         </div>
+        <ShardInside shard={shard.uid} />
         {children}
       </div>
     </Drawer>

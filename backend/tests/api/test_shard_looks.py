@@ -1,0 +1,73 @@
+"""What an engine tells of itself, over HTTP."""
+
+import httpx
+import pytest
+from backend.tests import pairs
+
+from shardboard.api.shard_looks import EngineInfo, SlowLog
+from shardboard.console import Console
+from shardboard.driver.fake import FakeAgents
+from shardboard.state.nodes import Node
+from shardboard.state.users import User
+
+pytestmark = pytest.mark.store
+SLOW = "[[7, 1760400087, 15000, ['KEYS', '*'], '127.0.0.2:51000', 'app']]"
+
+
+@pytest.fixture(autouse=True)
+async def shop(console: Console, agents: FakeAgents, nodes: list[Node]) -> None:
+    """Every call asks."""
+    await pairs.active(console, agents)
+    console.shard_looks.looks.seconds = 0
+    agents.told[1, "SLOWLOG GET 32"] = SLOW
+    agents.told[1, "CONFIG GET slowlog-log-slower-than"] = "{'slowlog-log-slower-than': '10000'}"
+    agents.told[1, "INFO everything"] = "# Server\r\nvalkey_version:9.1.2\r\n"
+
+
+async def test_the_slow_log_of_a_shard(client: httpx.AsyncClient) -> None:
+    found = (await client.get("/v1/shards/1/slowlog")).json()
+    SlowLog.model_validate(found, strict=True)
+    assert (found["shard_uid"], found["threshold_us"]) == ("1", 10_000)
+    assert found["entries"] == [
+        {
+            "id": 7,
+            "at": 1760400087,
+            "microseconds": 15_000,
+            "arguments": ["KEYS", "*"],
+            "client": "127.0.0.2:51000",
+            "client_name": "app",
+        }
+    ]
+
+
+async def test_as_many_as_wanted(client: httpx.AsyncClient, agents: FakeAgents) -> None:
+    agents.told[1, "SLOWLOG GET 5"] = "[]"
+    assert (await client.get("/v1/shards/1/slowlog?limit=5")).json()["entries"] == []
+    assert (await client.get("/v1/shards/1/slowlog?limit=1000")).status_code == 400
+
+
+async def test_info(client: httpx.AsyncClient) -> None:
+    found = (await client.get("/v1/shards/1/info")).json()
+    EngineInfo.model_validate(found, strict=True)
+    assert found == {"shard_uid": "1", "sections": {"Server": {"valkey_version": "9.1.2"}}}
+
+
+async def test_who_does_not_answer_says_why(client: httpx.AsyncClient, agents: FakeAgents) -> None:
+    agents.told[1, "INFO everything"] = "-no answer within 5 s"
+    reply = await client.get("/v1/shards/1/info")
+    assert (reply.status_code, reply.json()["description"]) == (
+        409,
+        "Shard redis:1 does not answer: no answer within 5 s.",
+    )
+    agents.told[1, "SLOWLOG GET 32"] = "what?"
+    assert (await client.get("/v1/shards/1/slowlog")).status_code == 409
+    agents.unreachable.add(1)
+    assert (await client.get("/v1/shards/1/info")).json()["error_code"] == "shard_unreachable"
+    assert (await client.get("/v1/shards/99/info")).status_code == 404
+
+
+async def test_arguments_are_for_who_may_edit(console: Console, client: httpx.AsyncClient) -> None:
+    async with console.store.begin() as session:
+        (await session.get_one(User, 1)).role = "cluster_viewer"
+    assert (await client.get("/v1/shards/1/slowlog")).status_code == 403
+    assert (await client.get("/v1/shards/1/info")).status_code == 200

@@ -1,0 +1,90 @@
+// @vitest-environment jsdom
+import { MantineProvider } from '@mantine/core';
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { fireEvent, render, screen } from '@testing-library/react';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { sessionQuery } from '@/api/session';
+import type { Session } from '@/api/types';
+import { ShardInside } from './ShardInside';
+
+const answered = vi.fn();
+
+beforeEach(() => vi.stubGlobal('fetch', answered));
+afterEach(() => {
+  answered.mockReset();
+  vi.unstubAllGlobals();
+});
+
+function open(title: string, role: string, reply: unknown, status = 200) {
+  answered.mockImplementation(async () => Response.json(reply, { status }));
+  const client = new QueryClient();
+  client.setQueryData(sessionQuery.queryKey, { uid: 1, role } as Session);
+  render(
+    <MantineProvider>
+      <QueryClientProvider client={client}>
+        <ShardInside shard="3" />
+      </QueryClientProvider>
+    </MantineProvider>,
+  );
+  const details = screen.getByText(title).closest('details') as HTMLDetailsElement;
+  details.open = true;
+  fireEvent(details, new Event('toggle'));
+}
+
+describe('ShardInside', () => {
+  it('asks nobody before it is unfolded', () => {
+    render(
+      <MantineProvider>
+        <QueryClientProvider client={new QueryClient()}>
+          <ShardInside shard="3" />
+        </QueryClientProvider>
+      </MantineProvider>,
+    );
+    expect(answered).not.toHaveBeenCalled();
+  });
+
+  it('lists slow commands with what they took', async () => {
+    const entry = {
+      id: 7,
+      at: 1_760_400_087,
+      microseconds: 15_000,
+      client: 'a:1',
+      client_name: '',
+    };
+    open('Slow log', 'admin', {
+      shard_uid: '3',
+      threshold_us: 10_000,
+      entries: [{ ...entry, arguments: ['KEYS', '*'] }],
+    });
+    expect(await screen.findByText('KEYS *')).toBeTruthy();
+    expect(screen.getByText(/15\sms/)).toBeTruthy();
+    expect(answered.mock.calls[0]?.[0]).toBe('/v1/shards/3/slowlog');
+  });
+
+  it('says from when on a command would be noted', async () => {
+    open('Slow log', 'admin', { shard_uid: '3', threshold_us: 10_000, entries: [] });
+    expect(await screen.findByText(/No command took this shard longer than 10\sms/)).toBeTruthy();
+  });
+
+  it('shows no data of clients to who may only look', () => {
+    open('Slow log', 'cluster_viewer', {});
+    expect(screen.getByText(/it shows keys and data/)).toBeTruthy();
+    expect(answered).not.toHaveBeenCalled();
+  });
+
+  it('filters INFO, and says what the shard said when it does not answer', async () => {
+    const sections = { Server: { valkey_version: '9.1.2' }, Memory: { used_memory: '5' } };
+    open('Engine INFO', 'cluster_viewer', { shard_uid: '3', sections });
+    expect(await screen.findByText('valkey_version')).toBeTruthy();
+    fireEvent.change(screen.getByLabelText('Filter INFO'), { target: { value: 'memory' } });
+    expect(screen.queryByText('valkey_version')).toBeNull();
+    expect(screen.getByText('used_memory')).toBeTruthy();
+    fireEvent.change(screen.getByLabelText('Filter INFO'), { target: { value: 'nothing' } });
+    expect(screen.getByText('No match')).toBeTruthy();
+  });
+
+  it('says why there is nothing', async () => {
+    open('Engine INFO', 'admin', { description: 'Shard redis:3 does not answer.' }, 409);
+    expect(await screen.findByText('Shard redis:3 does not answer.')).toBeTruthy();
+  });
+});

@@ -1,0 +1,135 @@
+/** What the engine of a shard tells of itself: commands that took long, and INFO. Asked for when it is unfolded. */
+import { Alert, TextInput } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { type ReactNode, useState } from 'react';
+import { messageOf } from '@/api/http';
+import { ROLE_FORBIDS, useMay } from '@/api/session';
+import { engineInfoQuery, slowLogQuery } from '@/api/shardLooks';
+import type { SlowLog } from '@/api/types';
+import { format } from '@/lib/format';
+import { Ago } from '@/ui/Ago';
+import { type Column, DataTable } from '@/ui/DataTable';
+import classes from './placement.module.css';
+
+export function ShardInside({ shard }: { shard: string }) {
+  return (
+    <div className={classes.inside}>
+      <Unfolding title="Slow log">
+        <Slow shard={shard} />
+      </Unfolding>
+      <Unfolding title="Engine INFO">
+        <Info shard={shard} />
+      </Unfolding>
+    </div>
+  );
+}
+
+function Unfolding({ title, children }: { title: string; children: ReactNode }) {
+  const [open, setOpen] = useState(false);
+  return (
+    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>{title}</summary>
+      {open && children}
+    </details>
+  );
+}
+
+type Entry = SlowLog['entries'][number];
+
+const COLUMNS: readonly Column<Entry>[] = [
+  { id: 'at', header: 'When', cell: ({ at }) => <Ago time={at * 1000} /> },
+  {
+    id: 'took',
+    header: 'Took',
+    align: 'right',
+    sort: ({ microseconds }) => microseconds,
+    cell: ({ microseconds }) => <span className="num">{format('latency', microseconds)}</span>,
+  },
+  {
+    id: 'command',
+    header: 'Command',
+    cell: ({ arguments: words }) => (
+      <code className={classes.slowCommand} title={words.join(' ')}>
+        {words.join(' ')}
+      </code>
+    ),
+  },
+  {
+    id: 'client',
+    header: 'Client',
+    cell: ({ client, client_name }) => <span title={client_name}>{client || '–'}</span>,
+  },
+];
+
+function Slow({ shard }: { shard: string }) {
+  const may = useMay('edit');
+  const { data, error } = useQuery({ ...slowLogQuery(shard), enabled: may });
+  if (!may) return <p className="dim small">{ROLE_FORBIDS}: it shows keys and data.</p>;
+  if (error && !data) return <Failure error={error} />;
+  const threshold = data && format('latency', data.threshold_us);
+  return (
+    <>
+      <DataTable
+        label="Slow log"
+        columns={COLUMNS}
+        rows={data?.entries}
+        rowKey={({ id }) => id}
+        empty={
+          <p className="dim small">
+            {data && data.threshold_us < 0
+              ? 'The engine is told to note nothing.'
+              : `No command took this shard longer than ${threshold} since it started.`}
+          </p>
+        }
+      />
+      {data && data.entries.length > 0 && (
+        <p className="dim small">
+          Commands that took the engine longer than {threshold}; waiting for their turn is not in
+          it. Clients of the endpoint have the address of their proxy.
+        </p>
+      )}
+    </>
+  );
+}
+
+function Info({ shard }: { shard: string }) {
+  const [wanted, setWanted] = useState('');
+  const { data, error } = useQuery(engineInfoQuery(shard));
+  if (error && !data) return <Failure error={error} />;
+  const found = Object.entries(data?.sections ?? {})
+    .map(([section, values]) => [section, matching(values, wanted)] as const)
+    .filter(([, values]) => values.length > 0);
+  return (
+    <>
+      <TextInput
+        size="xs"
+        aria-label="Filter INFO"
+        placeholder="Filter, for example memory"
+        value={wanted}
+        onChange={(event) => setWanted(event.currentTarget.value)}
+      />
+      <dl className={classes.info} aria-label="Engine INFO">
+        {found.map(([section, values]) => (
+          <div key={section}>
+            <dt>{section}</dt>
+            {values.map(([name, value]) => (
+              <dd key={name}>
+                <code>{name}</code> <span>{value}</span>
+              </dd>
+            ))}
+          </div>
+        ))}
+      </dl>
+      {data && found.length === 0 && <p className="dim small">No match</p>}
+    </>
+  );
+}
+
+const matching = (values: Readonly<Record<string, string>>, wanted: string) =>
+  Object.entries(values).filter(([name]) => name.includes(wanted.trim().toLowerCase()));
+
+const Failure = ({ error }: { error: unknown }) => (
+  <Alert color="red" role="alert">
+    {messageOf(error)}
+  </Alert>
+);
