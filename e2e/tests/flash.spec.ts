@@ -1,5 +1,5 @@
 /** A database larger than its RAM: from the form to its RAM-hit ratio on screen. */
-import { examine } from '../appearance.ts';
+import { examine, examineInAll } from '../appearance.ts';
 import { expect, test } from '../fixtures.ts';
 import { CreatePage } from '../pages/create.ts';
 import { DatabasePage } from '../pages/database.ts';
@@ -69,7 +69,7 @@ test('a database on flash is created, filled beyond its RAM, and shows what it h
   await panel.getByText('Engine INFO').click();
   await panel.getByLabel('Filter INFO').fill('values_flash');
   await expect(panel.getByText('tier_values_flash')).toBeVisible();
-  await examine(page, 'shard-inside');
+  await examineInAll(page, 'shard-inside');
   await page.keyboard.press('Escape');
 
   await page.goto('/databases');

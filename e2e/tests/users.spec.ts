@@ -1,5 +1,5 @@
 /** Users as an administrator manages them, and what they may do then. */
-import { examine } from '../appearance.ts';
+import { examine, examineInAll } from '../appearance.ts';
 import { expect, test } from '../fixtures.ts';
 import { Frame } from '../pages/frame.ts';
 import { LoginPage } from '../pages/login.ts';
@@ -20,7 +20,7 @@ test('a user is added, signs in, changes the password, and is removed', async ({
   await adding.getByLabel('Name').fill('Ann');
   await adding.getByRole('button', { name: 'Generate' }).click();
   const given = await adding.getByRole('textbox', { name: 'Password' }).inputValue();
-  await examine(page, 'user-new');
+  await examineInAll(page, 'user-new');
   await adding.getByRole('button', { name: 'Add user' }).click();
   const row = page.getByRole('row', { name: EMAIL });
   await expect(row).toContainText('Database viewer');
