@@ -51,7 +51,7 @@ export async function remove(api: APIRequestContext, uid: number): Promise<void>
   await expect.poll(async () => (await api.get(`/v1/bdbs/${uid}`)).status()).toBe(404);
 }
 
-/** No benchmark is left, no database but one, no user but the first administrator. */
+/** No benchmark is left, no database but one, no webhook, no user but the first administrator. */
 export async function removeAllElse(api: APIRequestContext, kept: number): Promise<void> {
   const uids = async (path: string) =>
     ((await (await api.get(path)).json()) as { uid: number }[]).map(({ uid }) => uid);
@@ -66,6 +66,7 @@ export async function removeAllElse(api: APIRequestContext, kept: number): Promi
     await stack.stopTraffic(uid);
     await remove(api, uid);
   }
+  for (const uid of await uids('/v1/webhooks')) await api.delete(`/v1/webhooks/${uid}`);
   for (const uid of await uids('/v1/users')) if (uid > 1) await api.delete(`/v1/users/${uid}`);
 }
 

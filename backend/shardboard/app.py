@@ -51,6 +51,7 @@ from shardboard.api import (
     timeline,
     upgrades,
     users,
+    webhooks,
 )
 from shardboard.api.feed import Feed
 from shardboard.api.middleware import install as install_middleware
@@ -148,6 +149,7 @@ def create_app(console: Console) -> FastAPI:
         timeline,
         upgrades,
         users,
+        webhooks,
     ):
         app.include_router(module.router, prefix="/v1")
     app.include_router(actions.router_v2, prefix="/v2")
@@ -242,6 +244,7 @@ async def running_loops(console: Console) -> AsyncIterator[asyncio.Future[None]]
         Loop("keep house", Housekeeping(console.store).run),
         Loop("follow resyncs", ResyncCollector(console.store, console.bus, console.agents).run),
         Loop("look for alarms", alarms.run),
+        Loop("tell webhooks", console.notifier.run),
         Loop("collect benchmarks", BenchmarkCollector(console.store, console.bus, console.agents).run),
         Loop("note first writes", FirstWrites(console.store, console.bus, console.live).run),
         Loop("tell the proxies", endpoints.run),

@@ -6,10 +6,12 @@ from shardboard.bus import Bus
 from shardboard.collectors.commands import CommandLooks
 from shardboard.collectors.hot_slots import SlotLooks
 from shardboard.collectors.live import Live
+from shardboard.collectors.notifier import Notifier
 from shardboard.collectors.ram_curves import RamCurves
 from shardboard.collectors.shard_looks import ShardLooks
 from shardboard.db import Store
-from shardboard.driver.ports import Agents
+from shardboard.driver.hooks import HttpHooks
+from shardboard.driver.ports import Agents, Hooks
 from shardboard.ownership import Ownership
 from shardboard.settings import Settings
 from shardboard.tls import Authority
@@ -28,12 +30,15 @@ class Console:
     instance: str
     """Names this console across its restarts."""
     ownership: Ownership
+    hooks: Hooks = field(default_factory=HttpHooks)
+    notifier: Notifier = field(init=False)
     slot_looks: SlotLooks = field(init=False)
     command_looks: CommandLooks = field(init=False)
     ram_curves: RamCurves = field(init=False)
     shard_looks: ShardLooks = field(init=False)
 
     def __post_init__(self) -> None:
+        self.notifier = Notifier(self.store, self.bus, self.hooks)
         self.slot_looks = SlotLooks(self.store, self.agents)
         self.command_looks = CommandLooks(self.store, self.agents)
         self.shard_looks = ShardLooks(self.store, self.agents)

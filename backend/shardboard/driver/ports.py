@@ -1,6 +1,6 @@
 """The small interface that machines hide behind, with the messages of the contract that pass through it."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -79,6 +79,17 @@ class NodeRef:
     uid: int
     addr: str
     port: int
+
+
+class HookFailed(Exception):
+    """A webhook was not told; the message is a sentence."""
+
+
+class Hooks(Protocol):
+    """Addresses outside that are told of events."""
+
+    async def send(self, url: str, body: bytes, headers: Mapping[str, str]) -> None:
+        """Raises HookFailed."""
 
 
 class Agents(Protocol):

@@ -14,6 +14,7 @@ from shardboard.state import (
     shards,
     snapshots,
     users,
+    webhooks,
 )
 
 __all__ = [
@@ -30,4 +31,5 @@ __all__ = [
     "shards",
     "snapshots",
     "users",
+    "webhooks",
 ]

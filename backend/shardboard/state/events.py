@@ -201,6 +201,12 @@ async def newest_uid(session: AsyncSession) -> int:
     return (await session.execute(select(func.coalesce(func.max(Event.uid), 0)))).scalar_one()
 
 
+async def after(session: AsyncSession, uid: int, before: datetime, limit: int) -> Sequence[Event]:
+    """Events with higher uids that happened before a moment, in their order."""
+    query = select(Event).where(Event.uid > uid, Event.time <= before).order_by(Event.uid).limit(limit)
+    return (await session.execute(query)).scalars().all()
+
+
 async def by_uid(session: AsyncSession, uid: int) -> Event | None:
     return await session.get(Event, uid)
 

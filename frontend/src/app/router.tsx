@@ -188,6 +188,12 @@ const users = createRoute({
   component: lazyRouteComponent(() => import('./routes/users'), 'UsersPage'),
 });
 
+const notifications = createRoute({
+  getParentRoute: () => shell,
+  path: 'notifications',
+  component: lazyRouteComponent(() => import('./routes/notifications'), 'NotificationsPage'),
+});
+
 const tree = root.addChildren([
   login,
   shell.addChildren([
@@ -213,6 +219,7 @@ const tree = root.addChildren([
     incident,
     events,
     users,
+    notifications,
   ]),
 ]);
 

@@ -13,6 +13,7 @@ const WORDS: Record<string, string> = {
   timeline: 'Timeline',
   events: 'Events',
   users: 'Users',
+  notifications: 'Notifications',
   new: 'New database',
 };
 

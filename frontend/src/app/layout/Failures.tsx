@@ -21,6 +21,7 @@ const WORDS: Record<string, string> = {
   endpoint: 'the endpoint',
   proxies: 'proxies',
   users: 'users',
+  webhooks: 'webhooks',
 };
 
 /** What is refused is told where it was asked; here is what the console or the way to it failed with. */

@@ -1,6 +1,7 @@
 /** The left navigation; folds to icons. */
 
 import {
+  IconBell,
   IconDatabase,
   IconGauge,
   IconLayoutDashboard,
@@ -25,6 +26,7 @@ const LINKS = [
   { to: '/events', label: 'Events', Icon: IconListDetails },
 ] as const;
 
+const NOTIFICATIONS = { to: '/notifications', label: 'Notifications', Icon: IconBell } as const;
 const USERS = { to: '/users', label: 'Users', Icon: IconUsers } as const;
 
 const KEY = 'shardboard.nav';
@@ -32,6 +34,12 @@ const KEY = 'shardboard.nav';
 export function Nav() {
   const [collapsed, setCollapsed] = useState(() => localStorage.getItem(KEY) === 'collapsed');
   const mayManage = useMay('manageUsers');
+  const mayAdminister = useMay('administer');
+  const links = [
+    ...LINKS,
+    ...(mayAdminister ? [NOTIFICATIONS] : []),
+    ...(mayManage ? [USERS] : []),
+  ];
   const toggle = () => {
     localStorage.setItem(KEY, collapsed ? 'open' : 'collapsed');
     setCollapsed(!collapsed);
@@ -43,7 +51,7 @@ export function Nav() {
         <img src="/favicon.svg" width={22} height={22} alt="" />
         <span className={classes.label}>Shardboard</span>
       </Link>
-      {(mayManage ? [...LINKS, USERS] : LINKS).map(({ to, label, Icon }) => (
+      {links.map(({ to, label, Icon }) => (
         <Link
           key={to}
           to={to}

@@ -1,0 +1,93 @@
+"""What a webhook is told: which events, in which words, and signed how."""
+
+import hashlib
+import hmac
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from shardboard.domain.incident_begins import Told
+
+SEVERITIES = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+State = Literal["raised", "ended", "event", "test"]
+LONGEST_URL = 2_000
+
+
+def is_for(event: Told, events: str, min_severity: str) -> bool:
+    """Whether a webhook that wants `events` (`alarms` or `all`) of at least that severity is told of it."""
+    wanted = events == "all" or event.type.startswith("alarm_")
+    return wanted and SEVERITIES.index(event.severity) >= SEVERITIES.index(min_severity)
+
+
+def state(event: Told) -> State:
+    """`raised` while it goes on, `ended` when it was over before anybody was told, `event` of what has no duration."""
+    if event.ended_at is not None:
+        return "ended"
+    return "raised" if event.details.get("open") else "event"
+
+
+def message(event: Told, what: State, cluster: str) -> dict[str, Any]:
+    """The body. Chat services show `text`; the rest is for programs."""
+    details = {name: value for name, value in event.details.items() if name != "open"}
+    return {
+        "text": text(event.description, event.severity, what, cluster),
+        "cluster": cluster,
+        "state": what,
+        "event": {
+            "uid": event.uid,
+            "type": event.type,
+            "severity": event.severity,
+            "description": event.description,
+            "time": _iso(event.time),
+            "ended_at": _iso(event.ended_at),
+            "originator": event.originator,
+            "bdb_uid": event.bdb_uid,
+            "node_uid": event.node_uid,
+            "shard_uid": event.shard_uid,
+            "action_uid": event.action_uid,
+            "details": details,
+        },
+    }
+
+
+def trial(cluster: str, by: str) -> dict[str, Any]:
+    """What is sent to try it out."""
+    said = f"This is a test, sent by {by}."
+    return {"text": text(said, "INFO", "test", cluster), "cluster": cluster, "state": "test", "event": None}
+
+
+def text(description: str, severity: str, what: State, cluster: str) -> str:
+    """One line."""
+    begins = {"ended": "ENDED", "test": "TEST"}.get(what, severity)
+    return f"[{begins}] {cluster}: {description}"
+
+
+def headers(secret: str, body: bytes, delivery: str) -> Mapping[str, str]:
+    """`delivery` is the same when something is sent again, so that a receiver may take it once."""
+    told = {"Content-Type": "application/json", "X-Shardboard-Delivery": delivery}
+    if secret:
+        told["X-Shardboard-Signature"] = f"sha256={hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()}"
+    return told
+
+
+def url_fault(url: str) -> str:
+    """Why nothing can be sent there; empty when it can."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        return "is no URL"
+    if len(url) > LONGEST_URL or not url.isprintable() or " " in url:
+        return f"is a URL of at most {LONGEST_URL} printable characters without spaces"
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
+        return "begins with https:// or http:// and names a host"
+    if parts.username is not None or parts.password is not None:
+        return "must not contain a user or a password: everybody who may see it would have them"
+    return ""
+
+
+def _iso(moment: datetime | None) -> str | None:
+    return (
+        moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z") if moment is not None else None
+    )

@@ -1,0 +1,25 @@
+"""Webhooks over HTTP."""
+
+from collections.abc import Mapping
+
+import httpx
+
+from shardboard.driver.ports import HookFailed
+
+PATIENCE = httpx.Timeout(5, connect=3)
+
+
+class HttpHooks:
+    """Certificates are checked against those that the system trusts; redirections are not followed."""
+
+    async def send(self, url: str, body: bytes, headers: Mapping[str, str]) -> None:
+        """Raises HookFailed with a sentence unless the answer is 2xx."""
+        try:
+            async with httpx.AsyncClient(timeout=PATIENCE, follow_redirects=False) as client:
+                reply = await client.post(url, content=body, headers=dict(headers))
+        except httpx.TimeoutException:
+            raise HookFailed("It does not answer within 5 s.") from None
+        except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+            raise HookFailed(f"It cannot be reached: {error}.") from error
+        if not reply.is_success:
+            raise HookFailed(f"It answered {reply.status_code} {reply.reason_phrase}.".replace(" .", "."))

@@ -1,0 +1,96 @@
+"""Webhooks on the wire."""
+
+from datetime import datetime
+from typing import Any, Literal, Protocol
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from shardboard.schemas.times import iso
+
+Events = Literal["alarms", "all"]
+Severity = Literal["INFO", "WARNING", "ERROR"]
+
+
+class WebhookFields(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+
+class NewWebhook(WebhookFields):
+    name: str = Field(min_length=1, max_length=120)
+    url: str = Field(description="https:// or http://, without user and password.")
+    secret: str = Field(
+        default="", max_length=256, repr=False, description="Signs what is sent; empty: nothing is signed."
+    )
+    events: Events = Field(default="alarms", description="Alarms only, or everything in the log.")
+    min_severity: Severity = "WARNING"
+    enabled: bool = True
+
+
+class WebhookUpdate(WebhookFields):
+    """What is left out stays."""
+
+    name: str | None = Field(default=None, min_length=1, max_length=120)
+    url: str | None = None
+    secret: str | None = Field(default=None, max_length=256, repr=False)
+    events: Events | None = None
+    min_severity: Severity | None = None
+    enabled: bool | None = None
+
+
+class Webhook(BaseModel):
+    uid: int
+    name: str
+    url: str
+    is_signed: bool = Field(description="Whether it has a secret, which is never shown.")
+    events: Events
+    min_severity: Severity
+    enabled: bool
+    created_time: str
+    last_told_time: str | None = Field(description="When something arrived last; null: never.")
+    failures: int = Field(description="Attempts in a row that failed; it is tried again.")
+    last_error: str = Field(description="What the last of these failed with, in a sentence.")
+    open: int = Field(description="Alarms that it was told of and that are not over.")
+
+
+class Row(Protocol):
+    @property
+    def uid(self) -> int: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def url(self) -> str: ...
+    @property
+    def secret(self) -> str: ...
+    @property
+    def events(self) -> str: ...
+    @property
+    def min_severity(self) -> str: ...
+    @property
+    def enabled(self) -> bool: ...
+    @property
+    def created_at(self) -> datetime: ...
+    @property
+    def last_told_at(self) -> datetime | None: ...
+    @property
+    def failures(self) -> int: ...
+    @property
+    def last_error(self) -> str: ...
+    @property
+    def raised(self) -> list[int]: ...
+
+
+def render(row: Row) -> dict[str, Any]:
+    return {
+        "uid": row.uid,
+        "name": row.name,
+        "url": row.url,
+        "is_signed": bool(row.secret),
+        "events": row.events,
+        "min_severity": row.min_severity,
+        "enabled": row.enabled,
+        "created_time": iso(row.created_at),
+        "last_told_time": iso(row.last_told_at) if row.last_told_at else None,
+        "failures": row.failures,
+        "last_error": row.last_error,
+        "open": len(row.raised),
+    }

@@ -1,0 +1,66 @@
+"""Adding, changing and removing webhooks."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.domain import webhooks as rules
+from shardboard.errors import Conflict, NotAcceptable, NotFound
+from shardboard.services import events
+from shardboard.services.users import Principal
+from shardboard.state import events as log
+from shardboard.state import webhooks
+from shardboard.state.webhooks import Webhook
+
+MOST = 20
+
+
+async def create(session: AsyncSession, given: Mapping[str, Any], by: Principal) -> Webhook:
+    """It is told of what happens from now on."""
+    _check(given)
+    if len(await webhooks.every(session)) >= MOST:
+        raise Conflict("too_many_webhooks", f"There are {MOST} webhooks already; remove one first.")
+    row = Webhook(**given, created_at=datetime.now(UTC), told_to=await log.newest_uid(session), raised=[])
+    session.add(row)
+    _tell(session, "webhook_created", f"Webhook {row.name} to {row.url} was created.", by)
+    await session.flush()
+    return row
+
+
+async def change(session: AsyncSession, uid: int, changes: Mapping[str, Any], by: Principal) -> Webhook:
+    row = await find(session, uid)
+    _check(changes)
+    changed = sorted(name for name, value in changes.items() if getattr(row, name) != value)
+    for name in changed:
+        setattr(row, name, changes[name])
+    if "enabled" in changed and row.enabled:  # what happened while it was off is not news
+        row.told_to, row.raised = await log.newest_uid(session), []
+    if changed:
+        row.failures, row.last_error = 0, ""
+        _tell(session, "webhook_updated", f"Webhook {row.name} was changed: {', '.join(changed)}.", by)
+        await session.flush()
+    return row
+
+
+async def remove(session: AsyncSession, uid: int, by: Principal) -> None:
+    row = await find(session, uid)
+    await session.delete(row)
+    _tell(session, "webhook_deleted", f"Webhook {row.name} was removed.", by)
+
+
+async def find(session: AsyncSession, uid: int) -> Webhook:
+    row = await webhooks.by_uid(session, uid)
+    if row is None:
+        raise NotFound("webhook_not_found", f"There is no webhook {uid}.")
+    return row
+
+
+def _check(given: Mapping[str, Any]) -> None:
+    if "url" in given and (fault := rules.url_fault(given["url"])):
+        raise NotAcceptable("invalid_url", f"The address of a webhook {fault}.", field="url")
+
+
+def _tell(session: AsyncSession, kind: str, sentence: str, by: Principal) -> None:
+    events.record(session, kind, sentence, source="cluster", originator=by.username)

@@ -1,0 +1,108 @@
+"""Webhooks over HTTP."""
+
+from typing import Any
+
+import httpx
+import pytest
+
+from shardboard.console import Console
+from shardboard.driver.ports import HookFailed
+from shardboard.schemas.webhooks import Webhook
+from shardboard.services import webhooks as service
+from shardboard.state.users import User
+
+pytestmark = pytest.mark.store
+PATH = "/v1/webhooks"
+GIVEN = {"name": "chat", "url": "https://hooks.example.org/a", "secret": "hush"}
+
+
+async def created(client: httpx.AsyncClient, **fields: Any) -> dict[str, Any]:
+    reply = await client.post(PATH, json=GIVEN | fields)
+    assert reply.status_code == 200, reply.text
+    found: dict[str, Any] = reply.json()
+    Webhook.model_validate(found, strict=True)
+    return found
+
+
+async def test_one_is_added_changed_and_removed(client: httpx.AsyncClient) -> None:
+    made = await created(client)
+    assert "hush" not in str(made)
+    assert {name: made[name] for name in ("is_signed", "events", "min_severity", "enabled", "failures", "open")} == {
+        "is_signed": True,
+        "events": "alarms",
+        "min_severity": "WARNING",
+        "enabled": True,
+        "failures": 0,
+        "open": 0,
+    }
+    one = f"{PATH}/{made['uid']}"
+    changed = (await client.put(one, json={"enabled": False, "min_severity": "ERROR", "secret": ""})).json()
+    assert (changed["enabled"], changed["min_severity"], changed["is_signed"]) == (False, "ERROR", False)
+    assert (await client.get(PATH)).json() == [changed] == [(await client.get(one)).json()]
+    assert (await client.delete(one)).json() == {}
+    assert (await client.get(one)).json()["error_code"] == "webhook_not_found"
+    log = (await client.get("/v1/logs")).json()
+    assert [event["type"] for event in log if event["type"].startswith("webhook")] == [
+        "webhook_created",
+        "webhook_updated",
+        "webhook_deleted",
+    ]
+    assert "hush" not in str(log)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "status"),
+    [
+        ({"url": "ftp://example.org"}, 406),
+        ({"url": "https://a:b@example.org"}, 406),
+        ({"name": ""}, 400),
+        ({"events": "some"}, 400),
+        ({"min_severity": "LOUD"}, 400),
+        ({"unknown": 1}, 400),
+        ({"enabled": "yes"}, 400),
+    ],
+)
+async def test_what_cannot_be(client: httpx.AsyncClient, wrong: dict[str, Any], status: int) -> None:
+    assert (await client.post(PATH, json=GIVEN | wrong)).status_code == status
+    uid = (await created(client))["uid"]
+    assert (await client.put(f"{PATH}/{uid}", json=wrong)).status_code == status
+    assert len((await client.get(PATH)).json()) == 1
+
+
+async def test_there_are_only_so_many(client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service, "MOST", 1)
+    await created(client)
+    assert (await client.post(PATH, json=GIVEN)).json()["error_code"] == "too_many_webhooks"
+
+
+async def test_trying_it_out_says_what_went_wrong(
+    console: Console, client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uid = (await created(client))["uid"]
+    sent: list[bytes] = []
+
+    async def send(_url: str, body: bytes, _headers: object) -> None:
+        sent.append(body)
+        if len(sent) > 1:
+            raise HookFailed("It answered 404 Not Found.")
+
+    monkeypatch.setattr(console.notifier._hooks, "send", send)
+    assert (await client.post(f"{PATH}/{uid}/test")).json() == {}
+    assert (await client.get(f"{PATH}/{uid}")).json()["last_told_time"] is not None
+    failed = await client.post(f"{PATH}/{uid}/test")
+    assert (failed.status_code, failed.json()["description"]) == (503, "It answered 404 Not Found.")
+    assert (await client.post(f"{PATH}/99/test")).status_code == 404
+
+
+async def test_they_are_for_administrators(console: Console, client: httpx.AsyncClient) -> None:
+    uid = (await created(client))["uid"]
+    async with console.store.begin() as session:
+        (await session.get_one(User, 1)).role = "cluster_member"
+    for reply in (
+        await client.get(PATH),
+        await client.post(PATH, json=GIVEN),
+        await client.put(f"{PATH}/{uid}", json={}),
+        await client.delete(f"{PATH}/{uid}"),
+        await client.post(f"{PATH}/{uid}/test"),
+    ):
+        assert reply.status_code == 403

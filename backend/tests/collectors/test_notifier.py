@@ -1,0 +1,195 @@
+"""Webhooks are told each event once in its order, and how it ended, also when they or the console are away for a while."""
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from shardboard.collectors.notifier import Notifier
+from shardboard.console import Console
+from shardboard.driver.ports import HookFailed
+from shardboard.errors import NotFound, Unavailable
+from shardboard.services import webhooks as service
+from shardboard.services.users import Principal
+from shardboard.state import events, webhooks
+from shardboard.state.events import Event
+from shardboard.state.webhooks import Webhook
+
+pytestmark = pytest.mark.store
+ADMIN = Principal("ann", "admin")
+URL = "https://hooks.example.org/a"
+
+
+class Receiver:
+    """Keeps what arrives; `broken` URLs refuse."""
+
+    def __init__(self) -> None:
+        self.got: list[tuple[str, str]] = []
+        self.deliveries: list[str] = []
+        self.broken: set[str] = set()
+
+    async def send(self, url: str, body: bytes, headers: Mapping[str, str]) -> None:
+        if url in self.broken:
+            raise HookFailed("It answered 500.")
+        message = json.loads(body)
+        self.got.append((message["state"], (message["event"] or {}).get("type", "")))
+        self.deliveries.append(headers["X-Shardboard-Delivery"])
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.ahead = timedelta(seconds=5)
+
+    def __call__(self) -> datetime:
+        return datetime.now(UTC) + self.ahead
+
+
+@pytest.fixture
+def receiver() -> Receiver:
+    return Receiver()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def notifier(console: Console, receiver: Receiver, clock: Clock) -> Notifier:
+    return Notifier(console.store, console.bus, receiver, clock)
+
+
+async def add(console: Console, **fields: Any) -> int:
+    given = {"name": "chat", "url": URL, "secret": "", "events": "alarms", "min_severity": "WARNING", "enabled": True}
+    async with console.store.begin() as session:
+        return (await service.create(session, given | fields, ADMIN)).uid
+
+
+async def happens(console: Console, type_: str = "alarm_clock", severity: str = "WARNING", **details: Any) -> int:
+    async with console.store.begin() as session:
+        event = events.record(session, type_, "It happened.", source="cluster", severity=severity, details=details)
+        await session.flush()
+        return event.uid
+
+
+async def ends(console: Console, uid: int) -> None:
+    async with console.store.begin() as session:
+        event = await session.get_one(Event, uid)
+        event.ended_at, event.details = datetime.now(UTC), {}
+
+
+async def row(console: Console, uid: int) -> Webhook:
+    async with console.store.read() as session:
+        found = await webhooks.by_uid(session, uid)
+    assert found is not None
+    return found
+
+
+async def test_an_alarm_and_its_end(console: Console, notifier: Notifier, receiver: Receiver) -> None:
+    await happens(console, open=True)  # before there was anybody to tell
+    uid = await add(console)
+    alarm = await happens(console, open=True)
+    await happens(console, "bdb_created", "INFO")
+    for _ in range(2):
+        await notifier.look()
+    assert receiver.got == [("raised", "alarm_clock")]
+    assert receiver.deliveries == [f"{uid}-{alarm}-raised"]
+    assert (await row(console, uid)).raised == [alarm]
+    await ends(console, alarm)
+    for _ in range(2):
+        await notifier.look()
+    assert receiver.got[1:] == [("ended", "alarm_clock")]
+    assert (await row(console, uid)).raised == []
+
+
+async def test_all_events_in_their_order(console: Console, notifier: Notifier, receiver: Receiver) -> None:
+    await add(console, events="all", min_severity="INFO")
+    for number in range(5):
+        await happens(console, f"event_{number}", "INFO")
+    short = await happens(console, open=True)
+    await ends(console, short)
+    await notifier.look()
+    told = [("event", f"event_{number}") for number in range(5)] + [("ended", "alarm_clock")]
+    assert [each for each in receiver.got if each[1] != "webhook_created"] == told
+
+
+async def test_who_does_not_answer_is_tried_again_later_and_misses_nothing(
+    console: Console, notifier: Notifier, receiver: Receiver, clock: Clock
+) -> None:
+    uid, other = await add(console), await add(console, url="https://other.example.org/", events="alarms")
+    receiver.broken = {URL}
+    first, second = await happens(console, "alarm_a"), await happens(console, "alarm_b")
+    await notifier.look()
+    await notifier.look()
+    broken = await row(console, uid)
+    assert (broken.failures, broken.last_error) == (1, "It answered 500."), "it is not tried again at once"
+    assert receiver.got == [("event", "alarm_a"), ("event", "alarm_b")], "the other one was told meanwhile"
+    receiver.broken, receiver.got, receiver.deliveries = set(), [], []
+    clock.ahead += timedelta(minutes=2)
+    await notifier.look()
+    assert receiver.deliveries == [f"{uid}-{first}-event", f"{uid}-{second}-event"]
+    well = await row(console, uid)
+    assert (well.failures, well.last_error) == (0, "")
+    assert well.last_told_at is not None
+    assert (await row(console, other)).failures == 0
+
+
+async def test_a_new_console_goes_on_where_the_last_one_was_killed(
+    console: Console, notifier: Notifier, receiver: Receiver, clock: Clock
+) -> None:
+    uid = await add(console)
+    alarm = await happens(console, open=True)
+    await notifier.look()
+    await ends(console, alarm)
+    later = await happens(console, "alarm_later")
+    await Notifier(console.store, console.bus, receiver, clock).look()
+    assert receiver.deliveries == [f"{uid}-{alarm}-raised", f"{uid}-{alarm}-ended", f"{uid}-{later}-event"]
+
+
+async def test_old_news_is_left_out(console: Console, notifier: Notifier, receiver: Receiver, clock: Clock) -> None:
+    uid = await add(console)
+    await happens(console, "alarm_old")
+    clock.ahead += timedelta(hours=25)
+    await notifier.look()
+    assert receiver.got == []
+    assert (await row(console, uid)).told_to > 0
+
+
+async def test_what_happened_while_it_was_off_is_not_told(
+    console: Console, notifier: Notifier, receiver: Receiver
+) -> None:
+    uid = await add(console, enabled=False)
+    await happens(console)
+    await notifier.look()
+    async with console.store.begin() as session:
+        await service.change(session, uid, {"enabled": True}, ADMIN)
+    await notifier.look()
+    assert receiver.got == []
+    await happens(console, "alarm_new")
+    await notifier.look()
+    assert receiver.got == [("event", "alarm_new")]
+
+
+async def test_an_alarm_that_was_forgotten_is_not_asked_for_for_ever(
+    console: Console, notifier: Notifier, receiver: Receiver
+) -> None:
+    uid = await add(console)
+    alarm = await happens(console, open=True)
+    await notifier.look()
+    async with console.store.begin() as session:
+        await session.delete(await session.get_one(Event, alarm))
+    await notifier.look()
+    assert (await row(console, uid)).raised == []
+
+
+async def test_a_test_message(console: Console, notifier: Notifier, receiver: Receiver) -> None:
+    uid = await add(console)
+    await notifier.test(uid, "ann")
+    assert receiver.got == [("test", "")]
+    receiver.broken = {URL}
+    with pytest.raises(Unavailable, match="It answered 500"):
+        await notifier.test(uid, "ann")
+    with pytest.raises(NotFound):
+        await notifier.test(99, "ann")

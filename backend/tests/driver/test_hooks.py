@@ -1,0 +1,71 @@
+"""Sending to a real server: what arrives, and every way in which it does not."""
+
+import socket
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import ClassVar
+
+import httpx
+import pytest
+
+from shardboard.driver import hooks
+from shardboard.driver.hooks import HttpHooks
+from shardboard.driver.ports import HookFailed
+
+
+class Handler(BaseHTTPRequestHandler):
+    got: ClassVar[list[tuple[str, bytes]]] = []
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.got.append((self.headers["X-Shardboard-Delivery"], body))
+        self.send_response(int(self.path[1:]))
+        self.send_header("Location", "/200")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def address() -> Iterator[str]:
+    Handler.got.clear()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+async def test_it_arrives(address: str) -> None:
+    await HttpHooks().send(f"{address}/204", b"{}", {"X-Shardboard-Delivery": "1-2-raised"})
+    assert Handler.got == [("1-2-raised", b"{}")]
+
+
+@pytest.mark.parametrize(
+    ("status", "said"), [(302, "It answered 302 Found."), (404, "It answered 404 Not Found."), (500, "500")]
+)
+async def test_other_answers_than_success(address: str, status: int, said: str) -> None:
+    with pytest.raises(HookFailed, match=said):
+        await HttpHooks().send(f"{address}/{status}", b"{}", {"X-Shardboard-Delivery": "x"})
+    assert len(Handler.got) == 1, "a redirection is not followed"
+
+
+async def test_nobody_listens() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}/"
+    with pytest.raises(HookFailed, match="cannot be reached"):
+        await HttpHooks().send(url, b"{}", {})
+
+
+async def test_somebody_listens_and_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hooks, "PATIENCE", httpx.Timeout(0.2))
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        with pytest.raises(HookFailed, match="does not answer"):
+            await HttpHooks().send(f"http://127.0.0.1:{silent.getsockname()[1]}/", b"{}", {})

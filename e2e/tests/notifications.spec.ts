@@ -1,0 +1,80 @@
+/** A webhook is told of what happens, and the page says whether it arrives. */
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { examine } from '../appearance.ts';
+import { expect, test } from '../fixtures.ts';
+import { Frame } from '../pages/frame.ts';
+
+interface Message {
+  text: string;
+  state: string;
+  event: { type: string } | null;
+}
+
+/** Keeps what it gets; refuses while it is told to. */
+class Receiver {
+  readonly got: Message[] = [];
+  refuses = false;
+  private readonly server: Server = createServer((request, response) => {
+    let body = '';
+    request.on('data', (part) => {
+      body += part;
+    });
+    request.on('end', () => {
+      if (!this.refuses) this.got.push(JSON.parse(body));
+      response.writeHead(this.refuses ? 500 : 204).end();
+    });
+  });
+
+  async listen(): Promise<string> {
+    await new Promise<void>((resolve) => this.server.listen(0, '127.0.0.1', resolve));
+    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}/hook`;
+  }
+
+  close(): void {
+    this.server.close();
+  }
+}
+
+test('a webhook is added, tried out, told of what happens, and removed', async ({ page, api }) => {
+  const receiver = new Receiver();
+  const url = await receiver.listen();
+  const frame = new Frame(page);
+  const action = async (name: string) => {
+    await page.getByRole('button', { name: 'Actions for chat' }).click();
+    await page.getByRole('menuitem', { name }).click();
+  };
+  try {
+    await page.goto('/notifications');
+    await expect(page.getByText('Nobody is told yet')).toBeVisible();
+    await page.getByRole('button', { name: 'Add webhook' }).click();
+    const adding = frame.dialog('Add webhook');
+    await adding.getByLabel('Name').fill('chat');
+    await adding.getByLabel('Address').fill(url);
+    await adding.getByLabel('Tells of').selectOption('all');
+    await adding.getByLabel('From which severity on').selectOption('INFO');
+    await adding.getByRole('button', { name: 'Add webhook' }).click();
+    const row = page.getByRole('row').filter({ hasText: url });
+    await expect(row).toContainText('Everything in the log');
+
+    await action('Send a test');
+    await expect(page.getByText('A test message arrived at chat.')).toBeVisible();
+    expect(receiver.got.at(-1)?.text).toMatch(/^\[TEST\] /);
+
+    const user = { email: 'told@example.org', password: 'long enough', role: 'none' };
+    expect((await api.post('/v1/users', { data: user })).status()).toBe(200);
+    const types = () => receiver.got.map(({ event }) => event?.type);
+    await expect.poll(types).toContain('user_created');
+    await expect(row).toContainText('All told');
+    await examine(page, 'notifications');
+
+    receiver.refuses = true;
+    await action('Send a test');
+    await expect(page.getByText('It answered 500 Internal Server Error.')).toBeVisible();
+    await action('Remove');
+    await frame.dialog('Remove chat?').getByRole('button', { name: 'Remove webhook' }).click();
+    await expect(page.getByText('Nobody is told yet')).toBeVisible();
+  } finally {
+    receiver.close();
+  }
+});

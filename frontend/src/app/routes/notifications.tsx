@@ -1,0 +1,41 @@
+/** Who outside is told when something is wrong. */
+import { Button } from '@mantine/core';
+import { useState } from 'react';
+import { useMay } from '@/api/session';
+import { AddWebhook } from '@/features/notifications/WebhookDialogs';
+import { WebhookTable } from '@/features/notifications/WebhookTable';
+import { Card } from '@/ui/Card';
+import { EmptyState } from '@/ui/EmptyState';
+import classes from './pages.module.css';
+
+export function NotificationsPage() {
+  const [adding, setAdding] = useState(false);
+  if (!useMay('administer')) {
+    return (
+      <EmptyState title="Notifications are not shown to you">
+        <span>Administrators see and change who is told when something is wrong.</span>
+      </EmptyState>
+    );
+  }
+  return (
+    <div className={classes.page}>
+      <div className={classes.head}>
+        <h1>Notifications</h1>
+        <Button onClick={() => setAdding(true)}>Add webhook</Button>
+      </div>
+      <Card flush>
+        <WebhookTable
+          empty={
+            <EmptyState title="Nobody is told yet">
+              <span>
+                A webhook is an address, of a chat or an on-call service for example, that gets a
+                message when an alarm is raised and when it ends.
+              </span>
+            </EmptyState>
+          }
+        />
+      </Card>
+      {adding && <AddWebhook onClose={() => setAdding(false)} />}
+    </div>
+  );
+}
