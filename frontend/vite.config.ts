@@ -1,5 +1,5 @@
 /** Build, development server (API proxied to the local console) and unit tests. */
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import react from '@vitejs/plugin-react';
@@ -41,9 +41,20 @@ function firstPage(): Plugin {
 
 const isInstalled = (id: string) => id.includes('/node_modules/');
 
+const SOURCE = fileURLToPath(new URL('./src', import.meta.url));
+const TESTS = 'src/**/*.test.{ts,tsx}';
+
+/** Tests that exchange a whole module: the others would get the exchanged one as well, so each of these gets modules of its own. */
+const exchanging = readdirSync(SOURCE, { recursive: true, encoding: 'utf8' })
+  .filter(
+    (path) =>
+      /\.test\.tsx?$/.test(path) && readFileSync(`${SOURCE}/${path}`, 'utf8').includes('vi.mock('),
+  )
+  .map((path) => `src/${path}`);
+
 export default defineConfig({
   plugins: [react(), apiDocumentation(), firstPage()],
-  resolve: { alias: { '@': fileURLToPath(new URL('./src', import.meta.url)) } },
+  resolve: { alias: { '@': SOURCE } },
   // Never inline assets: the console's content security policy allows no data: fonts or scripts.
   build: {
     target: 'es2022',
@@ -65,11 +76,20 @@ export default defineConfig({
     proxy: { '/v1': 'http://127.0.0.1:8080', '/v2': 'http://127.0.0.1:8080' },
   },
   test: {
-    include: ['src/**/*.test.{ts,tsx}'],
     environment: 'node',
+    unstubGlobals: true,
+    restoreMocks: true,
     setupFiles: ['src/test.setup.ts'],
     // A passing test never waits this long, however busy the machine is.
     testTimeout: 180_000,
     hookTimeout: 180_000,
+    // Loading every module anew for every file takes five times as long as all tests together.
+    projects: [
+      {
+        extends: true,
+        test: { name: 'shared', include: [TESTS], exclude: exchanging, isolate: false },
+      },
+      { extends: true, test: { name: 'exchanging', include: exchanging } },
+    ],
   },
 });

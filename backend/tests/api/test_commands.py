@@ -14,7 +14,6 @@ from shardboard.state import bdbs
 from shardboard.state.nodes import Node
 from shardboard.state.users import User
 
-pytestmark = pytest.mark.store
 PATH = "/v1/bdbs/1/endpoint/commands"
 
 

@@ -14,8 +14,6 @@ from shardboard.services import passwords
 from shardboard.state import users
 from shardboard.state.users import User
 
-pytestmark = pytest.mark.store
-
 HUGE = "x" * 1_000_000
 VALUES: list[Any] = [
     *(-1, 0, 2**31, 2**63, -(2**63) - 1, 10**300, 1.5, 1e308, True, None),
@@ -63,6 +61,7 @@ async def test_no_field_ends_the_console(
     assert (await client.get("/v1/bootstrap")).json()["bootstrap_status"]["state"] == "idle"
 
 
+@pytest.mark.store
 @pytest.mark.usefixtures("nodes")
 async def test_no_field_of_a_node_ends_the_console(client: httpx.AsyncClient) -> None:
     for name in NODE_FIELDS:
@@ -90,6 +89,7 @@ async def test_nobody_becomes_an_administrator_who_cannot_log_in(console: Consol
                 assert (await far.get("/v1/users")).status_code == 200, "the cluster was created, and nobody can log in"
 
 
+@pytest.mark.store
 async def test_an_administrator_in_another_case_is_the_same_one(console: Console, client: httpx.AsyncClient) -> None:
     credentials = {"username": ADMIN.upper(), "password": "another long password"}
     assert (await client.post("/v1/bootstrap", json=BODY | {"credentials": credentials})).status_code == 200
@@ -99,6 +99,7 @@ async def test_an_administrator_in_another_case_is_the_same_one(console: Console
             assert [(user["email"], user["role"]) for user in shown] == [(ADMIN, "admin")]
 
 
+@pytest.mark.store
 async def test_rows_that_differ_in_case_only_are_each_their_own(console: Console, client: httpx.AsyncClient) -> None:
     await add(console, email=ADMIN.upper(), password_hash=await passwords.hashed("of the other"), role="none")
     assert (await client.get("/v1/users")).status_code == 200
@@ -106,6 +107,7 @@ async def test_rows_that_differ_in_case_only_are_each_their_own(console: Console
         assert (await other.get("/v1/users")).status_code == 403
 
 
+@pytest.mark.store
 @pytest.mark.parametrize(
     "columns",
     [

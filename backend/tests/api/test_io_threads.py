@@ -17,7 +17,6 @@ from shardboard.state.cluster import Cluster
 from shardboard.state.nodes import Node
 from shardboard.state.shards import Shard
 
-pytestmark = pytest.mark.store
 GOOD = {"name": "db", "memory_size": 2**30}
 
 

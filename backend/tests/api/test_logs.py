@@ -10,8 +10,6 @@ from shardboard.console import Console
 from shardboard.schemas.logs import Event as EventShape
 from shardboard.state.events import Event
 
-pytestmark = pytest.mark.store
-
 START = datetime(2030, 1, 1, tzinfo=UTC)
 
 

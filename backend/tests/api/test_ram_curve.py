@@ -12,7 +12,6 @@ from shardboard.schemas.ram_curve import RamCurve
 from shardboard.state.bdbs import Bdb
 from shardboard.state.nodes import Node
 
-pytestmark = pytest.mark.store
 PATH = "/v1/bdbs/1/ram_curve"
 CURVE = "50000 100000:400000 400000:900000"
 

@@ -14,7 +14,6 @@ from shardboard.schemas.slots import HotSlots
 from shardboard.state.nodes import Node
 from shardboard.state.users import User
 
-pytestmark = pytest.mark.store
 PATH = "/v1/bdbs/1/slots/hot"
 
 
