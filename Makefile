@@ -100,7 +100,7 @@ test-older: proxy ## Creation, failover and resharding on the engine that the di
 .PHONY: test-store
 test-store: workers := 2
 test-store: proxy ## The backend tests that depend on the store, on a private PostgreSQL
-	@SHARDBOARD_TEST_DATABASE=postgres scripts/with-postgres $(bin)/pytest backend/tests $(parallel) -m "store$(if $(ALL),, and $(quick))" \
+	@SHARDBOARD_TEST_DATABASE=postgres scripts/with-postgres $(bin)/pytest backend/tests $(parallel) -m "$(if $(ALL),store or store_in_all,store and $(quick))" \
 	  $(if $(ALL),,--one-of-each -k "not every_step and not KilledConsole")
 
 .PHONY: test-page

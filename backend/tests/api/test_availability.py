@@ -14,6 +14,8 @@ from shardboard.services.users import Principal
 from shardboard.state import bdbs, events
 from shardboard.state.nodes import Node
 
+pytestmark = pytest.mark.store_in_all
+
 
 @pytest.fixture(autouse=True)
 async def shop(console: Console, agents: FakeAgents, nodes: list[Node]) -> None:

@@ -14,6 +14,8 @@ from shardboard.state.events import Event
 from shardboard.state.nodes import Node
 from shardboard.state.shards import Shard
 
+pytestmark = pytest.mark.store_in_all
+
 GOOD: dict[str, Any] = {"name": "db", "memory_size": 100_000_000}
 REMOVED = object()
 

@@ -14,6 +14,7 @@ from shardboard.state import bdbs
 from shardboard.state.nodes import Node
 from shardboard.state.users import User
 
+pytestmark = pytest.mark.store_in_all
 PATH = "/v1/bdbs/1/endpoint/commands"
 
 

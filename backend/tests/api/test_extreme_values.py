@@ -43,6 +43,7 @@ NODE_FIELDS = (
 )
 
 
+@pytest.mark.store_in_all
 @pytest.mark.parametrize(
     ("method", "path", "names"),
     [
@@ -69,6 +70,7 @@ async def test_no_field_of_a_node_ends_the_console(client: httpx.AsyncClient) ->
     await insist_that_all_goes_on(client)
 
 
+@pytest.mark.store_in_all
 async def test_no_rule_locks_everybody_out(client: httpx.AsyncClient) -> None:
     for name in (await client.get("/v1/cluster/policy")).json():
         await sweep(client, "PUT", "/v1/cluster/policy", name)
@@ -76,6 +78,7 @@ async def test_no_rule_locks_everybody_out(client: httpx.AsyncClient) -> None:
     assert (await client.put("/v1/cluster/policy", json={"login_lockout_threshold": 5})).status_code == 200
 
 
+@pytest.mark.store_in_all
 @pytest.mark.parametrize("name", [*VALUES[10:19], "a:b", ":", "a" * 255])
 async def test_nobody_becomes_an_administrator_who_cannot_log_in(console: Console, name: str) -> None:
     """HTTP Basic ends a user name at its first colon."""
@@ -141,6 +144,7 @@ async def test_rows_of_users_that_hold_junk_harm_nobody(
     assert (await client.post("/v1/users/authorize")).status_code == 200
 
 
+@pytest.mark.store
 async def test_a_counter_of_failures_does_not_overflow(console: Console, client: httpx.AsyncClient) -> None:
     async with console.store.begin() as session:
         user = await users.by_email(session, ADMIN)

@@ -17,6 +17,7 @@ from shardboard.state.cluster import Cluster
 from shardboard.state.nodes import Node
 from shardboard.state.shards import Shard
 
+pytestmark = pytest.mark.store_in_all
 GOOD = {"name": "db", "memory_size": 2**30}
 
 

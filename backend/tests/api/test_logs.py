@@ -10,6 +10,8 @@ from shardboard.console import Console
 from shardboard.schemas.logs import Event as EventShape
 from shardboard.state.events import Event
 
+pytestmark = pytest.mark.store_in_all
+
 START = datetime(2030, 1, 1, tzinfo=UTC)
 
 

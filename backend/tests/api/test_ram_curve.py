@@ -12,6 +12,7 @@ from shardboard.schemas.ram_curve import RamCurve
 from shardboard.state.bdbs import Bdb
 from shardboard.state.nodes import Node
 
+pytestmark = pytest.mark.store_in_all
 PATH = "/v1/bdbs/1/ram_curve"
 CURVE = "50000 100000:400000 400000:900000"
 

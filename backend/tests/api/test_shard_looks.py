@@ -10,6 +10,7 @@ from shardboard.driver.fake import FakeAgents
 from shardboard.state.nodes import Node
 from shardboard.state.users import User
 
+pytestmark = pytest.mark.store_in_all
 SLOW = "[[7, 1760400087, 15000, ['KEYS', '*'], '127.0.0.2:51000', 'app']]"
 
 
