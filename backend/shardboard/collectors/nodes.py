@@ -124,8 +124,9 @@ class NodeCollector:
                         self._live.connect(node.uid)
                     # A silence may be too short to break the stream and long enough for the node to be found down.
                     if count % FACTS_EVERY == 0 or node.uid in self._down:
-                        await self._note_seen(node, restarted=sample.boot != boot if boot else None)
+                        # Before the note: should the node be found down while it is written, the next second has to tell.
                         self._down.discard(node.uid)
+                        await self._note_seen(node, restarted=sample.boot != boot if boot else None)
                     count += 1
                     await self._note_shards(node.uid, sample)
                     await self._outages.take(node.uid, sample, clock.ahead_ms)

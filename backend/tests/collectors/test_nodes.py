@@ -16,6 +16,7 @@ from shardboard.collectors.nodes import NodeCollector
 from shardboard.collectors.pulse import Pulses
 from shardboard.console import Console
 from shardboard.driver.fake import FACTS, FakeAgents
+from shardboard.driver.ports import NodeRef
 from shardboard.schemas import bdb_fields
 from shardboard.state import events, nodes, shards
 from shardboard.state.bdbs import Bdb
@@ -220,8 +221,9 @@ async def test_a_short_break_is_no_loss(
 async def test_a_node_that_was_down_is_up_with_its_next_sample_though_its_stream_never_broke(
     console: Console, agents: FakeAgents, running: NodeCollector
 ) -> None:
-    agents.sample(1, sample(NOW))
-    await until(lambda: console.live.resume_point(1)[1] == NOW)
+    for t in (NOW - 1, NOW):
+        agents.sample(1, sample(t))
+    await until(lambda: console.live.resume_point(1)[1] == NOW)  # so the first, which is noted anyway, is done with
     async with console.store.begin() as session:
         await observations.node_down(session, 1, [2, 3])
     await until(lambda: 1 in running._down)
@@ -238,6 +240,31 @@ async def test_a_node_that_was_down_is_up_with_its_next_sample_though_its_stream
     assert outage.details["open"] is False
     await until(lambda: console.live.resume_point(1)[1] == NOW + 2)
     assert len(await told(console, "node_up")) == 1
+
+
+async def test_a_node_found_down_while_its_agent_is_noted_is_up_with_its_next_sample(
+    console: Console, agents: FakeAgents, running: NodeCollector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    note_seen, found_down = running._note_seen, asyncio.Event()
+
+    async def noted_as_it_is_found_down(node: NodeRef, *, restarted: bool | None) -> None:
+        await note_seen(node, restarted=restarted)
+        if node.uid == 1 and not found_down.is_set():
+            async with console.store.begin() as session:
+                await observations.node_down(session, 1, [2, 3])
+            await until(lambda: 1 in running._down)
+            found_down.set()
+
+    monkeypatch.setattr(running, "_note_seen", noted_as_it_is_found_down)
+    agents.sample(1, sample(NOW))
+    await asyncio.wait_for(found_down.wait(), 60)
+    agents.sample(1, sample(NOW + 1))
+    await until(lambda: console.live.resume_point(1)[1] == NOW + 1)
+
+    async def back() -> list[Event]:
+        return await told(console, "node_up")
+
+    assert len(await until(back)) == 1
 
 
 async def test_a_lost_agent_of_a_node_that_is_down_is_not_told(
