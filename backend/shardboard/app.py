@@ -15,6 +15,7 @@ from fastapi import FastAPI
 from shardboard import __version__, garbage, serving
 from shardboard.api import (
     actions,
+    alerts,
     availability,
     bdbs,
     benchmark_reports,
@@ -118,6 +119,7 @@ def create_app(console: Console) -> FastAPI:
     app.include_router(stats.router, prefix="/v1")  # before the objects: `/nodes/stats` would else be the node `stats`
     for module in (
         actions,
+        alerts,  # before the objects: `/bdbs/alerts` would else be the database `alerts`
         bdbs,
         benchmark_reports,  # before the objects: `/benchmarks/compare` would else be the run `compare`
         benchmarks,

@@ -159,6 +159,8 @@ class Demo:
         found = [bdb for bdb in ok(api.get("/v1/bdbs")) if bdb["name"] == wanted["name"]]
         if not found:
             ok(api.put("/v1/cluster/policy", json={"drills_enabled": True}))
+            # All nodes are this machine, whose disk may well hold other things.
+            ok(api.put("/v1/cluster", json={"alert_settings": {"node_persistent_storage": {"enabled": False}}}))
         uid = found[0]["uid"] if found else ok(api.post("/v1/bdbs", json=dict(wanted)))["uid"]
 
         def settled() -> bool:

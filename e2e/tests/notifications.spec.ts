@@ -36,6 +36,37 @@ class Receiver {
   }
 }
 
+test('a limit of a database is set, raised and seen, and those of nodes are set', async ({
+  page,
+}) => {
+  await page.goto('/databases/1/configuration');
+  const alerts = page.getByRole('region', { name: 'Alerts' });
+  await alerts.getByLabel('Fewer requests than', { exact: true }).check();
+  const limit = alerts.getByLabel('Fewer requests than, per second');
+  await limit.fill('lots');
+  await expect(alerts.getByText('A number, such as 80')).toBeVisible();
+  await expect(alerts.getByRole('button', { name: 'Save' })).toBeDisabled();
+  await limit.fill('900000000');
+  await alerts.getByRole('button', { name: 'Save' }).click();
+  await expect(alerts.getByText(/^Raised/)).toBeVisible();
+  await examine(page, 'alerts');
+  await page.goto('/');
+  await expect(page.getByText('fewer than 900,000,000 requests per second')).toBeVisible();
+  await page.goto('/databases/1/configuration');
+  await alerts.getByLabel('Fewer requests than', { exact: true }).uncheck();
+  await alerts.getByRole('button', { name: 'Save' }).click();
+  await expect(alerts.getByText(/^Raised/)).toBeHidden();
+
+  await page.goto('/notifications');
+  const cluster = page.getByRole('region', { name: 'Alerts of nodes and the cluster' });
+  await cluster.getByLabel('Memory fuller than', { exact: true }).check();
+  await cluster.getByLabel('The number of nodes is even').check();
+  await cluster.getByRole('button', { name: 'Save' }).click();
+  await expect(cluster.getByRole('button', { name: 'Save' })).toBeDisabled();
+  await page.reload();
+  await expect(cluster.getByLabel('Memory fuller than', { exact: true })).toBeChecked();
+});
+
 test('a webhook is added, tried out, told of what happens, and removed', async ({ page, api }) => {
   const receiver = new Receiver();
   const url = await receiver.listen();

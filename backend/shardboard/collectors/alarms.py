@@ -12,8 +12,9 @@ from shardboard.collectors import observations
 from shardboard.collectors.live import Live
 from shardboard.collectors.pulse import Pulses
 from shardboard.db import Store
-from shardboard.domain import alarms, flash_alarms, health, slots
+from shardboard.domain import alarms, alert_settings, flash_alarms, health, slots, threshold_alarms
 from shardboard.domain.alarms import Alarm, Board, Key, Keys, Part
+from shardboard.domain.alert_settings import Setting
 from shardboard.domain.policy import Policy
 from shardboard.state import bdbs, cluster, events, nodes, shards
 from shardboard.state.events import Event
@@ -38,6 +39,11 @@ class _Known:
     """RAM of databases on flash, by uid."""
     flash: dict[int, tuple[int, int]] = field(default_factory=dict)
     """Of nodes with flash: how many bytes are promised, and how many there are."""
+    limits: dict[int, tuple[dict[str, Setting], int]] = field(default_factory=dict)
+    """Of databases: their alerts, and their memory limit in bytes."""
+    node_limits: dict[str, Setting] = field(default_factory=dict)
+    memory: dict[int, int] = field(default_factory=dict)
+    """Of nodes, in bytes."""
 
 
 class AlarmCollector:
@@ -90,7 +96,10 @@ class AlarmCollector:
         """What the store says."""
         known = _Known()
         async with self._store.read() as session:
-            known.lag_bytes = (await cluster.load(session)).rules.replication_lag_alarm_bytes
+            around = await cluster.load(session)
+            known.lag_bytes = around.rules.replication_lag_alarm_bytes
+            wanted = around.settings.alert_settings
+            known.node_limits = alert_settings.of("node", wanted)
             parts: dict[int, list[Part]] = defaultdict(list)
             rows = await shards.every(session)
             for row in rows:
@@ -107,6 +116,7 @@ class AlarmCollector:
                 if not bdb.status.startswith("active"):
                     continue
                 known.databases[bdb.uid] = (bdb.name, parts[bdb.uid])
+                known.limits[bdb.uid] = (alert_settings.of_bdb(bdb.alert_settings), bdb.memory_size)
                 if bdb.on_flash:
                     known.on_flash[bdb.uid] = bdb.config["bigstore_ram_size"]
                 found = alarms.of_database(
@@ -116,18 +126,33 @@ class AlarmCollector:
                 moving = bdb.status == "active-change-pending"
                 known.structure += [alarm for alarm in found if not (moving and alarm.type == "alarm_pair_on_one_node")]
             stalls = await observations.stalls(session)
-            for node in await nodes.every(session):
+            machines = await nodes.every(session)
+            for node in machines:
+                known.memory[node.uid] = node.facts["total_memory"]
                 known.stalls[node.uid] = stalls[node.uid]
                 known.storage[node.uid] = float(node.facts["storage_size"])
                 known.structure += alarms.of_engine(node.uid, node.facts["engine_version"])
                 promised = sum(flash[row.bdb_uid] for row in rows if row.node_uid == node.uid and row.bdb_uid in flash)
                 if node.flash_size or promised:
                     known.flash[node.uid] = (promised, node.flash_size)
+            known.structure += threshold_alarms.of_cluster(
+                alert_settings.of("cluster", wanted),
+                [
+                    threshold_alarms.Machine(node.uid, node.health == "down", node.facts["engine_version"])
+                    for node in machines
+                ],
+            )
         self._known = known
 
     async def look(self, now: float) -> None:
         """Raise, change and end alarms by what holds at `now` (seconds of a monotonic clock)."""
-        found = [*self._known.structure, *self._of_nodes(), *self._of_shards(now), *self._of_flash()]
+        found = [
+            *self._known.structure,
+            *self._of_nodes(),
+            *self._of_shards(now),
+            *self._of_flash(),
+            *self._of_limits(),
+        ]
         fresh, changed, over = self._board.update(now, found)
         if fresh or changed or over:
             await self._write(fresh, changed, over)
@@ -160,9 +185,7 @@ class AlarmCollector:
     def _of_flash(self) -> list[Alarm]:
         found = []
         for uid, (promised, size) in self._known.flash.items():
-            free = self._live.latest("nodes", str(uid)).get("bigstore_free")
-            left = free / size if free is not None and size else None
-            found += flash_alarms.of_node(uid, left=left, promised=promised, size=size)
+            found += flash_alarms.of_node(uid, promised=promised, size=size)
         tiers = self._live.raw_tiers() if self._known.on_flash else {}
         for bdb_uid, ram_size in self._known.on_flash.items():
             name, parts = self._known.databases[bdb_uid]
@@ -170,6 +193,19 @@ class AlarmCollector:
             for part in parts:
                 if part.uid in tiers:
                     found += flash_alarms.of_shard(bdb_uid, name, part, tiers[part.uid]["flash_state"])
+        return found
+
+    def _of_limits(self) -> list[Alarm]:
+        found = []
+        for uid, (settings, memory_size) in self._known.limits.items():
+            name, _ = self._known.databases[uid]
+            found += threshold_alarms.of_database(uid, name, settings, self._live.latest("bdbs", str(uid)), memory_size)
+        for uid, memory in self._known.memory.items():
+            storage, (_, flash) = self._known.storage[uid], self._known.flash.get(uid, (0, 0))
+            latest = self._live.latest("nodes", str(uid))
+            found += threshold_alarms.of_node(
+                uid, self._known.node_limits, latest, memory=memory, storage=storage, flash=flash
+            )
         return found
 
     def _note_refusals(self, uid: int, raw: Mapping[str, float | None], now: float) -> None:

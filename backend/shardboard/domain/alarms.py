@@ -20,8 +20,19 @@ WAIT = {
     "alarm_replication_lag": 3.0,
     "alarm_no_replica": 3.0,
     "alarm_clock": 3.0,
+    "alarm_bdb_high_throughput": 5.0,
+    "alarm_bdb_low_throughput": 5.0,
+    "alarm_bdb_high_latency": 5.0,
+    "alarm_node_cpu_utilization": 5.0,
+    "alarm_node_net_throughput": 5.0,
 }
 """Seconds that a condition has to last; 0 for the others."""
+LINGER = {
+    **dict.fromkeys(("alarm_bdb_high_throughput", "alarm_bdb_low_throughput", "alarm_bdb_high_latency"), 10.0),
+    **dict.fromkeys(("alarm_bdb_size", "alarm_node_memory", "alarm_node_cpu_utilization"), 10.0),
+    **dict.fromkeys(("alarm_node_net_throughput", "alarm_node_persistent_storage", "alarm_node_free_flash"), 10.0),
+}
+"""Seconds that it has to be over: values play about a limit, and a second without news is no end; 0 for the others."""
 STORAGE_LEFT = 0.05
 """Of a node's storage."""
 COLLAPSED = 0.1
@@ -54,7 +65,11 @@ class Alarm:
 
     @property
     def source(self) -> str:
-        return "shard" if self.shard_uid is not None else "bdb" if self.bdb_uid is not None else "node"
+        if self.shard_uid is not None:
+            return "shard"
+        if self.bdb_uid is not None:
+            return "bdb"
+        return "node" if self.node_uid is not None else "cluster"
 
 
 @dataclass(frozen=True)
@@ -233,11 +248,14 @@ class Board:
 
     raised: dict[Key, Alarm] = field(default_factory=dict)
     _since: dict[Key, float] = field(default_factory=dict)
+    _until: dict[Key, float] = field(default_factory=dict)
+    """Since when the condition of an alarm that is raised holds no more."""
 
     def update(self, now: float, found: Iterable[Alarm]) -> tuple[list[Alarm], list[Alarm], list[Key]]:
         """What is to be raised, what reads differently than it did, and what is over."""
         holds = {alarm.key: alarm for alarm in found}
-        over = [key for key in self.raised if key not in holds]
+        self._until = {key: self._until.get(key, now) for key in self.raised if key not in holds}
+        over = [key for key, since in self._until.items() if now - since >= LINGER.get(key[0], 0.0)]
         for key in over:
             del self.raised[key]
         self._since = {key: self._since.get(key, now) for key in holds}

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
-from shardboard.domain import rules
+from shardboard.domain import alert_settings, rules
 from shardboard.domain.policy import YEAR
-from shardboard.domain.rules import Flag, ListOf, Members, OneOf, Rule, Text, Whole, ruled
+from shardboard.domain.rules import Flag, ListOf, Members, OneOf, Text, Whole, ruled
 
 SYSTEM_RESERVED_PORTS = (
     *(1968, 8000, 8001, 8002, 8004, 8006, 8070, 8071, 8080, 8443, 8444, 9080, 9081, 9091, 9125, 9443, 9700),
@@ -18,80 +18,6 @@ SYSTEM_RESERVED_PORTS = (
 
 PORT = Whole(1, 65_535)
 TLS_VERSION = OneOf(("1.2", "1.3"))
-_NUMBER = Text("a number in a string", r"\d{1,15}(\.\d{1,6})?", 24)
-_PERCENT = Text("a percentage in a string", r"(100|\d{1,2})(\.\d{1,6})?", 24)
-_DAYS = Text("a number of days in a string", r"\d{1,5}", 5)
-
-
-def _above(threshold: Rule) -> Members:
-    return Members({"enabled": Flag(), "threshold": threshold})
-
-
-ALERTS = Members(
-    {
-        **dict.fromkeys(
-            (
-                "cluster_even_node_count",
-                "cluster_flash_overcommit",
-                "cluster_inconsistent_rl_sw",
-                "cluster_internal_bdb",
-                "cluster_multiple_nodes_down",
-                "cluster_node_joined",
-                "cluster_node_operation_failed",
-                "cluster_node_remove_abort_completed",
-                "cluster_node_remove_abort_failed",
-                "cluster_node_remove_completed",
-                "cluster_node_remove_failed",
-                "cluster_ocsp_query_failed",
-                "cluster_ocsp_status_revoked",
-                "cluster_ram_overcommit",
-                "cluster_too_few_nodes_for_replication",
-                "node_aof_slow_disk_io",
-                "node_checks_error",
-                "node_failed",
-                "node_insufficient_disk_aofrw",
-            ),
-            Flag(),
-        ),
-        **dict.fromkeys(
-            (
-                "cluster_ca_cert_about_to_expire",
-                "cluster_certs_about_to_expire",
-                "cluster_license_about_to_expire",
-                "node_internal_certs_about_to_expire",
-            ),
-            _above(_DAYS),
-        ),
-        **dict.fromkeys(
-            (
-                "cluster_users_count_approaches_limit",
-                "node_cpu_utilization",
-                "node_ephemeral_storage",
-                "node_free_flash",
-                "node_memory",
-                "node_persistent_storage",
-            ),
-            _above(_PERCENT),
-        ),
-        "node_net_throughput": _above(_NUMBER),
-    }
-)
-
-
-def _alerts() -> dict[str, Any]:
-    return {
-        "cluster_ca_cert_about_to_expire": {"enabled": True, "threshold": "90"},
-        "cluster_certs_about_to_expire": {"enabled": True, "threshold": "45"},
-        "cluster_license_about_to_expire": {"enabled": True, "threshold": "7"},
-        "cluster_node_operation_failed": True,
-        "cluster_ocsp_query_failed": True,
-        "cluster_ocsp_status_revoked": True,
-        "node_checks_error": True,
-        "node_ephemeral_storage": {"enabled": True, "threshold": "70"},
-        "node_free_flash": {"enabled": True, "threshold": "70"},
-        "node_internal_certs_about_to_expire": {"enabled": True, "threshold": "45"},
-        "node_persistent_storage": {"enabled": True, "threshold": "70"},
-    }
 
 
 _LOGROTATE = Members(
@@ -108,7 +34,9 @@ class ClusterSettings:
     """Kept and sent back; `reserved_ports`, `options_method_forbidden` and `slave_ha*` have an effect. No mail password is
     stored."""
 
-    alert_settings: dict[str, Any] = field(default_factory=_alerts, metadata={"rule": ALERTS})
+    alert_settings: dict[str, Any] = field(
+        default_factory=alert_settings.defaults, metadata={"rule": alert_settings.CLUSTER}
+    )
     availability_lag_tolerance_ms: int = ruled(100, Whole(0, 86_400_000))
     bigstore_driver: str = ruled("speedb", OneOf(("speedb", "rocksdb")))
     block_cluster_changes: bool = ruled(False, Flag())
@@ -163,10 +91,4 @@ NAMES = frozenset(known.name for known in fields(ClusterSettings))
 def merged(stored: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """What is to be stored: members of an object that a request leaves out stay as they are."""
     present = ClusterSettings.of(stored)
-    return {**stored, **{name: _merged(getattr(present, name), value) for name, value in changes.items()}}
-
-
-def _merged(before: Any, given: Any) -> Any:
-    if isinstance(before, dict) and isinstance(given, dict):
-        return {**before, **{name: _merged(before.get(name), value) for name, value in given.items()}}
-    return given
+    return {**stored, **{name: rules.merged(getattr(present, name), value) for name, value in changes.items()}}

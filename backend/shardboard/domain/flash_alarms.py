@@ -11,8 +11,6 @@ MANY_VALUES = 1000
 """Fewer values than this are no data set to judge by."""
 DATASET_OVERHEAD = 0.75
 """Of the RAM: so much for keys and for itself leaves too little for values."""
-FLASH_LEFT = 0.1
-"""Of a node's flash."""
 FULL, FAILING = 1.0, 2.0
 
 
@@ -44,13 +42,9 @@ def of_shard(bdb_uid: int, name: str, part: Part, state: Value) -> list[Alarm]:
     return []
 
 
-def of_node(uid: int, *, left: float | None, promised: int, size: int) -> list[Alarm]:
-    """Flash that is nearly full (`left`: a share), or promised beyond its size."""
-    found = []
-    if left is not None and left < FLASH_LEFT:
-        told = f"Less than {FLASH_LEFT:.0%} of the flash of node {uid} was free."
-        found.append(Alarm("alarm_free_flash", told, node_uid=uid, details={"threshold": FLASH_LEFT}))
-    if promised > size:
-        told = f"Shards on node {uid} were promised {promised:,} bytes of flash, and it has {size:,}."
-        found.append(Alarm("alarm_flash_overcommit", told, node_uid=uid, details={"promised": promised, "size": size}))
-    return found
+def of_node(uid: int, *, promised: int, size: int) -> list[Alarm]:
+    """Flash that is promised beyond its size."""
+    if promised <= size:
+        return []
+    told = f"Shards on node {uid} were promised {promised:,} bytes of flash, and it has {size:,}."
+    return [Alarm("alarm_flash_overcommit", told, node_uid=uid, details={"promised": promised, "size": size})]

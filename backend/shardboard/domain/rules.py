@@ -133,6 +133,13 @@ class Members(_Strict):
         return found
 
 
+def merged(before: Any, given: Any) -> Any:
+    """What is to be stored of an object of which a request gave some members: the others stay as they were."""
+    if isinstance(before, dict) and isinstance(given, dict):
+        return {**before, **{name: merged(before.get(name), value) for name, value in given.items()}}
+    return given
+
+
 T = TypeVar("T")
 
 

@@ -32,6 +32,8 @@ class Bdb(Base):
     shards_count: Mapped[int]
     replication: Mapped[bool]
     config: Mapped[dict[str, Any]] = mapped_column(JSON)
+    alert_settings: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict, server_default="{}")
+    """What was changed from the defaults (`domain/alert_settings.py`)."""
     admin_password: Mapped[str]
     """Password of the engine user `shardboard`; never leaves console and agents."""
     endpoint_nodes: Mapped[list[int]] = mapped_column(JSON, default=list)

@@ -127,6 +127,20 @@ async def open_alarms(session: AsyncSession) -> Sequence[Event]:
     return (await session.execute(query)).scalars().all()
 
 
+async def newest_of_each(
+    session: AsyncSession, types: Collection[str], *, bdb_uid: int | None = None, node_uid: int | None = None
+) -> Sequence[Event]:
+    """Of every type and every database and node that it was about: the newest event."""
+    newest = (
+        select(func.max(Event.uid)).where(Event.type.in_(types)).group_by(Event.type, Event.bdb_uid, Event.node_uid)
+    )
+    if bdb_uid is not None:
+        newest = newest.where(Event.bdb_uid == bdb_uid)
+    if node_uid is not None:
+        newest = newest.where(Event.node_uid == node_uid)
+    return (await session.execute(select(Event).where(Event.uid.in_(newest)))).scalars().all()
+
+
 async def touching(
     session: AsyncSession,
     types: Sequence[str],

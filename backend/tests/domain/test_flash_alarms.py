@@ -30,8 +30,6 @@ def test_flash_that_is_full_or_fails() -> None:
 
 
 def test_the_flash_of_a_node() -> None:
-    assert flash_alarms.of_node(1, left=0.2, promised=100, size=100) == []
-    assert [alarm.type for alarm in flash_alarms.of_node(1, left=0.05, promised=1, size=100)] == ["alarm_free_flash"]
-    assert [alarm.type for alarm in flash_alarms.of_node(1, left=None, promised=9, size=0)] == [
-        "alarm_flash_overcommit"
-    ]
+    assert flash_alarms.of_node(1, promised=100, size=100) == []
+    [promised] = flash_alarms.of_node(1, promised=9, size=0)
+    assert (promised.type, promised.details) == ("alarm_flash_overcommit", {"promised": 9, "size": 0})

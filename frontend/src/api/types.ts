@@ -17,6 +17,7 @@ export type HotSlot = Schemas['HotSlotRow'];
 export type Node = Schemas['Node'];
 export type LogEvent = Schemas['Event'];
 export type User = Schemas['UserOut'];
+export type Alerts = Record<string, Schemas['Alert']>;
 export type Webhook = Schemas['Webhook'];
 export type NewWebhook = Schemas['NewWebhook'];
 export type WebhookUpdate = Schemas['WebhookUpdate'];

@@ -2,6 +2,7 @@
 import { Button } from '@mantine/core';
 import { useState } from 'react';
 import { useMay } from '@/api/session';
+import { ClusterAlerts } from '@/features/alerts/ClusterAlerts';
 import { AddWebhook } from '@/features/notifications/WebhookDialogs';
 import { WebhookTable } from '@/features/notifications/WebhookTable';
 import { Card } from '@/ui/Card';
@@ -35,6 +36,7 @@ export function NotificationsPage() {
           }
         />
       </Card>
+      <ClusterAlerts />
       {adding && <AddWebhook onClose={() => setAdding(false)} />}
     </div>
   );

@@ -1,7 +1,7 @@
 /** All settings of a database in groups; some of them can be edited; the raw object below. */
 import { Button, Switch } from '@mantine/core';
 import { IconPencil } from '@tabler/icons-react';
-import { useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import { ROLE_FORBIDS, useMay } from '@/api/session';
 import type { Bdb } from '@/api/types';
 import { Card } from '@/ui/Card';
@@ -11,7 +11,7 @@ import classes from './databases.module.css';
 import { EditForm, hasKeptEdit } from './EditForm';
 import { settingGroups, withoutSecrets } from './settings';
 
-export function Configuration({ bdb }: { bdb: Bdb }) {
+export function Configuration({ bdb, alerts }: { bdb: Bdb; alerts: ReactNode }) {
   const [editing, setEditing] = useState(() => hasKeptEdit(bdb.uid));
   const [raw, setRaw] = useState(false);
   const may = useMay('edit');
@@ -50,6 +50,7 @@ export function Configuration({ bdb }: { bdb: Bdb }) {
         </Card>
       ) : (
         <div className={classes.groups}>
+          {alerts}
           {settingGroups(bdb).map(({ title, facts }) => (
             <Card key={title} title={title}>
               <Facts items={facts} />

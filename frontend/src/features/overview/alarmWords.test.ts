@@ -24,6 +24,14 @@ describe('raisedAlarm', () => {
     ],
     [{ type: 'alarm_slots_uncovered', bdb_uid: 1 }, 'demo is not served: no primary lives'],
     [{ type: 'alarm_memory_full', bdb_uid: 1 }, 'demo refuses writes: its memory is full'],
+    [
+      { type: 'alarm_bdb_high_throughput', bdb_uid: 1, threshold: 100000 },
+      'demo is sent more than 100,000 requests per second',
+    ],
+    [
+      { type: 'alarm_node_memory', node_uid: 2, threshold: 92.5 },
+      'The memory of node 2 is more than 92.5 % full',
+    ],
     [{ type: 'alarm_of_tomorrow' }, 'It was so'],
   ])('says %o', (part, said) => expect(text(part as Partial<LogEvent>)).toBe(said));
 });

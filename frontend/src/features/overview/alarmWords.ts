@@ -11,6 +11,7 @@ const shards = ({ shards: uids }: LogEvent): string =>
   list(uids)
     .map((uid) => `redis:${uid}`)
     .join(' and ');
+const limit = (threshold: unknown): string => Number(threshold).toLocaleString('en-US');
 
 const WORDS: Record<string, Words> = {
   alarm_slots_uncovered: ({ slots, description }, name) =>
@@ -45,7 +46,25 @@ const WORDS: Record<string, Words> = {
     `Less than ${format('ratio', Number(threshold))} of the values of ${name} are in RAM`,
   alarm_ram_dataset_overhead: (_, name) =>
     `The RAM of ${name} holds little but keys: its RAM limit is too small`,
-  alarm_free_flash: ({ node_uid }) => `The flash of node ${node_uid} is nearly full`,
+  alarm_bdb_size: ({ threshold }, name) => `The memory of ${name} is more than ${threshold} % full`,
+  alarm_bdb_high_throughput: ({ threshold }, name) =>
+    `${name} is sent more than ${limit(threshold)} requests per second`,
+  alarm_bdb_low_throughput: ({ threshold }, name) =>
+    `${name} is sent fewer than ${limit(threshold)} requests per second`,
+  alarm_bdb_high_latency: ({ threshold }, name) =>
+    `Requests to ${name} take more than ${limit(threshold)} µs on average`,
+  alarm_node_cpu_utilization: ({ node_uid, threshold }) =>
+    `More than ${threshold} % of the processors of node ${node_uid} are busy`,
+  alarm_node_memory: ({ node_uid, threshold }) =>
+    `The memory of node ${node_uid} is more than ${threshold} % full`,
+  alarm_node_net_throughput: ({ node_uid, threshold }) =>
+    `Node ${node_uid} receives and sends more than ${format('bytes', Number(threshold))} per second`,
+  alarm_node_persistent_storage: ({ node_uid, threshold }) =>
+    `The storage of node ${node_uid} is more than ${threshold} % full`,
+  alarm_node_free_flash: ({ node_uid, threshold }) =>
+    `The flash of node ${node_uid} is more than ${threshold} % full`,
+  alarm_cluster_too_few_nodes_for_replication: () =>
+    'The cluster has fewer than two nodes: replicas need a second one',
   alarm_flash_overcommit: ({ node_uid }) =>
     `Shards of node ${node_uid} were promised more flash than it has`,
   alarm_storage_full: ({ node_uid }) =>

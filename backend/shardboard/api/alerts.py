@@ -1,0 +1,142 @@
+"""Alerts of databases, nodes and the cluster over HTTP."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query
+from fastapi.responses import JSONResponse
+
+from shardboard.api.bdbs import DryRun, is_on
+from shardboard.api.deps import Editor, Reader, Tx, Viewer
+from shardboard.api.paths import Uid
+from shardboard.api.replies import errors
+from shardboard.domain import alert_settings
+from shardboard.errors import NotFound
+from shardboard.schemas import alerts as schema
+from shardboard.services import alerts as service
+from shardboard.state import bdbs, cluster, nodes
+from shardboard.state.bdbs import Bdb
+from shardboard.state.nodes import Node
+
+router = APIRouter(tags=["alerts"])
+
+Name = Annotated[str, Path(max_length=64)]
+IgnoreSettings = Annotated[
+    str | None, Query(description="Accepted. All alerts are in every reply; one that is off is not looked for.")
+]
+
+
+@router.get("/bdbs/alerts", response_model=dict[str, schema.Alerts], responses=errors())
+async def list_bdb_alerts(_viewer: Viewer, session: Reader, ignore_settings: IgnoreSettings = None) -> JSONResponse:
+    """Of all databases, by uid."""
+    return JSONResponse(await _of_bdbs(session, await bdbs.every(session)))
+
+
+@router.get("/bdbs/alerts/{uid}", response_model=schema.Alerts, responses=errors(404))
+async def get_bdb_alerts(
+    _viewer: Viewer, session: Reader, uid: Uid, ignore_settings: IgnoreSettings = None
+) -> JSONResponse:
+    """Of one database, by name."""
+    return JSONResponse((await _of_bdbs(session, [await _bdb(session, uid)]))[str(uid)])
+
+
+@router.get("/bdbs/alerts/{uid}/{alert}", response_model=schema.Alert, responses=errors(404))
+async def get_bdb_alert(
+    _viewer: Viewer, session: Reader, uid: Uid, alert: Name, ignore_settings: IgnoreSettings = None
+) -> JSONResponse:
+    """One alert of a database."""
+    found = await _of_bdbs(session, [await _bdb(session, uid)])
+    return JSONResponse(_one(found[str(uid)], alert))
+
+
+@router.post("/bdbs/alerts/{uid}", response_model=schema.Alerts, responses=errors(404, 406))
+async def set_bdb_alerts(
+    editor: Editor, session: Tx, uid: Uid, body: schema.BdbAlertSettings, dry_run: DryRun = None
+) -> JSONResponse:
+    """Switch alerts of a database on and off, and set their thresholds. What is left out stays."""
+    bdb = await _bdb(session, uid)
+    await service.change(session, bdb, body.given(), editor, dry_run=is_on(dry_run))
+    return JSONResponse((await _of_bdbs(session, [bdb]))[str(uid)])
+
+
+@router.get("/nodes/alerts", response_model=dict[str, schema.Alerts], responses=errors())
+async def list_node_alerts(_viewer: Viewer, session: Reader, ignore_settings: IgnoreSettings = None) -> JSONResponse:
+    """Of all nodes, by uid. They are set by `alert_settings` of the cluster."""
+    return JSONResponse(await _of_nodes(session, await nodes.every(session)))
+
+
+@router.get("/nodes/alerts/{uid}", response_model=schema.Alerts, responses=errors(404))
+async def get_node_alerts(
+    _viewer: Viewer, session: Reader, uid: Uid, ignore_settings: IgnoreSettings = None
+) -> JSONResponse:
+    """Of one node, by name."""
+    return JSONResponse((await _of_nodes(session, [await _node(session, uid)]))[str(uid)])
+
+
+@router.get("/nodes/alerts/{uid}/{alert}", response_model=schema.Alert, responses=errors(404))
+async def get_node_alert(
+    _viewer: Viewer, session: Reader, uid: Uid, alert: Name, ignore_settings: IgnoreSettings = None
+) -> JSONResponse:
+    """One alert of a node."""
+    found = await _of_nodes(session, [await _node(session, uid)])
+    return JSONResponse(_one(found[str(uid)], alert))
+
+
+@router.get("/cluster/alerts", response_model=schema.Alerts, responses=errors())
+async def list_cluster_alerts(_viewer: Viewer, session: Reader, ignore_settings: IgnoreSettings = None) -> JSONResponse:
+    """Of the cluster, by name. They are set by its `alert_settings`."""
+    return JSONResponse(await _of_cluster(session))
+
+
+@router.get("/cluster/alerts/{alert}", response_model=schema.Alert, responses=errors(404))
+async def get_cluster_alert(
+    _viewer: Viewer, session: Reader, alert: Name, ignore_settings: IgnoreSettings = None
+) -> JSONResponse:
+    """One alert of the cluster."""
+    return JSONResponse(_one(await _of_cluster(session), alert))
+
+
+async def _of_bdbs(session: Reader, rows: Sequence[Bdb]) -> dict[str, Any]:
+    only = rows[0].uid if len(rows) == 1 else None
+    told = await service.newest(session, alert_settings.BDB_DEFAULTS, bdb_uid=only)
+    return {
+        str(bdb.uid): schema.of_object(
+            alert_settings.of_bdb(bdb.alert_settings), told.get(bdb.uid, {}), bdb.created_at, own=True
+        )
+        for bdb in rows
+    }
+
+
+async def _of_nodes(session: Reader, rows: Sequence[Node]) -> dict[str, Any]:
+    settings = alert_settings.of("node", (await cluster.load(session)).settings.alert_settings)
+    told = await service.newest(session, settings, node_uid=rows[0].uid if len(rows) == 1 else None)
+    return {
+        str(node.uid): schema.of_object(settings, told.get(node.uid, {}), node.joined_at, own=False) for node in rows
+    }
+
+
+async def _of_cluster(session: Reader) -> dict[str, Any]:
+    row = await cluster.load(session)
+    settings = alert_settings.of("cluster", row.settings.alert_settings)
+    told = await service.newest(session, settings)
+    return schema.of_object(settings, told.get(None, {}), row.created_at, own=False)
+
+
+def _one(found: Mapping[str, Any], alert: str) -> Any:
+    if alert not in found:
+        raise NotFound("alert_not_found", f"There is no alert {alert}.")
+    return found[alert]
+
+
+async def _bdb(session: Reader, uid: int) -> Bdb:
+    bdb = await bdbs.by_uid(session, uid)
+    if bdb is None:
+        raise NotFound("db_not_found", f"There is no database {uid}.")
+    return bdb
+
+
+async def _node(session: Reader, uid: int) -> Node:
+    node = await nodes.by_uid(session, uid)
+    if node is None:
+        raise NotFound("node_not_found", f"There is no node {uid}.")
+    return node

@@ -1,0 +1,144 @@
+"""Which alerts there are, when they are raised and which of them a person wants (REST reference 3.4)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from shardboard.domain.rules import Flag, Members, Rule, Text
+
+_NUMBER = Text("a number in a string", r"\d{1,15}(\.\d{1,6})?", 24)
+_PERCENT = Text("a percentage in a string", r"(100|\d{1,2})(\.\d{1,6})?", 24)
+_DAYS = Text("a number of days in a string", r"\d{1,5}", 5)
+
+
+def _above(threshold: Rule) -> Members:
+    return Members({"enabled": Flag(), "threshold": threshold})
+
+
+CLUSTER = Members(
+    {
+        **dict.fromkeys(
+            (
+                "cluster_even_node_count",
+                "cluster_flash_overcommit",
+                "cluster_inconsistent_rl_sw",
+                "cluster_internal_bdb",
+                "cluster_multiple_nodes_down",
+                "cluster_node_joined",
+                "cluster_node_operation_failed",
+                "cluster_node_remove_abort_completed",
+                "cluster_node_remove_abort_failed",
+                "cluster_node_remove_completed",
+                "cluster_node_remove_failed",
+                "cluster_ocsp_query_failed",
+                "cluster_ocsp_status_revoked",
+                "cluster_ram_overcommit",
+                "cluster_too_few_nodes_for_replication",
+                "node_aof_slow_disk_io",
+                "node_checks_error",
+                "node_failed",
+                "node_insufficient_disk_aofrw",
+            ),
+            Flag(),
+        ),
+        **dict.fromkeys(
+            (
+                "cluster_ca_cert_about_to_expire",
+                "cluster_certs_about_to_expire",
+                "cluster_license_about_to_expire",
+                "node_internal_certs_about_to_expire",
+            ),
+            _above(_DAYS),
+        ),
+        **dict.fromkeys(
+            (
+                "cluster_users_count_approaches_limit",
+                "node_cpu_utilization",
+                "node_ephemeral_storage",
+                "node_free_flash",
+                "node_memory",
+                "node_persistent_storage",
+            ),
+            _above(_PERCENT),
+        ),
+        "node_net_throughput": _above(_NUMBER),
+    }
+)
+
+
+def defaults() -> dict[str, Any]:
+    return {
+        "cluster_ca_cert_about_to_expire": {"enabled": True, "threshold": "90"},
+        "cluster_certs_about_to_expire": {"enabled": True, "threshold": "45"},
+        "cluster_license_about_to_expire": {"enabled": True, "threshold": "7"},
+        "cluster_node_operation_failed": True,
+        "cluster_ocsp_query_failed": True,
+        "cluster_ocsp_status_revoked": True,
+        "node_checks_error": True,
+        "node_ephemeral_storage": {"enabled": True, "threshold": "70"},
+        "node_free_flash": {"enabled": True, "threshold": "70"},
+        "node_internal_certs_about_to_expire": {"enabled": True, "threshold": "45"},
+        "node_persistent_storage": {"enabled": True, "threshold": "70"},
+    }
+
+
+BDB_DEFAULTS: dict[str, dict[str, Any]] = {
+    "bdb_size": {"enabled": False, "threshold": "80"},
+    "bdb_high_throughput": {"enabled": False, "threshold": "100000"},
+    "bdb_low_throughput": {"enabled": False, "threshold": "1"},
+    "bdb_high_latency": {"enabled": False, "threshold": "3000"},
+}
+"""Those of a database: percent of its memory limit, requests per second twice, average microseconds at its endpoint."""
+
+BDB = Members({name: _above(_PERCENT if name == "bdb_size" else _NUMBER) for name in BDB_DEFAULTS})
+
+BDB_WITHOUT_SUBJECT = frozenset(
+    {
+        "bdb_backup_delayed",
+        "bdb_crdt_src_high_syncer_lag",
+        "bdb_crdt_src_syncer_connection_error",
+        "bdb_crdt_src_syncer_general_error",
+        "bdb_high_syncer_lag",
+        "bdb_long_running_action",
+        "bdb_ram_dataset_overhead",
+        "bdb_ram_values",
+        "bdb_replica_src_high_syncer_lag",
+        "bdb_replica_src_syncer_connection_error",
+        "bdb_replica_src_syncer_general_error",
+        "bdb_shard_num_ram_values",
+        "bdb_syncer_connection_error",
+        "bdb_syncer_general_error",
+    }
+)
+"""Alerts of the reference about what databases do not have here, or that are raised by fixed limits (`flash_alarms`): they can
+be sent along when they are off."""
+
+Of = Literal["cluster", "node"]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Whether an alert is wanted, and above which value; None of those that have no threshold."""
+
+    enabled: bool
+    threshold: float | None = None
+
+
+OFF = Setting(enabled=False)
+
+
+def of_bdb(stored: Mapping[str, Any]) -> dict[str, Setting]:
+    """All alerts of a database; `stored` is what was changed from the defaults."""
+    return {name: _setting(value) for name, value in BDB.mended(stored, BDB_DEFAULTS).items()}
+
+
+def of(kind: Of, settings: Mapping[str, Any]) -> dict[str, Setting]:
+    """All alerts of nodes, or of the cluster, by the cluster's `alert_settings`."""
+    return {name: _setting(settings.get(name, False)) for name in sorted(CLUSTER.rules) if name.startswith(f"{kind}_")}
+
+
+def _setting(value: Any) -> Setting:
+    if isinstance(value, dict):
+        threshold = value.get("threshold")
+        return Setting(value.get("enabled", False) and threshold is not None, threshold and float(threshold))
+    return Setting(bool(value))

@@ -1,0 +1,155 @@
+"""Alarms about values that a person has set a limit for: of databases, of nodes and of the cluster (`alert_settings`).
+
+Every alarm is named `alarm_` and the reference's name of the alert. What is not known raises nothing.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from shardboard.domain import rates
+from shardboard.domain.alarms import Alarm
+from shardboard.domain.alert_settings import OFF, Setting
+from shardboard.domain.rates import Value
+
+PREFIX = "alarm_"
+MOST_NODES_DOWN = 1
+"""Of more than one the data of pairs may be lost."""
+
+Settings = Mapping[str, Setting]
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A node as it is now."""
+
+    uid: int
+    is_down: bool
+    engine_version: str
+
+
+def of_database(uid: int, name: str, settings: Settings, latest: Mapping[str, Value], memory_size: int) -> list[Alarm]:
+    """`latest` is the newest second of its metrics."""
+    requests = latest.get("total_req")
+    checks = (
+        (
+            "bdb_size",
+            _percent(latest.get("used_memory"), memory_size),
+            "The memory of {who} was more than {limit} % full.",
+        ),
+        ("bdb_high_throughput", requests, "{who} was sent more than {limit} requests per second."),
+        ("bdb_high_latency", latest.get("avg_latency"), "Requests to {who} took more than {limit} µs on average."),
+    )
+    found = [
+        _alarm(alert, sentence, settings, who=name, bdb_uid=uid)
+        for alert, value, sentence in checks
+        if _exceeds(value, settings.get(alert, OFF))
+    ]
+    low = settings.get("bdb_low_throughput", OFF)
+    if low.enabled and low.threshold is not None and requests is not None and requests < low.threshold:
+        sentence = "{who} was sent fewer than {limit} requests per second."
+        found.append(_alarm("bdb_low_throughput", sentence, settings, who=name, bdb_uid=uid))
+    return found
+
+
+def of_node(
+    uid: int, settings: Settings, latest: Mapping[str, Value], *, memory: int, storage: float, flash: int
+) -> list[Alarm]:
+    """`latest` is the newest second of its metrics; the others are sizes in bytes."""
+    idle, waiting = latest.get("cpu_idle"), latest.get("cpu_iowait")
+    busy = 100 * (1 - idle - waiting) if idle is not None and waiting is not None else None
+    checks = (
+        ("node_cpu_utilization", busy, "More than {limit} % of the processors of {who} were busy."),
+        (
+            "node_memory",
+            _used(latest.get("available_memory"), memory),
+            "The memory of {who} was more than {limit} % full.",
+        ),
+        (
+            "node_net_throughput",
+            rates.add((latest.get("ingress_bytes"), latest.get("egress_bytes"))),
+            "{who} received and sent more than {limit} bytes per second.",
+        ),
+        (
+            "node_persistent_storage",
+            _full(storage, latest.get("persistent_storage_free"), latest.get("persistent_storage_avail")),
+            "The storage of {who} was more than {limit} % full.",
+        ),
+        (
+            "node_free_flash",
+            _used(latest.get("bigstore_free"), flash),
+            "The flash of {who} was more than {limit} % full.",
+        ),
+    )
+    return [
+        _alarm(alert, sentence, settings, who=f"node {uid}", node_uid=uid)
+        for alert, value, sentence in checks
+        if _exceeds(value, settings.get(alert, OFF))
+    ]
+
+
+def of_cluster(settings: Settings, machines: Sequence[Machine]) -> list[Alarm]:
+    """What nodes together make worth an alert."""
+    versions = sorted({machine.engine_version for machine in machines if machine.engine_version})
+    down = [machine.uid for machine in machines if machine.is_down]
+    checks = (
+        (
+            "cluster_multiple_nodes_down",
+            len(down) > MOST_NODES_DOWN,
+            f"{len(down)} nodes were down at once: data of databases may be lost.",
+        ),
+        (
+            "cluster_even_node_count",
+            bool(machines) and len(machines) % 2 == 0,
+            f"The cluster had {len(machines)} nodes: of an even number no half is a majority.",
+        ),
+        (
+            "cluster_inconsistent_rl_sw",
+            len(versions) > 1,
+            f"Nodes had different versions of Valkey: {', '.join(versions)}.",
+        ),
+        (
+            "cluster_too_few_nodes_for_replication",
+            len(machines) < 2,
+            "The cluster had one node: replicas need a second one." if machines else "The cluster had no node.",
+        ),
+    )
+    return [
+        Alarm(f"{PREFIX}{alert}", sentence, "ERROR" if alert == "cluster_multiple_nodes_down" else "WARNING")
+        for alert, holds, sentence in checks
+        if holds and settings.get(alert, OFF).enabled
+    ]
+
+
+def _alarm(
+    alert: str, sentence: str, settings: Settings, *, who: str, bdb_uid: int | None = None, node_uid: int | None = None
+) -> Alarm:
+    threshold = settings[alert].threshold
+    said = sentence.format(who=who, limit=f"{threshold:,.15g}")
+    details = {"threshold": threshold}
+    return Alarm(
+        f"{PREFIX}{alert}",
+        said[0].upper() + said[1:] if node_uid else said,
+        "WARNING",
+        bdb_uid,
+        node_uid,
+        details=details,
+    )
+
+
+def _exceeds(value: Value, setting: Setting) -> bool:
+    return setting.enabled and setting.threshold is not None and value is not None and value > setting.threshold
+
+
+def _percent(part: Value, whole: float) -> Value:
+    return 100 * part / whole if part is not None and whole else None
+
+
+def _full(size: float, free: Value, available: Value) -> Value:
+    """As `df` shows it: what is reserved for the system counts neither as used nor as free."""
+    if free is None or available is None:
+        return None
+    return _percent(size - free, size - free + available)
+
+
+def _used(free: Value, size: float) -> Value:
+    return _percent(size - free, size) if free is not None else None

@@ -1,0 +1,89 @@
+"""Alerts on the wire: what is wanted, and whether it is raised (REST reference 3.4)."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, RootModel, model_validator
+from pydantic_core import PydanticCustomError
+
+from shardboard.domain import alert_settings
+from shardboard.domain.alert_settings import Setting
+from shardboard.schemas import plain
+from shardboard.schemas.absent import OptionalStr, present
+from shardboard.schemas.rows import EventRow
+from shardboard.schemas.times import iso
+
+
+class Alert(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+    enabled: bool
+    state: bool = Field(description="Whether it is raised now.")
+    severity: Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
+    change_time: str = Field(
+        description="When it was raised or ended last; without either, when its object came to be."
+    )
+    change_value: dict[str, Any] = Field(
+        description="`state` again; of alerts of nodes and the cluster also `global_threshold`."
+    )
+    threshold: OptionalStr = Field(description="Of a database's alerts, in the unit of the alert.")
+
+
+Alerts = dict[str, Alert]
+
+
+class BdbAlertSetting(BaseModel):
+    """What is left out stays."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    enabled: bool | None = None
+    threshold: str | None = Field(
+        default=None,
+        description="bdb_size: percent of the memory limit; throughput: requests per second; latency: microseconds.",
+    )
+
+
+class BdbAlertSettings(RootModel[dict[str, BdbAlertSetting]]):
+    """By name of the alert."""
+
+    model_config = ConfigDict(strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_plain(cls, body: Any) -> Any:
+        plain.check(body)
+        return body
+
+    @model_validator(mode="after")
+    def _check_thresholds(self) -> Self:
+        for name, value in self.given().items():
+            if (rule := alert_settings.BDB.rules.get(name)) is not None and (fault := rule.fault(value)):
+                raise PydanticCustomError("field", "{field}: {what}", {"field": name, "what": fault})
+        return self
+
+    def given(self) -> dict[str, dict[str, Any]]:
+        """What was sent, by name."""
+        return {name: value.model_dump(exclude_none=True) for name, value in self.root.items()}
+
+
+def render(setting: Setting, event: EventRow | None, since: datetime, *, own: bool) -> dict[str, Any]:
+    """`event` is the newest one about it; `own` says that the threshold is the object's own, not the cluster's."""
+    state = setting.enabled and event is not None and event.ended_at is None and bool(event.details.get("open"))
+    threshold = None if setting.threshold is None else f"{setting.threshold:.15g}"
+    return {
+        "enabled": setting.enabled,
+        "state": state,
+        "severity": event.severity if event is not None else "INFO",
+        "change_time": iso((event.ended_at or event.time) if event is not None else since),
+        "change_value": {"state": state, **({} if own else present(global_threshold=threshold))},
+        **(present(threshold=threshold) if own else {}),
+    }
+
+
+def of_object(
+    settings: Mapping[str, Setting], events: Mapping[str, EventRow], since: datetime, *, own: bool
+) -> dict[str, Any]:
+    """All alerts of one object by name; `events` are the newest, by name, too."""
+    return {name: render(setting, events.get(name), since, own=own) for name, setting in settings.items()}

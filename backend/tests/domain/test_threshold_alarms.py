@@ -1,0 +1,83 @@
+"""Alarms about values beyond a limit that a person has set."""
+
+import pytest
+
+from shardboard.domain import alert_settings
+from shardboard.domain.alarms import LINGER, Board
+from shardboard.domain.alert_settings import BDB_DEFAULTS, Setting
+from shardboard.domain.threshold_alarms import Machine, of_cluster, of_database, of_node
+
+ALL = {name: Setting(enabled=True, threshold=80.0) for name in alert_settings.CLUSTER.rules}
+BDB = alert_settings.of_bdb({name: {"enabled": True} for name in BDB_DEFAULTS})
+
+
+def of_shop(**latest: float | None) -> dict[str, str]:
+    values = {"used_memory": 500.0, "total_req": 100.0, "avg_latency": 200.0} | latest
+    return {alarm.type: alarm.description for alarm in of_database(7, "shop", BDB, values, 1000)}
+
+
+def test_a_database_beyond_its_limits() -> None:
+    assert of_shop() == {}
+    assert of_shop(used_memory=800.0) == {}, "above, not at the limit"
+    assert of_shop(used_memory=801.0) == {"alarm_bdb_size": "The memory of shop was more than 80 % full."}
+    assert of_shop(total_req=100_001.0, avg_latency=3001.0) == {
+        "alarm_bdb_high_throughput": "shop was sent more than 100,000 requests per second.",
+        "alarm_bdb_high_latency": "Requests to shop took more than 3,000 µs on average.",
+    }
+    assert of_shop(total_req=0.5) == {"alarm_bdb_low_throughput": "shop was sent fewer than 1 requests per second."}
+
+
+def test_what_is_not_known_and_what_is_off_raises_nothing() -> None:
+    assert of_shop(used_memory=None, total_req=None, avg_latency=None) == {}
+    assert of_database(7, "shop", BDB, {}, 1000) == []
+    beyond = {"used_memory": 1e9, "total_req": 0.0, "avg_latency": 1e9}
+    assert of_database(7, "shop", alert_settings.of_bdb({}), beyond, 1000) == []
+
+
+def test_a_node_beyond_its_limits() -> None:
+    def found(settings: dict[str, Setting] = ALL, **latest: float | None) -> list[str]:
+        alarms = of_node(2, settings, latest, memory=1000, storage=1000.0, flash=1000)
+        assert all(alarm.node_uid == 2 and alarm.details == {"threshold": 80.0} for alarm in alarms)
+        return [alarm.type for alarm in alarms]
+
+    assert found(cpu_idle=0.15, cpu_iowait=0.05, available_memory=200.0) == []
+    assert found(persistent_storage_free=600.0, persistent_storage_avail=100.0) == [], "the rest is reserved"
+    assert found(cpu_idle=0.1, cpu_iowait=0.05) == ["alarm_node_cpu_utilization"]
+    assert found(cpu_idle=0.1) == [], "half of it says nothing"
+    assert found(available_memory=199.0) == ["alarm_node_memory"]
+    assert found(persistent_storage_free=150.0, persistent_storage_avail=100.0, bigstore_free=100.0) == [
+        "alarm_node_persistent_storage",
+        "alarm_node_free_flash",
+    ]
+    assert found(ingress_bytes=50.0, egress_bytes=31.0) == ["alarm_node_net_throughput"]
+    assert found({}, available_memory=0.0) == []
+    assert of_node(1, ALL, {"bigstore_free": 0.0}, memory=0, storage=0.0, flash=0) == [], "a node without flash"
+
+
+@pytest.mark.parametrize(
+    ("machines", "types"),
+    [
+        ([], {"too_few_nodes_for_replication"}),
+        ([(False, "9.1.2")], {"too_few_nodes_for_replication"}),
+        ([(False, "9.1.2"), (True, "9.1.2")], {"even_node_count"}),
+        ([(True, "9.1.2"), (True, "8.0.1"), (False, "")], {"multiple_nodes_down", "inconsistent_rl_sw"}),
+    ],
+)
+def test_what_nodes_make_together(machines: list[tuple[bool, str]], types: set[str]) -> None:
+    rows = [Machine(uid, is_down, version) for uid, (is_down, version) in enumerate(machines, 1)]
+    found = of_cluster(ALL, rows)
+    assert {alarm.type for alarm in found} == {f"alarm_cluster_{name}" for name in types}
+    assert {alarm.source for alarm in found} == {"cluster"}
+    assert of_cluster({}, rows) == []
+
+
+def test_a_value_that_plays_about_its_limit_is_one_alarm() -> None:
+    board = Board()
+    [full] = of_database(7, "shop", BDB, {"used_memory": 900.0}, 1000)
+    linger = LINGER[full.type]
+    assert board.update(0, [full]) == ([full], [], [])
+    assert board.update(linger - 1, []) == ([], [], [])
+    assert board.update(linger, [full]) == ([], [], [])
+    assert board.update(linger + 1, []) == ([], [], [])
+    assert board.update(2 * linger, []) == ([], [], [])
+    assert board.update(2 * linger + 1, []) == ([], [], [full.key])

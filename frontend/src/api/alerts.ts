@@ -1,0 +1,50 @@
+/** Alerts with limits that a person sets: of one database, and of nodes and the cluster. */
+import { queryOptions } from '@tanstack/react-query';
+import { request } from './http';
+import type { Alerts } from './types';
+
+/** What is wanted of one alert; `threshold` of those that have one. */
+export interface Wanted {
+  enabled: boolean;
+  threshold?: string | undefined;
+}
+
+export type WantedByName = Readonly<Record<string, Wanted>>;
+
+const LOOK_AGAIN_MS = 5_000;
+const CLUSTER = '/v1/cluster';
+
+export const databaseAlertsQuery = (bdb: number) =>
+  queryOptions({
+    queryKey: ['alerts', bdb],
+    queryFn: () => request<Alerts>('GET', `/v1/bdbs/alerts/${bdb}`),
+    refetchInterval: LOOK_AGAIN_MS,
+  });
+
+export const setDatabaseAlerts = (bdb: number, wanted: WantedByName) =>
+  request<Alerts>('POST', `/v1/bdbs/alerts/${bdb}`, wanted);
+
+export const clusterAlertsQuery = queryOptions({
+  queryKey: ['alerts', 'cluster'],
+  queryFn: async (): Promise<WantedByName> => {
+    const { alert_settings } = await request<{
+      alert_settings: Record<string, boolean | Wanted>;
+    }>('GET', CLUSTER);
+    return Object.fromEntries(
+      Object.entries(alert_settings).map(([name, value]) => [
+        name,
+        typeof value === 'boolean' ? { enabled: value } : value,
+      ]),
+    );
+  },
+});
+
+export const setClusterAlerts = (wanted: WantedByName) =>
+  request<unknown>('PUT', CLUSTER, {
+    alert_settings: Object.fromEntries(
+      Object.entries(wanted).map(([name, value]) => [
+        name,
+        value.threshold === undefined ? value.enabled : value,
+      ]),
+    ),
+  });

@@ -1,0 +1,34 @@
+/** What a database is watched for. */
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { databaseAlertsQuery, setDatabaseAlerts } from '@/api/alerts';
+import { useMay } from '@/api/session';
+import type { Alerts } from '@/api/types';
+import { LimitForm } from './LimitForm';
+import { OF_DATABASE } from './limits';
+
+const raisedOf = (alerts: Alerts): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(alerts)
+      .filter(([, { state }]) => state)
+      .map(([name, { change_time }]) => [name, change_time]),
+  );
+
+export function DatabaseAlerts({ bdb }: { bdb: number }) {
+  const client = useQueryClient();
+  const query = databaseAlertsQuery(bdb);
+  const { data } = useQuery(query);
+  const may = useMay('edit');
+  if (!data) return null;
+  return (
+    <LimitForm
+      title="Alerts"
+      limits={OF_DATABASE}
+      now={data}
+      raised={raisedOf(data)}
+      may={may}
+      onSave={(changes) =>
+        setDatabaseAlerts(bdb, changes).then((now) => client.setQueryData(query.queryKey, now))
+      }
+    />
+  );
+}

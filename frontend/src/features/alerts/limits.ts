@@ -1,0 +1,64 @@
+/** Which alerts there are, in words, and what a form of them sends. Pure. */
+import type { Wanted, WantedByName } from '@/api/alerts';
+
+export interface Limit {
+  name: string;
+  label: string;
+  /** Of those with a threshold. */
+  unit?: string;
+  /** Shown until somebody sets another one. */
+  usual?: string;
+  /** The largest threshold. */
+  most?: number;
+}
+
+const percent = { unit: '%', most: 100 };
+
+export const OF_DATABASE: readonly Limit[] = [
+  { name: 'bdb_size', label: 'Memory fuller than', ...percent },
+  { name: 'bdb_high_throughput', label: 'More requests than', unit: 'per second' },
+  { name: 'bdb_low_throughput', label: 'Fewer requests than', unit: 'per second' },
+  { name: 'bdb_high_latency', label: 'Average latency above', unit: 'µs' },
+];
+
+export const OF_CLUSTER: readonly Limit[] = [
+  { name: 'node_cpu_utilization', label: 'Processors busier than', usual: '90', ...percent },
+  { name: 'node_memory', label: 'Memory fuller than', usual: '90', ...percent },
+  { name: 'node_persistent_storage', label: 'Storage fuller than', usual: '70', ...percent },
+  { name: 'node_free_flash', label: 'Flash fuller than', usual: '70', ...percent },
+  {
+    name: 'node_net_throughput',
+    label: 'Network traffic above',
+    usual: '100000000',
+    unit: 'bytes/s',
+  },
+  { name: 'cluster_multiple_nodes_down', label: 'More than one node is down' },
+  { name: 'cluster_even_node_count', label: 'The number of nodes is even' },
+  { name: 'cluster_too_few_nodes_for_replication', label: 'Fewer than two nodes' },
+  { name: 'cluster_inconsistent_rl_sw', label: 'Nodes have different versions of Valkey' },
+];
+
+export const wantedOf = ({ name, unit, usual = '' }: Limit, now: WantedByName): Wanted => {
+  const { enabled = false, threshold } = now[name] ?? {};
+  return { enabled, threshold: unit ? (threshold ?? usual) : undefined };
+};
+
+/** What differs from what is stored. */
+export function changesOf(
+  limits: readonly Limit[],
+  now: WantedByName,
+  draft: WantedByName,
+): WantedByName {
+  const changed = limits.filter((limit) => {
+    const [before, after] = [wantedOf(limit, now), draft[limit.name]];
+    return after && (after.enabled !== before.enabled || after.threshold !== before.threshold);
+  });
+  return Object.fromEntries(changed.map(({ name }) => [name, draft[name] as Wanted]));
+}
+
+/** Why a threshold cannot be one. */
+export function faultOf({ unit, most }: Limit, threshold: string | undefined): string | undefined {
+  if (!unit) return undefined;
+  if (!/^\d{1,15}(\.\d{1,6})?$/.test(threshold ?? '')) return 'A number, such as 80 or 92.5';
+  return most !== undefined && Number(threshold) > most ? `At most ${most}` : undefined;
+}
