@@ -203,6 +203,7 @@ async def test_a_disk_that_is_nearly_full(console: Console, pulses: Pulses) -> N
     watching = collector(console, pulses)
     second(console, say={}, free=1e9)
     await look(watching, 0)
-    assert [(span.type, span.node_uid) for span in await raised(console)] == [
-        ("alarm_storage_full", uid) for uid in (1, 2, 3)
+    assert [(span.type, span.severity, span.node_uid) for span in await raised(console)] == [
+        *(("alarm_storage_full", "ERROR", uid) for uid in (1, 2, 3)),
+        *(("alarm_node_persistent_storage", "WARNING", uid) for uid in (1, 2, 3)),
     ]

@@ -75,9 +75,10 @@ export function LimitForm({ title, limits, now, raised = {}, may, onSave }: Prop
               )}
               {limit.unit && <span className={classes.unit}>{limit.unit}</span>}
               {since && (
-                <Status tone="attention">
-                  Raised <Ago time={since} />
-                </Status>
+                <>
+                  <Status tone="attention">Raised</Status>
+                  <Ago time={since} />
+                </>
               )}
             </div>
           );

@@ -16,8 +16,8 @@ const percent = { unit: '%', most: 100 };
 
 export const OF_DATABASE: readonly Limit[] = [
   { name: 'bdb_size', label: 'Memory fuller than', ...percent },
-  { name: 'bdb_high_throughput', label: 'More requests than', unit: 'per second' },
-  { name: 'bdb_low_throughput', label: 'Fewer requests than', unit: 'per second' },
+  { name: 'bdb_high_throughput', label: 'More requests than', unit: 'per s' },
+  { name: 'bdb_low_throughput', label: 'Fewer requests than', unit: 'per s' },
   { name: 'bdb_high_latency', label: 'Average latency above', unit: 'µs' },
 ];
 

@@ -50,12 +50,12 @@ export function Configuration({ bdb, alerts }: { bdb: Bdb; alerts: ReactNode }) 
         </Card>
       ) : (
         <div className={classes.groups}>
-          {alerts}
           {settingGroups(bdb).map(({ title, facts }) => (
             <Card key={title} title={title}>
               <Facts items={facts} />
             </Card>
           ))}
+          {alerts}
         </div>
       )}
     </div>
