@@ -39,10 +39,12 @@ require_node() {
 require_rust() {
   local hint="Rust >= ${oldest_rust%.0} with cargo is needed to build the endpoint proxy."
   hint+=" Debian 13: apt-get install cargo. Elsewhere, Debian 12 included: https://rustup.rs."
-  local tool version
+  local tool said version
   for tool in cargo rustc; do
     command -v "$tool" >/dev/null || die "$tool was not found on PATH." "$hint"
-    version=$("$tool" --version | cut -d ' ' -f 2)
+    # rustup's are on PATH of users that have no toolchain, too.
+    said=$("$tool" --version 2>&1) || die "$(command -v "$tool") does not run: ${said%%$'\n'*}" "$hint"
+    version=$(cut -d ' ' -f 2 <<<"$said")
     at_least "${version%%-*}" "$oldest_rust" || die "$tool on PATH is $version." "$hint"
   done
   command -v cc >/dev/null || die "cc, a C compiler, was not found on PATH; the endpoint proxy needs one to be built." \
