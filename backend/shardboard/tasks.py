@@ -1,11 +1,25 @@
 """Tasks of a loop, by what they are about."""
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Hashable, Iterator, Mapping
+from collections.abc import AsyncIterator, Coroutine, Hashable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 K = TypeVar("K", bound=Hashable)
+
+
+async def together(work: Iterable[Coroutine[Any, Any, None]]) -> None:
+    """Run all of it side by side. The first that fails ends the others, and its exception is raised when they have ended.
+
+    Not a TaskGroup: until Python 3.11.3, after one that has failed no `asyncio.timeout` of the same task raises TimeoutError.
+    """
+    running = [asyncio.create_task(each) for each in work]
+    try:
+        await asyncio.gather(*running)
+    finally:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
 
 
 class Tasks(Mapping[K, asyncio.Task[None]]):

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from backend.tests.shards import until
 
-from shardboard.tasks import Tasks
+from shardboard.tasks import Tasks, together
 
 
 async def forever() -> None:
@@ -67,3 +67,21 @@ async def test_a_loop_that_is_run_again_starts_with_none() -> None:
     assert len(tasks) == 0
     assert one.cancelled()
     assert tidied.is_set()
+
+
+async def test_together_the_first_failure_ends_the_others_and_later_timeouts_work() -> None:
+    ended = asyncio.Event()
+
+    async def endless() -> None:
+        try:
+            await forever()
+        finally:
+            ended.set()
+
+    with pytest.raises(OSError, match="no store"):
+        await together([endless(), failing()])
+    assert ended.is_set()
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.001):
+            await together([forever(), at_once()])
+    await together([at_once(), at_once()])

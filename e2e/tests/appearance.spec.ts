@@ -78,13 +78,22 @@ const LOOKS: Look[] = [
   },
 ];
 
-for (const { name, slow, path, ready } of LOOKS) {
-  test(name, { tag: slow ? '@slow' : [] }, async ({ page }) => {
-    await page.goto(path(stackInfo().bdb));
-    await ready(page);
-    await examine(page, name);
-  });
-}
+/** In one page that goes from one to the next as a link does: loading it anew for each would take as long as looking at it. */
+test('every page', async ({ page }) => {
+  const looks = LOOKS.filter(({ slow }) => !slow || process.env.ALL);
+  test.setTimeout(looks.length * 60_000);
+  await page.goto('/');
+  const failures: string[] = [];
+  for (const { name, path, ready } of looks) {
+    const look = async () => {
+      await page.evaluate((to) => history.pushState({}, '', to), path(stackInfo().bdb));
+      await ready(page);
+      await examine(page, name);
+    };
+    await test.step(name, look).catch((fault) => failures.push(`${name}: ${fault}`));
+  }
+  expect(failures).toEqual([]);
+});
 
 test('a shard in detail', async ({ page, api }) => {
   const { bdb } = stackInfo();

@@ -18,6 +18,7 @@ from shardboard.agent.contract import MoveSlots
 from shardboard.agent.pace import Pace
 from shardboard.agent.resp import Connection, EngineError
 from shardboard.agent.shard import Shard
+from shardboard.tasks import together
 
 PAGE = 200
 """Keys of one slot that are asked for at once."""
@@ -63,13 +64,13 @@ class Ends:
     async def connect(self) -> None:
         """Raises EngineError; `close` is needed in any case."""
         try:
-            async with asyncio.timeout(ANSWER_SECONDS), asyncio.TaskGroup() as group:
-                for _ in range(self.group + 1):
-                    group.create_task(self._connect_source())
-                    group.create_task(self._connect_target())
-        except* EngineError as errors:
-            raise EngineError(str(errors.exceptions[0])) from errors
-        except* TimeoutError:
+            async with asyncio.timeout(ANSWER_SECONDS):
+                await together(
+                    connecting
+                    for _ in range(self.group + 1)
+                    for connecting in (self._connect_source(), self._connect_target())
+                )
+        except TimeoutError:
             raise EngineError(f"{self.order.address}:{self.order.port} does not accept connections in time") from None
 
     async def _connect_source(self) -> None:
