@@ -8,6 +8,7 @@ from fastapi.responses import JSONResponse
 
 from shardboard.api.bdbs import DryRun, is_on
 from shardboard.api.deps import Editor, Reader, Tx, Viewer
+from shardboard.api.found import bdb_of, node_of
 from shardboard.api.paths import Uid
 from shardboard.api.replies import errors
 from shardboard.domain import alert_settings
@@ -37,7 +38,7 @@ async def get_bdb_alerts(
     _viewer: Viewer, session: Reader, uid: Uid, ignore_settings: IgnoreSettings = None
 ) -> JSONResponse:
     """Of one database, by name."""
-    return JSONResponse((await _of_bdbs(session, [await _bdb(session, uid)]))[str(uid)])
+    return JSONResponse((await _of_bdbs(session, [await bdb_of(session, uid)]))[str(uid)])
 
 
 @router.get("/bdbs/alerts/{uid}/{alert}", response_model=schema.Alert, responses=errors(404))
@@ -45,7 +46,7 @@ async def get_bdb_alert(
     _viewer: Viewer, session: Reader, uid: Uid, alert: Name, ignore_settings: IgnoreSettings = None
 ) -> JSONResponse:
     """One alert of a database."""
-    found = await _of_bdbs(session, [await _bdb(session, uid)])
+    found = await _of_bdbs(session, [await bdb_of(session, uid)])
     return JSONResponse(_one(found[str(uid)], alert))
 
 
@@ -54,8 +55,9 @@ async def set_bdb_alerts(
     editor: Editor, session: Tx, uid: Uid, body: schema.BdbAlertSettings, dry_run: DryRun = None
 ) -> JSONResponse:
     """Switch alerts of a database on and off, and set their thresholds. What is left out stays."""
-    bdb = await _bdb(session, uid)
-    await service.change(session, bdb, body.given(), editor, dry_run=is_on(dry_run))
+    await cluster.load_for_update(session)  # of two who change a part each, neither part is lost
+    bdb = await bdb_of(session, uid)
+    service.change(session, bdb, body.given(), editor, dry_run=is_on(dry_run))
     return JSONResponse((await _of_bdbs(session, [bdb]))[str(uid)])
 
 
@@ -70,7 +72,7 @@ async def get_node_alerts(
     _viewer: Viewer, session: Reader, uid: Uid, ignore_settings: IgnoreSettings = None
 ) -> JSONResponse:
     """Of one node, by name."""
-    return JSONResponse((await _of_nodes(session, [await _node(session, uid)]))[str(uid)])
+    return JSONResponse((await _of_nodes(session, [await node_of(session, uid)]))[str(uid)])
 
 
 @router.get("/nodes/alerts/{uid}/{alert}", response_model=schema.Alert, responses=errors(404))
@@ -78,7 +80,7 @@ async def get_node_alert(
     _viewer: Viewer, session: Reader, uid: Uid, alert: Name, ignore_settings: IgnoreSettings = None
 ) -> JSONResponse:
     """One alert of a node."""
-    found = await _of_nodes(session, [await _node(session, uid)])
+    found = await _of_nodes(session, [await node_of(session, uid)])
     return JSONResponse(_one(found[str(uid)], alert))
 
 
@@ -126,17 +128,3 @@ def _one(found: Mapping[str, Any], alert: str) -> Any:
     if alert not in found:
         raise NotFound("alert_not_found", f"There is no alert {alert}.")
     return found[alert]
-
-
-async def _bdb(session: Reader, uid: int) -> Bdb:
-    bdb = await bdbs.by_uid(session, uid)
-    if bdb is None:
-        raise NotFound("db_not_found", f"There is no database {uid}.")
-    return bdb
-
-
-async def _node(session: Reader, uid: int) -> Node:
-    node = await nodes.by_uid(session, uid)
-    if node is None:
-        raise NotFound("node_not_found", f"There is no node {uid}.")
-    return node

@@ -9,11 +9,12 @@ from fastapi.responses import JSONResponse
 from shardboard.api import nodes as node_api
 from shardboard.api.bdbs import is_on
 from shardboard.api.deps import Evidence, Reader, TheConsole, Viewer
+from shardboard.api.found import bdb_of
 from shardboard.api.paths import Uid
 from shardboard.api.replies import errors
 from shardboard.domain import availability
 from shardboard.domain.availability import Fault
-from shardboard.errors import ApiError, NotFound, Unavailable
+from shardboard.errors import ApiError, Unavailable
 from shardboard.schemas import health_reports as schema
 from shardboard.state import bdbs, cluster, events, nodes, shards
 from shardboard.state.bdbs import Bdb
@@ -39,7 +40,7 @@ async def get_availability(
     ] = None,
 ) -> dict[str, Any]:
     """200 when clients can read and write every slot of the database, else 503 with the reason."""
-    bdb = await _find(session, uid)
+    bdb = await bdb_of(session, uid)
     rows = await shards.of_bdb(session, uid)
     found = _faults(bdb, rows, await nodes.every(session))
     if found:
@@ -52,7 +53,7 @@ async def get_availability(
 @router.get("/v1/local/bdbs/{uid}/endpoint/availability", responses=errors(404))
 async def get_endpoint_availability(_viewer: Viewer, session: Reader, uid: Uid) -> dict[str, Any]:
     """200 when a proxy serves the database's endpoint, else 503. The console answers for all nodes."""
-    bdb = await _find(session, uid)
+    bdb = await bdb_of(session, uid)
     if "port_unbound" in _faults(bdb, [], await nodes.every(session)):
         raise Unavailable("bdb_endpoint_unavailable", availability.SENTENCES["port_unbound"])
     return {}
@@ -96,7 +97,7 @@ async def get_cluster_health(
 @router.get("/v4/bdb/{uid}/health", response_model=schema.DatabaseHealth, responses=errors(404))
 async def get_database_health(_viewer: Viewer, session: Reader, uid: Uid) -> JSONResponse:
     """A database with its shards, and what keeps clients from it."""
-    bdb, rows = await _find(session, uid), await shards.of_bdb(session, uid)
+    bdb, rows = await bdb_of(session, uid), await shards.of_bdb(session, uid)
     found = _faults(bdb, rows, await nodes.every(session))
     return JSONResponse(schema.database(bdb, rows, found, await events.open_alarms(session)))
 
@@ -109,10 +110,3 @@ def _listens(node: Node, bdb: Bdb) -> bool:
     """As its agent last said. What proxies count is not asked: a console that has just started has heard of no second yet."""
     running = node.health != "down" and node.proxy.get("state") == "running"
     return node.uid in bdb.endpoint_nodes and running and str(bdb.uid) not in node.proxy.get("failures", {})
-
-
-async def _find(session: Reader, uid: int) -> Bdb:
-    bdb = await bdbs.by_uid(session, uid)
-    if bdb is None:
-        raise NotFound("db_not_found", f"There is no database {uid}.")
-    return bdb

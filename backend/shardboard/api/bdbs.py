@@ -7,6 +7,7 @@ from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 
 from shardboard.api.deps import Editor, Principal, Reader, TheConsole, Tx, Viewer
+from shardboard.api.found import bdb_of
 from shardboard.api.paths import Uid
 from shardboard.api.replies import errors
 from shardboard.console import Console
@@ -48,7 +49,7 @@ async def create_bdb(principal: Editor, session: Tx, body: BdbCreate, dry_run: D
 @router.get("/bdbs/{uid}", response_model=schema.Bdb, responses=errors(404))
 async def get_bdb(principal: Viewer, session: Reader, uid: Uid, fields: Fields = "") -> JSONResponse:
     """One database."""
-    found = await shown(session, await _find(session, uid), principal)
+    found = await shown(session, await bdb_of(session, uid), principal)
     return JSONResponse(schema.project(found, names_of(fields)))
 
 
@@ -112,13 +113,6 @@ def is_on(flag: str | None) -> bool:
 async def shown(session: Reader, bdb: Bdb, principal: Principal) -> dict[str, Any]:
     """One database as this user may see it."""
     return (await represent(session, [bdb], secrets=_may_see_secrets(principal)))[0]
-
-
-async def _find(session: Reader, uid: int) -> Bdb:
-    bdb = await bdbs.by_uid(session, uid)
-    if bdb is None:
-        raise NotFound("db_not_found", f"There is no database {uid}.")
-    return bdb
 
 
 def _by_bdb(rows: Iterable[Shard]) -> dict[int, list[Shard]]:

@@ -9,10 +9,10 @@ from fastapi.responses import JSONResponse
 
 from shardboard.api.bdbs import Fields, names_of
 from shardboard.api.deps import Admin, Reader, TheConsole, Tx, Viewer
+from shardboard.api.found import node_of
 from shardboard.api.paths import Uid
 from shardboard.api.replies import errors
 from shardboard.console import Console
-from shardboard.errors import NotFound
 from shardboard.schemas import nodes as schema
 from shardboard.schemas.bdbs import project
 from shardboard.services import node_settings as service
@@ -42,14 +42,14 @@ async def get_node(
     _viewer: Viewer, session: Reader, console: TheConsole, uid: Uid, fields: Fields = ""
 ) -> JSONResponse:
     """One node."""
-    shown = await represent(session, [await _find(session, uid)], console)
+    shown = await represent(session, [await node_of(session, uid)], console)
     return JSONResponse(project(shown[0], names_of(fields)))
 
 
 @router.get("/nodes/{uid}/status", response_model=schema.NodeStatus, responses=errors(404))
 async def get_node_status(_viewer: Viewer, session: Reader, console: TheConsole, uid: Uid) -> JSONResponse:
     """Memory and shards of one node."""
-    node = await _find(session, uid)
+    node = await node_of(session, uid)
     return JSONResponse((await statuses(session, [node], console))[uid])
 
 
@@ -58,7 +58,7 @@ async def update_node(
     admin: Admin, session: Tx, console: TheConsole, uid: Uid, body: schema.NodeUpdate
 ) -> JSONResponse:
     """Change a node's settings."""
-    node = await service.configure(session, await _find(session, uid), body.changes(), admin)
+    node = await service.configure(session, await node_of(session, uid), body.changes(), admin)
     return JSONResponse((await represent(session, [node], console))[0])
 
 
@@ -91,13 +91,6 @@ async def statuses(session: Reader, machines: Sequence[Node], console: Console) 
             snapshot=kept.get(node.uid),
         )
     return found
-
-
-async def _find(session: Reader, uid: int) -> Node:
-    node = await nodes.by_uid(session, uid)
-    if node is None:
-        raise NotFound("node_not_found", f"There is no node {uid}.")
-    return node
 
 
 def _of(node: Node, rows: Iterable[Shard]) -> list[Shard]:

@@ -18,7 +18,7 @@ _NODE_FAILED = "node_failed"
 """Told as an outage, which begins and ends like an alarm."""
 
 
-async def change(
+def change(
     session: AsyncSession, bdb: Bdb, given: Mapping[str, Mapping[str, Any]], by: Principal, *, dry_run: bool
 ) -> None:
     """Change the given ones. Those that databases do not have here can only be off."""

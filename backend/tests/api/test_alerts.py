@@ -1,5 +1,6 @@
 """Alerts over HTTP: what is wanted and what is raised."""
 
+import asyncio
 import time
 from typing import Any
 
@@ -87,6 +88,14 @@ async def test_a_part_of_a_setting_leaves_the_rest(client: httpx.AsyncClient) ->
     dry = await client.post("/v1/bdbs/alerts/1?dry_run", json={"bdb_size": {"enabled": False}})
     assert dry.status_code == 200
     assert (await got(client, "/bdbs/alerts/1/bdb_size")) == found
+
+
+@pytest.mark.store
+async def test_parts_that_are_set_at_once_are_all_kept(client: httpx.AsyncClient) -> None:
+    bodies = [{name: {"enabled": True}} for name in BDB_DEFAULTS]
+    replies = await asyncio.gather(*(client.post("/v1/bdbs/alerts/1", json=body) for body in bodies))
+    assert {reply.status_code for reply in replies} == {200}
+    assert all(each["enabled"] for each in (await got(client, "/bdbs/alerts/1")).values())
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,15 @@
 /** What nodes and the cluster are watched for. */
+import { Alert } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { clusterAlertsQuery, setClusterAlerts } from '@/api/alerts';
+import { messageOf } from '@/api/http';
 import { LimitForm } from './LimitForm';
 import { OF_CLUSTER } from './limits';
 
 export function ClusterAlerts() {
   const client = useQueryClient();
-  const { data } = useQuery(clusterAlertsQuery);
-  if (!data) return null;
+  const { data, error } = useQuery(clusterAlertsQuery);
+  if (!data) return error && <Alert color="red">{messageOf(error)}</Alert>;
   return (
     <LimitForm
       title="Alerts of nodes and the cluster"

@@ -1,6 +1,8 @@
 /** What a database is watched for. */
+import { Alert } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { databaseAlertsQuery, setDatabaseAlerts } from '@/api/alerts';
+import { messageOf } from '@/api/http';
 import { useMay } from '@/api/session';
 import type { Alerts } from '@/api/types';
 import { LimitForm } from './LimitForm';
@@ -16,9 +18,9 @@ const raisedOf = (alerts: Alerts): Record<string, string> =>
 export function DatabaseAlerts({ bdb }: { bdb: number }) {
   const client = useQueryClient();
   const query = databaseAlertsQuery(bdb);
-  const { data } = useQuery(query);
+  const { data, error } = useQuery(query);
   const may = useMay('edit');
-  if (!data) return null;
+  if (!data) return error && <Alert color="red">{messageOf(error)}</Alert>;
   return (
     <LimitForm
       title="Alerts"

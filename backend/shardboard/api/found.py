@@ -1,0 +1,21 @@
+"""The object that a path names, or 404."""
+
+from shardboard.api.deps import Reader
+from shardboard.errors import NotFound
+from shardboard.state import bdbs, nodes
+from shardboard.state.bdbs import Bdb
+from shardboard.state.nodes import Node
+
+
+async def bdb_of(session: Reader, uid: int) -> Bdb:
+    bdb = await bdbs.by_uid(session, uid)
+    if bdb is None:
+        raise NotFound("db_not_found", f"There is no database {uid}.")
+    return bdb
+
+
+async def node_of(session: Reader, uid: int) -> Node:
+    node = await nodes.by_uid(session, uid)
+    if node is None:
+        raise NotFound("node_not_found", f"There is no node {uid}.")
+    return node
