@@ -10,11 +10,14 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import psutil
 
+from shardboard.agent import memtier
 from shardboard.agent.contract import LoadLines, LoadReports, LoadState, NamedLoad, ReadLoad, StartLoad
 from shardboard.agent.contract.loads import MOST_LINES
 from shardboard.agent.enrol import load as load_identity
@@ -50,22 +53,21 @@ class Loads:
         known = {directory.resolve(): directory.name for directory in self._root.iterdir()}
         if not known:
             return
-        for process in psutil.process_iter():
-            with suppress(psutil.Error, OSError):
-                identity = known.get(Path(process.cwd()))
-                if identity is not None:
-                    self._processes[identity] = process
+        for process, directory in _working_in(known):
+            with suppress(ProcessLookupError):
+                if os.getsid(process.pid) == process.pid:  # not what it has started itself
+                    self._processes[known[directory]] = process
 
     async def start(self, order: StartLoad) -> LoadState:
         async with self._changing:
             directory = self._root / order.id
             if order.id in self._processes or _has_said_something(directory):
                 return self._state(order.id)
-            binary = find()
-            if binary is None:
-                return LoadState(id=order.id, state="absent", refused=self._missing())
+            command = _command(order)
+            if not command:
+                return LoadState(id=order.id, state="absent", refused=self._missing(order))
             try:
-                self._spawn(binary, directory, order)
+                self._spawn(command, directory, order)
             except OSError as error:
                 shutil.rmtree(directory, ignore_errors=True)
                 reason = f"the load generator could not be started on node {self._settings.address}: {error.strerror}"
@@ -104,27 +106,25 @@ class Loads:
     async def remove(self, order: NamedLoad) -> LoadState:
         """End it at once if it runs, and forget all of it. Removing what does not exist is fine."""
         async with self._changing:
-            process = self._processes.get(order.id)
-            if process is not None and _runs(process):
-                with suppress(psutil.NoSuchProcess):
-                    process.kill()
-                await asyncio.to_thread(psutil.wait_procs, [process], END_SECONDS)
-            self._processes.pop(order.id, None)
+            await asyncio.to_thread(_end_all_in, self._root / order.id)
+            process = self._processes.pop(order.id, None)
+            if process is not None:
+                _runs(process)  # reaps it
             self._places.pop(order.id, None)
             await asyncio.to_thread(shutil.rmtree, self._root / order.id, ignore_errors=True)
             return self._state(order.id)
 
     async def park(self) -> None:
         """The node stops: so does its load."""
-        living = [process for process in self._processes.values() if _runs(process)]
-        for process in living:
+        living = {identity: process for identity, process in self._processes.items() if _runs(process)}
+        for process in living.values():
             with suppress(psutil.NoSuchProcess):
                 process.terminate()
-        _, stubborn = await asyncio.to_thread(psutil.wait_procs, living, END_SECONDS)
-        for process in stubborn:
-            process.kill()
+        await asyncio.to_thread(psutil.wait_procs, list(living.values()), END_SECONDS)
+        for identity in living:
+            await asyncio.to_thread(_end_all_in, self._root / identity)
 
-    def _spawn(self, binary: str, directory: Path, order: StartLoad) -> None:
+    def _spawn(self, command: list[str], directory: Path, order: StartLoad) -> None:
         shutil.rmtree(directory, ignore_errors=True)  # of a start that was killed half-way
         directory.mkdir(mode=0o700)
         with (
@@ -134,7 +134,7 @@ class Loads:
         ):
             number = lines.fileno()
             self._processes[order.id] = psutil.Popen(
-                [binary, *order.arguments, *self._trust(order), f"--live-lines={number}", f"--json-out-file={JSON}"],
+                [*command, *order.arguments, *self._trust(order), f"--live-lines={number}", f"--json-out-file={JSON}"],
                 cwd=directory,
                 env={**os.environ, **({PASSWORD: order.password} if order.password else {})},
                 stdin=subprocess.DEVNULL,
@@ -176,7 +176,9 @@ class Loads:
             return []
         return found
 
-    def _missing(self) -> str:
+    def _missing(self, order: StartLoad) -> str:
+        if order.tool == memtier.BINARY:
+            return f"{memtier.BINARY} is not on the PATH of the agent of node {self._settings.address}"
         return (
             f"{BINARY} is not installed on node {self._settings.address}; "
             "build it with `cargo build --release` in engine/, or put it on the agent's PATH"
@@ -189,6 +191,33 @@ def find() -> str | None:
     if found is None and os.access(BUILT, os.X_OK):
         found = str(BUILT)
     return str(Path(found).absolute()) if found is not None else None
+
+
+def _command(order: StartLoad) -> list[str]:
+    """The program that the order names, to be followed by its options; empty when it is not here."""
+    if order.tool == memtier.BINARY:
+        # Without the working directory on the path of modules, and with this agent's code.
+        return [sys.executable, "-P", "-m", memtier.__name__] if shutil.which(memtier.BINARY) else []
+    binary = find()
+    return [binary] if binary is not None else []
+
+
+def _working_in(directories: Iterable[Path]) -> Iterator[tuple[psutil.Process, Path]]:
+    """Processes whose working directory is one of these."""
+    wanted = set(directories)
+    for process in psutil.process_iter():
+        with suppress(psutil.Error, OSError):
+            if (directory := Path(process.cwd())) in wanted:
+                yield process, directory
+
+
+def _end_all_in(directory: Path) -> None:
+    """At once; also what a process that is dead already had started."""
+    ended = [process for process, _ in _working_in([directory.resolve()])]
+    for process in ended:
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
+    psutil.wait_procs(ended, END_SECONDS)
 
 
 def _runs(process: psutil.Process) -> bool:

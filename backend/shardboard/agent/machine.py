@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 
 from shardboard import __version__
-from shardboard.agent import host
+from shardboard.agent import host, memtier
 from shardboard.agent.contract import NODE_FIELDS, NodeFacts
 from shardboard.agent.engine import engine_version
 from shardboard.agent.flash import Flash
@@ -36,6 +36,7 @@ def facts(settings: AgentSettings, flash: Flash | None = None) -> NodeFacts:
         engine_version=engine_version(settings.engine),
         flash_path=str(flash.root) if flash is not None else "",
         flash_size=flash.size if flash is not None else 0,
+        memtier_version=memtier.version(),
         uptime=int(time.time() - psutil.boot_time()),
         host=host.check(),
     )

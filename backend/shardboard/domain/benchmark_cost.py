@@ -25,11 +25,12 @@ class Cost:
 
 @dataclass(frozen=True)
 class Concern:
-    """`blocks`: who orders the run has to say that it is meant."""
+    """`blocks`: who orders the run has to say that it is meant, by the field `agree` of the order."""
 
     code: str
     description: str
     blocks: bool
+    agree: str = "overwrite"
 
 
 def cost(phases: Sequence[Mapping[str, Any]], repetitions: int) -> Cost:

@@ -31,8 +31,12 @@ def markdown(run: Mapping[str, Any]) -> str:
 def _head(run: Mapping[str, Any]) -> list[str]:
     verdict = (run.get("summary") or {}).get("verdict", {}).get("kept")
     kept = {True: "SLA kept", False: "SLA not kept", None: "no verdict"}[verdict]
-    said = [f"Database {_cell(run['bdb_name'])} · {run['status']} · {kept}"]
-    return said + ([_cell(run["detail"])] if run["detail"] else []) + ([run["notes"]] if run["notes"] else [])
+    said = [f"Database {_cell(run['bdb_name'])} · {run['status']} · {kept} · load by {run['tool']}"]
+    more = [_cell(run["detail"])] if run["detail"] else []
+    warnings = dict.fromkeys(
+        text for each in (run.get("summary") or {}).get("results", []) for text in each["warnings"]
+    )
+    return [*said, *more, *map(_cell, warnings), *([run["notes"]] if run["notes"] else [])]
 
 
 def _tables(run: Mapping[str, Any]) -> Iterable[tuple[str, list[list[str]]]]:
@@ -45,6 +49,8 @@ def _tables(run: Mapping[str, Any]) -> Iterable[tuple[str, list[list[str]]]]:
         ]
         yield "Service level", [["Limit", "At most or least", "Measured", "Kept"], *rows]
     yield "Results", [_HEAD, *(_result(each) for each in results)]
+    if warnings := dict.fromkeys(text for each in results for text in each["warnings"]):
+        yield "To be known of these figures", [[run["tool"]], *([text] for text in warnings)]
     best = [_within(results, name, words) for name, words in LIMITS.items()]
     yield (
         "Highest throughput within a limit",
@@ -79,7 +85,7 @@ _HEAD = [
 
 def _result(each: Mapping[str, Any]) -> list[str]:
     latencies = [_number(each[name]) for name in ("average_ms", "p50_ms", "p99_ms", "p999_ms", "max_ms")]
-    generator = "was the bottleneck" if each["generator"]["is_bottleneck"] else "kept up"
+    generator = _generator(each["generator"])
     return [
         each["phase_name"],
         str(each["repetition"] + 1),
@@ -90,6 +96,12 @@ def _result(each: Mapping[str, Any]) -> list[str]:
         str(each["redirected"]),
         generator,
     ]
+
+
+def _generator(told: Mapping[str, Any]) -> str:
+    if told["busiest_thread_cpu"] is None and told["schedule_lag_ms"] is None:
+        return "not known"
+    return "was the bottleneck" if told["is_bottleneck"] else "kept up"
 
 
 def _within(results: Sequence[Mapping[str, Any]], name: str, words: str) -> list[str]:

@@ -34,11 +34,13 @@ def measured(
     outages = [outage for last in ended for outage in last.get("outages") or []]
     # The generator's own totals hold the part of a second that no line was about.
     length = max((float(last.get("seconds") or 0) for last in ended), default=float(len(seconds)))
-    ops = max(whole.counts["ops"], sum(int(last.get("ops") or 0) for last in ended))
+    ops = sum(int(last.get("ops") or 0) for last in ended)
+    if len(ended) < len(began) or not ended:
+        ops = max(ops, whole.counts["ops"])
     found = {
         "seconds": round(length, 3),
         **{
-            name: whole.counts[name]
+            name: whole.counts[name] if name in whole.counts else _told(ended, name)
             for name in ("reads", "writes", "misses", "redirected", "sent_bytes", "received_bytes")
         },
         "ops": ops,
@@ -56,6 +58,11 @@ def measured(
         "warnings": list(dict.fromkeys(text for first in began for text in first.get("warnings") or [])),
     }
     return found, whole
+
+
+def _told(ended: Sequence[Mapping[str, Any]], name: str) -> int:
+    """Of what no second tells."""
+    return sum(int(last.get(name) or 0) for last in ended)
 
 
 def percentiles(measured: Iterable[Tally]) -> list[dict[str, float]]:

@@ -26,7 +26,8 @@ QUANTILES = {"p50_ms": 0.5, "p90_ms": 0.9, "p99_ms": 0.99, "p999_ms": 0.999}
 class Tally:
     """What was counted in some time, by one generator or by several."""
 
-    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(COUNTS, 0))
+    counts: Counter[str] = field(default_factory=Counter)
+    """Those of COUNTS that were told: memtier_benchmark tells fewer than our own generator."""
     errors: Counter[str] = field(default_factory=Counter)
     histogram: Histogram = field(default_factory=Histogram)
     weighted_us: float = 0.0
@@ -71,7 +72,7 @@ class Tally:
             "busiest_thread_cpu": self.cpu,
         }
         known = {**self.counts, **latencies, **others}
-        return {name: known[name] for name in COLUMNS}
+        return {name: known.get(name) for name in COLUMNS}
 
 
 def tally(said: Mapping[str, Any]) -> Tally:
@@ -80,7 +81,7 @@ def tally(said: Mapping[str, Any]) -> Tally:
     average = _number(said.get("average_us"))
     buckets = said.get("histogram")
     return Tally(
-        counts={name: _count(said.get(name)) for name in COUNTS},
+        counts=Counter({name: _count(said[name]) for name in COUNTS if name in said}),
         errors=Counter({str(name): _count(count) for name, count in _mapping(said.get("errors")).items()}),
         histogram=Histogram.of(
             (int(value), _count(count)) for value, count in _mapping(buckets).items() if value.isdigit()

@@ -17,6 +17,7 @@ _SAID = {
     "os_name": "operating system",
     "key_stddev": "standard deviation of keys",
     "sla": "SLA",
+    "tool": "load generator",
     "tls_mode": "TLS",
     "at_seconds": "begins at second",
 }

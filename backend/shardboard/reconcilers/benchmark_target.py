@@ -2,9 +2,8 @@
 
 import asyncio
 from collections.abc import Collection, Sequence
-from typing import Any
 
-from shardboard.domain import benchmark_plan, workload
+from shardboard.domain import benchmark_plan, benchmark_tools, workload
 from shardboard.driver.cluster import ShardRef
 from shardboard.driver.ports import Agents, ShardCommand, StartLoad
 from shardboard.state.bdbs import Bdb
@@ -17,22 +16,21 @@ def order(load: BenchmarkLoad, row: Benchmark, bdb: Bdb, nodes: Sequence[Node]) 
     told = row.spec["phases"][load.phase]["workload"]
     places: list[int] = row.spec["load_nodes"]
     own = benchmark_plan.share(told, places.index(load.node_uid), len(places))
+    tool = row.spec.get("tool", benchmark_tools.OWN)
+    addresses = _addresses(bdb, nodes)
+    seeds = addresses if bdb.sharding and bdb.config["oss_cluster"] else []
     return StartLoad(
         id=load.uid,
-        arguments=[*_target(bdb, nodes), *workload.arguments(own)],
+        tool=tool,
+        arguments=benchmark_tools.arguments(tool, addresses[0], bdb.port, seeds, own),
         password=bdb.config["authentication_redis_pass"],
         tls=bdb.config["tls_mode"] == "enabled",
     )
 
 
-def _target(bdb: Bdb, nodes: Sequence[Node]) -> list[str]:
+def _addresses(bdb: Bdb, nodes: Sequence[Node]) -> list[str]:
     serving = [node for node in nodes if node.uid in bdb.endpoint_nodes]
-    addresses = [node.addr for node in serving if node.health != "down"] or [node.addr for node in serving]
-    told: list[Any] = [f"--server={addresses[0]}", f"--port={bdb.port}"]
-    if bdb.sharding and bdb.config["oss_cluster"]:
-        told.append("--cluster-mode")
-        told += ["--seeds=" + ",".join(f"{address}:{bdb.port}" for address in addresses)]
-    return told
+    return [node.addr for node in serving if node.health != "down"] or [node.addr for node in serving]
 
 
 SAMPLES = 20

@@ -56,6 +56,7 @@ def render(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         {
             "phases": run["phases"],
             "load_nodes": run["load_nodes"],
+            "tool": run["tool"],
             "drill": run["drill"],
             "facts": {name: value for name, value in run["facts"].items() if name != "drill_action_uid"},
         }

@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
+from shardboard.domain.benchmark_tools import OWN, Tool
 from shardboard.domain.workload import OPTIONS, Option
 from shardboard.schemas import plain
 from shardboard.schemas.bdb_requests import Tag
@@ -112,6 +113,14 @@ class BenchmarkCreate(Strict):
         default=[],
         max_length=100,
         description="Uids of the nodes that put the load; the console chooses one when empty.",
+    )
+    tool: Tool = Field(
+        default=OWN,
+        description="The load generator; memtier_benchmark where it is on the PATH of the load nodes' agents.",
+    )
+    password_in_arguments: bool = Field(
+        default=False,
+        description="Agree that memtier_benchmark gets the database's password as an argument, which others on its node can read.",
     )
     sla: Sla | None = None
     drill: PlannedDrill | None = None

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from shardboard.domain import benchmark_cost, benchmark_plan, benchmark_seconds
+from shardboard.domain import benchmark_cost, benchmark_plan, benchmark_seconds, benchmark_tools
 from shardboard.domain.benchmark_cost import Cost
 from shardboard.domain.benchmark_plan import Step
 from shardboard.domain.benchmark_seconds import Tally
@@ -154,6 +154,7 @@ class Benchmark(BaseModel):
     phases: list[PhaseShown]
     repetitions: int
     load_nodes: list[int]
+    tool: benchmark_tools.Tool = Field(description="The load generator.")
     sla: Sla | None
     drill: PlannedDrill | None
     scenario: str
@@ -204,7 +205,8 @@ class Concern(BaseModel):
 
     code: str
     description: str
-    blocks: bool = Field(description="The run is refused unless it is ordered with `overwrite`.")
+    blocks: bool = Field(description="The run is refused unless it is ordered with the field that `agree` names.")
+    agree: str = Field(json_schema_extra={"enum": ["overwrite", "password_in_arguments"]})
 
 
 class Preflight(BaseModel):
@@ -292,6 +294,7 @@ def render(row: BenchmarkRow, loads: Sequence[LoadRow]) -> dict[str, Any]:
         "phases": spec["phases"],
         "repetitions": spec["repetitions"],
         "load_nodes": spec["load_nodes"],
+        "tool": spec.get("tool", benchmark_tools.OWN),
         "sla": spec["sla"],
         "drill": spec["drill"],
         "scenario": spec["scenario"],

@@ -59,6 +59,9 @@ class Node(BaseModel):
     agent_version: str
     agent_status: str = Field(json_schema_extra={"enum": ["connected", "lost"]})
     engine_version: str = Field(description="Version of valkey-server; empty when it is missing.")
+    memtier_version: str = Field(
+        description="Version of memtier_benchmark on its agent's PATH; empty when there is none."
+    )
     last_seen: str
     total_memory: int
     free_ram: OptionalInt = Field(description="Bytes that the machine has available; absent without a recent sample.")
@@ -130,6 +133,7 @@ def render(
         "agent_version": facts["agent_version"],
         "agent_status": node.agent_status,
         "engine_version": facts["engine_version"],
+        "memtier_version": facts.get("memtier_version", ""),
         "last_seen": iso(node.last_seen),
         "supported_database_versions": SUPPORTED_DATABASE_VERSIONS if facts["engine_version"] else [],
         "total_memory": facts["total_memory"],

@@ -22,7 +22,16 @@ SETTINGS = (
     "bigstore",
     "bigstore_ram_size",
 )
-MACHINE = ("hostname", "architecture", "cores", "os_name", "total_memory", "agent_version", "engine_version")
+MACHINE = (
+    "hostname",
+    "architecture",
+    "cores",
+    "os_name",
+    "total_memory",
+    "agent_version",
+    "engine_version",
+    "memtier_version",
+)
 
 
 async def gather(session: AsyncSession, bdb: Bdb) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from shardboard.domain import benchmark_cost, benchmark_plan, command_line, workload
+from shardboard.domain import benchmark_cost, benchmark_plan, benchmark_tools, command_line, workload
 from shardboard.domain.benchmark_cost import Concern, Cost
 from shardboard.domain.workload import Wrong
 from shardboard.errors import Conflict, Forbidden, NotAcceptable, NotFound
@@ -54,9 +54,10 @@ async def examine(session: AsyncSession, given: Mapping[str, Any], live: Live) -
     if not bdb.endpoint_nodes:
         raise NotAcceptable("db_not_active", f"Database {bdb.uid} has no endpoint.", field="bdb_uid")
     phases, repetitions = draft(given)
-    machines = await _load_nodes(session, given["load_nodes"], bdb)
+    machines = await _load_nodes(session, given["load_nodes"], bdb, given["tool"])
     cost, now = benchmark_cost.cost(phases, repetitions), live(bdb.uid)
-    found = benchmark_cost.concerns(
+    found = benchmark_tools.concerns(given["tool"], password=bool(bdb.config["authentication_redis_pass"]))
+    found += benchmark_cost.concerns(
         cost,
         copies=2 if bdb.replication else 1,
         memory_size=bdb.memory_size,
@@ -69,16 +70,19 @@ async def examine(session: AsyncSession, given: Mapping[str, Any], live: Live) -
 async def create(session: AsyncSession, given: Mapping[str, Any], principal: Principal, live: Live) -> Benchmark:
     """Write the order of a run; the loops carry it out."""
     found = await examine(session, given, live)
-    blocking = next((concern for concern in found.concerns if concern.blocks), None)
-    if blocking is not None and not given["overwrite"]:
+    against = next((concern for concern in found.concerns if concern.blocks and not given[concern.agree]), None)
+    if against is not None:
         raise Conflict(
-            blocking.code, f"{blocking.description} Order it with overwrite if that is meant.", field="overwrite"
+            against.code,
+            f"{against.description} Order it with {against.agree} if that is meant.",
+            field=against.agree,
         )
     bdb, phases, repetitions, machines = found.bdb, found.phases, found.repetitions, found.nodes
     spec = {
         "phases": phases,
         "repetitions": repetitions,
         "load_nodes": [node.uid for node in machines],
+        "tool": given["tool"],
         "sla": given["sla"],
         "drill": given["drill"],
         "drill_what": await _drill(session, given["drill"], principal),
@@ -149,7 +153,7 @@ def draft(given: Mapping[str, Any]) -> tuple[list[dict[str, Any]], int]:
     if not phases:
         phases = [{"name": "measure", "workload": base}]
     for index, phase in enumerate(phases):
-        if wrong := workload.check(phase["workload"]):
+        if wrong := workload.check(phase["workload"]) or benchmark_tools.fault(given["tool"], phase["workload"]):
             raise _refused(wrong, f"phases.{index}." if given["phases"] else "")
     return phases, given["repetitions"] or repetitions or 1
 
@@ -233,21 +237,32 @@ def _refused(wrong: Wrong, where: str) -> NotAcceptable:
     return NotAcceptable("invalid_workload", wrong.sentence, field=f"{where}workload.{wrong.option}")
 
 
-async def _load_nodes(session: AsyncSession, wanted: Sequence[int], bdb: Bdb) -> list[Node]:
-    """As told, else the connected node with the fewest shards of the database."""
+async def _load_nodes(session: AsyncSession, wanted: Sequence[int], bdb: Bdb, tool: str) -> list[Node]:
+    """As told, else the connected node with the fewest shards of the database; each must have the tool."""
     known = {node.uid: node for node in await nodes.every(session)}
     for uid in wanted:
         if uid not in known:
             raise NotAcceptable("node_not_found", f"There is no node {uid}.", field="load_nodes")
         if known[uid].agent_status != "connected":
             raise NotAcceptable("node_not_connected", f"The agent of node {uid} does not answer.", field="load_nodes")
+        if not _has(known[uid], tool):
+            missing = f"{tool} is not on the PATH of the agent of node {uid}."
+            raise NotAcceptable("load_generator_not_found", missing, field="load_nodes")
     if wanted:
         return [known[uid] for uid in sorted(set(wanted))]
     connected = [node for node in known.values() if node.agent_status == "connected"]
     if not connected:
         raise NotAcceptable("node_not_connected", "No agent answers, so nobody can put load.", field="load_nodes")
+    able = [node for node in connected if _has(node, tool)]
+    if not able:
+        missing = f"{tool} is on the PATH of no node's agent; install it on a load node, and restart its agent."
+        raise NotAcceptable("load_generator_not_found", missing, field="tool")
     held = [row.node_uid for row in await shards.of_bdb(session, bdb.uid)]
-    return [min(connected, key=lambda node: (held.count(node.uid), node.uid))]
+    return [min(able, key=lambda node: (held.count(node.uid), node.uid))]
+
+
+def _has(node: Node, tool: str) -> bool:
+    return tool != benchmark_tools.MEMTIER or bool(node.facts.get("memtier_version"))
 
 
 def _longest(phases: Sequence[Mapping[str, Any]], steps: Sequence[benchmark_plan.Step]) -> timedelta:

@@ -8,7 +8,7 @@ from typing import Any
 
 import psutil
 import pytest
-from backend.tests import load_double
+from backend.tests import load_double, memtier_double
 
 from shardboard.agent.contract import LoadLines, NamedLoad, ReadLoad, StartLoad
 from shardboard.agent.loads import Loads
@@ -20,6 +20,7 @@ ID = "0" * 31 + "1"
 @pytest.fixture
 def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AgentSettings:
     monkeypatch.setenv("PATH", load_double.install(tmp_path / "bin"), prepend=":")
+    memtier_double.install(tmp_path / "bin")
     return AgentSettings(address="127.0.0.1", state_dir=tmp_path / "agent")
 
 
@@ -108,6 +109,44 @@ async def test_without_the_binary(loads: Loads, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("shardboard.agent.loads.find", lambda: None)
     state = await loads.start(order(1))
     assert (state.state, "is not installed on node 127.0.0.1" in state.refused) == ("absent", True)
+    assert list(loads._root.iterdir()) == []
+
+
+def memtier_order(seconds: int, *more: str, password: str = "") -> StartLoad:
+    return order(seconds, *more, password=password).model_copy(update={"tool": "memtier_benchmark"})
+
+
+async def test_memtier_benchmark_is_told_in_the_same_way(loads: Loads, settings: AgentSettings) -> None:
+    await loads.start(memtier_order(1000))
+    first = await read(loads)
+    while not any('"second"' in line for line in first.lines):
+        first = await read(loads)
+    successor = Loads(settings)
+    await successor.adopt()
+    assert (await successor.start(memtier_order(1000))).state == "running"
+    assert (await successor.stop(NamedLoad(id=ID))).id == ID
+    last = (await told(successor, len(first.lines)))[-1]
+    assert (last["kind"], last["stopped"]) == ("end", True)
+    reports = await successor.reports(NamedLoad(id=ID))
+    assert json.loads(reports.memtier_json)["ALL STATS"]["Totals"]["Count"] == last["ops"]
+    assert reports.text.startswith("ALL STATS")
+
+
+async def test_removing_ends_memtier_benchmark_with_what_runs_it(loads: Loads) -> None:
+    await loads.start(memtier_order(1000))
+    await read(loads)
+    outer = loads._processes[ID]
+    (inner,) = outer.children()
+    outer.kill()
+    await loads.remove(NamedLoad(id=ID))
+    assert not inner.is_running() or inner.status() == psutil.STATUS_ZOMBIE
+    assert list(loads._root.iterdir()) == []
+
+
+async def test_a_node_without_memtier_benchmark(loads: Loads, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    state = await loads.start(memtier_order(1))
+    assert (state.state, "memtier_benchmark is not on the PATH" in state.refused) == ("absent", True)
     assert list(loads._root.iterdir()) == []
 
 

@@ -9,6 +9,7 @@ from shardboard.console import Console
 from shardboard.state import actions, benchmarks
 from shardboard.state.bdbs import Bdb
 from shardboard.state.benchmarks import BenchmarkLoad
+from shardboard.state.nodes import Node
 
 pytestmark = [pytest.mark.store, pytest.mark.usefixtures("nodes")]
 
@@ -109,6 +110,46 @@ async def test_what_cannot_be_done_is_refused_and_nothing_is_written(
     async with console.store.read() as session:
         assert await benchmarks.count(session) == 0
         assert not [action for action in await actions.recent(session) if action.name == "SMBenchmark"]
+
+
+async def with_memtier(console: Console, uid: int) -> None:
+    async with console.store.begin() as session:
+        node = await session.get_one(Node, uid)
+        node.facts = {**node.facts, "memtier_version": "2.3.1"}
+
+
+MEMTIER = {"tool": "memtier_benchmark"}
+
+
+async def test_memtier_benchmark_is_run_by_a_node_that_has_it(client: httpx.AsyncClient, console: Console) -> None:
+    reply = await client.post("/v1/benchmarks", json=ORDER | MEMTIER)
+    assert (reply.status_code, reply.json()["error_code"]) == (406, "load_generator_not_found")
+    assert "no node" in reply.json()["description"]
+    await with_memtier(console, 2)
+    shown = await ordered(client, **MEMTIER)
+    assert (shown["tool"], shown["load_nodes"]) == ("memtier_benchmark", [2])
+    assert (await client.get("/v1/nodes/2")).json()["memtier_version"] == "2.3.1"
+    reply = await client.post("/v1/benchmarks", json=ORDER | MEMTIER | {"load_nodes": [1, 2]})
+    assert (reply.json()["error_code"], reply.json()["field"]) == ("load_generator_not_found", "load_nodes")
+    reply = await client.post("/v1/benchmarks", json=ORDER | MEMTIER | {"workload": {"rate": 100, "test_time": 1}})
+    assert (reply.json()["error_code"], reply.json()["field"]) == ("invalid_workload", "workload.rate")
+    assert (await ordered(client))["tool"] == "shardboard-load"
+
+
+async def test_a_password_in_arguments_has_to_be_agreed_to(client: httpx.AsyncClient, console: Console) -> None:
+    await with_memtier(console, 2)
+    async with console.store.begin() as session:
+        row = await session.get_one(Bdb, 1)
+        row.config = {**row.config, "authentication_redis_pass": "correct-horse"}
+    told = (await client.post("/v1/benchmarks/preflight", json=ORDER | MEMTIER)).json()["concerns"]
+    assert [(each["code"], each["blocks"], each["agree"]) for each in told] == [
+        ("benchmark_password", True, "password_in_arguments")
+    ]
+    for agreed in ({}, {"overwrite": True}):
+        reply = await client.post("/v1/benchmarks", json=ORDER | MEMTIER | agreed)
+        assert (reply.status_code, reply.json()["error_code"]) == (409, "benchmark_password")
+    await ordered(client, **MEMTIER, password_in_arguments=True)
+    await ordered(client)
 
 
 async def test_a_pasted_line_can_be_looked_at_first(client: httpx.AsyncClient) -> None:

@@ -27,6 +27,27 @@ def test_lines_that_make_no_sense_count_as_nothing() -> None:
     assert found.row()["p99_ms"] is None
 
 
+def test_what_was_not_told_is_not_known() -> None:
+    """memtier_benchmark tells kinds of commands and percentiles at its end only."""
+    lines = [{"kind": "second", "t": t, "at": t + 1.0, "ops": 100, "average_us": 200.0, "errors": {}} for t in range(2)]
+    told = benchmark_seconds.columns(benchmark_seconds.by_second(lines))
+    assert (told["ops"], told["average_ms"]) == ([100, 100], [0.2, 0.2])
+    assert (told["reads"], told["redirected"], told["p99_ms"]) == ([None, None],) * 3
+    ended = load_double.end(2.0, 2.0, 200, reads=150, writes=50, redirected=3, histogram={"190": 198, "900": 2})
+    found = benchmark_results.result(lines, [load_double.begin(0.0)], [ended])
+    assert (found["reads"], found["writes"], found["redirected"]) == (150, 50, 3)
+    assert (found["p90_ms"], found["percentiles"][-1]["ms"]) == (0.19, 0.9)
+
+
+def test_the_end_counts_where_seconds_were_thrown_away() -> None:
+    lines = [load_double.second(t, t + 1.0) for t in range(4)]
+    ended = load_double.end(4.0, 2.0, 2000)
+    found = benchmark_results.result(lines, [load_double.begin(0.0)], [ended])
+    assert (found["ops"], found["ops_per_second"]) == (2000, 1000.0)
+    lost = benchmark_results.result(lines, [load_double.begin(0.0)] * 2, [ended])
+    assert lost["ops"] == 4000, "another generator ended without a last line"
+
+
 def test_an_outage_is_told_as_it_was() -> None:
     lines = [load_double.second(0, 1.0), load_double.second(1, 2.0, ops=0, errors={"CLUSTERDOWN": 7})]
     outage = {

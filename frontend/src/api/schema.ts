@@ -3108,6 +3108,12 @@ export interface components {
              * @description Seconds, as far as the phases say how long they take.
              */
             time_left: number | null;
+            /**
+             * Tool
+             * @description The load generator.
+             * @enum {string}
+             */
+            tool: "shardboard-load" | "memtier_benchmark";
             /** Uid */
             uid: number;
         } & {
@@ -3149,6 +3155,12 @@ export interface components {
              */
             overwrite?: boolean;
             /**
+             * Password In Arguments
+             * @description Agree that memtier_benchmark gets the database's password as an argument, which others on its node can read.
+             * @default false
+             */
+            password_in_arguments?: boolean;
+            /**
              * Phases
              * @description One after the other; the last is measured.
              * @default []
@@ -3171,6 +3183,13 @@ export interface components {
              * @default []
              */
             tags?: components["schemas"]["Tag"][];
+            /**
+             * Tool
+             * @description The load generator; memtier_benchmark where it is on the PATH of the load nodes' agents.
+             * @default shardboard-load
+             * @enum {string}
+             */
+            tool?: "shardboard-load" | "memtier_benchmark";
             workload?: components["schemas"]["Workload"] | null;
         };
         /**
@@ -3475,8 +3494,13 @@ export interface components {
          */
         Concern: {
             /**
+             * Agree
+             * @enum {string}
+             */
+            agree: "overwrite" | "password_in_arguments";
+            /**
              * Blocks
-             * @description The run is refused unless it is ordered with `overwrite`.
+             * @description The run is refused unless it is ordered with the field that `agree` names.
              */
             blocks: boolean;
             /** Code */
@@ -4762,6 +4786,11 @@ export interface components {
             machine_id: string;
             /** Max Redis Servers */
             max_redis_servers: number;
+            /**
+             * Memtier Version
+             * @description Version of memtier_benchmark on its agent's PATH; empty when there is none.
+             */
+            memtier_version: string;
             /** Os Family */
             os_family: string;
             /** Os Name */
@@ -4848,6 +4877,11 @@ export interface components {
             hostname: string;
             /** Machine Id */
             machine_id: string;
+            /**
+             * Memtier Version
+             * @default
+             */
+            memtier_version?: string;
             /** Os Family */
             os_family: string;
             /** Os Name */

@@ -7,6 +7,7 @@ from pydantic import Field
 from shardboard.agent.contract.base import Message, Reply
 
 LoadId = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
+Tool = Literal["shardboard-load", "memtier_benchmark"]
 MOST_LINES = 600
 """In one reply."""
 
@@ -17,9 +18,10 @@ class StartLoad(Message):
     id: LoadId
     arguments: list[str]
     password: str = Field(default="", repr=False)
-    """Reaches the process by its environment, never by its arguments."""
+    """Reaches the process by its environment, never by its arguments; memtier_benchmark has no other way than these."""
     tls: bool = False
     """Whether the target wants it; its certificate is of the cluster's own authority."""
+    tool: Tool = "shardboard-load"
 
 
 class LoadState(Reply):

@@ -38,6 +38,8 @@ class NodeFacts(Reply):
     flash_path: str = ""
     """Empty when the agent was given no flash."""
     flash_size: int = 0
+    memtier_version: str = ""
+    """Of the memtier_benchmark on the agent's PATH; empty when there is none."""
     uptime: int
     """Seconds since the machine started."""
     host: list[HostCheck] = Field(default=[])

@@ -25,7 +25,7 @@ import { Facts } from '@/ui/Facts';
 import { StatusIcon } from '@/ui/Status';
 import classes from './benchmarks.module.css';
 import { DrillFields } from './DrillFields';
-import { EMPTY, faultOf, orderOf, PRESETS, type RunDraft } from './draft';
+import { EMPTY, faultOf, MEMTIER, OWN, orderOf, PRESETS, type RunDraft, type Tool } from './draft';
 import { workloadWords } from './words';
 
 const PATTERNS = [
@@ -51,6 +51,7 @@ export function NewRun({ bdb, onStarted }: Props) {
   const active = bdbs.filter(({ status }) => status === 'active');
   const chosen = { ...draft, bdb: draft.bdb ?? active[0]?.uid ?? null };
   const fault = faultOf(chosen);
+  const others = nodes.filter((node) => node.memtier_version);
   const change = (part: Partial<RunDraft>) => {
     setDraft((now) => ({ ...now, ...part }));
     setError(null);
@@ -116,6 +117,15 @@ export function NewRun({ bdb, onStarted }: Props) {
                 onChange={(value) => change({ nodes: value })}
                 data={nodes.map(({ uid }) => ({ value: String(uid), label: `node ${uid}` }))}
               />
+              {others.length > 0 && (
+                <NativeSelect
+                  label="Load generator"
+                  description={`memtier_benchmark: on ${others.map(({ uid }) => `node ${uid}`).join(', ')}`}
+                  value={draft.tool}
+                  onChange={(event) => change({ tool: event.currentTarget.value as Tool })}
+                  data={[OWN, MEMTIER]}
+                />
+              )}
             </div>
             <SegmentedControl
               aria-label="How the load is described"
@@ -264,7 +274,9 @@ function Limit(props: {
 
 function Costs(props: Part & { fault: string | undefined; children: React.ReactNode }) {
   const { draft, fault, change, children } = props;
-  const order = useDeferredValue(JSON.stringify(orderOf({ ...draft, overwrite: false })));
+  const order = useDeferredValue(
+    JSON.stringify(orderOf({ ...draft, overwrite: false, passwordInArguments: false })),
+  );
   const { data, error, isFetching } = useQuery({
     queryKey: ['benchmarks', 'preflight', order],
     queryFn: () => examineBenchmark(JSON.parse(order)),
@@ -273,7 +285,7 @@ function Costs(props: Part & { fault: string | undefined; children: React.ReactN
     staleTime: 5_000,
     placeholderData: keepPreviousData,
   });
-  const blocked = data?.concerns.some(({ blocks }) => blocks) ?? false;
+  const asked = new Set(data?.concerns.filter(({ blocks }) => blocks).map(({ agree }) => agree));
   return (
     <Card title="What it will do">
       <Stack gap="sm" aria-busy={isFetching}>
@@ -308,11 +320,18 @@ function Costs(props: Part & { fault: string | undefined; children: React.ReactN
                 <span>{concern.description}</span>
               </div>
             ))}
-            {blocked && (
+            {asked.has('overwrite') && (
               <Checkbox
                 label="Go on all the same"
                 checked={draft.overwrite}
                 onChange={(event) => change({ overwrite: event.currentTarget.checked })}
+              />
+            )}
+            {asked.has('password_in_arguments') && (
+              <Checkbox
+                label="Show the password to everybody on the load nodes"
+                checked={draft.passwordInArguments}
+                onChange={(event) => change({ passwordInArguments: event.currentTarget.checked })}
               />
             )}
           </>

@@ -9,6 +9,7 @@ import { SpanAxis } from '@/ui/chart/spanAxis';
 import { TimeAxisProvider } from '@/ui/chart/TimeAxisContext';
 import type { ChartMark, ChartSpec } from '@/ui/chart/types';
 import classes from './benchmarks.module.css';
+import { MEMTIER } from './draft';
 import { errorsOf, type RunSeries } from './runSeries';
 
 interface Props {
@@ -33,8 +34,8 @@ export function RunCharts({ run, open, series, marks, children }: Props) {
   useEffect(() => axis.follow({ from, to }), [axis, from, to]);
   const kinds = series.errorKinds().join();
   const specs = useMemo(
-    () => specsOf(series, run.uid, kinds ? kinds.split(',') : []),
-    [series, run.uid, kinds],
+    () => specsOf(series, run.uid, run.tool === MEMTIER, kinds ? kinds.split(',') : []),
+    [series, run.uid, run.tool, kinds],
   );
   const heat = useMemo(
     () => series.heatSource(REASON, () => `${seriesCall(run.uid)}?histograms=true`),
@@ -46,16 +47,18 @@ export function RunCharts({ run, open, series, marks, children }: Props) {
         {specs.map((spec) => (
           <Chart key={spec.id} spec={spec} marks={marks} height={170} />
         ))}
-        <div className={classes.wide}>
-          <HeatChart
-            id="run-heat"
-            title="Latency heat map, as clients wait for it"
-            source={heat}
-            marks={marks}
-            height={200}
-            emptyReason={NO_SUCCESS}
-          />
-        </div>
+        {run.tool !== MEMTIER && (
+          <div className={classes.wide}>
+            <HeatChart
+              id="run-heat"
+              title="Latency heat map, as clients wait for it"
+              source={heat}
+              marks={marks}
+              height={200}
+              emptyReason={NO_SUCCESS}
+            />
+          </div>
+        )}
         {children}
       </div>
     </TimeAxisProvider>
@@ -73,9 +76,21 @@ const ERRORS = [
   ...CYCLE.filter((color) => color !== COLOR.error && color !== COLOR.other),
 ];
 
+const PERCENTILES = [
+  ['p50_ms', 'P50', COLOR.p50],
+  ['p99_ms', 'P99', COLOR.p99],
+  ['p999_ms', 'P99.9', COLOR.p999],
+] as const;
+
 const colorOf = (index: number) => ERRORS[index % ERRORS.length] ?? COLOR.error;
 
-function specsOf(series: RunSeries, uid: number, kinds: readonly string[]): ChartSpec[] {
+/** memtier_benchmark tells less of a second: neither kinds of requests nor percentiles, nothing of itself. */
+function specsOf(
+  series: RunSeries,
+  uid: number,
+  memtier: boolean,
+  kinds: readonly string[],
+): ChartSpec[] {
   const chart = (
     id: string,
     title: string,
@@ -99,26 +114,30 @@ function specsOf(series: RunSeries, uid: number, kinds: readonly string[]): Char
       'run-throughput',
       'Throughput, as the load generator counts it',
       'ops',
-      [
-        ['reads', 'Reads', COLOR.read],
-        ['writes', 'Writes', COLOR.write],
-      ],
+      memtier
+        ? [['ops', 'Replies', COLOR.read]]
+        : [
+            ['reads', 'Reads', COLOR.read],
+            ['writes', 'Writes', COLOR.write],
+          ],
       'stacked',
     ),
     chart('run-latency', 'Latency, as clients wait for it', 'ms', [
       ['average_ms', 'Average', COLOR.average],
-      ['p50_ms', 'P50', COLOR.p50],
-      ['p99_ms', 'P99', COLOR.p99],
-      ['p999_ms', 'P99.9', COLOR.p999],
+      ...(memtier ? [] : PERCENTILES),
     ]),
     chart('run-errors', 'Errors and redirections', 'perSecond', [
       ...(kinds.length
         ? kinds.map((kind, index) => [errorsOf(kind), kind, colorOf(index)] as const)
         : ([['errors', 'Errors', COLOR.error]] as const)),
-      ['redirected', 'Redirected', COLOR.other],
+      ...(memtier ? [] : ([['redirected', 'Redirected', COLOR.other]] as const)),
     ]),
-    chart('run-generator', 'Load generator: busiest thread', 'ratio', [
-      ['busiest_thread_cpu', 'Processor', COLOR.cpuUser],
-    ]),
+    ...(memtier
+      ? []
+      : [
+          chart('run-generator', 'Load generator: busiest thread', 'ratio', [
+            ['busiest_thread_cpu', 'Processor', COLOR.cpuUser],
+          ]),
+        ]),
   ];
 }

@@ -18,13 +18,14 @@ import { Ask } from '@/ui/Ask';
 import type { ChartMark } from '@/ui/chart/types';
 import { EmptyState } from '@/ui/EmptyState';
 import { PageSkeleton } from '@/ui/Skeletons';
-import { Status } from '@/ui/Status';
+import { Status, StatusIcon } from '@/ui/Status';
 import classes from './benchmarks.module.css';
+import { MEMTIER } from './draft';
 import { drillMark, drillWords } from './drillMark';
 import { RunCharts } from './RunCharts';
 import { RunResult } from './RunResult';
 import { useRunSeries } from './useRunSeries';
-import { toneOf } from './words';
+import { toneOf, warningsOf } from './words';
 
 interface Props {
   uid: number;
@@ -72,12 +73,23 @@ function Shown({ run, marks, charts, onDeleted }: Omit<Props, 'uid'> & { run: Be
         </Alert>
       )}
       {open && <Going run={run} />}
+      <Warnings warnings={warningsOf(run)} />
       {run.summary && <RunResult run={run} />}
       <RunCharts run={run} open={open} series={series} marks={all}>
         {charts}
       </RunCharts>
     </div>
   );
+}
+
+/** What is to be known of the figures: what the load generator cannot see, or had too little of. */
+function Warnings({ warnings }: { warnings: readonly string[] }) {
+  return warnings.map((warning) => (
+    <div key={warning} className={classes.concern} role="note">
+      <StatusIcon tone="attention" />
+      <span>{warning}</span>
+    </div>
+  ));
 }
 
 function Going({ run }: { run: Benchmark }) {
@@ -122,7 +134,8 @@ function Head({ run, open, onDeleted }: { run: Benchmark; open: boolean; onDelet
         <Link to="/databases/$uid" params={{ uid: String(run.bdb_uid) }}>
           {run.bdb_name}
         </Link>
-        , from {run.load_nodes.map((uid) => `node ${uid}`).join(', ')}, ordered by {run.originator}
+        , from {run.load_nodes.map((uid) => `node ${uid}`).join(', ')}
+        {run.tool === MEMTIER && ' by memtier_benchmark'}, ordered by {run.originator}
       </span>
       <div className={classes.actions}>
         {!open && (

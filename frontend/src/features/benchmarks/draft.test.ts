@@ -27,6 +27,23 @@ describe('orderOf', () => {
   });
 });
 
+describe('memtier_benchmark', () => {
+  const draft = { ...READY, tool: 'memtier_benchmark' as const };
+
+  it('is ordered as the load generator', () => {
+    expect(faultOf(draft)).toBeUndefined();
+    expect(orderOf(draft)).toMatchObject({
+      tool: 'memtier_benchmark',
+      password_in_arguments: false,
+    });
+  });
+
+  it('has no schedule', () => {
+    expect(faultOf({ ...draft, rate: 500 })).toMatch('schedule');
+    expect(faultOf({ ...draft, rate: 500, tool: 'shardboard-load' })).toBeUndefined();
+  });
+});
+
 describe('a drill', () => {
   it('is of a node', () => {
     const draft = { ...READY, drill: 'reboot' as const, drillNode: 2, drillAt: 30 };

@@ -1,6 +1,10 @@
 /** What the form of a new run holds, its presets, and the order made of it. */
 import { drillOf, SECONDS_MAX, SECONDS_MIN } from '@/api/drillKinds';
-import type { BenchmarkOrder, Workload } from '@/api/types';
+import type { Benchmark, BenchmarkOrder, Workload } from '@/api/types';
+
+export type Tool = Benchmark['tool'];
+export const OWN: Tool = 'shardboard-load';
+export const MEMTIER: Tool = 'memtier_benchmark';
 
 export type PlannedDrill = NonNullable<BenchmarkOrder['drill']>;
 
@@ -25,7 +29,10 @@ export interface RunDraft {
   nodes: readonly string[];
   averageMs: number | '';
   p99Ms: number | '';
+  tool: Tool;
   overwrite: boolean;
+  /** Agreed that memtier_benchmark shows the password to others on its node. */
+  passwordInArguments: boolean;
   /** A fault in the measured part; empty = none. */
   drill: PlannedDrill['kind'] | '';
   /** Uids: of a node, or of a shard where one shard is struck. */
@@ -55,7 +62,9 @@ export const EMPTY: RunDraft = {
   nodes: [],
   averageMs: 1,
   p99Ms: '',
+  tool: OWN,
   overwrite: false,
+  passwordInArguments: false,
   drill: '',
   drillNode: null,
   drillShard: null,
@@ -138,7 +147,9 @@ export function orderOf(draft: RunDraft): BenchmarkOrder {
     bdb_uid: draft.bdb ?? 0,
     repetitions: draft.repetitions,
     load_nodes: draft.nodes.map(Number),
+    tool: draft.tool,
     overwrite: draft.overwrite,
+    password_in_arguments: draft.passwordInArguments,
     ...(Object.keys(limits).length > 0 && { sla: limits }),
     ...(draft.drill !== '' && { drill: drillOrderOf(draft, draft.drill) }),
   };
@@ -204,6 +215,9 @@ export function faultOf(draft: RunDraft): string | undefined {
   if (draft.how === 'line' && !draft.line.trim()) return 'Paste a memtier_benchmark command line.';
   if (draft.how === 'fields' && !/^\d{1,9}:\d{1,9}$/.test(draft.ratio)) {
     return 'SET:GET is two numbers, for example 1:10.';
+  }
+  if (draft.how === 'fields' && draft.tool === MEMTIER && draft.rate > 0) {
+    return 'memtier_benchmark has no schedule: set the rate to 0.';
   }
   return drillFaultOf(draft);
 }

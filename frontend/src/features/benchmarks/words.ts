@@ -24,6 +24,11 @@ export function sla(run: Pick<Benchmark, 'sla' | 'summary'>): { tone: Tone; word
   return kept ? { tone: 'ok', word: 'Kept' } : { tone: 'broken', word: 'Missed' };
 }
 
+/** What the load generators warned of, each once. */
+export function warningsOf(run: Pick<Benchmark, 'loads'>): string[] {
+  return [...new Set(run.loads.flatMap(({ warnings }) => warnings))];
+}
+
 const PATTERNS: Record<string, string> = {
   R: 'random keys',
   S: 'keys in turn',

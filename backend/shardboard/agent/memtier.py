@@ -1,0 +1,166 @@
+"""memtier_benchmark in place of our own generator: a process that runs it, and tells what it says line by line.
+
+`python -m shardboard.agent.memtier --live-lines=NUMBER --json-out-file=NAME [option of memtier_benchmark]…`, in a directory of its
+own. It outlives the agent, as the generator itself does. The password comes by the environment and, as memtier_benchmark has no
+other way, goes on as an argument: whoever ordered the run has agreed to it.
+"""
+
+import json
+import os
+import re
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import FrameType
+from typing import IO, Any, TextIO
+
+from shardboard.agent.memtier_output import BLIND_SPOTS, CUT_OFF, DISCARDED, Seconds, end, redacted
+
+BINARY = "memtier_benchmark"
+PASSWORD = "SHARDBOARD_LOAD_PASSWORD"  # noqa: S105 - the name of a variable
+RAW = "memtier.json"
+"""What it writes itself. It holds the password, and is gone when this ends."""
+PATIENCE_SECONDS = 60
+"""Beyond its own time: it may begin anew several times."""
+END_SECONDS = 10
+LOOK_SECONDS = 1.0
+_VERSION = re.compile(r"v=(\d[\w.]*)|memtier_benchmark (\d[\w.]*)")
+
+
+def version() -> str:
+    """`2.3.1` of the one on PATH, or "" when there is none."""
+    path = shutil.which(BINARY)
+    if path is None:
+        return ""
+    try:
+        said = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=10, check=False).stdout
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    found = _VERSION.search(said)
+    return next(filter(None, found.groups()), "") if found is not None else ""
+
+
+class Run:
+    """One run of memtier_benchmark, told on `lines`."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", lines: TextIO, seconds: float) -> None:
+        """`seconds` is how long it may take."""
+        self._process = process
+        self._lines = lines
+        self._seconds = Seconds()
+        self._began = time.time()
+        self._overdue = time.monotonic() + seconds
+        self._last = float("inf")
+        """When it is killed, once it was asked to end."""
+        self._warnings = list(BLIND_SPOTS)
+
+    def stop(self, _number: int = 0, _frame: FrameType | None = None) -> None:
+        """At SIGINT it prints what it has measured."""
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGINT)
+        self._last = min(self._last, time.monotonic() + END_SECONDS)
+
+    def follow(self, said: IO[bytes]) -> None:
+        """Until it has closed its standard error; what is no second goes to ours, where the agent looks for a reason."""
+        self._tell_begin()
+        left = b""
+        while True:
+            self._hurry()
+            if not select.select([said], [], [], LOOK_SECONDS)[0]:
+                continue
+            chunk = os.read(said.fileno(), 65_536)
+            *whole, left = re.split(rb"[\r\n]+", left + chunk) if chunk else (left, b"")
+            for text in whole:
+                self._heard(text.decode(errors="replace"))
+            if not chunk:
+                return
+
+    def conclude(self, json_out: Path) -> None:
+        """The last line, and its JSON file without the password."""
+        try:
+            text = Path(RAW).read_text(errors="replace")
+            Path(RAW).unlink()
+        except FileNotFoundError:
+            text = ""
+        if (last := end(text, time.time())) is not None:
+            self._tell(last)
+            json_out.write_text(redacted(text))
+        elif self._last < float("inf"):  # asked to end, and gone without a report
+            self._tell(self._seconds.stopped(time.time(), time.time() - self._began))
+
+    def _hurry(self) -> None:
+        now = time.monotonic()
+        if now >= self._overdue:
+            self._overdue = float("inf")
+            self._warn(CUT_OFF)
+            self.stop()
+        if now >= self._last:
+            self._process.kill()
+
+    def _heard(self, text: str) -> None:
+        second = self._seconds.second(text, time.time())
+        if second is not None:
+            if self._seconds.discarded:
+                self._warn(DISCARDED)
+            self._tell(second)
+        elif text.strip():
+            sys.stderr.write(text + "\n")
+
+    def _warn(self, warning: str) -> None:
+        if warning not in self._warnings:
+            self._warnings.append(warning)
+            self._tell_begin()  # takes the place of what was told before
+
+    def _tell_begin(self) -> None:
+        self._tell({"kind": "begin", "at": self._began, "tool": BINARY, "warnings": self._warnings})
+
+    def _tell(self, line: dict[str, Any]) -> None:
+        self._lines.write(json.dumps(line) + "\n")
+
+
+def main() -> int:
+    number, json_out, arguments = _split(sys.argv[1:])
+    environment = dict(os.environ)
+    longest = _longest(arguments)
+    if password := environment.pop(PASSWORD, ""):
+        arguments.append(f"--authenticate={password}")
+    path = shutil.which(BINARY)
+    with os.fdopen(number, "w", buffering=1) as lines:
+        if path is None:
+            lines.write(json.dumps({"kind": "error", "message": f"{BINARY} is not on this node's PATH."}) + "\n")
+            return 2
+        command = [path, f"--json-out-file={RAW}", *arguments]
+        with subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+            run = Run(process, lines, longest)
+            signal.signal(signal.SIGTERM, run.stop)
+            assert process.stderr is not None  # noqa: S101 - asked for above
+            run.follow(process.stderr)
+        run.conclude(json_out)
+    return 1 if process.returncode else 0
+
+
+def _split(words: list[str]) -> tuple[int, Path, list[str]]:
+    """The number of the descriptor for lines, the JSON file, and what memtier_benchmark is told."""
+    own = {"--live-lines": "", "--json-out-file": ""}
+    others = []
+    for word in words:
+        name, _, value = word.partition("=")
+        if name in own:
+            own[name] = value
+        else:
+            others.append(word)
+    return int(own["--live-lines"]), Path(own["--json-out-file"]), others
+
+
+def _longest(arguments: list[str]) -> float:
+    """Seconds after which it is overdue: a day where requests decide how long it takes."""
+    told = [word.partition("=")[2] for word in arguments if word.startswith("--test-time=")]
+    return int(told[-1]) + PATIENCE_SECONDS if told else 86_400.0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

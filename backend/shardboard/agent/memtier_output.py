@@ -1,0 +1,147 @@
+"""What memtier_benchmark writes, as lines that `shardboard-load` would tell of the same (`engine/load/src/report/live.rs`).
+
+What it does not tell is left out, never made up: its seconds have neither percentiles nor kinds of commands.
+"""
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+_NUMBER = r"-?(?:nan|inf|[\d.]+)"
+TICK = re.compile(
+    rf"\[RUN #\d+ (?P<percent>{_NUMBER})%, +\d+ secs\] +\d+ threads(?: +\d+ conns)?(?: (?P<lost>\d+) conn errors)?: "
+    rf"+(?P<ops>\d+) ops, +\d+ \(avg: +\d+\) ops/sec, \S+/sec \(avg: \S+/sec\), +(?P<latency>{_NUMBER}) "
+)
+"""Its line of a second, which ends with a carriage return; versions 2.1 to 2.4."""
+_QUANTILES = {"p50_us": "p50.00", "p99_us": "p99.00", "p999_us": "p99.90"}
+BLIND_SPOTS = [
+    "memtier_benchmark counts error replies and redirections as operations.",
+    "memtier_benchmark counts latency from the moment a request is written: what a stall kept it from sending is not in it.",
+    "memtier_benchmark keeps latency in two digits, and tells percentiles of the whole run only.",
+]
+DISCARDED = "memtier_benchmark lost connections and began anew: what it had measured until then is not in its figures."
+CUT_OFF = "memtier_benchmark had not ended a minute after its time, and was ended."
+
+
+@dataclass
+class Seconds:
+    """Its lines one after the other: totals become what happened since the line before."""
+
+    ops: int = 0
+    lost: int = 0
+    number: int = 0
+    discarded: bool = False
+    """Whether a total fell: since 2.3 it begins anew when its connections are lost."""
+
+    def second(self, text: str, at: float) -> dict[str, Any] | None:
+        """The line about a second that ended at `at`, epoch; None when the text is no such line."""
+        found = TICK.search(text)
+        if found is None:
+            return None
+        ops, lost = int(found["ops"]), int(found["lost"] or 0)
+        if ops < self.ops:
+            self.discarded, self.ops, self.lost = True, 0, min(lost, self.lost)
+        percent, latency = _finite(found["percent"]), _finite(found["latency"])
+        gone = max(0, lost - self.lost)
+        said = {
+            "kind": "second",
+            "t": self.number,
+            "at": at,
+            "ops": ops - self.ops,
+            "errors": {"connection": gone} if gone else {},
+            "average_us": latency * 1000 if latency is not None and ops > self.ops else None,
+            "progress": min(1.0, percent / 100) if percent is not None else None,
+        }
+        self.ops, self.lost, self.number = ops, lost, self.number + 1
+        return said
+
+    def stopped(self, at: float, seconds: float) -> dict[str, Any]:
+        """The last line of one that was stopped and left no report."""
+        return {"kind": "end", "at": at, "seconds": seconds, "ops": self.ops, "stopped": True, "measured": self.ops > 0}
+
+
+def end(text: str, at: float) -> dict[str, Any] | None:
+    """The last line, off the JSON file; None when that is not whole."""
+    try:
+        return _end(json.loads(text)["ALL STATS"], at)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _end(section: Mapping[str, Any], at: float) -> dict[str, Any]:
+    run, totals = section["Runtime"], section["Totals"]
+    seconds, ops = max(0.0, float(run["Total duration"]) / 1000), int(totals["Count"])
+    lost = int(totals.get("Connection Errors") or 0)
+
+    def counted(*names: str) -> int:
+        return round(sum(_finite(totals.get(name)) or 0.0 for name in names) * seconds)
+
+    said: dict[str, Any] = {
+        "kind": "end",
+        "at": at,
+        "seconds": seconds,
+        "ops": ops,
+        "ops_per_second": _finite(totals.get("Ops/sec")) or 0.0,
+        "misses": counted("Misses/sec"),
+        "redirected": counted("MOVED/sec", "ASK/sec"),
+        "received_bytes": counted("KB/sec RX") * 1024,
+        "sent_bytes": counted("KB/sec TX") * 1024,
+        "errors": {"connection": lost} if lost else {},
+        "outages": [],
+        "stopped": str(run.get("Interrupted", "")).lower() == "true",
+        "measured": ops > 0,
+    }
+    if {"Sets", "Gets"} <= section.keys():
+        said |= {"writes": int(section["Sets"]["Count"]), "reads": int(section["Gets"]["Count"])}
+    if ops > 0:
+        shares = totals.get("Percentile Latencies", {})
+        said |= {name: _micros(shares.get(key)) for name, key in _QUANTILES.items()}
+        said |= {"average_us": _micros(totals.get("Average Latency")), "max_us": _micros(totals.get("Max Latency"))}
+        said["histogram"] = _histogram(section)
+    return said
+
+
+def redacted(text: str) -> str:
+    """The JSON file without the password that it repeats; empty when it is none."""
+    try:
+        told = json.loads(text)
+        for name in ("authenticate", "uri"):
+            if told["configuration"].get(name):
+                told["configuration"][name] = "(not shown)"
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return ""
+    return json.dumps(told, indent=2)
+
+
+def _histogram(section: Mapping[str, Any]) -> dict[str, int]:
+    """Counts by microseconds, off the rising percents of each kind of command."""
+    found: dict[str, int] = {}
+    for name, steps in section.items():
+        row = section.get(f"{name.capitalize()}s")
+        if not isinstance(steps, list) or not isinstance(row, Mapping):
+            continue
+        all_of_it, before = int(row.get("Count") or 0), 0
+        for step in steps:
+            reached = round(all_of_it * float(step["percent"]) / 100)
+            value = str(round(float(step["<=msec"]) * 1000))
+            if reached > before:
+                found[value] = found.get(value, 0) + reached - before
+                before = reached
+    return found
+
+
+def _micros(milliseconds: Any) -> float | None:
+    value = _finite(milliseconds)
+    return None if value is None else value * 1000
+
+
+def _finite(told: Any) -> float | None:
+    """None for what it prints before there is anything to divide by."""
+    try:
+        value = float(told)
+    except (TypeError, ValueError):
+        return None
+    return value if math.isfinite(value) else None
