@@ -1,7 +1,7 @@
 """`python -m bench [--smoke] [NAME…]`: all benchmarks, or those named: small, sixty, paper, failover,
 failover-silent, failover-false, handover, resync, reshard, slots, page, metrics, collection,
-endpoint, load, agreement, engine, tier; and engines, two side by side, only when it is named. With `--smoke` as little of each as
-shows that it works."""
+endpoint, load, agreement, engine, tier; and only when they are named run-page, an hour, and engines, two side by side.
+With `--smoke` as little of each as shows that it works."""
 
 import sys
 import tempfile
@@ -20,11 +20,15 @@ from bench.page import page
 from bench.report import Report
 from bench.reshard import reshard
 from bench.resync import resync
+from bench.run_page import run_page
 from bench.scale import SMOKE, scaled
 from bench.slots import slot_views
 from bench.smoke import SAME, smoke
 from bench.tier import tier
 from bench.unjustified import unjustified
+
+NAMED = ("run-page", "engines")
+"""They take so long that they run only when they are named."""
 
 
 def main() -> int:
@@ -53,6 +57,7 @@ def main() -> int:
             "agreement": lambda: agreement(report, root / "agreement"),
             "engine": lambda: engine(report, root / "engine"),
             "tier": lambda: tier(report, root / "tier"),
+            "run-page": lambda: run_page(report, root / "run-page"),
             "engines": lambda: engines(report, root / "engines"),
         }
         if "--smoke" in sys.argv[1:]:
@@ -60,7 +65,7 @@ def main() -> int:
                 [name for name in sys.argv[1:] if name != "--smoke"]
                 or [name for name in benchmarks if name not in SAME]
             )
-        for chosen in sys.argv[1:] or [name for name in benchmarks if name != "engines"]:
+        for chosen in sys.argv[1:] or [name for name in benchmarks if name not in NAMED]:
             benchmarks[chosen]()
     print(f"{len(report.lines)} results, {report.missed} limits missed")
     return 1 if report.missed and not SMOKE else 0

@@ -7,7 +7,7 @@ from pathlib import Path
 from bench.report import Report
 
 ENGINE = Path(__file__).resolve().parents[1] / "engine"
-PACE = ["cargo", "build", "--quiet", "--release", "--locked", "--bin", "shardboard-proxy", "--example", "pace"]
+PACE = ["cargo", "build", "--quiet", "--release", "--locked", "--bins", "--example", "pace"]
 
 
 def endpoint(report: Report) -> None:

@@ -39,5 +39,6 @@ export default defineConfig({
     { name: 'pages', testMatch: '*.spec.ts' },
     { name: 'bench', testMatch: 'speed.bench.ts', timeout: 180_000 },
     { name: 'many', testMatch: 'many.bench.ts' },
+    { name: 'run', testMatch: 'run.bench.ts' },
   ],
 });

@@ -6,12 +6,12 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lab"))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from rows import SMOKE, idle, latency, nutcracker, throughput
+from rows import SMOKE, idle, latency, long, nutcracker, throughput
 
 from load import load
 from report import Report
 
-ROWS = {"throughput": throughput, "nutcracker": nutcracker, "idle": idle, "latency": latency}
+ROWS = {"throughput": throughput, "long": long, "nutcracker": nutcracker, "idle": idle, "latency": latency}
 # Of the load generator; not among those of the endpoint unless named.
 OTHERS = {"load": load}
 

@@ -26,6 +26,8 @@ SMOKE = os.environ.get("SHARDBOARD_BENCH_SMOKE") == "1"
 ROUNDS = 1 if SMOKE else 4
 KEYS = "1000"
 RATE = 10_000
+LONG = 1_000_000
+LOAD = Path(__file__).resolve().parent.parent / "target/release/shardboard-load"
 PACE = Path(__file__).resolve().parent.parent / "target/release/examples/pace"
 
 
@@ -110,6 +112,40 @@ def throughput(report: Report, binary: Path) -> None:
             for test, ratio in zip(("set", "get"), ratios, strict=True):
                 report.limit(f"-P {pipeline} {test}, through the proxy / direct", ratio, least, "x", at_least=True)
             report.limit(f"CPU of the proxy per request, -P {pipeline}", median(cpu), cpu_limit, "us")
+    finally:
+        lab.close()
+
+
+def of_long_values(*target: str, ratio: str) -> float:
+    """Requests per second of ten connections, one request at a time each; every key is there."""
+    seconds = 1 if SMOKE else 4
+    keys = ["--key-minimum=1", "--key-maximum=30", f"--data-size={LONG}", "--distinct-client-seed"]
+    load = ["--threads=1", "--clients=10", f"--ratio={ratio}", f"--test-time={seconds}"]
+    line = [str(LOAD), "-s", ADDRESS, *target, *load, *keys, "--live-lines=-", "--hide-histogram"]
+    end = json.loads(subprocess.run(line, capture_output=True, text=True, check=True).stdout.splitlines()[-1])
+    assert end["misses"] == 0
+    return float(end["ops_per_second"])
+
+
+def long(report: Report, binary: Path) -> None:
+    """Values of 1 MB against direct access; what the proxy has of memory then."""
+    lab = Lab(ADDRESS)
+    try:
+        proxy = endpoint(lab, lab.cluster(PORTS), binary)
+        direct, through = ["-p", str(PORTS[0]), "--cluster-mode"], ["-p", str(ENDPOINT)]
+        for test, ratio, least in (("set", "1:0", None), ("get", "0:1", 0.8)):
+            ours, theirs = [], []
+            for _ in range(ROUNDS):
+                theirs.append(of_long_values(*direct, ratio=ratio))
+                ours.append(of_long_values(*through, ratio=ratio))
+            report.fact(f"direct, {test} of 1 MB", theirs, "/s")
+            report.fact(f"through the proxy, {test} of 1 MB", ours, "/s")
+            reached = median(ours) / median(theirs)
+            if least is None:
+                report.fact(f"{test} of 1 MB, through the proxy / direct", [reached], "x")
+            else:
+                report.limit(f"{test} of 1 MB, through the proxy / direct", reached, least, "x", at_least=True)
+        report.fact("memory of the proxy after that", [proxy.metrics()["rss_bytes"] / 1e6], "MB")
     finally:
         lab.close()
 

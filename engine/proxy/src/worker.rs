@@ -21,6 +21,7 @@ mod listing;
 mod memory;
 mod moving;
 mod outage;
+mod passing;
 mod pubsub;
 mod redirect;
 mod replies;

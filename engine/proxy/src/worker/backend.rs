@@ -8,6 +8,7 @@ use crate::stream::Stream;
 use crate::topology::TargetNumber;
 use crate::worker::client::Asker;
 use crate::worker::doubt::Doubt;
+use crate::worker::passing::Passing;
 use resp::ReplyScanner;
 use std::collections::VecDeque;
 use std::io;
@@ -109,6 +110,10 @@ pub struct Backend {
     sent: usize,
     pub input: Vec<u8>,
     pub scanner: ReplyScanner,
+    /// A long reply that its client has the beginning of.
+    pub passing: Option<Passing>,
+    /// Not read from, because that client has enough to read.
+    pub is_held: bool,
     /// Clients that wait until there is room again.
     pub waiting: Vec<Id>,
     pub used_at: u64,
@@ -140,6 +145,8 @@ impl Backend {
             sent: 0,
             input: Vec::new(),
             scanner: ReplyScanner::default(),
+            passing: None,
+            is_held: false,
             waiting: Vec::new(),
             used_at: 0,
             silent_since: None,

@@ -17,6 +17,8 @@ use std::net::SocketAddr;
 pub const MAX_UNDER_WAY: usize = 4096;
 /// Replies a client has not read yet before its next request is looked at.
 pub const ENOUGH_OUTPUT: usize = 1 << 20;
+/// Bytes of a long reply that it has not read yet before more of it is asked for.
+pub const ENOUGH_TO_PASS: usize = 128 * 1024;
 /// A buffer of this size may stay with an idle connection.
 const KEEP: usize = 4096;
 
@@ -120,6 +122,12 @@ pub struct Client {
     pub refusal: Option<Failure>,
     /// Bytes of its replies that wait for others to be joined with.
     pub joining: usize,
+    /// The connection that a long reply comes from, which it has the beginning of.
+    pub feed: Option<Id>,
+    /// Messages that came meanwhile.
+    held: Vec<u8>,
+    /// The size of the longest reply since it had read everything: who may ask for it may take as long to read it.
+    longest: usize,
     /// What the budget thinks that it occupies.
     pub weighed: usize,
 }
@@ -167,6 +175,9 @@ impl Client {
             asks: (UNKNOWN.place, false),
             refusal: None,
             joining: 0,
+            feed: None,
+            held: Vec::new(),
+            longest: 0,
             weighed: 0,
         }
     }
@@ -204,13 +215,19 @@ impl Client {
         self.input.capacity()
             + self.out.capacity()
             + self.stash.capacity()
+            + self.held.capacity()
             + self.queue.capacity() * size_of::<Slot>()
             + self.joining
             + self.exclusive.as_deref().map_or(0, Exclusive::weight)
     }
 
     pub fn output_size(&self) -> usize {
-        self.out.len() - self.written + self.stash.len()
+        self.out.len() - self.written + self.stash.len() + self.held.len()
+    }
+
+    /// Whether more waits for it than a client may leave unread, besides one reply of any length.
+    pub fn is_beyond(&self, limit: usize) -> bool {
+        self.output_size() > limit.saturating_add(self.longest)
     }
 
     /// Whether another request may be looked at.
@@ -263,6 +280,7 @@ impl Client {
     pub fn answer(&mut self, number: u32, frame: &[u8]) {
         if number != self.first {
             let at = self.stash.len();
+            self.longest = self.longest.max(frame.len());
             let Some(slot) = self.slot(number) else { return };
             slot.answer = Answer::Stashed { at, len: frame.len() };
             self.stash.extend_from_slice(frame);
@@ -274,8 +292,38 @@ impl Client {
         self.leave_stashed();
     }
 
+    /// Whether the reply to `number` may leave piece by piece.
+    pub fn may_pass(&self, number: u32) -> bool {
+        let is_plain = |slot: &Slot| matches!(slot.answer, Answer::Waiting) && !slot.silent;
+        number == self.first && self.queue.front().is_some_and(is_plain)
+    }
+
+    /// What comes is the reply to the oldest request, `size` bytes.
+    pub fn begin_passing(&mut self, feed: Id, size: usize) {
+        self.feed = Some(feed);
+        self.longest = self.longest.max(size);
+    }
+
+    /// A part of that reply. How much was written at once: nothing is copied that the socket has room for.
+    pub fn pass(&mut self, piece: &[u8]) -> usize {
+        // Of one that is broken it is noticed when the rest is written.
+        let written = if self.has_output() { 0 } else { self.stream.write(piece).unwrap_or(0) };
+        self.out.extend_from_slice(&piece[written..]);
+        written
+    }
+
+    pub fn end_passing(&mut self) {
+        self.feed = None;
+        self.out.append(&mut self.held);
+        let Some(slot) = self.queue.pop_front() else { return };
+        self.first = self.first.wrapping_add(1);
+        self.count(&slot, false);
+        self.leave_stashed();
+    }
+
     #[inline]
     fn leave(&mut self, slot: &Slot, frame: &[u8]) {
+        self.longest = self.longest.max(frame.len());
         if !slot.silent {
             self.out.extend_from_slice(frame);
         }
@@ -321,7 +369,9 @@ impl Client {
             _ => None,
         });
         let Some((at, len)) = stashed else {
-            self.out.extend_from_slice(frame);
+            // Not into the middle of a reply.
+            let place = if self.feed.is_some() { &mut self.held } else { &mut self.out };
+            place.extend_from_slice(frame);
             return;
         };
         let (from, to) = (*at, *at + *len);
@@ -363,6 +413,7 @@ impl Client {
         }
         self.written = 0;
         self.out.clear();
+        self.longest = 0;
         Ok((written, self.stream.finish()?))
     }
 

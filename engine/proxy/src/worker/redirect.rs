@@ -300,6 +300,10 @@ impl Worker {
         }
         self.dbs[db].generation = self.dbs[db].generation.wrapping_add(1);
         self.disconnect(&backend, id);
+        if let Some(passing) = backend.passing {
+            // It has the beginning of a reply that has no end.
+            self.close_client(passing.client);
+        }
         let rejected = self.dbs[db].identities[identity].rejected.take();
         let in_transaction = backend.in_transaction && backend.connected;
         if backend.connected && backend.owner.is_none() && rejected.is_none() {

@@ -2,7 +2,7 @@
 
 use super::Worker;
 use super::backend::{Backend, Bond, Pending, Purpose};
-use super::client::Answer;
+use super::client::{Answer, ENOUGH_TO_PASS};
 use super::join::Kind;
 use super::outage::Fate;
 use super::redirect::Redirect;
@@ -31,7 +31,8 @@ impl Worker {
         if event.write {
             self.flush_backend(id);
         }
-        if event.read || event.broken {
+        // Of one that is lost, what it said last is read before that is noticed.
+        if event.broken || event.read && !self.holds(id) {
             self.read_backend(id);
         }
     }
@@ -43,14 +44,14 @@ impl Worker {
         let alive = match backend.stream.read(&mut scratch) {
             Ok(0) => false,
             Ok(n) if backend.input.is_empty() => {
-                let used = self.take_replies(&mut backend, &scratch[..n], &mut redirects);
+                let used = self.take_replies(id, &mut backend, &scratch[..n], &mut redirects);
                 backend.input.extend_from_slice(&scratch[used.unwrap_or(n)..n]);
                 used.is_some()
             }
             Ok(n) => {
                 let mut input = std::mem::take(&mut backend.input);
                 input.extend_from_slice(&scratch[..n]);
-                let used = self.take_replies(&mut backend, &input, &mut redirects);
+                let used = self.take_replies(id, &mut backend, &input, &mut redirects);
                 input.drain(..used.unwrap_or(0));
                 backend.input = input;
                 used.is_some()
@@ -74,6 +75,7 @@ impl Worker {
     /// How many bytes the complete replies were; `None` when the shard does not speak the protocol.
     fn take_replies(
         &mut self,
+        id: Id,
         backend: &mut Backend,
         bytes: &[u8],
         redirects: &mut Vec<Redirect>,
@@ -82,9 +84,26 @@ impl Worker {
         let mut at = 0;
         let (mut has_succeeded, mut has_written) = (false, false);
         while at < bytes.len() {
+            if backend.passing.is_some() {
+                at += self.pass(backend, &bytes[at..]);
+                if backend.passing.is_some_and(|passing| passing.left > 0) {
+                    break;
+                }
+                let pending = backend.answered()?;
+                has_succeeded = true;
+                has_written |= pending.class == Class::Write;
+                self.succeeded(backend, &pending);
+                self.passed(backend, &pending);
+                self.overtake(backend.db, &pending, redirects);
+                backend.forget(&pending);
+                continue;
+            }
             let len = match backend.scanner.scan(&bytes[at..]) {
                 Ok(Some(len)) => len,
-                Ok(None) => break,
+                Ok(None) => {
+                    at += self.begin_passing(id, backend, &bytes[at..]).unwrap_or(0);
+                    break;
+                }
                 Err(_) => return None,
             };
             let frame = &bytes[at..at + len];
@@ -247,15 +266,16 @@ impl Worker {
             return;
         };
         stats.bytes_out += written as u64;
-        if done && client.closing && client.is_drained()
-            || client.output_size() > db.config.output_limit_bytes
-        {
+        if done && client.closing && client.is_drained() || client.is_beyond(db.config.output_limit_bytes) {
             self.close_client(id);
             return;
         }
         if client.paused && !client.resuming && written > 0 {
             client.resuming = true;
             self.resume.push(id);
+        }
+        if let Some(feed) = client.feed.filter(|_| client.output_size() < ENOUGH_TO_PASS) {
+            self.let_go(feed);
         }
         self.weigh(id);
         self.set_interest(id, |interest| interest.write = !done);
@@ -266,6 +286,9 @@ impl Worker {
         let Some(mut client) = self.clients.remove(id) else { return };
         self.poll.remove(client.stream.fd());
         client.stream.say_goodbye();
+        if let Some(feed) = client.feed {
+            self.let_go(feed);
+        }
         let abandoned = client.abandon();
         self.release_exclusive(&mut client);
         let db = &mut self.dbs[client.db];

@@ -61,6 +61,9 @@ impl Worker {
         if congested {
             backend.waiting.push(pending.asker.client);
         }
+        if backend.is_held {
+            self.let_go(id);
+        }
         congested
     }
 
@@ -215,7 +218,7 @@ impl Worker {
             self.lost(id);
             return;
         };
-        let interest = Interest { read: true, write: !done, hangup: false };
+        let interest = Interest { read: !backend.is_held, write: !done, hangup: false };
         if backend.interest != interest {
             backend.interest = interest;
             if self.poll.change(backend.stream.fd(), Source::Backend(id), interest).is_err() {

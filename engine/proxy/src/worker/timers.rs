@@ -85,6 +85,9 @@ impl Worker {
             backend.silent_since = None;
             return false;
         }
+        if backend.is_held {
+            return false; // it is not asked
+        }
         let since = *backend.silent_since.get_or_insert(self.now);
         if backend.used_at > since {
             backend.silent_since = Some(self.now);

@@ -9,6 +9,7 @@ mod lab;
 mod learned;
 mod limits;
 mod oss_cluster;
+mod passing;
 mod process;
 mod pubsub;
 mod tls;

@@ -1,0 +1,152 @@
+//! Long values pass through piece by piece, whole, in order, and at nobody else's expense.
+
+use crate::lab::{Lab, SHARDS};
+use resp::{Limits, RequestParser};
+use std::io::{Read, Write};
+use std::net::TcpListener;
+
+/// A value that tells where each of its bytes belongs.
+fn value(len: usize) -> Vec<u8> {
+    (0..len).map(|at| b'a' + ((at / 7 + at / 1000) % 26) as u8).collect()
+}
+
+fn framed(value: &[u8]) -> String {
+    format!("${}\r\n{}\r\n", value.len(), String::from_utf8_lossy(value))
+}
+
+#[test]
+fn they_come_whole_and_in_order() {
+    let mut lab = Lab::new();
+    let _proxy = lab.hidden();
+    let (mut writer, mut reader) = (lab.client(), lab.client());
+    let lengths = [10, 32 * 1024 - 1, 32 * 1024, 300_000, 3 << 20];
+    for len in lengths {
+        writer.send_args(&[b"SET", format!("k{len}").as_bytes(), &value(len)]);
+        assert_eq!(writer.reply(), "+OK\r\n");
+    }
+    let mut wanted = Vec::new();
+    for round in 0..20 {
+        for place in 0..lengths.len() {
+            let len = lengths[(place * 3 + round) % lengths.len()];
+            reader.send(&format!("GET k{len}"));
+            wanted.push(framed(&value(len)));
+            reader.send("PING");
+            wanted.push("+PONG\r\n".into());
+        }
+    }
+    reader.send("MGET k10 k300000");
+    for (n, wanted) in wanted.iter().enumerate() {
+        assert!(reader.reply() == *wanted, "reply {n} is another one");
+    }
+    assert_eq!(
+        reader.reply().len(),
+        "*2\r\n".len() + framed(&value(10)).len() + framed(&value(300_000)).len()
+    );
+}
+
+#[test]
+fn who_does_not_read_holds_up_nobody() {
+    let mut lab = Lab::new();
+    let mut proxy = lab.hidden();
+    let (mut slow, mut other) = (lab.client(), lab.client());
+    assert_eq!(other.ask("SETRANGE {a}long 67108863 x"), ":67108864\r\n");
+    assert_eq!(other.ask("SET {a}short 1"), "+OK\r\n");
+    slow.send("GET {a}long");
+    proxy.metrics(|database| database["bytes_out"].as_u64() > Some(100_000));
+    for _ in 0..3 {
+        assert_eq!(other.ask("GET {a}short"), "$1\r\n1\r\n");
+    }
+    assert_eq!(slow.reply().len(), "$67108864\r\n\r\n".len() + (64 << 20));
+    assert_eq!(slow.ask("GET {a}short"), "$1\r\n1\r\n");
+}
+
+#[test]
+fn what_is_not_read_stays_with_the_shard() {
+    let mut lab = Lab::new();
+    let mut proxy = lab.hidden();
+    let mut slow = lab.client();
+    assert_eq!(slow.ask("SETRANGE long 314572799 x"), ":314572800\r\n");
+    slow.send("GET long");
+    proxy.metrics(|database| database["bytes_out"].as_u64() > Some(100_000));
+    assert_eq!(slow.reply().len(), "$314572800\r\n\r\n".len() + (300 << 20));
+    let peak = std::fs::read_to_string(format!("/proc/{}/status", proxy.process.id())).unwrap();
+    let peak = peak.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap().to_string();
+    let kilobytes: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
+    assert!(kilobytes < 64 << 10, "{kilobytes} kB");
+}
+
+#[test]
+fn who_goes_in_the_middle_leaves_nothing_behind() {
+    let mut lab = Lab::new();
+    let mut proxy = lab.hidden();
+    let (mut gone, mut other) = (lab.client(), lab.client());
+    assert_eq!(other.ask("SETRANGE {a}long 20971519 x"), ":20971520\r\n");
+    assert_eq!(other.ask("SET {a}short 1"), "+OK\r\n");
+    gone.send("GET {a}long");
+    proxy.metrics(|database| database["bytes_out"].as_u64() > Some(100_000));
+    drop(gone);
+    proxy.metrics(|database| database["connections"] == 1);
+    for _ in 0..3 {
+        assert_eq!(other.ask("GET {a}short"), "$1\r\n1\r\n");
+    }
+    assert_eq!(other.ask("GET {a}long").len(), "$20971520\r\n\r\n".len() + (20 << 20));
+}
+
+#[test]
+fn messages_do_not_get_into_the_middle() {
+    let mut lab = Lab::new();
+    let mut proxy = lab.hidden();
+    let (mut reader, mut other) = (lab.client(), lab.client());
+    assert_eq!(other.ask("SETRANGE long 67108863 x"), ":67108864\r\n");
+    assert!(reader.ask("HELLO 3").starts_with('%'));
+    assert!(reader.ask("SUBSCRIBE news").starts_with('>'));
+    reader.send("GET long");
+    proxy.metrics(|database| database["bytes_out"].as_u64() > Some(100_000));
+    reader.send("PING");
+    assert_eq!(other.ask("PUBLISH news now"), ":1\r\n");
+    assert_eq!(reader.reply().len(), "$67108864\r\n\r\n".len() + (64 << 20));
+    let mut then = [reader.reply(), reader.reply()];
+    then.sort();
+    assert_eq!(then, ["+PONG\r\n", ">3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$3\r\nnow\r\n"]);
+}
+
+#[test]
+fn a_shard_that_dies_in_the_middle_leaves_a_closed_connection() {
+    let lab = Lab::new();
+    let port = SHARDS[0];
+    let listener = TcpListener::bind(lab.address(port)).unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            std::thread::spawn(move || half(stream.unwrap()));
+        }
+    });
+    let shard = lab.shard(port, "primary", serde_json::json!([[0, 16383]]));
+    let _proxy = lab.proxy(&lab.patient(&[shard]));
+    let (mut reader, mut other) = (lab.client(), lab.client());
+    reader.send("GET long");
+    assert_eq!(reader.try_reply(), None, "half a value and then an error would be taken for the value");
+    assert_eq!(other.ask("GET short"), "$1\r\n1\r\n");
+}
+
+/// Says half of what is long, and ends.
+fn half(mut stream: std::net::TcpStream) {
+    let (mut input, mut parser, mut bytes) = (Vec::new(), RequestParser::default(), [0; 65536]);
+    while let Ok(n @ 1..) = stream.read(&mut bytes) {
+        input.extend_from_slice(&bytes[..n]);
+        while let Ok(Some(len)) = parser.parse(&input, &Limits::default()) {
+            let args = parser.args(&input[..len]);
+            let word = |n| args.get(n).unwrap_or_default().to_ascii_lowercase();
+            let (name, key) = (word(0), word(1));
+            input.drain(..len);
+            let reply = match (name.as_slice(), key.as_slice()) {
+                (b"hello", _) => b"*0\r\n".to_vec(),
+                (b"get", b"long") => [b"$1000000\r\n", &value(500_000)[..]].concat(),
+                (b"get", _) => b"$1\r\n1\r\n".to_vec(),
+                _ => b"+OK\r\n".to_vec(),
+            };
+            if stream.write_all(&reply).is_err() || key == b"long" {
+                return;
+            }
+        }
+    }
+}
