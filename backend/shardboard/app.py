@@ -30,6 +30,7 @@ from shardboard.api import (
     host,
     incidents,
     join,
+    jsonschemas,
     latency,
     license,  # noqa: A004 - the noun of the REST reference
     logs,
@@ -132,6 +133,7 @@ def create_app(console: Console) -> FastAPI:
         host,
         incidents,
         join,
+        jsonschemas,
         latency,
         license,
         logs,

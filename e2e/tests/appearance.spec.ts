@@ -54,6 +54,7 @@ const LOOKS: Look[] = [
   },
   { name: 'shards', path: (bdb) => `/databases/${bdb}/shards`, ready: cells },
   { name: 'endpoint', path: (bdb) => `/databases/${bdb}/endpoint`, ready: figures },
+  { name: 'settings', path: () => '/settings', ready: shown('Allow drills') },
   { name: 'timeline', path: () => '/timeline', ready: shown('P99 latency of all databases') },
   {
     name: 'configuration',

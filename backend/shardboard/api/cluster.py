@@ -45,6 +45,12 @@ async def update_policy(admin: Admin, session: Tx, body: schema.PolicyUpdate) ->
     return JSONResponse(schema.policy_of(await service.update_policy(session, body.changes(), admin)))
 
 
+@router.put("/cluster/policy/restore_default", response_model=schema.Policy, responses=errors())
+async def restore_policy(admin: Admin, session: Tx) -> JSONResponse:
+    """Every rule as it is by default."""
+    return JSONResponse(schema.policy_of(await service.restore_policy(session, admin)))
+
+
 @router.get("/cluster/health", response_model=health_schema.Health, responses=errors())
 async def get_health(_viewer: Viewer, session: Reader) -> JSONResponse:
     """What is wrong now: the alarms that are raised, the most serious first."""

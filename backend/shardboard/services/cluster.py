@@ -34,6 +34,18 @@ async def update_policy(session: AsyncSession, changes: Mapping[str, Any], princ
     return cluster
 
 
+async def restore_policy(session: AsyncSession, principal: Principal) -> Cluster:
+    """Every rule as it is by default, those that the cluster's settings know, too."""
+    cluster = await state.load_for_update(session)
+    changed = state.changed_rules(cluster)
+    if changed:
+        cluster.policy = {}
+        cluster.config = {name: value for name, value in cluster.config.items() if name not in changed}
+        said = f"The policy of the cluster was set back to its defaults: {', '.join(sorted(changed))}."
+        _tell(session, "cluster_policy_updated", said, principal)
+    return cluster
+
+
 async def create(session: AsyncSession, name: str, username: str, password: str, originator: str) -> Cluster:
     """Name the cluster and set its administrator's credentials. Possible once, before the first node joins."""
     cluster = await state.load_for_update(session)

@@ -43,6 +43,11 @@ class Cluster(Base):
         return Policy.of({**{name: self.config[name] for name in self.config.keys() & _BOTH}, **self.policy})
 
 
+def changed_rules(cluster: Cluster) -> set[str]:
+    """Names of the policy's rules that somebody has changed, here or among the settings."""
+    return {*cluster.policy, *(cluster.config.keys() & _BOTH)}
+
+
 async def load(session: AsyncSession) -> Cluster:
     """The cluster row; it exists from the first start of the console on."""
     return (await session.execute(select(Cluster))).scalar_one()

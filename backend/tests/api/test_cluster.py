@@ -147,3 +147,18 @@ async def test_license(client: httpx.AsyncClient) -> None:
     assert (reply.status_code, reply.json()) == (200, shown)
     assert (await client.get("/v1/logs?order=desc&limit=1")).json()[0]["type"] == "license_updated"
     assert (await client.put("/v1/license", json={"license": 5})).status_code == 400
+
+
+async def test_the_policy_set_back(client: httpx.AsyncClient) -> None:
+    before = (await client.get("/v1/cluster/policy")).json()
+    await client.put("/v1/cluster/policy", json={"drills_enabled": True, "slave_ha": False})
+    await client.put("/v1/cluster", json={"slave_ha_grace_period": 5, "reserved_ports": [15000]})
+    reply = await client.put("/v1/cluster/policy/restore_default")
+    assert (reply.status_code, reply.json()) == (200, before)
+    assert (await client.get("/v1/cluster/policy")).json() == before
+    assert (await client.get("/v1/cluster")).json()["reserved_ports"] == [15000]
+    told = (await client.get("/v1/logs?order=desc&limit=1")).json()[0]
+    assert told["type"] == "cluster_policy_updated"
+    assert "drills_enabled, slave_ha, slave_ha_grace_period" in told["description"]
+    await client.put("/v1/cluster/policy/restore_default")
+    assert (await client.get("/v1/logs?order=desc&limit=1")).json()[0]["uid"] == told["uid"], "nothing to tell"

@@ -38,6 +38,11 @@ def status(cluster: LocalCluster, action_uid: str) -> str:
     return found
 
 
+def under_way(cluster: LocalCluster) -> list[dict[str, Any]]:
+    """Actions that have not ended, those that the console orders by itself, too."""
+    return [each for each in ok(cluster.api.get("/v2/actions")) if each["status"] in ("queued", "running")]
+
+
 def refused_or_over(cluster: LocalCluster, reply: httpx.Response, action_uid: str, code: str) -> None:
     """A reply that refuses with 409 and `code`, because the action is under way; or it is over by now, and was completed."""
     if reply.status_code == 409:

@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 import valkey
-from backend.tests.scenarios import databases
+from backend.tests.scenarios import databases, movement
 
 from shardboard.local import LocalCluster, LocalError, ok, private_cluster
 
@@ -74,7 +74,7 @@ def test_the_console_is_killed_at_random_moments_of_a_failover(cluster: LocalClu
         cluster.start_agents()
         cluster.until(lambda: _whole(cluster, uid), f"killed after {moment:.2f} s: not whole again", 120)
         assert _read(cluster, uid) == {f"key:{number}": str(number) for number in range(KEYS)}
-    cluster.until(lambda: not _running(cluster), "actions do not end")
+    cluster.until(lambda: not movement.under_way(cluster), "actions do not end")
     cluster.until(lambda: not _open(cluster, uid), "spans stay open")
     databases.delete(cluster, uid)
 
@@ -143,23 +143,19 @@ def _whole(cluster: LocalCluster, uid: int) -> bool:
     living = {process.pid for process in cluster.engines()}
     rows = _rows(cluster, uid)
     settled = all(row["detailed_status"] == "ok" and row.get("pid") in living for row in rows)
-    return settled and bdb["shards_in_sync"] == bdb["shards_total"] and not _running(cluster)
+    return settled and bdb["shards_in_sync"] == bdb["shards_total"] and not movement.under_way(cluster)
 
 
 def _given_up(cluster: LocalCluster, uid: int) -> bool:
     """All shards are dead on nodes that are back, and nothing more is tried."""
     back = all((node["status"], node["agent_status"]) == ("active", "connected") for node in _nodes(cluster))
     dead = {row["detailed_status"] for row in _rows(cluster, uid)} == {"down"}
-    return back and dead and not _running(cluster)
+    return back and dead and not movement.under_way(cluster)
 
 
 def _nodes(cluster: LocalCluster) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = ok(cluster.api.get("/v1/nodes"))
     return found
-
-
-def _running(cluster: LocalCluster) -> list[dict[str, Any]]:
-    return [each for each in ok(cluster.api.get("/v2/actions")) if each["status"] in ("queued", "running")]
 
 
 def _open(cluster: LocalCluster, uid: int) -> list[dict[str, Any]]:

@@ -1,15 +1,9 @@
 /** Rehearsed faults, where the cluster's policy allows them. */
-import { queryOptions, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { request } from './http';
+import { policyQuery } from './policy';
 import { useMay } from './session';
-import type { DrillOrder, DrillReply, Policy } from './types';
-
-const policyQuery = queryOptions({
-  queryKey: ['policy'],
-  queryFn: () => request<Policy>('GET', '/v1/cluster/policy'),
-  // Nothing announces a changed policy.
-  staleTime: 30_000,
-});
+import type { DrillOrder, DrillReply } from './types';
 
 export type DrillKind = DrillOrder['kind'];
 
@@ -23,7 +17,7 @@ export function useDrillRefusal(): string | undefined | null {
   if (!admin) return 'Only administrators may order drills.';
   if (!data) return null;
   if (data.drills_enabled) return undefined;
-  return 'The policy of this cluster does not allow drills. An administrator allows them by PUT /v1/cluster/policy with {"drills_enabled": true}.';
+  return 'The policy of this cluster does not allow drills. An administrator allows them on the page Settings.';
 }
 
 export function useMayDrill(): boolean {

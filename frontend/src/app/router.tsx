@@ -194,6 +194,12 @@ const notifications = createRoute({
   component: lazyRouteComponent(() => import('./routes/notifications'), 'NotificationsPage'),
 });
 
+const settings = createRoute({
+  getParentRoute: () => shell,
+  path: 'settings',
+  component: lazyRouteComponent(() => import('./routes/settings'), 'SettingsPage'),
+});
+
 const tree = root.addChildren([
   login,
   shell.addChildren([
@@ -220,6 +226,7 @@ const tree = root.addChildren([
     events,
     users,
     notifications,
+    settings,
   ]),
 ]);
 

@@ -18,7 +18,7 @@ pub const MAX_UNDER_WAY: usize = 4096;
 /// Replies a client has not read yet before its next request is looked at.
 pub const ENOUGH_OUTPUT: usize = 1 << 20;
 /// Bytes of a long reply that it has not read yet before more of it is asked for.
-pub const ENOUGH_TO_PASS: usize = 128 * 1024;
+const ENOUGH_TO_PASS: usize = 128 * 1024;
 /// A buffer of this size may stay with an idle connection.
 const KEEP: usize = 4096;
 
@@ -223,6 +223,11 @@ impl Client {
 
     pub fn output_size(&self) -> usize {
         self.out.len() - self.written + self.stash.len() + self.held.len()
+    }
+
+    /// Whether it has enough of a long reply for now. What waits behind that reply does not count: it cannot leave before.
+    pub fn has_enough(&self) -> bool {
+        self.out.len() - self.written >= ENOUGH_TO_PASS
     }
 
     /// Whether more waits for it than a client may leave unread, besides one reply of any length.

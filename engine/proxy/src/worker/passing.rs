@@ -6,7 +6,6 @@
 
 use super::Worker;
 use super::backend::{Backend, Bond, Pending, Purpose};
-use super::client::ENOUGH_TO_PASS;
 use crate::arena::Id;
 use crate::poll::{Interest, Source};
 use resp::{Header, ReplyScanner};
@@ -71,8 +70,7 @@ impl Worker {
     pub(super) fn holds(&mut self, id: Id) -> bool {
         let Some(backend) = self.backends.get_mut(id) else { return false };
         let Some(passing) = backend.passing.filter(|_| backend.inflight.len() == 1) else { return false };
-        let has_enough =
-            self.clients.get(passing.client).is_some_and(|client| client.output_size() >= ENOUGH_TO_PASS);
+        let has_enough = self.clients.get(passing.client).is_some_and(|client| client.has_enough());
         if has_enough {
             backend.is_held = true;
             self.listen(id);

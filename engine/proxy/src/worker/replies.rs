@@ -2,7 +2,7 @@
 
 use super::Worker;
 use super::backend::{Backend, Bond, Pending, Purpose};
-use super::client::{Answer, ENOUGH_TO_PASS};
+use super::client::Answer;
 use super::join::Kind;
 use super::outage::Fate;
 use super::redirect::Redirect;
@@ -274,7 +274,7 @@ impl Worker {
             client.resuming = true;
             self.resume.push(id);
         }
-        if let Some(feed) = client.feed.filter(|_| client.output_size() < ENOUGH_TO_PASS) {
+        if let Some(feed) = client.feed.filter(|_| !client.has_enough()) {
             self.let_go(feed);
         }
         self.weigh(id);

@@ -44,6 +44,30 @@ fn they_come_whole_and_in_order() {
     );
 }
 
+/// What waits behind a long reply cannot leave before it, and must not keep it from coming.
+#[test]
+fn much_that_waits_behind_one_is_no_reason_to_hold_it() {
+    let mut lab = Lab::new();
+    let mut proxy = lab.hidden();
+    let mut reader = lab.client();
+    // Of three shards.
+    let keys = ["a", "b", "c"];
+    assert_eq!(keys.map(|key| resp::slot::of_key(key.as_bytes()) / 5462), [2, 0, 1]);
+    assert_eq!(reader.ask("SETRANGE a 67108863 x"), ":67108864\r\n");
+    for key in ["b", "c"] {
+        reader.send_args(&[b"SET", key.as_bytes(), &value(500_000)]);
+        assert_eq!(reader.reply(), "+OK\r\n");
+    }
+    for key in keys {
+        reader.send(&format!("GET {key}"));
+    }
+    proxy.metrics(|database| database["bytes_out"].as_u64() > Some(100_000));
+    assert_eq!(reader.reply().len(), "$67108864\r\n\r\n".len() + (64 << 20));
+    for _ in ["b", "c"] {
+        assert!(reader.reply() == framed(&value(500_000)));
+    }
+}
+
 #[test]
 fn who_does_not_read_holds_up_nobody() {
     let mut lab = Lab::new();

@@ -14,6 +14,7 @@ const WORDS: Record<string, string> = {
   events: 'Events',
   users: 'Users',
   notifications: 'Notifications',
+  settings: 'Settings',
   new: 'New database',
 };
 

@@ -22,6 +22,8 @@ const WORDS: Record<string, string> = {
   proxies: 'proxies',
   users: 'users',
   webhooks: 'webhooks',
+  policy: 'the policy',
+  'policy-rules': 'the policy',
 };
 
 /** What is refused is told where it was asked; here is what the console or the way to it failed with. */

@@ -9,6 +9,7 @@ import {
   IconLayoutSidebarLeftExpand,
   IconListDetails,
   IconServer2,
+  IconSettings,
   IconTimeline,
   IconUsers,
 } from '@tabler/icons-react';
@@ -29,6 +30,8 @@ const LINKS = [
 const NOTIFICATIONS = { to: '/notifications', label: 'Notifications', Icon: IconBell } as const;
 const USERS = { to: '/users', label: 'Users', Icon: IconUsers } as const;
 
+const SETTINGS = { to: '/settings', label: 'Settings', Icon: IconSettings } as const;
+
 const KEY = 'shardboard.nav';
 
 export function Nav() {
@@ -39,6 +42,7 @@ export function Nav() {
     ...LINKS,
     ...(mayAdminister ? [NOTIFICATIONS] : []),
     ...(mayManage ? [USERS] : []),
+    ...(mayAdminister ? [SETTINGS] : []),
   ];
   const toggle = () => {
     localStorage.setItem(KEY, collapsed ? 'open' : 'collapsed');

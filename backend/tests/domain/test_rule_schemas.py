@@ -1,0 +1,43 @@
+"""Rules as JSON Schema."""
+
+import re
+
+import pytest
+
+from shardboard.domain import rule_schemas
+from shardboard.domain.cluster_settings import ClusterSettings
+from shardboard.domain.rules import Address, Flag, ListOf, Members, OneOf, Rule, Text, Whole
+
+
+@pytest.mark.parametrize(
+    ("rule", "schema"),
+    [
+        (Flag(), {"type": "boolean"}),
+        (Whole(1, 5), {"type": "integer", "minimum": 1, "maximum": 5}),
+        (OneOf(("a", "b")), {"type": "string", "enum": ["a", "b"]}),
+        (
+            ListOf(Whole(1, 5), 9),
+            {"type": "array", "items": {"type": "integer", "minimum": 1, "maximum": 5}, "maxItems": 9},
+        ),
+        (
+            Members({"on": Flag()}),
+            {"type": "object", "properties": {"on": {"type": "boolean"}}, "additionalProperties": False},
+        ),
+    ],
+)
+def test_a_rule(rule: Rule, schema: dict[str, object]) -> None:
+    assert rule_schemas.of(rule) == schema
+
+
+def test_text_matches_as_a_whole() -> None:
+    told = rule_schemas.of(Text("a letter", "a|b", 3))
+    assert re.search(told["pattern"], "a")
+    assert not re.search(told["pattern"], "ab")
+    assert told["maxLength"] == 3
+    assert "anyOf" in rule_schemas.of(Address())
+
+
+def test_every_setting_has_a_schema_and_a_default() -> None:
+    told = rule_schemas.of_table(ClusterSettings)["properties"]
+    assert told["logrotate_settings"]["default"] == {"maxage": 7, "maxsize": "200M", "rotate": 10}
+    assert all("default" in each for each in told.values())

@@ -1,0 +1,110 @@
+// @vitest-environment jsdom
+import { MantineProvider } from '@mantine/core';
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { fireEvent, render, screen, waitFor } from '@testing-library/react';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { PolicyForm } from './PolicyForm';
+
+const RULES = {
+  drills_enabled: { type: 'boolean', default: false },
+  resharding_pace: { type: 'string', enum: ['gentle', 'fast'], default: 'gentle' },
+  events_keep_days: { type: 'integer', minimum: 0, maximum: 36500, default: 90 },
+};
+const POLICY = { drills_enabled: false, resharding_pace: 'gentle', events_keep_days: 30 };
+
+let sent: [string, string, unknown][];
+let refusal: string | null;
+
+function answer(path: string, init: RequestInit = {}): Response {
+  if (init.method === 'PUT') {
+    sent.push([init.method, path, init.body ? JSON.parse(String(init.body)) : undefined]);
+    if (refusal) return Response.json({ description: refusal }, { status: 400 });
+  }
+  return Response.json(path.includes('jsonschema') ? { properties: RULES } : POLICY);
+}
+
+beforeEach(() => {
+  sent = [];
+  refusal = null;
+  vi.stubGlobal(
+    'fetch',
+    vi.fn(async (path: string, init: RequestInit) => answer(path, init)),
+  );
+});
+
+async function show(may = true) {
+  render(
+    <MantineProvider>
+      <QueryClientProvider
+        client={new QueryClient({ defaultOptions: { queries: { retry: false } } })}
+      >
+        <PolicyForm may={may} />
+      </QueryClientProvider>
+    </MantineProvider>,
+  );
+  await screen.findByText('Allow drills');
+}
+
+const days = () => screen.getByLabelText('Events');
+
+describe('PolicyForm', () => {
+  it('shows the rules that the console knows, and what is not by default', async () => {
+    await show();
+    expect(screen.queryByText('Canary writes per second')).toBeNull();
+    expect(screen.getByText(/default: 90 days/)).toBeTruthy();
+  });
+
+  it('saves what was changed, and nothing else', async () => {
+    await show();
+    fireEvent.click(screen.getByLabelText('Allow drills'));
+    fireEvent.change(screen.getByLabelText('Pace of resharding'), { target: { value: 'fast' } });
+    fireEvent.click(screen.getByRole('button', { name: /^Save 2\schanges$/ }));
+    await waitFor(() => expect(sent).toHaveLength(1));
+    expect(sent[0]).toEqual([
+      'PUT',
+      '/v1/cluster/policy',
+      { drills_enabled: true, resharding_pace: 'fast' },
+    ]);
+  });
+
+  it('sets one back to its default', async () => {
+    await show();
+    fireEvent.click(screen.getByRole('button', { name: 'Events: back to the default' }));
+    fireEvent.click(screen.getByRole('button', { name: /^Save 1\schange$/ }));
+    await waitFor(() => expect(sent).toHaveLength(1));
+    expect(sent[0]?.[2]).toEqual({ events_keep_days: 90 });
+  });
+
+  it('does not send what is out of range', async () => {
+    await show();
+    fireEvent.change(days(), { target: { value: '36501' } });
+    fireEvent.blur(days());
+    expect(screen.getByText('A whole number from 0 to 36500')).toBeTruthy();
+    expect(screen.getByRole('button', { name: /^Save/ }).hasAttribute('disabled')).toBe(true);
+    fireEvent.click(screen.getByRole('button', { name: 'Discard' }));
+    expect(screen.queryByText(/A whole number/)).toBeNull();
+  });
+
+  it('tells why the console refused, and keeps what was typed', async () => {
+    refusal = 'drills_enabled must be true or false';
+    await show();
+    fireEvent.click(screen.getByLabelText('Allow drills'));
+    fireEvent.click(screen.getByRole('button', { name: /^Save 1\schange$/ }));
+    expect((await screen.findByRole('alert')).textContent).toBe(refusal);
+    expect((screen.getByLabelText('Allow drills') as HTMLInputElement).checked).toBe(true);
+  });
+
+  it('sets all back when that is confirmed', async () => {
+    await show();
+    fireEvent.click(screen.getByRole('button', { name: 'Back to all defaults…' }));
+    fireEvent.click(await screen.findByRole('button', { name: 'Set back' }));
+    await waitFor(() => expect(sent).toHaveLength(1));
+    expect(sent[0]).toEqual(['PUT', '/v1/cluster/policy/restore_default', undefined]);
+  });
+
+  it('is only read by who may not change it', async () => {
+    await show(false);
+    expect((screen.getByLabelText('Allow drills') as HTMLInputElement).disabled).toBe(true);
+    expect(screen.queryByRole('button', { name: /Save/ })).toBeNull();
+  });
+});

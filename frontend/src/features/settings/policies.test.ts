@@ -1,0 +1,52 @@
+import { describe, expect, it } from 'vitest';
+import { changesOf, faultOf, type Known, SECTIONS, valueWords } from './policies';
+
+const known = (name: string): Known => {
+  const found = SECTIONS.flatMap(({ rules }) => rules).find((each) => each.name === name);
+  if (!found) throw new Error(`${name} is not shown`);
+  return found;
+};
+
+describe('valueWords', () => {
+  it.each([
+    ['auto_recovery', true, 'on'],
+    ['failure_detection_sensitivity', 'low', 'low: suspect after 3 s'],
+    ['slave_ha_grace_period', 600, '10\u00a0min'],
+    ['login_lockout_duration', 0, 'until unlocked'],
+    ['events_keep_days', 90, '90 days'],
+    ['events_keep_days', 0, 'for ever'],
+    ['replication_lag_alarm_bytes', 64 * 2 ** 20, '64\u00a0MiB'],
+    ['login_lockout_threshold', 5, '5'],
+  ])('%s %s', (name, value, words) => {
+    expect(valueWords(known(name), value)).toBe(words);
+  });
+});
+
+describe('faultOf', () => {
+  const rule = { type: 'integer' as const, minimum: 1, maximum: 50, default: 10 };
+
+  it('keeps to the range', () => {
+    expect(faultOf(rule, 1)).toBeUndefined();
+    expect(faultOf(rule, 50)).toBeUndefined();
+    for (const value of [0, 51, 1.5, Number.NaN]) {
+      expect(faultOf(rule, value)).toBe('A whole number from 1 to 50');
+    }
+  });
+
+  it('has nothing against switches and choices', () => {
+    expect(faultOf({ type: 'boolean', default: false }, true)).toBeUndefined();
+  });
+});
+
+describe('SECTIONS', () => {
+  it('shows each rule once', () => {
+    const names = SECTIONS.flatMap(({ rules }) => rules.map(({ name }) => name));
+    expect(new Set(names).size).toBe(names.length);
+  });
+});
+
+describe('changesOf', () => {
+  it('leaves out what was changed back', () => {
+    expect(changesOf({ a: 1, b: true }, { a: 1, b: false })).toEqual({ b: false });
+  });
+});
