@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from shardboard.bus import Bus
 from shardboard.collectors.commands import CommandLooks
+from shardboard.collectors.courier import Courier
 from shardboard.collectors.hot_slots import SlotLooks
 from shardboard.collectors.live import Live
 from shardboard.collectors.notifier import Notifier
@@ -11,6 +12,7 @@ from shardboard.collectors.ram_curves import RamCurves
 from shardboard.collectors.shard_looks import ShardLooks
 from shardboard.db import Store
 from shardboard.driver.hooks import HttpHooks
+from shardboard.driver.mails import SmtpMails
 from shardboard.driver.ports import Agents, Hooks
 from shardboard.ownership import Ownership
 from shardboard.settings import Settings
@@ -38,7 +40,8 @@ class Console:
     shard_looks: ShardLooks = field(init=False)
 
     def __post_init__(self) -> None:
-        self.notifier = Notifier(self.store, self.bus, self.hooks)
+        mails = SmtpMails(self.settings.smtp_password_file)
+        self.notifier = Notifier(self.store, self.bus, Courier(self.hooks, mails))
         self.slot_looks = SlotLooks(self.store, self.agents)
         self.command_looks = CommandLooks(self.store, self.agents)
         self.shard_looks = ShardLooks(self.store, self.agents)

@@ -33,6 +33,7 @@ class Settings(BaseSettings):
         default=None, description="certificate chain (PEM) to use instead of the self-signed one"
     )
     tls_key: Path | None = None
+    smtp_password_file: Path | None = Field(default=None, description="password of the mail server, for notifications")
 
     @property
     def store_url(self) -> str:

@@ -84,13 +84,13 @@ test('a webhook is added, tried out, told of what happens, and removed', async (
   try {
     await page.goto('/notifications');
     await expect(page.getByText('Nobody is told yet')).toBeVisible();
-    await page.getByRole('button', { name: 'Add webhook' }).click();
-    const adding = frame.dialog('Add webhook');
+    await page.getByRole('button', { name: 'Add receiver' }).click();
+    const adding = frame.dialog('Add receiver');
     await adding.getByLabel('Name').fill('chat');
     await adding.getByLabel('Address').fill(url);
     await adding.getByLabel('Tells of').selectOption('all');
     await adding.getByLabel('From which severity on').selectOption('INFO');
-    await adding.getByRole('button', { name: 'Add webhook' }).click();
+    await adding.getByRole('button', { name: 'Add receiver' }).click();
     const row = page.getByRole('row').filter({ hasText: url });
     await expect(row).toContainText('Everything in the log');
 
@@ -105,11 +105,16 @@ test('a webhook is added, tried out, told of what happens, and removed', async (
     await expect(row).toContainText('All told');
     await examine(page, 'notifications');
 
+    await action('Silence for an hour');
+    await expect(row).toContainText('Silent until');
+    await action('End the silence');
+    await expect(row).toContainText('All told');
+
     receiver.refuses = true;
     await action('Send a test');
     await expect(page.getByText('It answered 500 Internal Server Error.')).toBeVisible();
     await action('Remove');
-    await frame.dialog('Remove chat?').getByRole('button', { name: 'Remove webhook' }).click();
+    await frame.dialog('Remove chat?').getByRole('button', { name: 'Remove receiver' }).click();
     await expect(page.getByText('Nobody is told yet')).toBeVisible();
   } finally {
     receiver.close();

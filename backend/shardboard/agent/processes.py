@@ -23,7 +23,7 @@ from shardboard.agent.engine import counts_by_slot, engine_path, engine_version
 from shardboard.agent.flash import Flash
 from shardboard.agent.record import ShardRecord
 from shardboard.agent.resp import EngineError
-from shardboard.agent.saved import discard, saved_at, saved_since
+from shardboard.agent.saved import discard, keeps_log, saved_at, saved_since
 from shardboard.agent.settings import AgentSettings
 from shardboard.agent.shard import Shard, alive, engines_by_directory, gone, how_it_ended, send, thaw
 from shardboard.agent.turns import Turns
@@ -73,7 +73,7 @@ class Supervisor:
                 thaw(process)
                 living.append(self._settle(shard, process))
             elif record.parked_at is not None and not saved_since(
-                directory, record.parked_at, log=record.bdb.appendonly
+                directory, record.parked_at, log=keeps_log(directory)
             ):
                 self._mark_died(shard, "its process ended before it had saved its data")
             elif record.parked_at is not None or not (directory / render.LOG).exists():
@@ -137,7 +137,7 @@ class Supervisor:
             if shard.state == "died":
                 if discard_data:
                     discard(shard.directory)
-                saved = saved_at(shard.directory, log=shard.record.bdb.appendonly)
+                saved = saved_at(shard.directory, log=keeps_log(shard.directory))
                 if saved is None and not discard_data:
                     return ShardOutcome(
                         uid=uid, ok=False, code="no_data", reason="it has nothing on disk to start from"

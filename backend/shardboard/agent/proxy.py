@@ -305,6 +305,8 @@ class Proxy:
         }
         if database.canary is not None:
             told["canary"] = database.canary.model_dump()
+        if database.access:
+            told["access"] = database.access
         if database.max_connections:
             told["max_connections"] = database.max_connections
         identity = load_identity(self._settings.state_dir) if database.tls else None

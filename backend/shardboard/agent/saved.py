@@ -8,6 +8,15 @@ LOG = "appendonlydir"
 """The engine's names."""
 
 
+def keeps_log(directory: Path) -> bool:
+    """Whether the engine starts from its append-only file. Its settings say so, which may be others than at its birth."""
+    try:
+        text = (directory / "valkey.conf").read_text()
+    except OSError:
+        return False
+    return any(line.split() == ["appendonly", "yes"] for line in text.splitlines())
+
+
 def saved_at(directory: Path, *, log: bool) -> float | None:
     """When it was last written, epoch seconds; None when there is nothing. `log` says which of the two the engine reads."""
     files = list((directory / LOG).glob("*")) if log else [directory / SNAPSHOT]

@@ -1,23 +1,23 @@
-"""Tells webhooks of events: each one in its order, at least once, and how it ended.
+"""Tells webhooks, mail addresses and Alertmanagers of events: each one in its order, at least once, and how it ended.
 
 How far each was told is stored with the webhook, so a console that was killed goes on there. One that does not answer is tried
 again, later and later, and holds up nobody else.
 """
 
 import asyncio
-import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from shardboard.bus import Bus
+from shardboard.collectors.courier import Courier
 from shardboard.db import Store
-from shardboard.domain import backoff, webhooks
-from shardboard.driver.ports import HookFailed, Hooks
+from shardboard.domain import alertmanager, backoff, webhooks
+from shardboard.driver.ports import HookFailed
 from shardboard.errors import NotFound, Unavailable
 from shardboard.state import cluster, events
 from shardboard.state import webhooks as state
+from shardboard.state.cluster import Cluster
 from shardboard.state.events import Event
 from shardboard.state.webhooks import Webhook
 
@@ -35,12 +35,13 @@ class Notifier:
     """One task for all webhooks."""
 
     def __init__(
-        self, store: Store, bus: Bus, hooks: Hooks, now: Callable[[], datetime] = lambda: datetime.now(UTC)
+        self, store: Store, bus: Bus, courier: Courier, now: Callable[[], datetime] = lambda: datetime.now(UTC)
     ) -> None:
         self._store = store
         self._bus = bus
-        self._hooks = hooks
+        self._courier = courier
         self._now = now
+        self._told_again: dict[int, datetime] = {}
         self._not_before: dict[int, datetime] = {}
         """When those that failed are tried again."""
 
@@ -56,55 +57,57 @@ class Notifier:
     async def look(self) -> None:
         """Tell each webhook what it does not know yet."""
         async with self._store.read() as session:
-            rows = [row.uid for row in await state.every(session) if row.enabled]
+            known = await state.every(session)
         now = self._now()
+        rows = [row.uid for row in known if row.enabled and (row.silent_until is None or row.silent_until <= now)]
         due = [uid for uid in rows if now >= self._not_before.get(uid, now)]
         await asyncio.gather(*(self._tell(uid) for uid in due))
 
     async def test(self, uid: int, by: str) -> None:
         """Raises NotFound, or Unavailable with what went wrong."""
         async with self._store.read() as session:
-            row, name = await state.by_uid(session, uid), (await cluster.load(session)).name
+            row, place = await state.by_uid(session, uid), await cluster.load(session)
         if row is None:
             raise NotFound("webhook_not_found", f"There is no webhook {uid}.")
         try:
-            await self._send(row, webhooks.trial(name, by), f"{uid}-test-{int(self._now().timestamp())}")
+            await self._courier.test(row, by, place, self._now())
         except HookFailed as failure:
             raise Unavailable("webhook_failed", str(failure)) from failure
         await self._note(uid, told_at=self._now())
 
     async def _tell(self, uid: int) -> None:
         async with self._store.read() as session:
-            row, name = await state.by_uid(session, uid), (await cluster.load(session)).name
+            row, place = await state.by_uid(session, uid), await cluster.load(session)
             if row is None:
                 return
             fresh = await events.after(session, row.told_to, self._now() - SETTLED, AT_ONCE)
             open_ones = [await events.by_uid(session, each) for each in row.raised]
             gone = [each for each, event in zip(row.raised, open_ones, strict=True) if event is None]
+        going_on = [event for event in open_ones if event is not None and event.ended_at is None]
         try:
             for event in open_ones:
                 if event is not None and event.ended_at is not None:
-                    await self._deliver(row, event, "ended", name)
+                    await self._deliver(row, event, "ended", place)
             for event in fresh:
-                if webhooks.is_for(event, row.events, row.min_severity) and self._now() - event.time < STALE:
-                    await self._deliver(row, event, webhooks.state(event), name)
+                is_news = self._now() - event.time < STALE
+                if is_news and webhooks.is_for(event, row.events, row.min_severity, row.silent_until):
+                    await self._deliver(row, event, webhooks.state(event), place)
             if fresh or gone:
                 await self._note(uid, told_to=max((event.uid for event in fresh), default=0), ended=gone)
+            if self._now() - self._told_again.get(uid, row.created_at) >= alertmanager.AGAIN:
+                await self._courier.again(row, going_on, place, self._now())
+                self._told_again[uid] = self._now()
         except HookFailed as failure:
             await self._failed(uid, str(failure))
 
-    async def _deliver(self, row: Webhook, event: Event, what: webhooks.State, name: str) -> None:
-        await self._send(row, webhooks.message(event, what, name), f"{row.uid}-{event.uid}-{what}")
+    async def _deliver(self, row: Webhook, event: Event, what: webhooks.State, place: Cluster) -> None:
+        await self._courier.tell(row, event, what, place, self._now())
         self._not_before.pop(row.uid, None)
         told_to = max(event.uid, row.told_to)
         if what == "raised":
             await self._note(row.uid, told_to=told_to, raised=event.uid, told_at=self._now())
         else:
             await self._note(row.uid, told_to=told_to, ended=[event.uid], told_at=self._now())
-
-    async def _send(self, row: Webhook, message: Mapping[str, Any], delivery: str) -> None:
-        body = json.dumps(message, separators=(",", ":")).encode()
-        await self._hooks.send(row.url, body, webhooks.headers(row.secret, body, delivery))
 
     async def _note(
         self,

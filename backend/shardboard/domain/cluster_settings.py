@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from shardboard.domain import alert_settings, rules
 from shardboard.domain.policy import YEAR
@@ -31,8 +31,8 @@ _LOGROTATE = Members(
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterSettings:
-    """Kept and sent back; `reserved_ports`, `options_method_forbidden` and `slave_ha*` have an effect. No mail password is
-    stored."""
+    """Kept and sent back; `reserved_ports`, `options_method_forbidden`, `slave_ha*`, `smtp_*` and `email_from` have an effect.
+    No mail password is stored."""
 
     alert_settings: dict[str, Any] = field(
         default_factory=alert_settings.defaults, metadata={"rule": alert_settings.CLUSTER}
@@ -73,7 +73,7 @@ class ClusterSettings:
     slave_ha_grace_period: int = ruled(600, Whole(0, YEAR))
     smtp_host: str = ruled("", Text("a host name or address", r"[A-Za-z0-9.:_-]*"))
     smtp_port: int = ruled(25, PORT)
-    smtp_tls_mode: str = ruled("none", OneOf(("none", "starttls", "tls")))
+    smtp_tls_mode: Literal["none", "starttls", "tls"] = ruled("none", OneOf(("none", "starttls", "tls")))
     smtp_username: str = ruled("", Text("a user name"))
     use_external_ipv6: bool = ruled(True, Flag())
     use_ipv6: bool = ruled(True, Flag())

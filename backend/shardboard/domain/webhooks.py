@@ -11,11 +11,17 @@ from shardboard.domain.incident_begins import Told
 
 SEVERITIES = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 State = Literal["raised", "ended", "event", "test"]
+Kind = Literal["webhook", "alertmanager", "email"]
 LONGEST_URL = 2_000
 
 
-def is_for(event: Told, events: str, min_severity: str) -> bool:
-    """Whether a webhook that wants `events` (`alarms` or `all`) of at least that severity is told of it."""
+def is_for(event: Told, events: str, min_severity: str, silent_until: datetime | None = None) -> bool:
+    """Whether a webhook that wants `events` (`alarms` or `all`) of at least that severity is told of it.
+
+    What happened while it was silent is told afterwards if it still goes on.
+    """
+    if silent_until is not None and event.time < silent_until and state(event) != "raised":
+        return False
     wanted = events == "all" or event.type.startswith("alarm_")
     return wanted and SEVERITIES.index(event.severity) >= SEVERITIES.index(min_severity)
 

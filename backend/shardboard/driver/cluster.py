@@ -112,6 +112,14 @@ async def configure(agents: Agents, engine: Engine, shards: Sequence[ShardRef], 
     """Bring the settings that may change to shards of a database of `count` of them, and into their files. Reasons by uid of
     those that refused."""
     settings = {"maxmemory": str(engine.memory.ram), "maxmemory-policy": engine.eviction_policy}
+    settings |= {
+        "maxclients": str(engine.maxclients),
+        "appendfsync": "always" if engine.appendfsync_always else "everysec",
+        "save": " ".join(f"{seconds} {changes}" for seconds, changes in engine.save),
+        "rdbcompression": "yes" if engine.appendonly or engine.save else "no",
+    }
+    if not engine.appendonly:  # to begin one takes time: driver/persistence.py
+        settings["appendonly"] = "no"
     if (tier := engine.memory.tier) is not None:
         settings |= {"tier.ram-limit": str(tier.ram_limit), "tier.flash-limit": str(tier.flash_limit)}
     if engine.cluster:
@@ -119,7 +127,7 @@ async def configure(agents: Agents, engine: Engine, shards: Sequence[ShardRef], 
         settings |= {"cluster-node-timeout": str(timeout), "hz": str(hz)}
     flat = [word for pair in settings.items() for word in pair]
     threads = ("CONFIG", "SET", "io-threads", str(engine.io_threads))
-    for argv in (threads, ("CONFIG", "SET", *flat), ("CONFIG", "REWRITE")):
+    for argv in (threads, ("CONFIG", "SET", *flat), _default_user(engine), ("CONFIG", "REWRITE")):
         replies = await command(agents, shards, *argv)
         refused = {uid: result.reply for uid, result in replies.items() if not result.ok}
         if argv == threads:  # Valkey 8 takes another number only when it starts: who changes it replaces the shards
@@ -127,6 +135,16 @@ async def configure(agents: Agents, engine: Engine, shards: Sequence[ShardRef], 
         if refused:
             return refused
     return {}
+
+
+def _default_user(engine: Engine) -> tuple[str, ...]:
+    """As at birth (`agent/render.py`); its rights stay. Only the hash of the password is told."""
+    user = ("ACL", "SETUSER", "default")
+    if not engine.default_user:
+        return (*user, "off")
+    if not engine.client_password:
+        return (*user, "on", "nopass")
+    return (*user, "on", "resetpass", f"#{hashlib.sha256(engine.client_password.encode()).hexdigest()}")
 
 
 @dataclass(frozen=True)

@@ -182,6 +182,9 @@ class FakeAgents:
     def _reply(self, spec: ShardSpec, argv: tuple[str, ...]) -> str:
         if argv[0] == "INFO" and (told := [self.info.get((spec.uid, name)) for name in argv[1:]]) != [None] * len(told):
             return "\r\n".join(filter(None, told))
+        if argv == ("INFO", "persistence"):
+            writes = ("CONFIG", "SET", "appendonly", "yes")
+            return f"aof_enabled:{int((spec.uid, writes) in self.commands)}\r\naof_last_bgrewrite_status:ok\r\n"
         if argv == ("CLUSTER", "INFO"):
             return "cluster_state:ok\r\n"
         if argv == ("CLUSTER", "NODES"):

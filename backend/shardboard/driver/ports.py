@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
+from email.message import EmailMessage
 from typing import Protocol
 
 from shardboard.agent.contract import (
@@ -37,6 +38,7 @@ from shardboard.agent.contract import (
     StartShards,
     canary,
 )
+from shardboard.domain.mails import MailServer
 
 __all__ = [
     "ENDPOINT_FIELDS",
@@ -89,6 +91,13 @@ class Hooks(Protocol):
     """Addresses outside that are told of events."""
 
     async def send(self, url: str, body: bytes, headers: Mapping[str, str]) -> None:
+        """Raises HookFailed."""
+
+
+class Mails(Protocol):
+    """Mail to people."""
+
+    async def send(self, server: MailServer, message: EmailMessage) -> None:
         """Raises HookFailed."""
 
 

@@ -193,6 +193,7 @@ class Endpoints:
             hides_cluster=not bdb.config["oss_cluster"],
             cluster=bdb.sharding,
             version=version,
+            access=bdb.access_version,
             tls=bdb.config["tls_mode"] == "enabled",
             max_connections=bdb.config["max_connections"],
             shards=listed,

@@ -2,18 +2,20 @@
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from shardboard.driver import cluster
+from shardboard.driver import cluster, persistence
 from shardboard.driver.ports import CommandResult
 from shardboard.reconcilers import load, move_rows
 from shardboard.reconcilers.loop import Outcome
 from shardboard.reconcilers.moves import Plan, Relocate
 from shardboard.state import bdbs, shards
 from shardboard.state.actions import Action
+from shardboard.state.bdbs import Bdb
 from shardboard.state.events import record
 
 
 class Update(Relocate):
-    """Moves, if there are any; then memory limit and eviction policy to every shard, and into its configuration file."""
+    """Moves, if there are any; append-only files, if those are new; then what may change to every shard, and into its
+    configuration file. What a shard is started with says only then that there is a file to start from."""
 
     async def step(self, action: Action) -> Outcome:
         if action.params.get("moves"):
@@ -23,12 +25,26 @@ class Update(Relocate):
         database = await load.database(self._store, action.object_uid)
         if database is None:
             return Outcome(failed="The database does not exist any more.")
+        if database.engine.appendonly and "data_persistence" in action.params["changed"]:
+            logs = await persistence.begin_logs(self._agents, database.shards)
+            if logs.refused:
+                return Outcome(unreachable=refusal(dict(logs.refused)), again_in=0.5)
+            if logs.complete < len(database.shards):
+                return Outcome(
+                    progress=100 * logs.complete / len(database.shards),
+                    steps=[
+                        {"name": "Write the append-only files", "status": "running"},
+                        {"name": "Change the settings", "status": "pending"},
+                    ],
+                    again_in=0.5,
+                )
         reasons = await cluster.configure(self._agents, database.engine, database.shards, len(database.shards))
         return Outcome(unreachable=refusal(reasons), again_in=0.5) if reasons else Outcome(finished=True)
 
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
         bdb = await bdbs.by_uid(session, action.object_uid)
         if bdb is not None:
+            note_access(bdb, action)
             await move_rows.release(session, action, "")
             tell(session, action, "bdb_update_completed", f"The change of {bdb.name} reached all its shards.")
 
@@ -44,7 +60,15 @@ class Update(Relocate):
                     row = await shards.by_uid(session, move.newcomer) if move.newcomer is not None else None
                     if row is not None and row.current_role != "master":
                         row.desired = "absent"
+        if (bdb := await bdbs.by_uid(session, action.object_uid)) is not None:
+            note_access(bdb, action)
         await back_to_active(session, action, f"The last change has not reached all shards: {reason}")
+
+
+def note_access(bdb: Bdb, action: Action) -> None:
+    """Proxies hear of another password once shards may want it, also when not all of them have been told."""
+    if "authentication_redis_pass" in action.params.get("changed", ()):
+        bdb.access_version += 1
 
 
 async def back_to_active(session: AsyncSession, action: Action, reason: str) -> None:

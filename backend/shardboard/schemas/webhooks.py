@@ -1,6 +1,6 @@
 """Webhooks on the wire."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from shardboard.schemas.times import iso
 
 Events = Literal["alarms", "all"]
+Kind = Literal["webhook", "alertmanager", "email"]
 Severity = Literal["INFO", "WARNING", "ERROR"]
 
 
@@ -17,7 +18,10 @@ class WebhookFields(BaseModel):
 
 class NewWebhook(WebhookFields):
     name: str = Field(min_length=1, max_length=120)
-    url: str = Field(description="https:// or http://, without user and password.")
+    kind: Kind = Field(default="webhook", description="What gets it: any program, Prometheus Alertmanager, or people.")
+    url: str = Field(
+        description="https:// or http://, without user and password; of mail mailto: and addresses with commas between."
+    )
     secret: str = Field(
         default="", max_length=256, repr=False, description="Signs what is sent; empty: nothing is signed."
     )
@@ -35,16 +39,24 @@ class WebhookUpdate(WebhookFields):
     events: Events | None = None
     min_severity: Severity | None = None
     enabled: bool | None = None
+    silent_minutes: int | None = Field(
+        default=None,
+        ge=0,
+        le=7 * 24 * 60,
+        description="Told of nothing for so long, and then of what still goes on; 0 ends a silence.",
+    )
 
 
 class Webhook(BaseModel):
     uid: int
     name: str
+    kind: Kind
     url: str
     is_signed: bool = Field(description="Whether it has a secret, which is never shown.")
     events: Events
     min_severity: Severity
     enabled: bool
+    silent_until: str | None = Field(description="Told of nothing until then; null: not silent.")
     created_time: str
     last_told_time: str | None = Field(description="When something arrived last; null: never.")
     failures: int = Field(description="Attempts in a row that failed; it is tried again.")
@@ -57,6 +69,10 @@ class Row(Protocol):
     def uid(self) -> int: ...
     @property
     def name(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def silent_until(self) -> datetime | None: ...
     @property
     def url(self) -> str: ...
     @property
@@ -80,14 +96,17 @@ class Row(Protocol):
 
 
 def render(row: Row) -> dict[str, Any]:
+    silent = row.silent_until if row.silent_until is not None and row.silent_until > datetime.now(UTC) else None
     return {
         "uid": row.uid,
         "name": row.name,
+        "kind": row.kind,
         "url": row.url,
         "is_signed": bool(row.secret),
         "events": row.events,
         "min_severity": row.min_severity,
         "enabled": row.enabled,
+        "silent_until": iso(silent) if silent else None,
         "created_time": iso(row.created_at),
         "last_told_time": iso(row.last_told_at) if row.last_told_at else None,
         "failures": row.failures,

@@ -24,6 +24,8 @@ from shardboard.state.shards import Shard
 
 BASE_DEADLINE = timedelta(seconds=60)
 DEADLINE_PER_SHARD = timedelta(seconds=0.5)
+DEADLINE_OF_LOGS = timedelta(hours=6)
+"""Shards of a node write their append-only files one after the other, and disks may be slow."""
 REMOVABLE = ("active", "creation-failed", "pending")
 
 
@@ -161,7 +163,8 @@ def _order_update(
         object_uid=bdb.uid,
         description=description,
         originator=principal.username,
-        deadline=_deadline(bdb.shards_count * (2 if bdb.replication else 1)),
+        deadline=_deadline(bdb.shards_count * (2 if bdb.replication else 1))
+        + (DEADLINE_OF_LOGS if "data_persistence" in changed else timedelta()),
         params=params,
     )
     bdb.action_uid = action.uid

@@ -1,11 +1,12 @@
 """Adding, changing and removing webhooks."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from shardboard.domain import mails
 from shardboard.domain import webhooks as rules
 from shardboard.errors import Conflict, NotAcceptable, NotFound
 from shardboard.services import events
@@ -19,7 +20,7 @@ MOST = 20
 
 async def create(session: AsyncSession, given: Mapping[str, Any], by: Principal) -> Webhook:
     """It is told of what happens from now on."""
-    _check(given)
+    _check(given, given["kind"])
     if len(await webhooks.every(session)) >= MOST:
         raise Conflict("too_many_webhooks", f"There are {MOST} webhooks already; remove one first.")
     row = Webhook(**given, created_at=datetime.now(UTC), told_to=await log.newest_uid(session), raised=[])
@@ -30,8 +31,12 @@ async def create(session: AsyncSession, given: Mapping[str, Any], by: Principal)
 
 
 async def change(session: AsyncSession, uid: int, changes: Mapping[str, Any], by: Principal) -> Webhook:
+    """`silent_minutes` begins a silence, or ends it with 0."""
     row = await find(session, uid)
-    _check(changes)
+    _check(changes, row.kind)
+    if (minutes := changes.get("silent_minutes")) is not None:
+        changes = {name: value for name, value in changes.items() if name != "silent_minutes"}
+        changes["silent_until"] = datetime.now(UTC) + timedelta(minutes=minutes) if minutes else None
     changed = sorted(name for name, value in changes.items() if getattr(row, name) != value)
     for name in changed:
         setattr(row, name, changes[name])
@@ -57,9 +62,15 @@ async def find(session: AsyncSession, uid: int) -> Webhook:
     return row
 
 
-def _check(given: Mapping[str, Any]) -> None:
-    if "url" in given and (fault := rules.url_fault(given["url"])):
-        raise NotAcceptable("invalid_url", f"The address of a webhook {fault}.", field="url")
+def _check(given: Mapping[str, Any], kind: str) -> None:
+    fault = mails.url_fault if kind == "email" else rules.url_fault
+    if "url" in given and (what := fault(given["url"])):
+        raise NotAcceptable("invalid_url", f"The address {what}.", field="url")
+    if kind == "alertmanager" and given.get("silent_minutes"):
+        sentence = "Alertmanager has silences of its own: told of nothing, it would take all alarms for over."
+        raise NotAcceptable("invalid_silence", sentence, field="silent_minutes")
+    if kind == "alertmanager" and (given.get("events") or "alarms") != "alarms":
+        raise NotAcceptable("invalid_events", "Alertmanager is told of alarms only.", field="events")
 
 
 def _tell(session: AsyncSession, kind: str, sentence: str, by: Principal) -> None:

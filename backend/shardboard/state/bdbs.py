@@ -36,6 +36,8 @@ class Bdb(Base):
     """What was changed from the defaults (`domain/alert_settings.py`)."""
     admin_password: Mapped[str]
     """Password of the engine user `shardboard`; never leaves console and agents."""
+    access_version: Mapped[int] = mapped_column(default=0, server_default="0")
+    """How often the password of the default user has changed at all shards: proxies take nobody for known by an old one."""
     endpoint_nodes: Mapped[list[int]] = mapped_column(JSON, default=list)
     """Uids of the nodes whose proxies serve it, ascending (`domain/binding.py`)."""
     endpoint_retiring: Mapped[dict[str, str]] = mapped_column(JSON, default=dict)

@@ -17,6 +17,8 @@ class Webhook(Base):
 
     uid: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
     name: Mapped[str]
+    kind: Mapped[str] = mapped_column(default="webhook")
+    """`webhook`, `alertmanager`, or `email`, whose `url` begins with mailto: then."""
     url: Mapped[str]
     secret: Mapped[str]
     """Signs what is sent; empty for none."""
@@ -32,6 +34,7 @@ class Webhook(Base):
     failures: Mapped[int] = mapped_column(default=0)
     """In a row, since the last success."""
     last_error: Mapped[str] = mapped_column(default="")
+    silent_until: Mapped[datetime | None] = mapped_column(UtcDateTime)
     last_told_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
 
 

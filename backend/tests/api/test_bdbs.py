@@ -148,7 +148,9 @@ async def test_persistence_is_another_name_of_data_persistence(client: httpx.Asy
         assert (refused.status_code, refused.json()["field"]) == (status, field)
     await activate(console, 1)
     assert (await client.put("/v1/bdbs/1", json={"persistence": "aof"})).status_code == 200
-    assert (await client.put("/v1/bdbs/1", json={"persistence": "disabled"})).status_code == 406
+    await activate(console, 1)
+    changed = await client.put("/v1/bdbs/1", json={"persistence": "disabled"})
+    assert (changed.status_code, changed.json()["data_persistence"]) == (200, "disabled")
 
 
 async def test_a_persistence_that_an_earlier_release_kept_is_not_shown(
@@ -239,8 +241,8 @@ async def test_update_dry_run(client: httpx.AsyncClient, console: Console) -> No
         ({"port": 13000}, 406, "not_supported"),
         ({"sharding": True, "shards_count": 2}, 406, "not_supported"),
         ({"shards_count": 513}, 406, "invalid_sharding"),
-        ({"data_persistence": "aof"}, 406, "not_supported"),
-        ({"authentication_redis_pass": "new"}, 406, "not_supported"),
+        ({"data_persistence": "snapshot"}, 406, "invalid_data_persistence"),
+        ({"authentication_redis_pass": "with space"}, 400, "bad_request"),
         ({"uid": 9}, 406, "not_supported"),
         ({"bigstore": True}, 406, "not_supported"),
         ({"name": "a b"}, 406, "name_violation"),

@@ -86,7 +86,7 @@ async def test_trying_it_out_says_what_went_wrong(
         if len(sent) > 1:
             raise HookFailed("It answered 404 Not Found.")
 
-    monkeypatch.setattr(console.notifier._hooks, "send", send)
+    monkeypatch.setattr(console.notifier._courier._hooks, "send", send)
     assert (await client.post(f"{PATH}/{uid}/test")).json() == {}
     assert (await client.get(f"{PATH}/{uid}")).json()["last_told_time"] is not None
     failed = await client.post(f"{PATH}/{uid}/test")
@@ -106,3 +106,40 @@ async def test_they_are_for_administrators(console: Console, client: httpx.Async
         await client.post(f"{PATH}/{uid}/test"),
     ):
         assert reply.status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ({"kind": "email", "url": "https://hooks.example.org/a"}, "invalid_url"),
+        ({"kind": "email", "url": "mailto:ann@example.org?bcc=eve@example.org"}, "invalid_url"),
+        ({"kind": "webhook", "url": "mailto:ann@example.org"}, "invalid_url"),
+        ({"kind": "alertmanager", "url": "http://127.0.0.1:9093", "events": "all"}, "invalid_events"),
+    ],
+)
+async def test_an_address_must_fit_its_kind(client: httpx.AsyncClient, body: dict[str, str], code: str) -> None:
+    reply = await client.post("/v1/webhooks", json={"name": "a", **body})
+    assert (reply.status_code, reply.json()["error_code"]) == (406, code)
+    assert (await client.get("/v1/webhooks")).json() == []
+
+
+async def test_mail_and_silence(client: httpx.AsyncClient) -> None:
+    body = {"name": "on call", "kind": "email", "url": "mailto:ann@example.org"}
+    made = (await client.post("/v1/webhooks", json=body)).json()
+    assert (made["kind"], made["silent_until"]) == ("email", None)
+    path = f"/v1/webhooks/{made['uid']}"
+    silent = (await client.put(path, json={"silent_minutes": 60})).json()
+    assert silent["silent_until"] > made["created_time"]
+    assert (await client.put(path, json={"silent_minutes": 0})).json()["silent_until"] is None
+    for wrong in ({"silent_minutes": -1}, {"silent_minutes": 10**6}, {"kind": "webhook"}):
+        assert (await client.put(path, json=wrong)).status_code == 400
+    assert (await client.put(path, json={"url": "https://example.org"})).status_code == 406
+    failed = await client.post(f"{path}/test")
+    assert (failed.status_code, "set smtp_host" in failed.json()["description"]) == (503, True)
+
+
+async def test_alertmanager_is_not_silenced_here(client: httpx.AsyncClient) -> None:
+    body = {"name": "prometheus", "kind": "alertmanager", "url": "http://127.0.0.1:9093"}
+    made = (await client.post("/v1/webhooks", json=body)).json()
+    reply = await client.put(f"/v1/webhooks/{made['uid']}", json={"silent_minutes": 5})
+    assert (reply.status_code, reply.json()["error_code"]) == (406, "invalid_silence")

@@ -3,16 +3,20 @@
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from email.message import EmailMessage
 from typing import Any
 
 import pytest
 
+from shardboard.collectors.courier import Courier
 from shardboard.collectors.notifier import Notifier
 from shardboard.console import Console
+from shardboard.domain.mails import MailServer
 from shardboard.driver.ports import HookFailed
 from shardboard.errors import NotFound, Unavailable
 from shardboard.services import webhooks as service
 from shardboard.services.users import Principal
+from shardboard.state import cluster as clusters
 from shardboard.state import events, webhooks
 from shardboard.state.events import Event
 from shardboard.state.webhooks import Webhook
@@ -29,13 +33,27 @@ class Receiver:
         self.got: list[tuple[str, str]] = []
         self.deliveries: list[str] = []
         self.broken: set[str] = set()
+        self.alerts: list[tuple[str, list[dict[str, Any]]]] = []
 
     async def send(self, url: str, body: bytes, headers: Mapping[str, str]) -> None:
         if url in self.broken:
             raise HookFailed("It answered 500.")
         message = json.loads(body)
+        if isinstance(message, list):
+            self.alerts.append((url, message))
+            return
         self.got.append((message["state"], (message["event"] or {}).get("type", "")))
         self.deliveries.append(headers["X-Shardboard-Delivery"])
+
+
+class Post:
+    """Keeps mails."""
+
+    def __init__(self) -> None:
+        self.got: list[tuple[MailServer, EmailMessage]] = []
+
+    async def send(self, server: MailServer, message: EmailMessage) -> None:
+        self.got.append((server, message))
 
 
 class Clock:
@@ -52,17 +70,23 @@ def receiver() -> Receiver:
 
 
 @pytest.fixture
+def post() -> Post:
+    return Post()
+
+
+@pytest.fixture
 def clock() -> Clock:
     return Clock()
 
 
 @pytest.fixture
-def notifier(console: Console, receiver: Receiver, clock: Clock) -> Notifier:
-    return Notifier(console.store, console.bus, receiver, clock)
+def notifier(console: Console, receiver: Receiver, post: Post, clock: Clock) -> Notifier:
+    return Notifier(console.store, console.bus, Courier(receiver, post), clock)
 
 
 async def add(console: Console, **fields: Any) -> int:
-    given = {"name": "chat", "url": URL, "secret": "", "events": "alarms", "min_severity": "WARNING", "enabled": True}
+    given = {"name": "chat", "kind": "webhook", "url": URL, "secret": "", "events": "alarms"}
+    given |= {"min_severity": "WARNING", "enabled": True}
     async with console.store.begin() as session:
         return (await service.create(session, given | fields, ADMIN)).uid
 
@@ -144,7 +168,7 @@ async def test_a_new_console_goes_on_where_the_last_one_was_killed(
     await notifier.look()
     await ends(console, alarm)
     later = await happens(console, "alarm_later")
-    await Notifier(console.store, console.bus, receiver, clock).look()
+    await Notifier(console.store, console.bus, Courier(receiver, Post()), clock).look()
     assert receiver.deliveries == [f"{uid}-{alarm}-raised", f"{uid}-{alarm}-ended", f"{uid}-{later}-event"]
 
 
@@ -193,3 +217,80 @@ async def test_a_test_message(console: Console, notifier: Notifier, receiver: Re
         await notifier.test(uid, "ann")
     with pytest.raises(NotFound):
         await notifier.test(99, "ann")
+
+
+AM = {"kind": "alertmanager", "url": "http://127.0.0.1:9093"}
+
+
+async def test_alertmanager_is_told_again_while_it_goes_on(
+    console: Console, notifier: Notifier, receiver: Receiver, clock: Clock
+) -> None:
+    await add(console, **AM)
+    alarm = await happens(console, open=True)
+    await notifier.look()
+    [(url, [first])] = receiver.alerts
+    assert url == "http://127.0.0.1:9093/api/v2/alerts"
+    assert first["labels"] == {
+        "alertname": "alarm_clock",
+        "severity": "warning",
+        "cluster": "shardboard.local",
+        "event": str(alarm),
+    }
+    for _ in range(3):
+        clock.ahead += timedelta(seconds=61)
+        await notifier.look()
+    assert len(receiver.alerts) == 4
+    assert receiver.alerts[3][1][0]["endsAt"] > first["endsAt"]
+    await ends(console, alarm)
+    await notifier.look()
+    [last] = receiver.alerts[-1][1]
+    assert (last["labels"], last["startsAt"]) == (first["labels"], first["startsAt"])
+    assert last["endsAt"] < first["endsAt"], "it is over"
+    clock.ahead += timedelta(seconds=61)
+    await notifier.look()
+    assert len(receiver.alerts) == 5
+
+
+async def test_mail_to_people(console: Console, notifier: Notifier, post: Post) -> None:
+    async with console.store.begin() as session:
+        row = await clusters.load_for_update(session)
+        row.config = {
+            "smtp_host": "mail.example.org",
+            "smtp_port": 587,
+            "smtp_tls_mode": "starttls",
+            "smtp_username": "us",
+        }
+    uid = await add(console, kind="email", url="mailto:ann@example.org, bob@example.org")
+    alarm = await happens(console, open=True)
+    await notifier.look()
+    await ends(console, alarm)
+    await notifier.look()
+    [(server, begun), (_, over)] = post.got
+    assert server == MailServer("mail.example.org", 587, "starttls", "us", "shardboard@shardboard.local")
+    assert (begun["To"], begun["From"]) == ("ann@example.org, bob@example.org", "shardboard@shardboard.local")
+    assert begun["Subject"] == "[WARNING] shardboard.local: It happened."
+    assert over["Subject"] == "[ENDED] shardboard.local: It happened."
+    assert over["In-Reply-To"] == begun["Message-ID"]
+    await notifier.test(uid, "ann")
+    assert post.got[-1][1].get_content() == "This is a test, sent by ann.\n"
+
+
+async def test_who_is_silent_is_told_afterwards_of_what_still_goes_on(
+    console: Console, notifier: Notifier, receiver: Receiver, clock: Clock
+) -> None:
+    uid = await add(console)
+    before = await happens(console, "alarm_before", open=True)
+    await notifier.look()
+    async with console.store.begin() as session:
+        await service.change(session, uid, {"silent_minutes": 10}, ADMIN)
+    await happens(console, "alarm_still", open=True)
+    short = await happens(console, "alarm_short", open=True)
+    await ends(console, short)
+    await ends(console, before)
+    await notifier.look()
+    assert receiver.got == [("raised", "alarm_before")]
+    clock.ahead += timedelta(minutes=11)
+    await notifier.look()
+    assert receiver.got[1:] == [("ended", "alarm_before"), ("raised", "alarm_still")]
+    async with console.store.begin() as session:
+        assert (await service.change(session, uid, {"silent_minutes": 0}, ADMIN)).silent_until is None

@@ -31,6 +31,7 @@ from shardboard.driver.fake import FakeAgents
 from shardboard.driver.ports import NodeRef
 from shardboard.reconcilers import loop as loops
 from shardboard.reconcilers import removal
+from shardboard.reconcilers.endpoints import Endpoints
 from shardboard.services import bdbs as service
 from shardboard.state import actions, nodes, outages, shards
 from shardboard.state.actions import Action
@@ -342,6 +343,57 @@ class TestUpdate:
         assert {shard for shard, argv in agents.commands if argv[: len(settings)] == settings} == uids
         assert {shard for shard, argv in agents.commands if argv == ("CONFIG", "REWRITE")} == uids
         assert await last_sentence(console, uid) == "The change of shop reached all its shards."
+
+    async def test_append_only_files_are_written_one_at_a_time_on_each_node(
+        self, console: Console, agents: FakeAgents
+    ) -> None:
+        uid = await created(console)
+        agents.commands.clear()
+        held = await rows(console, uid)
+        async with console.store.begin() as session:
+            await service.update(session, uid, {"data_persistence": "aof"}, ADMIN)
+        busy = held[0].uid
+        agents.told[busy, "INFO persistence"] = "aof_enabled:1\r\naof_rewrite_in_progress:1\r\n"
+        beside = {row.uid for row in held if row.node_uid == held[0].node_uid} - {busy}
+        begins = ("CONFIG", "SET", "appendonly", "yes")
+        async with running(console):
+            others = {row.uid for row in held} - beside - {busy}
+            await until(lambda: {shard for shard, argv in agents.commands if argv == begins} == others)
+            assert not [argv for _, argv in agents.commands if argv == ("CONFIG", "REWRITE")]
+            del agents.told[busy, "INFO persistence"]
+            await reach(console, uid, "active")
+        assert {shard for shard, argv in agents.commands if argv == begins} == {row.uid for row in held}
+        assert {shard for shard, argv in agents.commands if argv == ("CONFIG", "REWRITE")} == {row.uid for row in held}
+        config = ("appendfsync", "everysec", "save", "", "rdbcompression", "yes")
+        [settings] = {argv for _, argv in agents.commands if "appendfsync" in argv}
+        assert " ".join(config) in " ".join(settings)
+
+    async def test_a_password_reaches_every_shard_and_then_the_proxies(
+        self, console: Console, agents: FakeAgents
+    ) -> None:
+        uid = await created(console)
+        agents.commands.clear()
+        async with console.store.begin() as session:
+            await service.update(session, uid, {"authentication_redis_pass": "correct-horse"}, ADMIN)
+        assert (await bdb(console, uid)).access_version == 0  # type: ignore[union-attr]
+        async with running(console):
+            assert (await reach(console, uid, "active")).access_version == 1
+        await Endpoints(console.store, console.bus, agents).serve(uid)
+        assert {told.access for state in agents.proxies.values() for told in state.databases} == {1}
+        told_to = {shard: argv for shard, argv in agents.commands if argv[:3] == ("ACL", "SETUSER", "default")}
+        assert set(told_to) == {row.uid for row in await rows(console, uid)}
+        assert {argv[3:5] for argv in told_to.values()} == {("on", "resetpass")}
+        assert "correct-horse" not in str(agents.commands)
+
+    async def test_without_persistence_it_ends_at_once(self, console: Console, agents: FakeAgents) -> None:
+        uid = await created(console)
+        async with console.store.begin() as session:
+            given = {"data_persistence": "snapshot", "snapshot_policy": [{"secs": 3600, "writes": 1}]}
+            await service.update(session, uid, given, ADMIN)
+        async with running(console):
+            await reach(console, uid, "active")
+        [settings] = {argv for _, argv in agents.commands if "appendfsync" in argv}
+        assert (settings[settings.index("save") + 1], settings[settings.index("appendonly") + 1]) == ("3600 1", "no")
 
     @pytest.mark.usefixtures("impatient")
     async def test_a_shard_that_refuses_ends_it_with_a_sentence(self, console: Console) -> None:

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+import valkey
 from backend.tests.scenarios import databases, movement
 from backend.tests.shards import DISTRIBUTION, OLDER
 
@@ -25,6 +26,36 @@ def test_slots_have_rates_and_running_shards_take_threads(cluster: LocalCluster)
     assert (writer.lost(), _pids(cluster, uid)) == ([], before)
     assert ok(cluster.api.get(f"/v1/bdbs/{uid}"))["io_threads"] == 2
     assert _conf(cluster, "io-threads 2") == 2
+
+
+def test_persistence_changes_under_writes_and_then_the_password(cluster: LocalCluster) -> None:
+    uid = databases.create(cluster, databases.body(2, replication=True))
+    assert databases.settled(cluster, uid)["status"] == "active"
+    with movement.Writer(cluster, uid) as writer:
+        before = _pids(cluster, uid)
+        ok(cluster.api.put(f"/v1/bdbs/{uid}", json={"data_persistence": "aof"}))
+        cluster.until(lambda: _status(cluster, uid) == "active", "the change does not end", 120)
+    assert (writer.lost(), _pids(cluster, uid)) == ([], before)
+    assert _conf(cluster, "appendonly yes") == 4
+    ok(cluster.api.put(f"/v1/bdbs/{uid}", json={"authentication_redis_pass": "correct-horse"}))
+    cluster.until(lambda: _status(cluster, uid) == "active", "the change does not end", 120)
+    bdb = ok(cluster.api.get(f"/v1/bdbs/{uid}"))
+    [endpoint] = bdb["endpoints"]
+    for address in endpoint["addr"]:
+        cluster.until(lambda address=address: _refused(address, endpoint["port"]), "nobody wants the password")
+        with valkey.ValkeyCluster(address, endpoint["port"], password="correct-horse") as client:
+            assert client.ping()
+    assert bdb["status_detail"] == ""
+    databases.delete(cluster, uid)
+
+
+def _refused(address: str, port: int) -> bool:
+    with valkey.Valkey(address, port) as client:
+        try:
+            client.get("key")
+        except valkey.AuthenticationError:
+            return True
+        return False
 
 
 @pytest.mark.skipif(not OLDER, reason=f"{DISTRIBUTION} is not Valkey 8")

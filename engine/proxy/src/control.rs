@@ -82,6 +82,9 @@ pub struct Database {
     pub sharded: bool,
     #[serde(default)]
     pub version: u64,
+    /// Another number: the default user has another password, or none any more.
+    #[serde(default)]
+    pub access: u64,
     #[serde(default)]
     pub tls: Option<Tls>,
     #[serde(default = "default_max_connections")]

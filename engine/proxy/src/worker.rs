@@ -343,6 +343,9 @@ impl Worker {
             return;
         };
         self.dbs[db].leaving = false;
+        if self.dbs[db].config.access != database.access {
+            self.greet_anew(db);
+        }
         if self.dbs[db].configure(database) {
             self.demote_backends(db);
             self.retry_parked(db);

@@ -3,7 +3,8 @@ import { queryOptions } from '@tanstack/react-query';
 import { request } from './http';
 import type { Policy } from './types';
 
-const POLICY = '/v1/cluster/policy';
+const CLUSTER = '/v1/cluster';
+const POLICY = `${CLUSTER}/policy`;
 
 export type Value = boolean | number | string;
 
@@ -13,6 +14,10 @@ export interface Rule {
   minimum?: number;
   maximum?: number;
   enum?: readonly string[];
+  pattern?: string;
+  maxLength?: number;
+  /** Of text: what it is, in words. */
+  description?: string;
   default: Value;
 }
 
@@ -23,19 +28,30 @@ export const policyQuery = queryOptions({
   staleTime: 30_000,
 });
 
-export const rulesQuery = queryOptions({
-  queryKey: ['policy-rules'],
-  queryFn: async () =>
-    (
-      await request<{ properties: Readonly<Record<string, Rule>> }>(
-        'GET',
-        '/v1/jsonschema?object=policy',
-      )
-    ).properties,
-  staleTime: Number.POSITIVE_INFINITY,
+/** Settings of the cluster that are not part of its policy; objects and lists are not for forms. */
+export const settingsQuery = queryOptions({
+  queryKey: ['cluster-settings'],
+  queryFn: () => request<Readonly<Record<string, Value>>>('GET', CLUSTER),
 });
+
+/** What may be said of the fields of an object. */
+export const rulesQuery = (object: 'policy' | 'cluster') =>
+  queryOptions({
+    queryKey: ['policy-rules', object],
+    queryFn: async () =>
+      (
+        await request<{ properties: Readonly<Record<string, Rule>> }>(
+          'GET',
+          `/v1/jsonschema?object=${object}`,
+        )
+      ).properties,
+    staleTime: Number.POSITIVE_INFINITY,
+  });
 
 export const setPolicy = (changes: Readonly<Record<string, Value>>) =>
   request<Policy>('PUT', POLICY, changes);
+
+export const setSettings = (changes: Readonly<Record<string, Value>>) =>
+  request<unknown>('PUT', CLUSTER, changes);
 
 export const restorePolicy = () => request<Policy>('PUT', `${POLICY}/restore_default`);

@@ -4741,6 +4741,13 @@ export interface components {
              */
             events?: "alarms" | "all";
             /**
+             * Kind
+             * @description What gets it: any program, Prometheus Alertmanager, or people.
+             * @default webhook
+             * @enum {string}
+             */
+            kind?: "webhook" | "alertmanager" | "email";
+            /**
              * Min Severity
              * @default WARNING
              * @enum {string}
@@ -4756,7 +4763,7 @@ export interface components {
             secret?: string;
             /**
              * Url
-             * @description https:// or http://, without user and password.
+             * @description https:// or http://, without user and password; of mail mailto: and addresses with commas between.
              */
             url: string;
         };
@@ -6333,6 +6340,11 @@ export interface components {
              */
             is_signed: boolean;
             /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "webhook" | "alertmanager" | "email";
+            /**
              * Last Error
              * @description What the last of these failed with, in a sentence.
              */
@@ -6354,6 +6366,11 @@ export interface components {
              * @description Alarms that it was told of and that are not over.
              */
             open: number;
+            /**
+             * Silent Until
+             * @description Told of nothing until then; null: not silent.
+             */
+            silent_until: string | null;
             /** Uid */
             uid: number;
             /** Url */
@@ -6374,6 +6391,11 @@ export interface components {
             name?: string | null;
             /** Secret */
             secret?: string | null;
+            /**
+             * Silent Minutes
+             * @description Told of nothing for so long, and then of what still goes on; 0 ends a silence.
+             */
+            silent_minutes?: number | null;
             /** Url */
             url?: string | null;
         };

@@ -49,6 +49,8 @@ class ProxyDatabase(Message):
     """Whether the shards are in cluster mode."""
     version: int
     """Orders what the console says of the shards: an older list does not undo what a redirection has taught since."""
+    access: int = 0
+    """Another number: the default user has another password, or none any more."""
     tls: bool
     max_connections: int
     """Per node; 0 = the proxy's own limit."""

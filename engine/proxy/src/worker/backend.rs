@@ -98,6 +98,8 @@ pub struct Backend {
     pub in_transaction: bool,
     /// Everything it says is the owner's: a subscription or MONITOR.
     pub is_relayed: bool,
+    /// What the shard takes it for is no longer so: it answers what it was asked.
+    pub is_outdated: bool,
     /// Nobody's now, and the next one's who needs a connection of its own.
     pub is_pooled: bool,
     pub interest: Interest,
@@ -135,6 +137,7 @@ impl Backend {
             is_bound: false,
             in_transaction: false,
             is_relayed: false,
+            is_outdated: false,
             is_pooled: false,
             interest: Interest::WRITE,
             dirty: false,
@@ -236,7 +239,7 @@ impl Backend {
         self.connected
             && self.inflight.is_empty()
             && self.unsent() == 0
-            && !(self.is_bound || self.in_transaction || self.is_relayed)
+            && !(self.is_bound || self.in_transaction || self.is_relayed || self.is_outdated)
             && self.demoted_at.is_none()
     }
 

@@ -48,8 +48,9 @@ impl Worker {
         // Of a client that is gone the rest is thrown away.
         if let Some(found) = self.clients.get_mut(client) {
             let written = found.pass(piece);
+            let is_kept_back = found.stream.wants_write(); // records that the socket had no room for
             self.dbs[backend.db].stats.bytes_out += written as u64;
-            if written < piece.len() {
+            if written < piece.len() || is_kept_back {
                 self.progressed(client);
             }
         }

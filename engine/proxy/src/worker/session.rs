@@ -11,6 +11,9 @@ use crate::command::{Class, Command, Handling};
 use crate::control::Mode;
 use resp::{Args, encode};
 
+/// The first identities of a database are those without a password, in either protocol.
+const ANONYMOUS: usize = 2;
+
 /// What a shard's answer changes, if it is no error.
 #[derive(Debug)]
 pub enum Then {
@@ -104,6 +107,24 @@ impl Worker {
         identities[client.identity].clients -= 1;
         identities[identity].clients += 1;
         client.identity = identity;
+    }
+
+    /// The default user has another password, or none any more: who gives none is nobody until a shard has said so. Who has
+    /// given one stays who he is, as at the engine.
+    pub(super) fn greet_anew(&mut self, db: usize) {
+        for identity in &mut self.dbs[db].identities[..ANONYMOUS] {
+            identity.noauth = false;
+            identity.rejected = None;
+            identity.connections.clear();
+            identity.pool.clear();
+        }
+        for id in self.backends.ids() {
+            let Some(backend) = self.backends.get_mut(id) else { continue };
+            if backend.db == db && backend.identity < ANONYMOUS {
+                backend.is_outdated = true;
+                backend.is_pooled = false;
+            }
+        }
     }
 
     fn auth(&mut self, id: Id, client: &mut Client, args: &Args<'_>) -> Flow {

@@ -71,7 +71,9 @@ impl Worker {
             self.lost(id);
         } else if is_silent {
             self.gave_up(id);
-        } else if idle && (unused || backend.demoted_at.is_some() && backend.owner.is_none()) {
+        } else if idle
+            && (unused || (backend.demoted_at.is_some() || backend.is_outdated) && backend.owner.is_none())
+        {
             self.discard(id);
         } else if demoted {
             self.lost(id);

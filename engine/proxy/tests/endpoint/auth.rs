@@ -43,6 +43,48 @@ fn each_user_has_its_own_rights() {
 }
 
 #[test]
+fn another_password_makes_nobody_of_who_gave_none() {
+    let mut lab = Lab::new();
+    let shards = lab.cluster(false);
+    let mut database = lab.database(&shards);
+    let mut proxy = lab.proxy(&database);
+    let mut direct = SHARDS.map(|port| lab.direct(port));
+    let mut on_all = |command: &str| {
+        for shard in &mut direct {
+            assert_eq!(shard.ask(command), "+OK\r\n", "{command}");
+        }
+    };
+    let noauth = "-NOAUTH Authentication required.\r\n";
+    let (mut plain, mut alone) = (lab.client(), lab.client());
+    assert_eq!(plain.ask("SET a 1"), "+OK\r\n");
+    // On connections of its own, which wait for the next one then.
+    assert_eq!(alone.ask("WATCH a"), "+OK\r\n");
+    assert_eq!(alone.ask("UNWATCH"), "+OK\r\n");
+    drop(alone);
+    on_all("ACL SETUSER default on resetpass >first");
+    database["access"] = serde_json::json!(1);
+    proxy.apply(&database);
+    for key in ["a", "b", "c"] {
+        assert_eq!(lab.client().ask(&format!("GET {key}")), noauth);
+        assert_eq!(lab.client().ask(&format!("WATCH {key}")), noauth);
+    }
+    assert_eq!(plain.ask("GET a"), noauth);
+    assert_eq!(plain.ask("AUTH first"), "+OK\r\n");
+    assert_eq!(plain.ask("GET a"), "$1\r\n1\r\n");
+    on_all("ACL SETUSER default on resetpass >second");
+    database["access"] = serde_json::json!(2);
+    proxy.apply(&database);
+    assert_eq!(plain.ask("GET a"), "$1\r\n1\r\n", "who is logged in stays so");
+    assert!(lab.client().ask("AUTH first").starts_with("-WRONGPASS"));
+    assert_eq!(lab.client().ask("AUTH second"), "+OK\r\n");
+    on_all("ACL SETUSER default on nopass");
+    database["access"] = serde_json::json!(3);
+    proxy.apply(&database);
+    let mut anybody = lab.client();
+    wait("a shard to say that it wants no password", || anybody.ask("GET a") == "$1\r\n1\r\n");
+}
+
+#[test]
 fn nothing_without_the_password_of_the_database() {
     let mut lab = Lab::new();
     let proxy = lab.hidden();

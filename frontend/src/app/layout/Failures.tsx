@@ -24,6 +24,7 @@ const WORDS: Record<string, string> = {
   webhooks: 'webhooks',
   policy: 'the policy',
   'policy-rules': 'the policy',
+  'cluster-settings': 'the settings of the cluster',
 };
 
 /** What is refused is told where it was asked; here is what the console or the way to it failed with. */

@@ -22,15 +22,15 @@ export function NotificationsPage() {
     <div className={classes.page}>
       <div className={classes.head}>
         <h1>Notifications</h1>
-        <Button onClick={() => setAdding(true)}>Add webhook</Button>
+        <Button onClick={() => setAdding(true)}>Add receiver</Button>
       </div>
       <Card flush>
         <WebhookTable
           empty={
             <EmptyState title="Nobody is told yet">
               <span>
-                A webhook is an address, of a chat or an on-call service for example, that gets a
-                message when an alarm is raised and when it ends.
+                A receiver gets a message when an alarm is raised and when it ends: a mail address,
+                a webhook of a chat or an on-call service, or an Alertmanager of Prometheus.
               </span>
             </EmptyState>
           }

@@ -6,7 +6,7 @@ import { checkUpdate, previewRevamp } from '@/api/bdbs';
 import { ApiError, messageOf } from '@/api/http';
 import { useBdbShards } from '@/api/shards';
 import type { Bdb, BlueprintPair, ReshardPreview, UpdateBdb } from '@/api/types';
-import { changesShape, changeWords } from './changeWords';
+import { changesShape, changeWords, isTold } from './changeWords';
 import classes from './databases.module.css';
 import { PlanView } from './PlanView';
 import { ReshardCost } from './ReshardCost';
@@ -71,7 +71,7 @@ interface Props {
 
 export function ChangePreview({ bdb, body, preview }: Props) {
   const shards = useBdbShards(bdb.uid).data ?? [];
-  if (!preview.wanted) return null;
+  if (!isTold(body)) return null;
   const { asking, blueprint, cost, refused } = preview;
   return (
     <Alert

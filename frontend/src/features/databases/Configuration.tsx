@@ -1,12 +1,13 @@
 /** All settings of a database in groups; some of them can be edited; the raw object below. */
 import { Button, Switch } from '@mantine/core';
-import { IconPencil } from '@tabler/icons-react';
+import { IconKey, IconPencil } from '@tabler/icons-react';
 import { type ReactNode, useState } from 'react';
 import { ROLE_FORBIDS, useMay } from '@/api/session';
 import type { Bdb } from '@/api/types';
 import { Card } from '@/ui/Card';
 import { CopyButton } from '@/ui/Copy';
 import { Facts } from '@/ui/Facts';
+import { DatabasePassword } from './DatabasePassword';
 import classes from './databases.module.css';
 import { EditForm, hasKeptEdit } from './EditForm';
 import { settingGroups, withoutSecrets } from './settings';
@@ -14,6 +15,7 @@ import { settingGroups, withoutSecrets } from './settings';
 export function Configuration({ bdb, alerts }: { bdb: Bdb; alerts: ReactNode }) {
   const [editing, setEditing] = useState(() => hasKeptEdit(bdb.uid));
   const [raw, setRaw] = useState(false);
+  const [asking, setAsking] = useState(false);
   const may = useMay('edit');
   const changeable = bdb.status === 'active' ? undefined : 'Only an active database can be changed';
   const hint = may ? changeable : ROLE_FORBIDS;
@@ -32,6 +34,15 @@ export function Configuration({ bdb, alerts }: { bdb: Bdb; alerts: ReactNode }) 
             Edit
           </Button>
         )}
+        <Button
+          variant="default"
+          leftSection={<IconKey size={14} />}
+          disabled={!may || bdb.status !== 'active'}
+          title={hint}
+          onClick={() => setAsking(true)}
+        >
+          Change password…
+        </Button>
         <Switch
           size="xs"
           label="As JSON"
@@ -39,6 +50,7 @@ export function Configuration({ bdb, alerts }: { bdb: Bdb; alerts: ReactNode }) 
           onChange={(event) => setRaw(event.currentTarget.checked)}
         />
       </div>
+      {asking && <DatabasePassword bdb={bdb} onClose={() => setAsking(false)} />}
       {editing && <EditForm bdb={bdb} onClose={() => setEditing(false)} />}
       {raw ? (
         <Card

@@ -10,7 +10,7 @@ import { Card } from '@/ui/Card';
 import { BelowUse } from './BelowUse';
 import { ChangePreview, useChangePreview } from './ChangePreview';
 import classes from './databases.module.css';
-import { EVICTION_POLICIES, memoryBytes } from './draft';
+import { DURABILITY, EVICTION_POLICIES, memoryBytes } from './draft';
 import { EditConflicts } from './EditConflicts';
 import { bodyOf, conflictsOf, type Editable, editable, NOTHING, touch } from './edit';
 import { LeaveGuard } from './LeaveGuard';
@@ -34,6 +34,7 @@ const SHOWN = new Set([
   'memory_size',
   'bigstore_ram_size',
   'eviction_policy',
+  'data_persistence',
   'shards_count',
   'replication',
   'shards_placement',
@@ -136,6 +137,19 @@ export function EditForm({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) {
             update({ eviction_policy: event.currentTarget.value as Bdb['eviction_policy'] })
           }
           data={[...new Set([...EVICTION_POLICIES, bdb.eviction_policy])]}
+        />
+        <NativeSelect
+          label="Persistence"
+          description="What a shard can be restarted from. Takes effect without a restart."
+          value={draft.durability}
+          error={errors.data_persistence}
+          onChange={(event) =>
+            update({ durability: event.currentTarget.value as Editable['durability'] })
+          }
+          data={[
+            ...(draft.durability === '' ? [{ value: '', label: 'Snapshots by other rules' }] : []),
+            ...DURABILITY,
+          ]}
         />
         {bdb.sharding && (
           <NumberInput

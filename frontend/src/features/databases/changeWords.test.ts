@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Bdb, UpdateBdb } from '@/api/types';
-import { changesShape, changeWords } from './changeWords';
+import { changesShape, changeWords, isTold } from './changeWords';
 
 const bdb = { memory_size: 6 * 2 ** 30, shards_count: 3, replication: true } as Bdb;
 const words = (body: UpdateBdb, of: Partial<Bdb> = {}) =>
@@ -30,6 +30,16 @@ describe('changeWords', () => {
     expect(words({ shards_placement: 'dense' })).toEqual([
       'Shards move until they are packed on as few nodes as possible.',
     ]);
+  });
+});
+
+describe('persistence', () => {
+  it('says what it costs, and what its end means', () => {
+    expect(words({ data_persistence: 'aof' })[0]).toMatch(/^Each shard writes all its data/);
+    expect(words({ data_persistence: 'aof' }, { data_persistence: 'aof' })).toEqual([]);
+    expect(words({ data_persistence: 'disabled' })[0]).toMatch(/lost for good/);
+    expect(isTold({ data_persistence: 'aof' })).toBe(true);
+    expect(isTold({ name: 'x' })).toBe(false);
   });
 });
 

@@ -5,6 +5,11 @@ import { format, plural } from '@/lib/format';
 /** Fields whose change moves, makes or removes shards, or may replace them. */
 const SHAPE = ['shards_count', 'replication', 'shards_placement', 'io_threads'] as const;
 
+/** Fields whose change has consequences that are said before it is saved. */
+const TOLD = [...SHAPE, 'data_persistence'] as const;
+
+export const isTold = (body: UpdateBdb): boolean => TOLD.some((field) => field in body);
+
 export const changesShape = (body: UpdateBdb): boolean => SHAPE.some((field) => field in body);
 
 export function changeWords(bdb: Bdb, body: UpdateBdb): string[] {
@@ -32,7 +37,21 @@ export function changeWords(bdb: Bdb, body: UpdateBdb): string[] {
           'Shards of Valkey 9 take the number of threads while they run; those of Valkey 8 are replaced one after the other.',
         ]),
     ...memoryWords(perShard(bdb), perShard(wanted)),
+    ...persistenceWords(bdb, body),
   ];
+}
+
+function persistenceWords(bdb: Bdb, body: UpdateBdb): string[] {
+  if (body.data_persistence === undefined) return [];
+  if (body.data_persistence === 'disabled') {
+    return ['Data live in memory only: a shard that is lost with its replica is lost for good.'];
+  }
+  if (body.data_persistence === 'aof' && bdb.data_persistence !== 'aof') {
+    return [
+      'Each shard writes all its data to a file once, one after the other on each node; until all are done, nothing on disk counts.',
+    ];
+  }
+  return [];
 }
 
 function perShard(bdb: Pick<Bdb, 'memory_size' | 'shards_count' | 'replication'>): number {

@@ -1,5 +1,5 @@
 /** The create form as data: defaults, the request it becomes, and the same as curl. Pure. */
-import type { CreateBdb, Tag } from '@/api/types';
+import type { Bdb, CreateBdb, Tag } from '@/api/types';
 import { RAM_PERCENT_MIN, ramBytes } from './flash';
 
 export const MEMORY_UNITS = { MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40 } as const;
@@ -108,7 +108,19 @@ export function change(draft: CreateDraft, part: Partial<CreateDraft>): CreateDr
   return next;
 }
 
-function durabilityFields(choice: Durability): Partial<CreateBdb> {
+/** What a database has; undefined when that is none of the choices, for example snapshots by several rules. */
+export function durabilityOf(bdb: Bdb): Durability | undefined {
+  if (bdb.data_persistence === 'disabled') return 'none';
+  if (bdb.data_persistence === 'aof') {
+    return bdb.aof_policy === 'appendfsync-always' ? 'aof-always' : 'aof-second';
+  }
+  const [rule, ...others] = bdb.snapshot_policy ?? [];
+  if (!rule || others.length || rule.writes !== 1) return undefined;
+  const choice = `snap-${rule.secs / 3600}`;
+  return DURABILITY.find(({ value }) => value === choice)?.value;
+}
+
+export function durabilityFields(choice: Durability): Partial<CreateBdb> {
   if (choice === 'none') return { data_persistence: 'disabled' };
   if (choice === 'aof-always') {
     return { data_persistence: 'aof', aof_policy: 'appendfsync-always' };

@@ -11,6 +11,7 @@ const bdb = (part: Partial<Bdb> = {}) =>
     shards_count: 3,
     replication: true,
     shards_placement: 'dense',
+    data_persistence: 'disabled',
     tags: [],
     ...part,
   }) as Bdb;
@@ -33,6 +34,29 @@ describe('an edit', () => {
     const now = bdb({ io_threads: 2 });
     expect(bodyOf(touch(NOTHING, { io_threads: 4 }, now), now)).toEqual({ io_threads: 4 });
     expect(bodyOf(touch(NOTHING, { io_threads: '' }, now), now)).toEqual({ io_threads: 0 });
+  });
+
+  it('sends persistence as the fields that say it', () => {
+    const hourly = bdb({
+      data_persistence: 'snapshot',
+      snapshot_policy: [{ secs: 3600, writes: 1 }],
+    });
+    const edit = touch(NOTHING, { durability: 'aof-second' }, hourly);
+    expect(bodyOf(edit, hourly)).toEqual({
+      data_persistence: 'aof',
+      aof_policy: 'appendfsync-every-sec',
+    });
+    expect(bodyOf(touch(edit, { durability: 'snap-1' }, hourly), hourly)).toEqual({});
+    const own = bdb({ data_persistence: 'snapshot', snapshot_policy: [{ secs: 7, writes: 2 }] });
+    expect(bodyOf(touch(NOTHING, { durability: '' }, own), own)).toEqual({});
+    expect(conflictsOf(edit, own)).toEqual([
+      {
+        field: 'durability',
+        before: 'Snapshot every hour',
+        now: 'Snapshots by other rules',
+        mine: 'Append-only file, written every second',
+      },
+    ]);
   });
 
   it('sends nothing for what was put back, and an untouched limit never', () => {

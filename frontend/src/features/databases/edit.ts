@@ -4,7 +4,15 @@
  */
 import type { Bdb, UpdateBdb } from '@/api/types';
 import { format } from '@/lib/format';
-import { type MemoryUnit, memoryBytes, splitMemory } from './draft';
+import {
+  DURABILITY,
+  type Durability,
+  durabilityFields,
+  durabilityOf,
+  type MemoryUnit,
+  memoryBytes,
+  splitMemory,
+} from './draft';
 import { ramBytes, ramPercent } from './flash';
 
 export interface Editable {
@@ -12,6 +20,8 @@ export interface Editable {
   memory: { memory: number | string; memory_unit: MemoryUnit };
   ram_percent: number;
   eviction_policy: Bdb['eviction_policy'];
+  /** Empty: as it is, which is none of the choices. */
+  durability: Durability | '';
   shards_count: number | string;
   replication: boolean;
   shards_placement: Bdb['shards_placement'];
@@ -35,6 +45,7 @@ export const LABELS: Readonly<Record<Field, string>> = {
   memory: 'Memory limit',
   ram_percent: 'RAM limit in percent',
   eviction_policy: 'Eviction policy',
+  durability: 'Persistence',
   shards_count: 'Number of shards',
   replication: 'Replication',
   shards_placement: 'Shards placement',
@@ -47,6 +58,7 @@ export const editable = (bdb: Bdb): Editable => ({
   memory: splitMemory(bdb.memory_size),
   ram_percent: ramPercent(bdb),
   eviction_policy: bdb.eviction_policy,
+  durability: durabilityOf(bdb) ?? '',
   shards_count: bdb.shards_count,
   replication: bdb.replication,
   shards_placement: bdb.shards_placement,
@@ -78,6 +90,9 @@ export function bodyOf(edit: Edit, bdb: Bdb): UpdateBdb {
       const memory = patch.memory ? memoryBytes(patch.memory) : bdb.memory_size;
       body.bigstore_ram_size = ramBytes(memory, patch.ram_percent ?? live.ram_percent);
     } else if (field === 'shards_count') body.shards_count = Number(patch.shards_count);
+    else if (field === 'durability') {
+      if (patch.durability) Object.assign(body, durabilityFields(patch.durability));
+    }
     // Empty: as the console chooses.
     else if (field === 'io_threads') body.io_threads = Number(patch.io_threads);
     else Object.assign(body, { [field]: patch[field] });
@@ -104,9 +119,9 @@ export function conflictsOf(edit: Edit, bdb: Bdb): Conflict[] {
     )
     .map((field) => ({
       field,
-      before: text(seen[field]),
-      now: text(live[field]),
-      mine: text(patch[field]),
+      before: text(seen[field], field),
+      now: text(live[field], field),
+      mine: text(patch[field], field),
     }));
 }
 
@@ -125,7 +140,10 @@ export function takeTheirs(edit: Edit, fields: readonly Field[]): Edit {
   return { patch: without(edit.patch), seen: without(edit.seen) };
 }
 
-function text(value: Editable[Field] | undefined): string {
+function text(value: Editable[Field] | undefined, field: Field): string {
+  if (field === 'durability') {
+    return DURABILITY.find((choice) => choice.value === value)?.label ?? 'Snapshots by other rules';
+  }
   if (typeof value === 'boolean') return value ? 'on' : 'off';
   if (Array.isArray(value)) {
     return value.map(({ key, value: tag }) => `${key}: ${tag}`).join(', ') || 'none';

@@ -46,7 +46,7 @@ export function memoryError(bytes: number, shards: number): string | undefined {
   return undefined;
 }
 
-function passwordError(password: string): string | undefined {
+export function passwordError(password: string): string | undefined {
   if (/^[!-~]{0,512}$/.test(password)) return undefined;
   return 'Up to 512 printable ASCII characters, no spaces.';
 }

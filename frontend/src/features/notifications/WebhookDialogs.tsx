@@ -5,7 +5,16 @@ import { useState } from 'react';
 import type { NewWebhook, Webhook } from '@/api/types';
 import { changeWebhook, createWebhook, removeWebhook, webhooksQuery } from '@/api/webhooks';
 import { Ask } from '@/ui/Ask';
-import { EVENT_CHOICES, SEVERITY_CHOICES, urlFault } from './words';
+import {
+  addressFault,
+  EVENT_CHOICES,
+  KIND_CHOICES,
+  KINDS,
+  type Kind,
+  SEVERITY_CHOICES,
+  shownAddress,
+  urlOf,
+} from './words';
 
 interface Closing {
   onClose: () => void;
@@ -13,27 +22,41 @@ interface Closing {
 
 interface Draft {
   name: string;
-  url: string;
+  kind: Kind;
+  address: string;
   secret: string;
   events: NonNullable<NewWebhook['events']>;
   severity: NonNullable<NewWebhook['min_severity']>;
 }
 
-const EMPTY: Draft = { name: '', url: '', secret: '', events: 'alarms', severity: 'WARNING' };
+const EMPTY: Draft = {
+  name: '',
+  kind: 'webhook',
+  address: '',
+  secret: '',
+  events: 'alarms',
+  severity: 'WARNING',
+};
 
 export function AddWebhook({ onClose }: Closing) {
   const again = useAskAgain();
   const [draft, setDraft] = useState(EMPTY);
-  const { severity, ...rest } = draft;
+  const { severity, address, events, ...rest } = draft;
+  const order = {
+    ...rest,
+    url: urlOf(draft.kind, address),
+    events: draft.kind === 'alertmanager' ? ('alarms' as const) : events,
+    min_severity: severity,
+  };
   return (
     <Ask
-      title="Add webhook"
-      action="Add webhook"
-      disabled={!draft.name || urlFault(draft.url) !== undefined}
-      onConfirm={() => createWebhook({ ...rest, min_severity: severity }).then(again)}
+      title="Add receiver"
+      action="Add receiver"
+      disabled={!draft.name || addressFault(draft.kind, address) !== undefined}
+      onConfirm={() => createWebhook(order).then(again)}
       onClose={onClose}
     >
-      <Fields draft={draft} change={(part) => setDraft((now) => ({ ...now, ...part }))} />
+      <Fields draft={draft} change={(part) => setDraft((now) => ({ ...now, ...part }))} isNew />
     </Ask>
   );
 }
@@ -42,7 +65,8 @@ export function ChangeWebhook({ webhook, onClose }: Closing & { webhook: Webhook
   const again = useAskAgain();
   const before: Draft = {
     name: webhook.name,
-    url: webhook.url,
+    kind: webhook.kind,
+    address: shownAddress(webhook.url),
     secret: '',
     events: webhook.events,
     severity: webhook.min_severity,
@@ -50,7 +74,7 @@ export function ChangeWebhook({ webhook, onClose }: Closing & { webhook: Webhook
   const [draft, setDraft] = useState(before);
   const changes = {
     ...(draft.name !== before.name && { name: draft.name }),
-    ...(draft.url !== before.url && { url: draft.url }),
+    ...(draft.address !== before.address && { url: urlOf(draft.kind, draft.address) }),
     ...(draft.secret && { secret: draft.secret }),
     ...(draft.events !== before.events && { events: draft.events }),
     ...(draft.severity !== before.severity && { min_severity: draft.severity }),
@@ -59,7 +83,11 @@ export function ChangeWebhook({ webhook, onClose }: Closing & { webhook: Webhook
     <Ask
       title={`Change ${webhook.name}`}
       action="Save"
-      disabled={!Object.keys(changes).length || !draft.name || urlFault(draft.url) !== undefined}
+      disabled={
+        !Object.keys(changes).length ||
+        !draft.name ||
+        addressFault(draft.kind, draft.address) !== undefined
+      }
       onConfirm={() => changeWebhook(webhook.uid, changes).then(again)}
       onClose={onClose}
     >
@@ -77,12 +105,13 @@ export function RemoveWebhook({ webhook, onClose }: Closing & { webhook: Webhook
   return (
     <Ask
       title={`Remove ${webhook.name}?`}
-      action="Remove webhook"
+      action="Remove receiver"
       onConfirm={() => removeWebhook(webhook.uid).then(again)}
       onClose={onClose}
     >
       <span>
-        {webhook.url} is told of nothing any more, also not of the end of alarms that are open now.
+        {shownAddress(webhook.url)} is told of nothing any more, also not of the end of alarms that
+        are open now.
       </span>
     </Ask>
   );
@@ -97,11 +126,21 @@ interface FieldsProps {
   draft: Draft;
   change: (part: Partial<Draft>) => void;
   isSigned?: boolean;
+  isNew?: boolean;
 }
 
-function Fields({ draft, change, isSigned = false }: FieldsProps) {
+function Fields({ draft, change, isSigned = false, isNew = false }: FieldsProps) {
+  const { help, placeholder } = KINDS[draft.kind];
   return (
     <>
+      {isNew && (
+        <NativeSelect
+          label="What is told"
+          value={draft.kind}
+          onChange={(event) => change({ kind: event.currentTarget.value as Kind, address: '' })}
+          data={KIND_CHOICES}
+        />
+      )}
       <TextInput
         label="Name"
         required
@@ -112,38 +151,42 @@ function Fields({ draft, change, isSigned = false }: FieldsProps) {
       />
       <TextInput
         label="Address"
-        description="Gets a POST with JSON. Its text is a line that chat services show as it is."
+        description={help}
         required
         maxLength={2_000}
-        placeholder="https://hooks.example.org/…"
-        value={draft.url}
-        error={draft.url ? urlFault(draft.url) : undefined}
-        onChange={(event) => change({ url: event.currentTarget.value })}
+        placeholder={placeholder}
+        value={draft.address}
+        error={draft.address ? addressFault(draft.kind, draft.address) : undefined}
+        onChange={(event) => change({ address: event.currentTarget.value })}
       />
-      <NativeSelect
-        label="Tells of"
-        value={draft.events}
-        onChange={(event) => change({ events: event.currentTarget.value as Draft['events'] })}
-        data={[...EVENT_CHOICES]}
-      />
+      {draft.kind !== 'alertmanager' && (
+        <NativeSelect
+          label="Tells of"
+          value={draft.events}
+          onChange={(event) => change({ events: event.currentTarget.value as Draft['events'] })}
+          data={[...EVENT_CHOICES]}
+        />
+      )}
       <NativeSelect
         label="From which severity on"
         value={draft.severity}
         onChange={(event) => change({ severity: event.currentTarget.value as Draft['severity'] })}
         data={SEVERITY_CHOICES}
       />
-      <PasswordInput
-        label="Secret"
-        description={
-          isSigned
-            ? 'It has one; leave this empty to keep it'
-            : 'Signs each message, so that the receiver knows who sent it; may be empty'
-        }
-        autoComplete="new-password"
-        maxLength={256}
-        value={draft.secret}
-        onChange={(event) => change({ secret: event.currentTarget.value })}
-      />
+      {draft.kind === 'webhook' && (
+        <PasswordInput
+          label="Secret"
+          description={
+            isSigned
+              ? 'It has one; leave this empty to keep it'
+              : 'Signs each message, so that the receiver knows who sent it; may be empty'
+          }
+          autoComplete="new-password"
+          maxLength={256}
+          value={draft.secret}
+          onChange={(event) => change({ secret: event.currentTarget.value })}
+        />
+      )}
     </>
   );
 }

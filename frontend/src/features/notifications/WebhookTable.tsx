@@ -1,6 +1,7 @@
 /** All webhooks: what they are told, and whether it arrives. */
 import { ActionIcon, Alert, Menu } from '@mantine/core';
 import {
+  IconBellOff,
   IconDotsVertical,
   IconEdit,
   IconPlayerPause,
@@ -13,12 +14,12 @@ import { type ReactNode, useMemo, useState } from 'react';
 import { messageOf } from '@/api/http';
 import type { Webhook } from '@/api/types';
 import { changeWebhook, testWebhook, webhooksQuery } from '@/api/webhooks';
-import { Ago } from '@/ui/Ago';
+import { Ago, Stamp } from '@/ui/Ago';
 import { type Column, DataTable } from '@/ui/DataTable';
 import { Status } from '@/ui/Status';
 import classes from './notifications.module.css';
 import { ChangeWebhook, RemoveWebhook } from './WebhookDialogs';
-import { stateOf, wantsWord } from './words';
+import { KINDS, shownAddress, stateOf, wantsWord } from './words';
 
 const DIALOGS = { change: ChangeWebhook, remove: RemoveWebhook } as const;
 
@@ -57,7 +58,7 @@ export function WebhookTable({ empty }: { empty: ReactNode }) {
         </Alert>
       )}
       <DataTable
-        label="Webhooks"
+        label="Receivers"
         columns={columns}
         rows={data}
         rowKey={({ uid }) => uid}
@@ -75,16 +76,23 @@ function columnsOf(ask: (asking: Asking) => void, tried: Tried): Column<Webhook>
   return [
     {
       id: 'name',
-      header: 'Webhook',
+      header: 'Receiver',
       sort: ({ name }) => name,
       cell: ({ name, url }) => (
         <>
           {name}
-          <span className={classes.url} title={url}>
-            {url}
+          <span className={classes.url} title={shownAddress(url)}>
+            {shownAddress(url)}
           </span>
         </>
       ),
+    },
+    {
+      id: 'kind',
+      header: 'Kind',
+      optional: true,
+      sort: ({ kind }) => kind,
+      cell: ({ kind }) => KINDS[kind].label,
     },
     { id: 'wants', header: 'Tells of', cell: wantsWord },
     {
@@ -92,7 +100,17 @@ function columnsOf(ask: (asking: Asking) => void, tried: Tried): Column<Webhook>
       header: 'State',
       cell: (webhook) => {
         const [tone, text] = stateOf(webhook);
-        return <Status tone={tone}>{text}</Status>;
+        return (
+          <>
+            <Status tone={tone}>{text}</Status>
+            {webhook.silent_until !== null && (
+              <>
+                {' '}
+                until <Stamp time={webhook.silent_until} />
+              </>
+            )}
+          </>
+        );
       },
     },
     {
@@ -112,6 +130,14 @@ function columnsOf(ask: (asking: Asking) => void, tried: Tried): Column<Webhook>
   ];
 }
 
+const SILENCES = [
+  { minutes: 60, label: 'an hour' },
+  { minutes: 8 * 60, label: 'eight hours' },
+] as const;
+
+/** Alertmanager has its own, and takes what it is not told of for over. */
+const silencesOf = ({ kind }: Webhook) => (kind === 'alertmanager' ? [] : SILENCES);
+
 interface ActionsProps {
   webhook: Webhook;
   ask: (asking: Asking) => void;
@@ -120,6 +146,8 @@ interface ActionsProps {
 
 function Actions({ webhook, ask, tried }: ActionsProps) {
   const { uid, name, enabled } = webhook;
+  const silence = (minutes: number, text: string) =>
+    tried(changeWebhook(uid, { silent_minutes: minutes }), text);
   return (
     <Menu position="bottom-end">
       <Menu.Target>
@@ -140,6 +168,26 @@ function Actions({ webhook, ask, tried }: ActionsProps) {
         >
           Change…
         </Menu.Item>
+        {webhook.silent_until === null ? (
+          silencesOf(webhook).map(({ minutes, label }) => (
+            <Menu.Item
+              key={minutes}
+              leftSection={<IconBellOff size={15} />}
+              onClick={() =>
+                silence(minutes, `${name} is told of nothing for ${label}, then of what goes on.`)
+              }
+            >
+              Silence for {label}
+            </Menu.Item>
+          ))
+        ) : (
+          <Menu.Item
+            leftSection={<IconBellOff size={15} />}
+            onClick={() => silence(0, `${name} is told again.`)}
+          >
+            End the silence
+          </Menu.Item>
+        )}
         <Menu.Item
           leftSection={enabled ? <IconPlayerPause size={15} /> : <IconPlayerPlay size={15} />}
           onClick={() =>

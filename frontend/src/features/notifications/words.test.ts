@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { Webhook } from '@/api/types';
-import { stateOf, urlFault, wantsWord } from './words';
+import { addressFault, shownAddress, stateOf, urlFault, urlOf, wantsWord } from './words';
 
 const HOOK: Webhook = {
   uid: 1,
   name: 'chat',
+  kind: 'webhook',
+  silent_until: null,
   url: 'https://hooks.example.org/a',
   is_signed: false,
   events: 'alarms',
@@ -29,6 +31,7 @@ describe('stateOf', () => {
       'Failing, 3\u00a0attempts: It answered 500.',
     ]);
     expect(stateOf({ ...HOOK, enabled: false, failures: 3 })[1]).toBe('Off');
+    expect(stateOf({ ...HOOK, silent_until: '2026-01-01T01:00:00Z' })[1]).toBe('Silent');
   });
 });
 
@@ -38,6 +41,23 @@ describe('wantsWord', () => {
     expect(wantsWord({ ...HOOK, events: 'all', min_severity: 'INFO' })).toBe(
       'Everything in the log',
     );
+  });
+});
+
+describe('an address of mail', () => {
+  it('is typed without its scheme', () => {
+    expect(urlOf('email', ' ann@example.org,bob@example.org ')).toBe(
+      'mailto:ann@example.org,bob@example.org',
+    );
+    expect(shownAddress('mailto:ann@example.org')).toBe('ann@example.org');
+    expect(urlOf('webhook', HOOK.url)).toBe(HOOK.url);
+  });
+
+  it('is one or several', () => {
+    expect(addressFault('email', 'ann@example.org, bob@example.org')).toBeUndefined();
+    for (const text of ['', 'ann', 'ann@example.org,', 'a@b;c@d'])
+      expect(addressFault('email', text)).toMatch(/commas/);
+    expect(addressFault('alertmanager', 'ann@example.org')).toMatch(/Begins with/);
   });
 });
 

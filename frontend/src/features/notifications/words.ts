@@ -10,6 +10,29 @@ export const SEVERITY_CHOICES = Object.entries(SEVERITIES).map(([value, label]) 
   label,
 }));
 
+export type Kind = Webhook['kind'];
+
+/** What gets the messages, and how it is addressed. */
+export const KINDS: Record<Kind, { label: string; help: string; placeholder: string }> = {
+  webhook: {
+    label: 'Webhook',
+    help: 'Gets a POST with JSON. Its text is a line that chat services show as it is.',
+    placeholder: 'https://hooks.example.org/…',
+  },
+  email: {
+    label: 'E-mail',
+    help: 'One mail address, or several with commas between. The mail server is set on the page Settings.',
+    placeholder: 'ops@example.org',
+  },
+  alertmanager: {
+    label: 'Prometheus Alertmanager',
+    help: 'Its own address. It gets alarms as alerts, again each minute while they go on.',
+    placeholder: 'http://alertmanager.example.org:9093',
+  },
+};
+
+export const KIND_CHOICES = Object.entries(KINDS).map(([value, { label }]) => ({ value, label }));
+
 export const EVENT_CHOICES = [
   { value: 'alarms', label: 'Alarms, and when they end' },
   { value: 'all', label: 'Everything in the log' },
@@ -22,13 +45,30 @@ export function wantsWord({ events, min_severity }: Webhook): string {
 
 export function stateOf(webhook: Webhook): readonly [Tone, string] {
   if (!webhook.enabled) return ['unknown', 'Off'];
+  if (webhook.silent_until !== null) return ['unknown', 'Silent'];
   if (webhook.failures > 0)
     return ['attention', `Failing, ${plural(webhook.failures, 'attempt')}: ${webhook.last_error}`];
   if (webhook.last_told_time === null) return ['ok', 'Ready, nothing sent yet'];
   return ['ok', webhook.open ? `${plural(webhook.open, 'alarm')} open` : 'All told'];
 }
 
+const MAILTO = 'mailto:';
+
+/** Of mail people see and type addresses only. */
+export const shownAddress = (url: string) => url.replace(MAILTO, '');
+
+export const urlOf = (kind: Kind, address: string) =>
+  kind === 'email' ? `${MAILTO}${address.trim()}` : address.trim();
+
 /** Why it cannot be an address; undefined when it can. */
+export function addressFault(kind: Kind, text: string): string | undefined {
+  if (kind !== 'email') return urlFault(text.trim());
+  const wrong = text
+    .split(',')
+    .find((each) => !/^[^\s@,;<>"()]+@[A-Za-z0-9.-]+$/.test(each.trim()));
+  return wrong === undefined ? undefined : 'Mail addresses with commas between';
+}
+
 export function urlFault(text: string): string | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url || !/^https?:$/.test(url.protocol)) return 'Begins with https:// or http://';

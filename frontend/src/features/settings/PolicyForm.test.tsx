@@ -10,6 +10,15 @@ const RULES = {
   resharding_pace: { type: 'string', enum: ['gentle', 'fast'], default: 'gentle' },
   events_keep_days: { type: 'integer', minimum: 0, maximum: 36500, default: 90 },
 };
+const OF_CLUSTER = {
+  smtp_host: {
+    type: 'string',
+    pattern: '^(?:[a-z.]*)$',
+    description: 'a host name',
+    maxLength: 254,
+    default: '',
+  },
+};
 const POLICY = { drills_enabled: false, resharding_pace: 'gentle', events_keep_days: 30 };
 
 let sent: [string, string, unknown][];
@@ -20,7 +29,10 @@ function answer(path: string, init: RequestInit = {}): Response {
     sent.push([init.method, path, init.body ? JSON.parse(String(init.body)) : undefined]);
     if (refusal) return Response.json({ description: refusal }, { status: 400 });
   }
-  return Response.json(path.includes('jsonschema') ? { properties: RULES } : POLICY);
+  if (path.includes('jsonschema')) {
+    return Response.json({ properties: path.endsWith('cluster') ? OF_CLUSTER : RULES });
+  }
+  return Response.json(path.endsWith('policy') ? POLICY : { smtp_host: '' });
 }
 
 beforeEach(() => {
@@ -64,6 +76,21 @@ describe('PolicyForm', () => {
       'PUT',
       '/v1/cluster/policy',
       { drills_enabled: true, resharding_pace: 'fast' },
+    ]);
+  });
+
+  it('saves settings of the cluster by their own call', async () => {
+    await show();
+    const host = screen.getByLabelText('Host');
+    fireEvent.change(host, { target: { value: 'mail example' } });
+    expect(screen.getByText('Must be a host name')).toBeTruthy();
+    fireEvent.change(host, { target: { value: 'mail.example' } });
+    fireEvent.click(screen.getByLabelText('Allow drills'));
+    fireEvent.click(screen.getByRole('button', { name: /^Save 2\schanges$/ }));
+    await waitFor(() => expect(sent).toHaveLength(2));
+    expect(sent).toEqual([
+      ['PUT', '/v1/cluster/policy', { drills_enabled: true }],
+      ['PUT', '/v1/cluster', { smtp_host: 'mail.example' }],
     ]);
   });
 

@@ -1,5 +1,5 @@
 /** The rules of the cluster: seen by everybody, changed by administrators, saved together. */
-import { Alert, Button, NativeSelect, NumberInput, Switch } from '@mantine/core';
+import { Alert, Button, NativeSelect, NumberInput, Switch, TextInput } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { messageOf } from '@/api/http';
@@ -9,6 +9,8 @@ import {
   restorePolicy,
   rulesQuery,
   setPolicy,
+  setSettings,
+  settingsQuery,
   type Value,
 } from '@/api/policy';
 import { ROLE_FORBIDS } from '@/api/session';
@@ -16,17 +18,21 @@ import { plural } from '@/lib/format';
 import { Ask } from '@/ui/Ask';
 import { Card } from '@/ui/Card';
 import { PageSkeleton } from '@/ui/Skeletons';
-import { changesOf, faultOf, type Known, SECTIONS, valueWords } from './policies';
+import { changesOf, faultOf, isOfCluster, type Known, SECTIONS, valueWords } from './policies';
 import classes from './settings.module.css';
 
 type Values = Readonly<Record<string, Value>>;
 
 export function PolicyForm({ may }: { may: boolean }) {
   const policy = useQuery(policyQuery);
-  const rules = useQuery(rulesQuery);
-  const error = policy.error ?? rules.error;
-  if (policy.data && rules.data) {
-    return <Form now={policy.data} rules={rules.data} may={may} />;
+  const settings = useQuery(settingsQuery);
+  const ofPolicy = useQuery(rulesQuery('policy'));
+  const ofCluster = useQuery(rulesQuery('cluster'));
+  const error = policy.error ?? settings.error ?? ofPolicy.error ?? ofCluster.error;
+  if (policy.data && settings.data && ofPolicy.data && ofCluster.data) {
+    // Some rules are in both; the policy comes first.
+    const now = { ...settings.data, ...policy.data };
+    return <Form now={now} rules={{ ...ofCluster.data, ...ofPolicy.data }} may={may} />;
   }
   return error ? <Alert color="red">{messageOf(error)}</Alert> : <PageSkeleton />;
 }
@@ -49,13 +55,19 @@ function Form({ now, rules, may }: FormProps) {
     return rule && faultOf(rule, value);
   });
   const again = async () => {
-    await client.invalidateQueries({ queryKey: policyQuery.queryKey });
+    await Promise.all(
+      [policyQuery, settingsQuery].map(({ queryKey }) => client.invalidateQueries({ queryKey })),
+    );
     setDraft({});
   };
   const save = async () => {
     setState({ saving: true });
     try {
-      await setPolicy(changes);
+      const all = Object.entries(changes);
+      const settings = Object.fromEntries(all.filter(([name]) => isOfCluster(name)));
+      const policy = Object.fromEntries(all.filter(([name]) => !isOfCluster(name)));
+      if (Object.keys(policy).length) await setPolicy(policy);
+      if (Object.keys(settings).length) await setSettings(settings);
       await again();
       setState({ saving: false });
     } catch (failure) {
@@ -161,12 +173,22 @@ function RuleRow({ known, rule, value, may, onChange }: RowProps) {
             onChange={(event) => onChange(event.currentTarget.checked)}
           />
         )}
-        {rule.type === 'string' && (
+        {rule.type === 'string' && !rule.enum && (
+          <TextInput
+            {...common}
+            size="xs"
+            maxLength={rule.maxLength}
+            value={String(value)}
+            error={faultOf(rule, value)}
+            onChange={(event) => onChange(event.currentTarget.value)}
+          />
+        )}
+        {rule.type === 'string' && rule.enum && (
           <NativeSelect
             {...common}
             size="xs"
             value={String(value)}
-            data={(rule.enum ?? []).map((each) => ({
+            data={rule.enum.map((each) => ({
               value: each,
               label: valueWords(known, each),
             }))}

@@ -7,6 +7,8 @@ export type Unit = 'seconds' | 'days' | 'bytes' | 'none';
 
 export interface Known {
   name: string;
+  /** Of the settings of the cluster, not of its policy. */
+  ofCluster?: true;
   label: string;
   /** What it does, and what the other choice means. */
   help: string;
@@ -207,6 +209,42 @@ export const SECTIONS: readonly Section[] = [
     ],
   },
   {
+    title: 'Mail server for notifications',
+    rules: [
+      {
+        name: 'smtp_host',
+        ofCluster: true,
+        label: 'Host',
+        help: 'A name or an address; without one no mail is sent.',
+      },
+      {
+        name: 'smtp_port',
+        ofCluster: true,
+        label: 'Port',
+        help: 'Mostly 25, 465 with TLS, or 587 with STARTTLS.',
+      },
+      {
+        name: 'smtp_tls_mode',
+        ofCluster: true,
+        label: 'Encryption',
+        help: 'The certificate must be one that the machine of the console trusts.',
+        choices: { none: 'none', starttls: 'STARTTLS', tls: 'TLS' },
+      },
+      {
+        name: 'smtp_username',
+        ofCluster: true,
+        label: 'User',
+        help: 'Its password is in the file that SHARDBOARD_SMTP_PASSWORD_FILE names on the machine of the console; it is never stored.',
+      },
+      {
+        name: 'email_from',
+        ofCluster: true,
+        label: 'Sender',
+        help: 'The mail address that mails come from; shardboard at the name of the cluster when empty.',
+      },
+    ],
+  },
+  {
     title: 'Drills',
     rules: [
       {
@@ -221,7 +259,7 @@ export const SECTIONS: readonly Section[] = [
 /** A value as people say it. */
 export function valueWords(known: Known, value: Value): string {
   if (typeof value === 'boolean') return value ? 'on' : 'off';
-  if (typeof value === 'string') return known.choices?.[value] ?? value;
+  if (typeof value === 'string') return known.choices?.[value] ?? (value || 'empty');
   if (value === 0 && known.zero) return known.zero;
   if (known.unit === 'seconds') return duration(value);
   if (known.unit === 'days') return `${value} days`;
@@ -231,6 +269,10 @@ export function valueWords(known: Known, value: Value): string {
 
 /** Why a value cannot be saved. */
 export function faultOf(rule: Rule, value: Value): string | undefined {
+  if (rule.type === 'string' && rule.pattern) {
+    const fits = new RegExp(rule.pattern).test(String(value));
+    return fits ? undefined : `Must be ${rule.description ?? 'other text'}`;
+  }
   if (rule.type !== 'integer') return undefined;
   const { minimum = 0, maximum = Number.MAX_SAFE_INTEGER } = rule;
   if (typeof value === 'number' && Number.isInteger(value) && value >= minimum && value <= maximum)
@@ -245,3 +287,7 @@ export function changesOf(
 ): Record<string, Value> {
   return Object.fromEntries(Object.entries(draft).filter(([name, value]) => now[name] !== value));
 }
+
+/** Whether a change is one of the cluster's settings, which are saved by another call. */
+export const isOfCluster = (name: string): boolean =>
+  SECTIONS.some(({ rules }) => rules.some((known) => known.name === name && known.ofCluster));

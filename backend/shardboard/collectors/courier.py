@@ -1,0 +1,68 @@
+"""Sends what a receiver is told in the form that it understands: JSON, alerts of Alertmanager, or mail."""
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from email.message import EmailMessage
+from typing import Any
+
+from shardboard.domain import alertmanager, mails, webhooks
+from shardboard.domain.mails import MailServer
+from shardboard.driver.ports import Hooks, Mails
+from shardboard.state.cluster import Cluster
+from shardboard.state.events import Event
+from shardboard.state.webhooks import Webhook
+
+
+class Courier:
+    """Every call raises HookFailed."""
+
+    def __init__(self, hooks: Hooks, post: Mails) -> None:
+        self._hooks = hooks
+        self._post = post
+
+    async def tell(self, row: Webhook, event: Event, what: webhooks.State, cluster: Cluster, now: datetime) -> None:
+        delivery = f"{row.uid}-{event.uid}-{what}"
+        match row.kind:
+            case "alertmanager":
+                await self._alerts(row, alertmanager.alerts([event], cluster.name, now), delivery)
+            case "email":
+                await self._mail(row, mails.of_event(event, what, cluster.name, delivery), cluster)
+            case _:
+                await self._json(row.url, row, webhooks.message(event, what, cluster.name), delivery)
+
+    async def again(self, row: Webhook, events: Sequence[Event], cluster: Cluster, now: datetime) -> None:
+        """These go on: Alertmanager would take them for over if it was not told so."""
+        if row.kind == "alertmanager" and events:
+            told = alertmanager.alerts(events, cluster.name, now)
+            await self._alerts(row, told, f"{row.uid}-again-{int(now.timestamp())}")
+
+    async def test(self, row: Webhook, by: str, cluster: Cluster, now: datetime) -> None:
+        delivery = f"{row.uid}-test-{int(now.timestamp())}"
+        match row.kind:
+            case "alertmanager":
+                await self._alerts(row, alertmanager.trial(cluster.name, by, now), delivery)
+            case "email":
+                await self._mail(row, mails.trial(cluster.name, by, delivery, now), cluster)
+            case _:
+                await self._json(row.url, row, webhooks.trial(cluster.name, by), delivery)
+
+    async def _alerts(self, row: Webhook, told: list[dict[str, Any]], delivery: str) -> None:
+        await self._json(alertmanager.address(row.url), row, told, delivery)
+
+    async def _json(self, url: str, row: Webhook, told: Any, delivery: str) -> None:
+        body = json.dumps(told, separators=(",", ":")).encode()
+        await self._hooks.send(url, body, webhooks.headers(row.secret, body, delivery))
+
+    async def _mail(self, row: Webhook, message: EmailMessage, cluster: Cluster) -> None:
+        known = cluster.settings
+        server = MailServer(
+            host=known.smtp_host,
+            port=known.smtp_port,
+            tls_mode=known.smtp_tls_mode,
+            username=known.smtp_username,
+            sender=known.email_from or f"shardboard@{cluster.name}",
+        )
+        message["From"] = server.sender
+        message["To"] = ", ".join(mails.recipients(row.url))
+        await self._post.send(server, message)

@@ -1,0 +1,59 @@
+"""Append-only files of living shards, with real engines."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from backend.tests.shards import ENGINE, Farm, ask, bring_up, farm, layout, until
+
+from shardboard.agent.shard import Shard
+from shardboard.driver import cluster, persistence
+
+MEMBERS = [str(number) for number in range(1000)]
+
+
+@pytest.fixture
+async def nodes(tmp_path: Path) -> AsyncIterator[Farm]:
+    async with farm(tmp_path) as made:
+        yield made
+
+
+async def serves(shard: Shard) -> bool:
+    return "cluster_state:ok" in await ask(shard, "CLUSTER", "INFO")
+
+
+async def test_a_file_that_was_turned_on_later_holds_everything(nodes: Farm) -> None:
+    shards = layout(nodes.nodes, 1, replication=False)
+    await bring_up(nodes, ENGINE, shards)
+    agent, uid = nodes[1], shards[0].uid
+    await ask(agent.shards[uid], "SADD", "set", *MEMBERS)
+    with_log = replace(ENGINE, appendonly=True, save=[])
+    async with asyncio.timeout(60):
+        while (logs := await persistence.begin_logs(nodes, shards)).complete < len(shards):
+            assert logs.refused == {}
+    assert await cluster.configure(nodes, with_log, shards, len(shards)) == {}
+    await ask(agent.shards[uid], "SADD", "set", "one more")
+    [process] = nodes.engines()
+    process.kill()
+    await until(lambda: agent.check() or agent.shards[uid].state == "died")
+    [outcome] = await agent.restart([uid], discard_data=False)
+    assert outcome.ok, outcome.reason
+    await until(lambda: serves(agent.shards[uid]))
+    assert await ask(agent.shards[uid], "SCARD", "set") == len(MEMBERS) + 1
+
+    assert await cluster.configure(nodes, ENGINE, shards, len(shards)) == {}
+    assert await ask(agent.shards[uid], "CONFIG", "GET", "appendonly") == ["appendonly", "no"]
+    text = (agent.shards[uid].directory / "valkey.conf").read_text()
+    assert "appendonly no" in text
+
+
+async def test_who_cannot_write_one_is_named(nodes: Farm) -> None:
+    shards = layout(nodes.nodes, 1, replication=False)
+    await bring_up(nodes, ENGINE, shards)
+    directory = nodes[1].shards[shards[0].uid].directory
+    (directory / "appendonlydir").write_text("in its place")
+    logs = await persistence.begin_logs(nodes, shards)
+    assert logs.complete == 0
+    assert "Unable to turn on AOF" in logs.refused[shards[0].uid]
