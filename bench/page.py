@@ -26,22 +26,27 @@ def page(report: Report) -> None:
     report.limit("overview interactive, from localhost", found["overview"]["interactive_ms"] / 1000, 1.0, "s")
 
 
-def page_of_many(report: Report, cluster: LocalCluster, uid: int, shards: int) -> None:
-    """Placement and charts of every shard of database `uid`, in a browser beside the cluster."""
-    MANY.unlink(missing_ok=True)
+def in_browser(script: str, cluster: LocalCluster, bdb: int, **environment: str) -> None:
+    """Run a script of the e2e workspace on a cluster that runs already."""
     user, password = cluster.login
     stack = {
         "url": cluster.http_url,
         "https_url": cluster.url,
         "user": user,
         "password": password,
-        "bdb": uid,
+        "bdb": bdb,
         "addresses": cluster.addresses,
         "control": "",
     }
-    environment = {**os.environ, "SHARDBOARD_E2E_STACK": json.dumps(stack)}
-    command = ["npm", "run", "--silent", "--workspace", "e2e", "bench:many"]
+    environment = {**os.environ, "SHARDBOARD_E2E_STACK": json.dumps(stack), **environment}
+    command = ["npm", "run", "--silent", "--workspace", "e2e", script]
     subprocess.run(command, cwd=ROOT, env=environment, check=True)
+
+
+def page_of_many(report: Report, cluster: LocalCluster, uid: int, shards: int) -> None:
+    """Placement and charts of every shard of database `uid`, in a browser beside the cluster."""
+    MANY.unlink(missing_ok=True)
+    in_browser("bench:many", cluster, uid)
     for name, found in json.loads(MANY.read_text()).items():
         what = f"page, {name} of {shards} shards"
         busy, heap = found["main_thread_ms_per_second"], found["heap_mb"]

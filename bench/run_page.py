@@ -1,16 +1,14 @@
 """The page of a run of an hour: what a browser that watches it needs of memory."""
 
 import json
-import os
-import subprocess
 from pathlib import Path
 
 from bench.creation import create
+from bench.page import ROOT, in_browser
 from bench.report import Report
 from bench.scale import counted
 from shardboard.local import ok, private_cluster
 
-ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "e2e" / "results-run.json"
 SECONDS = counted("RUN_SECONDS", 3600, 3)
 MARGIN = 600
@@ -28,25 +26,7 @@ def run_page(report: Report, directory: Path) -> None:
         workload = {"threads": 1, "clients": 4, "rate": 500, "ratio": "1:1", "key_maximum": 10_000, "data_size": 100}
         order = {"name": "an hour", "bdb_uid": uid, "workload": {**workload, "test_time": SECONDS + MARGIN}}
         run = ok(cluster.api.post("/v1/benchmarks", json=order))["uid"]
-        user, password = cluster.login
-        stack = {
-            "url": cluster.http_url,
-            "https_url": cluster.url,
-            "user": user,
-            "password": password,
-            "bdb": uid,
-            "addresses": cluster.addresses,
-            "control": "",
-        }
-        environment = {
-            **os.environ,
-            "SHARDBOARD_E2E_STACK": json.dumps(stack),
-            "SHARDBOARD_BENCH_RUN": str(run),
-            "SHARDBOARD_BENCH_RUN_SECONDS": str(SECONDS),
-        }
-        subprocess.run(
-            ["npm", "run", "--silent", "--workspace", "e2e", "bench:run"], cwd=ROOT, env=environment, check=True
-        )
+        in_browser("bench:run", cluster, uid, SHARDBOARD_BENCH_RUN=str(run), SHARDBOARD_BENCH_RUN_SECONDS=str(SECONDS))
     finally:
         cluster.stop()
         cluster.kill_shards()

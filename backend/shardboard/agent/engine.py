@@ -22,13 +22,17 @@ def engine_path(name: str) -> str | None:
 def engine_version(name: str) -> str:
     """`9.1.2` of `valkey-server --version`, or "" when it cannot be run."""
     path = engine_path(name)
+    return next((word[2:] for word in version_text(path).split() if word.startswith("v=")), "")
+
+
+def version_text(path: str | None) -> str:
+    """What a program says to --version, or "" when there is none or it cannot be run."""
     if path is None:
         return ""
     try:
-        said = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=10, check=True).stdout
+        return subprocess.run([path, "--version"], capture_output=True, text=True, timeout=10, check=True).stdout
     except (OSError, subprocess.SubprocessError):
         return ""
-    return next((word[2:] for word in said.split() if word.startswith("v=")), "")
 
 
 def counts_by_slot(version: str) -> bool:

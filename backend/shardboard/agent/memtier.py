@@ -18,6 +18,7 @@ from pathlib import Path
 from types import FrameType
 from typing import IO, Any, TextIO
 
+from shardboard.agent.engine import version_text
 from shardboard.agent.memtier_output import BLIND_SPOTS, CUT_OFF, DISCARDED, Seconds, end, redacted
 
 BINARY = "memtier_benchmark"
@@ -33,14 +34,7 @@ _VERSION = re.compile(r"v=(\d[\w.]*)|memtier_benchmark (\d[\w.]*)")
 
 def version() -> str:
     """`2.3.1` of the one on PATH, or "" when there is none."""
-    path = shutil.which(BINARY)
-    if path is None:
-        return ""
-    try:
-        said = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=10, check=False).stdout
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    found = _VERSION.search(said)
+    found = _VERSION.search(version_text(shutil.which(BINARY)))
     return next(filter(None, found.groups()), "") if found is not None else ""
 
 

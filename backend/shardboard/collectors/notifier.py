@@ -42,6 +42,7 @@ class Notifier:
         self._courier = courier
         self._now = now
         self._told_again: dict[int, datetime] = {}
+        """When each was reminded last of what goes on."""
         self._not_before: dict[int, datetime] = {}
         """When those that failed are tried again."""
 

@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -112,14 +112,6 @@ async def configure(agents: Agents, engine: Engine, shards: Sequence[ShardRef], 
     """Bring the settings that may change to shards of a database of `count` of them, and into their files. Reasons by uid of
     those that refused."""
     settings = {"maxmemory": str(engine.memory.ram), "maxmemory-policy": engine.eviction_policy}
-    settings |= {
-        "maxclients": str(engine.maxclients),
-        "appendfsync": "always" if engine.appendfsync_always else "everysec",
-        "save": " ".join(f"{seconds} {changes}" for seconds, changes in engine.save),
-        "rdbcompression": "yes" if engine.appendonly or engine.save else "no",
-    }
-    if not engine.appendonly:  # to begin one takes time: driver/persistence.py
-        settings["appendonly"] = "no"
     if (tier := engine.memory.tier) is not None:
         settings |= {"tier.ram-limit": str(tier.ram_limit), "tier.flash-limit": str(tier.flash_limit)}
     if engine.cluster:
@@ -127,12 +119,37 @@ async def configure(agents: Agents, engine: Engine, shards: Sequence[ShardRef], 
         settings |= {"cluster-node-timeout": str(timeout), "hz": str(hz)}
     flat = [word for pair in settings.items() for word in pair]
     threads = ("CONFIG", "SET", "io-threads", str(engine.io_threads))
-    for argv in (threads, ("CONFIG", "SET", *flat), _default_user(engine), ("CONFIG", "REWRITE")):
+    for argv in (threads, ("CONFIG", "SET", *flat), ("CONFIG", "REWRITE")):
         replies = await command(agents, shards, *argv)
         refused = {uid: result.reply for uid, result in replies.items() if not result.ok}
         if argv == threads:  # Valkey 8 takes another number only when it starts: who changes it replaces the shards
             refused = {uid: reason for uid, reason in refused.items() if "immutable" not in reason}
         if refused:
+            return refused
+    return {}
+
+
+async def align(agents: Agents, engine: Engine, shards: Sequence[ShardRef], changed: Collection[str]) -> dict[int, str]:
+    """Bring persistence and access to shards that live, not yet into their files; `changed` names fields of the database. Reasons
+    by uid of those that refused.
+
+    A number of clients is only told where it is another: a machine may refuse what the engine made the best of at its birth.
+    """
+    settings = {
+        "appendfsync": "always" if engine.appendfsync_always else "everysec",
+        "save": " ".join(f"{seconds} {changes}" for seconds, changes in engine.save),
+        "rdbcompression": "yes" if engine.appendonly or engine.save else "no",
+    }
+    if not engine.appendonly:  # to begin one takes time: driver/persistence.py
+        settings["appendonly"] = "no"
+    if "maxclients" in changed:
+        settings["maxclients"] = str(engine.maxclients)
+    commands = [("CONFIG", "SET", *(word for pair in settings.items() for word in pair)), _default_user(engine)]
+    if engine.save and "data_persistence" in changed:
+        commands.append(("BGSAVE", "SCHEDULE"))  # a file from long ago would be what it is started from until then
+    for argv in commands:
+        replies = await command(agents, shards, *argv)
+        if refused := {uid: result.reply for uid, result in replies.items() if not result.ok}:
             return refused
     return {}
 

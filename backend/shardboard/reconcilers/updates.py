@@ -25,7 +25,8 @@ class Update(Relocate):
         database = await load.database(self._store, action.object_uid)
         if database is None:
             return Outcome(failed="The database does not exist any more.")
-        if database.engine.appendonly and "data_persistence" in action.params["changed"]:
+        changed = action.params["changed"]
+        if database.engine.appendonly and "data_persistence" in changed:
             logs = await persistence.begin_logs(self._agents, database.shards)
             if logs.refused:
                 return Outcome(unreachable=refusal(dict(logs.refused)), again_in=0.5)
@@ -38,7 +39,9 @@ class Update(Relocate):
                     ],
                     again_in=0.5,
                 )
-        reasons = await cluster.configure(self._agents, database.engine, database.shards, len(database.shards))
+        reasons = await cluster.align(
+            self._agents, database.engine, database.shards, changed
+        ) or await cluster.configure(self._agents, database.engine, database.shards, len(database.shards))
         return Outcome(unreachable=refusal(reasons), again_in=0.5) if reasons else Outcome(finished=True)
 
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:

@@ -36,7 +36,8 @@ async def change(session: AsyncSession, uid: int, changes: Mapping[str, Any], by
     _check(changes, row.kind)
     if (minutes := changes.get("silent_minutes")) is not None:
         changes = {name: value for name, value in changes.items() if name != "silent_minutes"}
-        changes["silent_until"] = datetime.now(UTC) + timedelta(minutes=minutes) if minutes else None
+        # One that is ended early still says which events were not for it.
+        changes["silent_until"] = datetime.now(UTC) + timedelta(minutes=minutes)
     changed = sorted(name for name, value in changes.items() if getattr(row, name) != value)
     for name in changed:
         setattr(row, name, changes[name])

@@ -292,5 +292,16 @@ async def test_who_is_silent_is_told_afterwards_of_what_still_goes_on(
     clock.ahead += timedelta(minutes=11)
     await notifier.look()
     assert receiver.got[1:] == [("ended", "alarm_before"), ("raised", "alarm_still")]
+
+
+async def test_a_silence_that_is_ended_early_was_one(console: Console, notifier: Notifier, receiver: Receiver) -> None:
+    uid = await add(console)
     async with console.store.begin() as session:
-        assert (await service.change(session, uid, {"silent_minutes": 0}, ADMIN)).silent_until is None
+        await service.change(session, uid, {"silent_minutes": 60}, ADMIN)
+    await ends(console, await happens(console, "alarm_short", open=True))
+    still = await happens(console, "alarm_still", open=True)
+    async with console.store.begin() as session:
+        await service.change(session, uid, {"silent_minutes": 0}, ADMIN)
+    await notifier.look()
+    assert receiver.got == [("raised", "alarm_still")]
+    assert (await row(console, uid)).raised == [still]

@@ -33,6 +33,7 @@ async def test_a_file_that_was_turned_on_later_holds_everything(nodes: Farm) -> 
     async with asyncio.timeout(60):
         while (logs := await persistence.begin_logs(nodes, shards)).complete < len(shards):
             assert logs.refused == {}
+    assert await cluster.align(nodes, with_log, shards, {"data_persistence"}) == {}
     assert await cluster.configure(nodes, with_log, shards, len(shards)) == {}
     await ask(agent.shards[uid], "SADD", "set", "one more")
     [process] = nodes.engines()
@@ -43,10 +44,37 @@ async def test_a_file_that_was_turned_on_later_holds_everything(nodes: Farm) -> 
     await until(lambda: serves(agent.shards[uid]))
     assert await ask(agent.shards[uid], "SCARD", "set") == len(MEMBERS) + 1
 
+    assert await cluster.align(nodes, ENGINE, shards, {"data_persistence"}) == {}
     assert await cluster.configure(nodes, ENGINE, shards, len(shards)) == {}
     assert await ask(agent.shards[uid], "CONFIG", "GET", "appendonly") == ["appendonly", "no"]
     text = (agent.shards[uid].directory / "valkey.conf").read_text()
     assert "appendonly no" in text
+
+
+async def test_snapshots_begin_with_one(nodes: Farm) -> None:
+    shards = layout(nodes.nodes, 1, replication=False)
+    await bring_up(nodes, ENGINE, shards)
+    shard = nodes[1].shards[shards[0].uid]
+    await ask(shard, "SADD", "set", *MEMBERS)
+    assert not (shard.directory / "dump.rdb").exists()
+    wanted = replace(ENGINE, save=[(3600, 1)], maxclients=500)
+    assert await cluster.align(nodes, wanted, shards, {"data_persistence", "maxclients"}) == {}
+    await until((shard.directory / "dump.rdb").exists)
+    assert await ask(shard, "CONFIG", "GET", "save") == ["save", "3600 1"]
+    assert await ask(shard, "CONFIG", "GET", "maxclients") == ["maxclients", "500"]
+
+
+async def test_a_password_is_wanted_from_then_on(nodes: Farm) -> None:
+    shards = layout(nodes.nodes, 1, replication=False)
+    await bring_up(nodes, ENGINE, shards)
+    shard = nodes[1].shards[shards[0].uid]
+    for password, flags in (("correct-horse", {"on"}), ("", {"on", "nopass"})):
+        assert await cluster.align(nodes, replace(ENGINE, client_password=password), shards, ()) == {}
+        told = await ask(shard, "ACL", "GETUSER", "default")
+        fields = dict(zip(told[::2], told[1::2], strict=True))
+        assert flags <= set(fields["flags"])
+        assert len(fields["passwords"]) == bool(password)
+        assert "-@admin" in fields["commands"], "its rights stay"
 
 
 async def test_who_cannot_write_one_is_named(nodes: Farm) -> None:

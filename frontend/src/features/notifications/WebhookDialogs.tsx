@@ -135,7 +135,7 @@ function Fields({ draft, change, isSigned = false, isNew = false }: FieldsProps)
     <>
       {isNew && (
         <NativeSelect
-          label="What is told"
+          label="Kind"
           value={draft.kind}
           onChange={(event) => change({ kind: event.currentTarget.value as Kind, address: '' })}
           data={KIND_CHOICES}

@@ -54,10 +54,12 @@ function Form({ now, rules, may }: FormProps) {
     const rule = rules[name];
     return rule && faultOf(rule, value);
   });
-  const again = async () => {
-    await Promise.all(
+  const read = () =>
+    Promise.all(
       [policyQuery, settingsQuery].map(({ queryKey }) => client.invalidateQueries({ queryKey })),
     );
+  const again = async () => {
+    await read();
     setDraft({});
   };
   const save = async () => {
@@ -72,6 +74,7 @@ function Form({ now, rules, may }: FormProps) {
       setState({ saving: false });
     } catch (failure) {
       setState({ saving: false, error: messageOf(failure) });
+      void read(); // the first of the two may have been saved
     }
   };
   return (
@@ -151,6 +154,11 @@ interface RowProps {
   onChange: (value: Value) => void;
 }
 
+/** Whether the field itself does not say what its number means. */
+const isSaidBetter = ({ unit, zero }: Known, value: Value): boolean =>
+  (value === 0 && zero !== undefined) ||
+  ((unit === 'seconds' || unit === 'bytes') && Number.isFinite(value));
+
 const SUFFIX = { seconds: ' s', days: ' days', bytes: ' bytes', none: '' };
 
 function RuleRow({ known, rule, value, may, onChange }: RowProps) {
@@ -208,9 +216,7 @@ function RuleRow({ known, rule, value, may, onChange }: RowProps) {
           />
         )}
         <div className={classes.help}>
-          {rule.type === 'integer' && (known.unit || value === 0) && Number.isFinite(value) && (
-            <span>{valueWords(known, value)} · </span>
-          )}
+          {isSaidBetter(known, value) && <span>{valueWords(known, value)} · </span>}
           {isDefault ? (
             'default'
           ) : (
