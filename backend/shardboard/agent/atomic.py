@@ -34,12 +34,11 @@ async def move(ends: Ends, slots: Sequence[int], seconds: float, pace: Pace) -> 
     until = loop.time() + seconds
     await _jobs_over(ends, until + seconds)
     held = await _held(ends)
-    each = await _bytes_of_a_slot(ends, len(held))
+    slot_bytes, slot_keys = await _slot_size(ends, len(held))
     left = list(slots)
     while left and loop.time() < until:
         began = loop.time()
-        size = pace.job_bytes(fast=ends.order.fast)
-        at_once = max(1, min(MOST_SLOTS, int(size / each) if each else MOST_SLOTS))
+        at_once = max(1, min(MOST_SLOTS, pace.job_slots(slot_bytes, slot_keys, fast=ends.order.fast)))
         chunk = left[:at_once]
         going = [slot for slot in chunk if slot in held]  # the rest has gone before
         keys = 0
@@ -60,7 +59,7 @@ async def move(ends: Ends, slots: Sequence[int], seconds: float, pace: Pace) -> 
         left = left[at_once:]
         if ends.order.fast:
             continue
-        rest = pace.rest_after_job(loop.time() - began, len(going), keys, each * len(going))
+        rest = pace.rest_after_job(loop.time() - began, len(going), keys, slot_bytes * len(going))
         if not left or loop.time() + rest > until:
             ends.rest = rest  # whoever ordered this waits for that, and may think better of it meanwhile
             return
@@ -96,11 +95,12 @@ async def _held(ends: Ends) -> frozenset[int]:
     return own.slots if own is not None else frozenset()
 
 
-async def _bytes_of_a_slot(ends: Ends, slots: int) -> float:
-    """On average, of the source's data; 0 when it has none."""
+async def _slot_size(ends: Ends, slots: int) -> tuple[float, float]:
+    """Bytes and keys of one, on average, of the source's data."""
     info = (await ask(ends.source, "INFO", "memory")).decode(errors="replace")
     size = re.search(r"used_memory_dataset:(\d+)", info)
-    return int(size[1]) / max(1, slots) if size else 0.0
+    keys = await ask(ends.source, "DBSIZE")
+    return (int(size[1]) if size else 0) / max(1, slots), keys / max(1, slots)
 
 
 def _runs(slots: Sequence[int]) -> list[tuple[int, int]]:

@@ -14,6 +14,7 @@ from backend.tests.shards import own_address
 from shardboard.agent import atomic, haul, render
 from shardboard.agent.contract import MoveSlots
 from shardboard.agent.moving import Movers
+from shardboard.agent.pace import JOB_KEYS
 from shardboard.agent.processes import Supervisor
 from shardboard.agent.resp import OwnTraffic
 
@@ -34,6 +35,7 @@ class Engine:
         self.slots = slots
         self.version = version
         self.open = ""
+        self.keys = 0
         self.jobs: list[dict[str, str]] = []
         self.ordered: list[list[int]] = []
         self.fails = ""
@@ -59,8 +61,8 @@ class Engine:
                 return f"redis_version:7.2.4\r\nvalkey_version:{self.version}\r\n"
             case ["INFO", "MEMORY"]:
                 return "used_memory_dataset:1000000\r\n"
-            case ["CLUSTER", "COUNTKEYSINSLOT"]:
-                return 0
+            case ["DBSIZE"] | ["CLUSTER", "COUNTKEYSINSLOT"]:
+                return self.keys if words == ["DBSIZE"] else 0
             case ["FUNCTION", _]:
                 return []
             case ["CLUSTER", "NODES"]:
@@ -143,6 +145,14 @@ async def test_slots_go_in_jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert [len(slots) for slots in source.ordered] == [512, 512, 176]
     assert source.slots == set(range(100, 200))
     assert target.slots == set(range(16384)) - source.slots
+
+
+async def test_jobs_have_few_keys(tmp_path: Path) -> None:
+    source, target = Engine(SOURCE, set(range(1300))), Engine(TARGET, set(range(1300, 16384)))
+    source.keys = 1300 * JOB_KEYS // 400
+    async with ends(tmp_path, source, target) as (movers, order):
+        await movers.move(order)
+    assert [len(slots) for slots in source.ordered] == [400, 400, 400]
 
 
 async def test_what_has_gone_before_counts_and_is_not_asked_for_again(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ def test_the_last_slot_goes_alone(calm: Pace) -> None:
 
 def job(which: Pace, late: int, *, slots: int = 4096, keys: int = 10**6, size: float = 0.0) -> float:
     """A job of a second, in which so many of a hundred answers were late. How long the rest is after it."""
-    which.job_bytes(fast=False)
+    which.job_slots(1, 0, fast=False)
     which._job_answers.extend([LATE] * late + [CALM] * (100 - late))
     return which.rest_after_job(1.0, slots, keys, size)
 
@@ -109,17 +109,23 @@ def test_a_rest_is_no_longer_than_what_was_moved_is_worth(
 
 
 def test_jobs_grow_while_nobody_notices_and_are_of_the_first_size_where_somebody_does(calm: Pace) -> None:
-    assert calm.job_bytes(fast=False) == pace.FIRST_JOB
+    assert calm.job_slots(1, 0, fast=False) == pace.FIRST_JOB
     job(calm, 0)
-    assert calm.job_bytes(fast=False) > pace.FIRST_JOB
+    assert calm.job_slots(1, 0, fast=False) > pace.FIRST_JOB
     for _ in range(10):
         job(calm, 0)
-    assert calm.job_bytes(fast=False) == pace.MOST_JOB
+    assert calm.job_slots(1, 0, fast=False) == pace.MOST_JOB
     for _ in range(10):
         job(calm, 50)
-    assert calm.job_bytes(fast=False) == pace.FIRST_JOB
+    assert calm.job_slots(1, 0, fast=False) == pace.FIRST_JOB
+
+
+def test_jobs_of_small_keys_are_bounded_by_their_number_but_for_those_that_are_fast(calm: Pace) -> None:
+    assert calm.job_slots(1000, 10, fast=False) == pace.JOB_KEYS / 10
+    assert calm.job_slots(1e6, 10, fast=False) == pace.FIRST_JOB / 1e6
+    assert calm.job_slots(1000, 10, fast=True) == pace.MOST_JOB / 1000
 
 
 def test_before_anything_was_heard_the_rest_is_as_long_as_the_job(calm: Pace) -> None:
-    calm.job_bytes(fast=False)
+    calm.job_slots(1, 0, fast=False)
     assert calm.rest_after_job(2.0, 4096, 10**6, 1e9) == 2.0
