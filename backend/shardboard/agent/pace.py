@@ -36,7 +36,7 @@ CALM_PINGS, CALM_EVERY = 16, 0.005
 PING_EVERY = 0.01
 FIRST_JOB, MOST_JOB = 32e6, 64e6
 """Bytes that the engine's own way moves in one job. Each job forks the source and copies with all that a processor gives, and
-clients notice that while it lasts. Smaller jobs are no help: as measured, a job of a tenth takes half as long. Rests are."""
+clients notice that while it lasts. Fewer bytes are no help: as measured, a job of a tenth takes half as long. Rests are."""
 JOB_KEYS = 3_000
 """Of one job, at most: the source deletes what has gone in one piece, a microsecond and more for each key, and serves nobody
 meanwhile. Of many small keys the jobs are small, therefore."""
@@ -146,8 +146,8 @@ class Pace:
     def job_slots(self, slot_bytes: float, slot_keys: float, *, fast: bool) -> int:
         """How many slots the next job of the engine's own way moves, of that size on average."""
         self._in_job = True
-        size = (MOST_JOB if fast else self._job) / max(slot_bytes, 1)
-        return int(size if fast or not slot_keys else min(size, JOB_KEYS / slot_keys))
+        slots = (MOST_JOB if fast else self._job) / max(slot_bytes, 1)
+        return int(slots if fast or not slot_keys else min(slots, JOB_KEYS / slot_keys))
 
     def rest_after_job(self, seconds: float, slots: int, keys: int, size: float) -> float:
         """For how many seconds the shards are to be left alone after a job that took `seconds`: for so long that of all answers,
