@@ -74,6 +74,10 @@ help-quarantine: ## List the tests that are red by chance and not yet understood
 test-engine: proxy ## Tests of proxy, load generator and flash tier, with real Valkey processes
 	@$(cargo) test --quiet --release --locked --no-fail-fast -- --test-threads 6
 
+.PHONY: simulate
+simulate: setup-tests ## The proxy's worker with clients, shards and failures in simulated time: ten thousand seeds
+	@SHARDBOARD_SIMULATION=0..10000 $(cargo) test --quiet --release --locked --package proxy --lib simulation
+
 .PHONY: test-chaos
 test-chaos: proxy ## Short: client libraries while shards and proxies fail, and the flash tier beside a plain server
 	@$(bin)/pytest --quiet engine/chaos engine/tier

@@ -53,7 +53,7 @@ test('another number of shards shows what moves before it is saved', { tag: '@sl
   await expect(preview).toContainText('5,461 of 16,384 slots move');
   await expect(preview).toContainText(/A new primary on node \d gets 5,461/);
   await examine(page, 'change-preview');
-  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('region', { name: 'Edit' }).getByRole('button', { name: 'Save' }).click();
   await expect.poll(async () => (await bdbNamed(api, 'growing')).shards_total, DONE).toBe(3);
   await expect.poll(async () => (await bdbNamed(api, 'growing')).status, DONE).toBe('active');
 });

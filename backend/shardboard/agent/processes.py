@@ -25,7 +25,16 @@ from shardboard.agent.record import ShardRecord
 from shardboard.agent.resp import EngineError
 from shardboard.agent.saved import discard, keeps_log, saved_at, saved_since
 from shardboard.agent.settings import AgentSettings
-from shardboard.agent.shard import Shard, alive, engines_by_directory, gone, how_it_ended, send, thaw
+from shardboard.agent.shard import (
+    Shard,
+    alive,
+    engines_by_directory,
+    gone,
+    how_it_ended,
+    left_by_proxies,
+    send,
+    thaw,
+)
 from shardboard.agent.turns import Turns
 
 log = logging.getLogger(__name__)
@@ -35,6 +44,8 @@ READY_SECONDS = 120
 ANSWER_SECONDS = 2
 """How long a living process may take to say who it is."""
 STOP_SECONDS = 20
+PROXIES_LEAVE_SECONDS = 2
+"""How long a replica that is to be removed waits for proxies that have not heard of its successor yet."""
 Failure = Literal["port_in_use", "binary_missing", "start_failed"]
 
 
@@ -162,6 +173,8 @@ class Supervisor:
                 return ShardOutcome(uid=uid, ok=True)
             if dead_only and alive(shard):
                 return ShardOutcome(uid=uid, ok=False, code="not_removed", reason="it is running")
+            if shard.state == "running" and alive(shard):
+                await left_by_proxies(shard, PROXIES_LEAVE_SECONDS)
             shard.disconnect()
             send(shard, signal.SIGKILL)  # the data is to go: saving it or telling replicas would be waste
             await gone(shard, STOP_SECONDS)

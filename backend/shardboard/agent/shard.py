@@ -13,7 +13,10 @@ import psutil
 from shardboard.agent import render
 from shardboard.agent.contract import ShardReport
 from shardboard.agent.record import ShardRecord
-from shardboard.agent.resp import Connection, OwnTraffic
+from shardboard.agent.resp import Connection, EngineError, OwnTraffic
+
+PROXY = " name=shardboard-proxy "
+"""In the line of a connection that a proxy has to a shard, as CLIENT LIST tells it."""
 
 
 @dataclass
@@ -105,6 +108,23 @@ async def gone(shard: Shard, seconds: float) -> None:
     deadline = asyncio.get_running_loop().time() + seconds
     while alive(shard) and asyncio.get_running_loop().time() < deadline:  # noqa: ASYNC110 - a process has no event
         await asyncio.sleep(0.01)
+
+
+async def left_by_proxies(shard: Shard, seconds: float) -> None:
+    """Wait until no proxy has a connection to this replica, but not for ever.
+
+    A replica that was the primary until now may still have requests of proxies to answer: ended with them, nobody would know
+    whether they were executed. Proxies close their connections once they know its successor and have their answers.
+    """
+    try:
+        async with asyncio.timeout(seconds):
+            connection = await shard.connect()
+            if (await connection.execute("ROLE"))[0] != "slave":
+                return
+            while PROXY in await connection.execute("CLIENT", "LIST", "TYPE", "normal"):  # noqa: ASYNC110 - it tells no event
+                await asyncio.sleep(0.02)
+    except (EngineError, TimeoutError):
+        return  # it does not answer, and so answers no proxy either
 
 
 def how_it_ended(shard: Shard) -> str:

@@ -17,6 +17,7 @@ from backend.tests.shards import Farm, ask, farm, lone, request, until
 from shardboard.agent import processes, record, render
 from shardboard.agent.engine import engine_path
 from shardboard.agent.record import FILE, ShardRecord
+from shardboard.agent.resp import Connection, OwnTraffic
 
 
 @pytest.fixture
@@ -189,6 +190,28 @@ async def test_removing_reaches_adopted_dead_and_frozen_shards(node: Farm) -> No
     frozen.send_signal(signal.SIGSTOP)
     assert all(outcome.ok for outcome in await node[1].remove([1, 2, 3]))
     assert (node.engines(), directories(node)) == ([], [])
+
+
+async def test_a_replica_that_proxies_still_ask_is_removed_when_they_have_left(
+    node: Farm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "PROXIES_LEAVE_SECONDS", 60)
+    await started(node, 1)
+    replica = lone(2, role="slave", primary=(node.settings[1].address, lone(1).port))
+    assert (await node[1].start(request(replica)))[0].ok
+    await until(lambda: synced(node, 2))
+    shard = node[1].shards[2]
+    proxy = await Connection.open(
+        shard.directory / render.SOCKET, render.ADMIN, shard.record.bdb.admin_password, OwnTraffic()
+    )
+    await proxy.execute("CLIENT", "SETNAME", "shardboard-proxy")
+    before = shard.own.commands["client"]
+    removal = asyncio.create_task(node[1].remove([2]))
+    await until(lambda: shard.own.commands["client"] > before + 1)
+    assert await proxy.execute("GET", "key") is None
+    proxy.close()
+    assert (await removal)[0].ok
+    assert directories(node) == ["1"]
 
 
 async def test_removing_what_is_not_there_is_fine(node: Farm) -> None:

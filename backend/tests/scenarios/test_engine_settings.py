@@ -97,7 +97,16 @@ def _versions(cluster: LocalCluster, uid: int) -> set[str]:
 
 
 def _pids(cluster: LocalCluster, uid: int) -> set[int]:
-    return {row["pid"] for row in ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))}
+    """Those of all shards, once all were heard of."""
+    found: set[int | None] = {None}
+
+    def are_known() -> bool:
+        found.clear()
+        found.update(row.get("pid") for row in ok(cluster.api.get(f"/v1/bdbs/{uid}/shards")))
+        return None not in found
+
+    cluster.until(are_known, "a shard has no process")
+    return {pid for pid in found if pid is not None}
 
 
 def _conf(cluster: LocalCluster, line: str) -> int:

@@ -8,6 +8,7 @@ mod blocking;
 mod canary;
 mod client;
 mod client_command;
+mod clock;
 mod cluster;
 mod db;
 mod dispatch;
@@ -28,6 +29,8 @@ mod replies;
 mod seat;
 mod send;
 mod session;
+#[cfg(test)]
+mod simulation;
 mod split;
 mod subcommands;
 mod supervise;
@@ -44,6 +47,7 @@ use crate::stream::Stream;
 use backend::Backend;
 use client::Asker;
 use client::Client;
+use clock::Clock;
 use db::Db;
 pub use listing::Listing;
 use moving::Traveller;
@@ -134,7 +138,7 @@ pub struct Worker {
     counts: Sender<Counts>,
     budget: Arc<Budget>,
     number: usize,
-    started: Instant,
+    clock: Clock,
     now: u64,
     clients: Arena<Client>,
     backends: Arena<Backend>,
@@ -176,7 +180,7 @@ pub fn start(
     let (sender, messages) = std::sync::mpsc::channel();
     let handle = Handle { messages: sender, waker: poll.waker(), clients: Arc::default() };
     let shared = Shared { handle: handle.clone(), messages, events, counts, budget, number };
-    let worker = Worker::new(poll, shared, Instant::now());
+    let worker = Worker::new(poll, shared, Clock::new(Instant::now()));
     let thread = std::thread::Builder::new()
         .name(format!("worker-{number}"))
         .spawn(move || supervise::supervise(worker, Worker::run, Worker::replaced))?;
@@ -194,7 +198,7 @@ struct Shared {
 }
 
 impl Worker {
-    fn new(poll: Poll, shared: Shared, started: Instant) -> Self {
+    fn new(poll: Poll, shared: Shared, clock: Clock) -> Self {
         let Shared { handle, messages, events, counts, budget, number } = shared;
         Self {
             poll,
@@ -204,7 +208,7 @@ impl Worker {
             counts,
             budget,
             number,
-            started,
+            clock,
             now: 1,
             clients: Arena::default(),
             backends: Arena::default(),
@@ -229,24 +233,30 @@ impl Worker {
         let mut ready = Vec::with_capacity(256);
         while !self.is_done() {
             let until_tick = Duration::from_micros(self.next_tick.saturating_sub(self.clock()));
-            let more_first =
-                !self.deferred.is_empty() || !self.dirty_backends.is_empty() || !self.later.is_empty();
-            let timeout = if more_first { Duration::ZERO } else { until_tick };
-            self.poll.wait(&mut ready, timeout)?;
-            self.clock();
-            self.resume.append(&mut self.later);
-            for event in &ready {
-                self.react(*event);
-            }
-            self.settle();
-            self.flush_deferred(ready.is_empty());
-            self.flush_gathered(ready.is_empty());
-            if self.now >= self.next_tick {
-                self.tick();
-                self.settle();
-            }
+            self.round(&mut ready, until_tick)?;
         }
         self.tell_counts();
+        Ok(())
+    }
+
+    /// Waits for sockets, that long at most, and does what they are ready for and what is due.
+    fn round(&mut self, ready: &mut Vec<Ready>, patience: Duration) -> io::Result<()> {
+        let more_first =
+            !self.deferred.is_empty() || !self.dirty_backends.is_empty() || !self.later.is_empty();
+        let timeout = if more_first { Duration::ZERO } else { patience };
+        self.poll.wait(ready, timeout)?;
+        self.clock();
+        self.resume.append(&mut self.later);
+        for event in ready.iter() {
+            self.react(*event);
+        }
+        self.settle();
+        self.flush_deferred(ready.is_empty());
+        self.flush_gathered(ready.is_empty());
+        if self.now >= self.next_tick {
+            self.tick();
+            self.settle();
+        }
         Ok(())
     }
 
@@ -286,7 +296,7 @@ impl Worker {
 
     /// Microseconds since the worker started, never 0.
     fn clock(&mut self) -> u64 {
-        self.now = self.started.elapsed().as_micros() as u64 + 1;
+        self.now = self.clock.micros();
         self.now
     }
 

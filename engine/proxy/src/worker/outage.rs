@@ -6,7 +6,6 @@ use crate::command::Class;
 use crate::process::{Event, Outage, Part};
 use crate::resources;
 use crate::topology::TargetNumber;
-use std::time::Duration;
 
 /// What a shard says that is no primary now, or has not all of it.
 const NO_PRIMARY_NOW: [&[u8]; 4] = [b"READONLY", b"CLUSTERDOWN", b"LOADING", b"MASTERDOWN"];
@@ -115,6 +114,6 @@ impl Worker {
 
     /// Of a time of this worker's clock. What `now` holds may be long ago on a busy machine, and does not count here.
     fn unix_millis(&self, at: u64) -> u64 {
-        resources::unix_millis_of(self.started + Duration::from_micros(at.saturating_sub(1)))
+        resources::unix_millis_of(self.clock.at(at))
     }
 }

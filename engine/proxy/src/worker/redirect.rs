@@ -3,7 +3,7 @@
 use super::Worker;
 use super::backend::{Backend, Pending, Purpose};
 use super::outage::Fate;
-use super::send::NO_PRIMARY;
+use super::send::{NO_PRIMARY, is_later};
 use crate::arena::Id;
 use crate::command::Class;
 use crate::control::Report;
@@ -249,8 +249,9 @@ impl Worker {
     #[cold]
     fn answer_overtaken(&mut self, db: usize, done: &Pending, redirects: &mut Vec<Redirect>) {
         let is_overtaken = |waiting: &Pending| {
-            let behind = done.asker.number.wrapping_sub(waiting.asker.number) as i32;
-            waiting.asker.client == done.asker.client && waiting.slot == done.slot && behind > 0
+            waiting.asker.client == done.asker.client
+                && waiting.slot == done.slot
+                && is_later(done.asker.number, waiting.asker.number)
         };
         let (overtaken, others): (Vec<_>, Vec<_>) = std::mem::take(redirects)
             .into_iter()

@@ -12,6 +12,7 @@ use crate::stats::Failure;
 use crate::stream::Stream;
 use crate::topology::TargetNumber;
 use resp::encode;
+use std::collections::{HashMap, HashSet};
 
 /// A target that refused is asked again after this long.
 const RETRY: u64 = 50_000;
@@ -144,6 +145,8 @@ impl Worker {
     /// Tries to send what waits, in the order in which it came.
     pub(super) fn retry_parked(&mut self, db: usize) {
         self.dbs[db].retry_at = self.now + RETRY / 2;
+        let sent = self.sent_behind_parked(db);
+        let mut held = HashSet::new();
         for parked in std::mem::take(&mut self.dbs[db].parked) {
             if parked.pending.deadline <= self.now {
                 self.dbs[db].stats.failed(Failure::Timeout);
@@ -157,7 +160,11 @@ impl Worker {
                 // It was never executed, and never will be: who sent it is gone, and with it whose rights it had.
                 continue;
             }
-            if parked.outdated.is_some() && parked.outdated == self.dbs[db].topology.version {
+            let place = place(&parked.pending);
+            let is_outdated = parked.outdated.is_some() && parked.outdated == self.dbs[db].topology.version;
+            let is_behind = |last: &u32| is_later(*last, parked.pending.asker.number);
+            if is_outdated || held.contains(&place) || sent.get(&place).is_some_and(is_behind) {
+                held.insert(place);
                 self.dbs[db].parked.push_back(parked);
                 continue;
             }
@@ -175,9 +182,30 @@ impl Worker {
                     let (bytes, pending) = self.with_time_left(&parked, pending);
                     self.push(id, &bytes, pending);
                 }
-                None => self.dbs[db].parked.push_back(parked),
+                None => {
+                    held.insert(place);
+                    self.dbs[db].parked.push_back(parked);
+                }
             }
         }
+    }
+
+    /// By client and slot, the last request that a shard has not answered yet, where earlier ones are parked: sent again now, those
+    /// might be executed after it. Once it is answered they are parked before it, or were overtaken.
+    fn sent_behind_parked(&mut self, db: usize) -> HashMap<Place, u32> {
+        let parked: HashSet<_> = self.dbs[db].parked.iter().map(|parked| place(&parked.pending)).collect();
+        let mut sent = HashMap::new();
+        for id in self.backends.ids() {
+            let Some(backend) = self.backends.get(id).filter(|backend| backend.db == db) else { continue };
+            for pending in backend.inflight.iter().filter(|pending| parked.contains(&place(pending))) {
+                let number = pending.asker.number;
+                let last = sent.entry(place(pending)).or_insert(number);
+                if is_later(number, *last) {
+                    *last = number;
+                }
+            }
+        }
+        sent
     }
 
     /// Connects the plain identity to all primaries before anyone asks.
@@ -231,6 +259,18 @@ impl Worker {
             self.resume.extend(waiting);
         }
     }
+}
+
+/// Requests of one client for one slot are executed in the order in which they came.
+type Place = (Id, u16);
+
+fn place(pending: &Pending) -> Place {
+    (pending.asker.client, pending.slot)
+}
+
+/// Whether a client's request of this number came after the other one.
+pub(super) fn is_later(number: u32, other: u32) -> bool {
+    number.wrapping_sub(other) as i32 > 0
 }
 
 /// The emptied list, to keep its memory, with what was added meanwhile.

@@ -81,7 +81,7 @@ impl Worker {
             budget: self.budget,
             number: self.number,
         };
-        let mut fresh = Self::new(poll, shared, self.started);
+        let mut fresh = Self::new(poll, shared, self.clock);
         fresh.clients = self.clients;
         fresh.backends = self.backends;
         fresh.draining = self.draining;
