@@ -177,7 +177,9 @@ const OVERLAYS: {
     path: (bdb) => `/databases/${bdb}/configuration`,
     open: async (page) => {
       await page.getByRole('button', { name: 'Edit' }).click();
-      await expect(page.getByRole('region', { name: 'Edit' }).getByRole('button', { name: 'Save' })).toBeVisible();
+      await expect(
+        page.getByRole('region', { name: 'Edit' }).getByRole('button', { name: 'Save' }),
+      ).toBeVisible();
     },
   },
   {

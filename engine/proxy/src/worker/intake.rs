@@ -53,7 +53,7 @@ impl Worker {
 
     fn hung_up(&mut self, id: Id) {
         let Some(client) = self.clients.get(id) else { return };
-        let has_all = client.is_drained() && !client.paused;
+        let has_all = client.is_drained() && !client.paused && !client.has_output();
         if has_all || client.exclusive.is_some() || client.closing {
             self.close_client(id);
         } else {
@@ -97,12 +97,13 @@ impl Worker {
 
     fn end_of_client(&mut self, id: Id) {
         let Some(client) = self.clients.get_mut(id) else { return };
-        if client.is_drained() || client.exclusive.is_some() {
+        if client.is_drained() && !client.has_output() || client.exclusive.is_some() {
             self.close_client(id);
             return;
         }
         client.closing = true;
         self.set_interest(id, |interest| *interest = Interest { read: false, hangup: false, ..*interest });
+        self.mark_client(id);
     }
 
     fn received(&mut self, id: Id, bytes: &[u8]) {

@@ -1,5 +1,6 @@
 //! Several replies become one; pure, on complete frames.
 
+use super::redirect::is_in_doubt;
 use resp::{encode, integer, items, text};
 
 #[derive(Debug, PartialEq, Eq)]
@@ -26,6 +27,7 @@ pub enum Kind {
     Info,
 }
 
+const ELSEWHERE: &[u8] = b"; on other shards it may have been executed\r\n";
 /// What a primary of a moment ago says to WAIT: nothing is confirmed.
 const DEMOTED: &[u8] = b"-ERR WAIT cannot be used with replica";
 
@@ -54,6 +56,12 @@ impl Join {
         self.parts.iter().map(Vec::len).sum()
     }
 
+    /// Whether a request of which a part has failed may have been executed by another shard.
+    fn is_partly_executed(&self) -> bool {
+        matches!(self.kind, Kind::Same | Kind::Sum)
+            && self.parts.iter().any(|part| part.first() != Some(&b'-') || is_in_doubt(part))
+    }
+
     pub fn finish(&self) -> Vec<u8> {
         if self.kind == Kind::Any {
             let did = self.parts.iter().find(|part| part.first() != Some(&b'-'));
@@ -62,7 +70,7 @@ impl Join {
         let is_least = self.kind == Kind::Least;
         let mut errors = self.parts.iter().filter(|part| part.first() == Some(&b'-'));
         if let Some(error) = errors.find(|part| !(is_least && part.starts_with(DEMOTED))) {
-            return error.clone();
+            return if self.is_partly_executed() { partly(error) } else { error.clone() };
         }
         match &self.kind {
             Kind::Mget(order) => mget(order, &self.parts),
@@ -78,6 +86,13 @@ impl Join {
             Kind::Info => crate::worker::info::merge(&self.parts),
         }
     }
+}
+
+/// The error of one shard, which speaks of its own part alone.
+fn partly(error: &[u8]) -> Vec<u8> {
+    let mut out = error.trim_ascii_end().to_vec();
+    out.extend_from_slice(ELSEWHERE);
+    out
 }
 
 fn number(value: i64) -> Vec<u8> {
@@ -167,7 +182,7 @@ mod tests {
     fn numbers_and_errors() {
         assert_eq!(joined(Kind::Sum, &[":1\r\n", ":2\r\n"]), ":3\r\n");
         assert_eq!(joined(Kind::Least, &[":1\r\n", ":0\r\n"]), ":0\r\n");
-        assert_eq!(joined(Kind::Sum, &[":1\r\n", "-ERR no\r\n"]), "-ERR no\r\n");
+        assert_eq!(joined(Kind::Sum, &["-ERR no\r\n", "-ERR not\r\n"]), "-ERR no\r\n");
         assert_eq!(joined(Kind::Least, &[":1\r\n", "-ERR WAIT cannot be used with replicas\r\n"]), ":0\r\n");
         assert_eq!(
             joined(Kind::LeastEach, &["*2\r\n:1\r\n:1\r\n", "*2\r\n:0\r\n:1\r\n"]),
@@ -177,6 +192,16 @@ mod tests {
         assert_eq!(joined(Kind::Any, &["-NOTBUSY\r\n", "+OK\r\n"]), "+OK\r\n");
         assert_eq!(joined(Kind::Any, &["-NOTBUSY\r\n", "-BUSY\r\n"]), "-NOTBUSY\r\n");
         assert_eq!(joined(Kind::First, &["$-1\r\n", "$1\r\nk\r\n"]), "$1\r\nk\r\n");
+    }
+
+    #[test]
+    fn the_error_of_one_shard_does_not_speak_for_the_others() {
+        let elsewhere = String::from_utf8_lossy(ELSEWHERE);
+        assert_eq!(joined(Kind::Same, &["+OK\r\n", "-OOM full\r\n"]), format!("-OOM full{elsewhere}"));
+        let lost =
+            "-ERR the connection to the shard was lost; the write may or may not have been executed\r\n";
+        assert_eq!(joined(Kind::Sum, &["-OOM full\r\n", lost]), format!("-OOM full{elsewhere}"));
+        assert_eq!(joined(Kind::Mget(vec![0, 1]), &["*1\r\n$-1\r\n", "-OOM full\r\n"]), "-OOM full\r\n");
     }
 
     #[test]

@@ -23,6 +23,11 @@ const LOST: &[u8] =
 const LOST_READ: &[u8] = b"-ERR the connection to the shard was lost before it answered\r\n";
 const SILENT: &[u8] = b"-ERR the shard did not answer in time; a write may or may not have been executed\r\n";
 
+/// Whether this is an answer to what may have been executed, or may yet be.
+pub(super) fn is_in_doubt(frame: &[u8]) -> bool {
+    frame == LOST || frame == SILENT
+}
+
 const UNSETTLED: &[u8] = b"-TRYAGAIN the shards do not agree on who owns the slot; nothing was executed\r\n";
 
 const TRANSACTION_MOVED: &[u8] =
@@ -228,11 +233,8 @@ impl Worker {
                     To::Told => UNSETTLED,
                     _ => NO_PRIMARY,
                 };
-                self.park(db, identity, exclusive, &bytes, pending, error);
                 let outdated = self.dbs[db].topology.version.filter(|_| to == To::Told);
-                if let Some(parked) = self.dbs[db].parked.back_mut() {
-                    parked.outdated = outdated;
-                }
+                self.park(db, identity, exclusive, &bytes, pending, error).outdated = outdated;
             }
         }
     }
@@ -338,10 +340,8 @@ impl Worker {
                 self.deliver_failure(db, &pending, fate, if is_read { LOST_READ } else { error });
             } else {
                 self.hold_back(db, &pending);
-                self.park(db, identity, backend.owner.is_some(), &bytes, pending, NO_PRIMARY);
-                if let Some(parked) = self.dbs[db].parked.back_mut() {
-                    parked.opening = std::mem::take(&mut opening);
-                }
+                let parked = self.park(db, identity, backend.owner.is_some(), &bytes, pending, NO_PRIMARY);
+                parked.opening = std::mem::take(&mut opening);
             }
         }
         // What was never sent binds nobody.

@@ -122,7 +122,8 @@ impl Worker {
         bytes: &[u8],
         mut pending: Pending,
         error: &[u8],
-    ) {
+    ) -> &mut Parked {
+        let was_sent = pending.deadline != 0 || pending.tries > 0;
         if pending.deadline == 0 {
             pending.deadline = self.now + self.dbs[db].failover_wait();
             self.note_fate(db, &pending, Fate::Waits);
@@ -131,15 +132,16 @@ impl Worker {
         if db.parked.is_empty() {
             db.retry_at = self.now + RETRY / 2;
         }
-        db.parked.push_back(Parked {
-            pending,
-            bytes: bytes.to_vec(),
-            opening: Vec::new(),
-            identity,
-            exclusive,
-            outdated: None,
-            error: error.to_vec(),
-        });
+        let is_behind = |parked: &Parked| {
+            place(&parked.pending) == place(&pending)
+                && is_later(parked.pending.asker.number, pending.asker.number)
+        };
+        // What comes back from a shard may find later ones here, that were never sent or came back sooner.
+        let at = was_sent.then(|| db.parked.iter().position(is_behind)).flatten().unwrap_or(db.parked.len());
+        let bytes = bytes.to_vec();
+        let (opening, outdated, error) = (Vec::new(), None, error.to_vec());
+        db.parked.insert(at, Parked { pending, bytes, opening, identity, exclusive, outdated, error });
+        &mut db.parked[at]
     }
 
     /// Tries to send what waits, in the order in which it came.

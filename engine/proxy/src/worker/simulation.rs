@@ -165,8 +165,9 @@ impl World {
 
     fn step(&mut self, weather: Weather) {
         let pause = match self.rng.random_range(0..1000) {
-            0 => self.rng.random_range(0..100_000),
-            1..20 => self.rng.random_range(0..20_000),
+            // Who leads no more and owes answers for half a second is given up: that is a failure.
+            0 if weather.freezes > 0.0 => self.rng.random_range(0..100_000),
+            0..20 => self.rng.random_range(0..20_000),
             _ => self.rng.random_range(0..50),
         };
         self.time.fetch_add(pause, Relaxed);

@@ -236,10 +236,8 @@ impl Worker {
         client.exclusive.get_or_insert_default().was_last = true;
         let Some(backend) = place else {
             client.generation = self.dbs[client.db].generation.wrapping_sub(1);
-            self.park(client.db, client.identity, true, raw, request, super::send::NO_PRIMARY);
-            if let Some(parked) = self.dbs[client.db].parked.back_mut() {
-                parked.opening = opening;
-            }
+            let parked = self.park(client.db, client.identity, true, raw, request, super::send::NO_PRIMARY);
+            parked.opening = opening;
             return;
         };
         if !opening.is_empty() {

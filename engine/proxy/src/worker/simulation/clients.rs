@@ -415,6 +415,8 @@ impl Client {
         *shared.errors.entry(text.trim_end().chars().take(60).collect()).or_default() += 1;
         self.require(!shared.is_calm, "no error, as nothing happens");
         match word {
+            // Another shard may have said nothing at all.
+            _ if text.contains("on other shards it may have been executed") => Fate::Pending,
             "CLUSTERDOWN" | "TRYAGAIN" | "READONLY" | "LOADING" | "MASTERDOWN" => Fate::NotExecuted,
             "EXECABORT" if matches!(expected, Expected::Exec(_)) => Fate::NotExecuted,
             _ if text.contains("connection to the shard was lost") => Fate::Unknown,
@@ -434,13 +436,6 @@ impl Client {
                 self.is_broken = false;
                 self.watches = false;
                 all.iter().for_each(|expected| self.in_doubt(expected, fate));
-            }
-            // Of several shards some may have executed their part.
-            Expected::Set(pairs) if pairs.len() > 1 && fate == Fate::NotExecuted => {
-                self.in_doubt(expected, Fate::Unknown)
-            }
-            Expected::Del(keys) if keys.len() > 1 && fate == Fate::NotExecuted => {
-                self.in_doubt(expected, Fate::Unknown)
             }
             _ => self.in_doubt(expected, fate),
         }
