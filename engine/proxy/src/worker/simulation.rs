@@ -23,10 +23,14 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
+
+/// A process that is being started has a copy of every socket for a moment, so that one that is closed here is not at its end yet:
+/// whoever starts one excludes simulations meanwhile.
+pub(super) static STARTING: RwLock<()> = RwLock::new(());
 
 const CLIENTS: usize = 6;
 /// Slots change their owner again only when the pipelines that were on their way have come through: where one request is sent away
@@ -386,6 +390,7 @@ struct Outcome {
 }
 
 fn run(seed: u64, weather: Weather, steps: u64) -> Outcome {
+    let _nobody_starts = STARTING.read().unwrap_or_else(PoisonError::into_inner);
     let mut world = World::new(seed, weather);
     for _ in 0..steps {
         world.step(weather);

@@ -4,6 +4,7 @@ use crate::control::Database;
 use crate::socket;
 use crate::stats::Connections;
 use crate::stream::Stream;
+use crate::worker::simulation::STARTING;
 use crate::worker::{Handle, Message, Seat, start};
 use lab::{PATIENCE, wait};
 use serde_json::json;
@@ -12,9 +13,9 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::channel;
+use std::sync::{Arc, PoisonError};
 
 const SIGABRT: i32 = 6;
 
@@ -160,6 +161,7 @@ fn five_failures_within_ten_seconds_are_too_many() {
 
 #[test]
 fn a_worker_that_always_fails_ends_the_process() {
+    let _alone = STARTING.write().unwrap_or_else(PoisonError::into_inner);
     let me = std::env::current_exe().unwrap();
     let child = Command::new(me)
         .args(["--ignored", "--exact", "--nocapture", "worker::supervise::tests::as_a_process"])
