@@ -1,7 +1,7 @@
 //! Connections by number. A number is never valid for two connections: the generation tells a late reply for a
 //! closed client from one for the client that took its place.
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Id {
     pub index: u32,
     pub generation: u32,

@@ -22,6 +22,7 @@ mod listing;
 mod memory;
 mod moving;
 mod outage;
+mod parked;
 mod passing;
 mod pubsub;
 mod redirect;
@@ -152,6 +153,8 @@ pub struct Worker {
     resume: Vec<Id>,
     /// Clients whose turn was over before they were done.
     later: Vec<Id>,
+    /// Databases of which a shard serves again.
+    released: Vec<usize>,
     scratch: Vec<u8>,
     /// By slot, the part of the request that was split last.
     places: Vec<u16>,
@@ -220,6 +223,7 @@ impl Worker {
             gathered: 0,
             resume: Vec::new(),
             later: Vec::new(),
+            released: Vec::new(),
             scratch: vec![0; SCRATCH],
             places: vec![0; usize::from(resp::slot::SLOTS)],
             parser: RequestParser::default(),
@@ -249,6 +253,9 @@ impl Worker {
         self.resume.append(&mut self.later);
         for event in ready.iter() {
             self.react(*event);
+        }
+        while let Some(db) = self.released.pop() {
+            self.retry_parked(db);
         }
         self.settle();
         self.flush_deferred(ready.is_empty());

@@ -3,9 +3,9 @@
 use super::Worker;
 use super::backend::Pending;
 use super::client::{Answer, Client};
-use super::db::Parked;
 use super::dispatch::{is_word, pending};
 use super::intake::Flow;
+use super::parked::Parked;
 use crate::arena::Id;
 use crate::command::{self, Command, Handling};
 use resp::{Args, Limits, RequestParser, encode};

@@ -5,11 +5,10 @@ use crate::control::Database;
 use crate::learned::Learned;
 use crate::stats::{Connections, Stats};
 use crate::topology::{TargetNumber, Topology};
-use crate::worker::backend::Pending;
 use crate::worker::canary::Canary;
 use crate::worker::outage::Open;
+use crate::worker::parked::Lot;
 use resp::Limits;
-use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -35,21 +34,6 @@ pub struct Identity {
     pub clients: usize,
 }
 
-/// A request that waits for a primary.
-#[derive(Debug)]
-pub struct Parked {
-    pub pending: Pending,
-    pub bytes: Vec<u8>,
-    /// MULTI, and what else goes in front of the first command of a transaction; its replies are nobody's.
-    pub opening: Vec<Vec<u8>>,
-    pub identity: usize,
-    pub exclusive: bool,
-    /// The topology that is known to be wrong about it: only a newer one helps.
-    pub outdated: Option<u64>,
-    /// What its client hears if none appears.
-    pub error: Vec<u8>,
-}
-
 /// When a target answered last; 0: never.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Successes {
@@ -68,7 +52,7 @@ pub struct Db {
     pub identities: Vec<Identity>,
     /// Until when a target that refused is left alone, by its number.
     pub down: Vec<u64>,
-    pub parked: VecDeque<Parked>,
+    pub parked: Lot,
     pub retry_at: u64,
     /// The last place of a slot that the agent was told of and had not named, and when.
     pub told: Option<(u16, SocketAddr, u64)>,
@@ -105,7 +89,7 @@ impl Db {
             generation: 0,
             identities: identities.into(),
             down: Vec::new(),
-            parked: VecDeque::new(),
+            parked: Lot::default(),
             retry_at: 0,
             told: None,
             stats: Stats::default(),

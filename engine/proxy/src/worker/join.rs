@@ -1,6 +1,7 @@
 //! Several replies become one; pure, on complete frames.
 
 use super::redirect::is_in_doubt;
+use crate::command::Class;
 use resp::{encode, integer, items, text};
 
 #[derive(Debug, PartialEq, Eq)]
@@ -62,7 +63,8 @@ impl Join {
             && self.parts.iter().any(|part| part.first() != Some(&b'-') || is_in_doubt(part))
     }
 
-    pub fn finish(&self) -> Vec<u8> {
+    /// What the client is told; `class` is that of its request.
+    pub fn finish(&self, class: Class) -> Vec<u8> {
         if self.kind == Kind::Any {
             let did = self.parts.iter().find(|part| part.first() != Some(&b'-'));
             return did.unwrap_or(&self.parts[0]).clone();
@@ -70,7 +72,9 @@ impl Join {
         let is_least = self.kind == Kind::Least;
         let mut errors = self.parts.iter().filter(|part| part.first() == Some(&b'-'));
         if let Some(error) = errors.find(|part| !(is_least && part.starts_with(DEMOTED))) {
-            return if self.is_partly_executed() { partly(error) } else { error.clone() };
+            // Where nothing can have changed, the error is all there is to know.
+            let is_doubtful = class != Class::Read && self.is_partly_executed();
+            return if is_doubtful { partly(error) } else { error.clone() };
         }
         match &self.kind {
             Kind::Mget(order) => mget(order, &self.parts),
@@ -165,11 +169,15 @@ mod tests {
     use super::*;
 
     fn joined(kind: Kind, parts: &[&str]) -> String {
+        joined_for(Class::Write, kind, parts)
+    }
+
+    fn joined_for(class: Class, kind: Kind, parts: &[&str]) -> String {
         let mut join = Join::new(kind, parts.len());
         for (n, part) in parts.iter().enumerate() {
             assert_eq!(join.add(n as u32, part.as_bytes()), n + 1 == parts.len());
         }
-        String::from_utf8(join.finish()).unwrap()
+        String::from_utf8(join.finish(class)).unwrap()
     }
 
     #[test]
@@ -202,6 +210,7 @@ mod tests {
             "-ERR the connection to the shard was lost; the write may or may not have been executed\r\n";
         assert_eq!(joined(Kind::Sum, &["-OOM full\r\n", lost]), format!("-OOM full{elsewhere}"));
         assert_eq!(joined(Kind::Mget(vec![0, 1]), &["*1\r\n$-1\r\n", "-OOM full\r\n"]), "-OOM full\r\n");
+        assert_eq!(joined_for(Class::Read, Kind::Sum, &[":1\r\n", "-OOM full\r\n"]), "-OOM full\r\n");
     }
 
     #[test]

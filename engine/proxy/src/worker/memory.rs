@@ -30,7 +30,7 @@ impl Worker {
     /// Buffers of connections to shards, and requests that wait for a primary, as of this tick.
     pub(super) fn weigh_others(&mut self) {
         for db in &mut self.dbs {
-            db.others_weigh = db.parked.iter().map(|parked| parked.bytes.len() as i64).sum();
+            db.others_weigh = db.parked.weight() as i64;
         }
         for id in self.backends.ids() {
             if let Some(backend) = self.backends.get(id) {

@@ -15,9 +15,16 @@ pub struct Open {
     outage: Outage,
     /// It answers, but takes no writes.
     is_read_only: bool,
+    /// How many of those that wait may ask it in a round.
+    pub few: u32,
 }
 
 impl Open {
+    /// Whether it would end if the request were executed.
+    pub fn concerns(&self, pending: &Pending) -> bool {
+        self.has(pending.slot) && !(self.is_read_only && pending.class == Class::Read)
+    }
+
     pub(super) fn has(&self, slot: u16) -> bool {
         self.outage.slots.iter().any(|&(first, last)| (first..=last).contains(&slot))
     }
@@ -55,7 +62,8 @@ impl Worker {
     ) {
         let slots = self.dbs[db].topology.ranges_of(owner);
         let Some(&(slot, _)) = slots.first() else { return };
-        if self.dbs[db].outages.iter().any(|open| open.has(slot)) {
+        if let Some(open) = self.dbs[db].outages.iter_mut().find(|open| open.has(slot)) {
+            open.few = 1;
             return;
         }
         let last_success =
@@ -76,7 +84,7 @@ impl Worker {
             watched: last_success.is_some() && self.dbs[db].watches(slot),
         };
         self.tell_outage(outage.clone());
-        self.dbs[db].outages.push(Open { outage, is_read_only });
+        self.dbs[db].outages.push(Open { outage, is_read_only, few: 1 });
     }
 
     /// Something happens to a request.
@@ -99,12 +107,19 @@ impl Worker {
 
     #[cold]
     fn outage_ends(&mut self, db: usize, pending: &Pending) {
-        let is_over =
-            |open: &Open| open.has(pending.slot) && !(open.is_read_only && pending.class == Class::Read);
-        let Some(at) = self.dbs[db].outages.iter().position(is_over) else { return };
+        let Some(at) = self.dbs[db].outages.iter().position(|open| open.concerns(pending)) else { return };
         let Open { mut outage, .. } = self.dbs[db].outages.swap_remove(at);
         outage.first_success_ms = Some(resources::unix_millis().max(outage.noticed_ms));
         self.tell_outage(outage);
+        self.released.push(db);
+    }
+
+    /// A request was answered with an error that is its own: the shard refuses nobody, or has looked at nothing else yet.
+    #[inline]
+    pub(super) fn answered_with_error(&mut self, db: usize, pending: &Pending) {
+        if let Some(open) = self.dbs[db].outages.iter_mut().find(|open| open.concerns(pending)) {
+            open.few = open.few.saturating_add(1);
+        }
     }
 
     fn tell_outage(&self, outage: Outage) {

@@ -3,7 +3,8 @@
 use super::Worker;
 use super::backend::{Backend, Pending, Purpose};
 use super::outage::Fate;
-use super::send::{NO_PRIMARY, is_later};
+use super::parked::is_later;
+use super::send::NO_PRIMARY;
 use crate::arena::Id;
 use crate::command::Class;
 use crate::control::Report;
@@ -261,12 +262,9 @@ impl Worker {
         *redirects = others;
         let mut answers: Vec<_> =
             overtaken.into_iter().map(|redirect| (redirect.pending, redirect.frame)).collect();
-        let (overtaken, parked) = std::mem::take(&mut self.dbs[db].parked)
-            .into_iter()
-            .partition::<std::collections::VecDeque<_>, _>(|parked| {
-            parked.error != NO_PRIMARY && is_overtaken(&parked.pending)
-        });
-        self.dbs[db].parked = parked;
+        let overtaken = self.dbs[db]
+            .parked
+            .extract(done.asker.client, |parked| parked.error != NO_PRIMARY && is_overtaken(&parked.pending));
         answers.extend(overtaken.into_iter().map(|parked| (parked.pending, parked.error)));
         for (pending, frame) in answers {
             self.deliver_failure(db, &pending, Fate::Failed, &frame);

@@ -116,7 +116,10 @@ impl Worker {
             match pending.purpose {
                 Purpose::Reply if frame[0] == b'-' => match self.error_reply(backend, &pending, frame) {
                     Some(redirect) => redirects.push(redirect),
-                    None => self.overtake(backend.db, &pending, redirects),
+                    None => {
+                        self.answered_with_error(backend.db, &pending);
+                        self.overtake(backend.db, &pending, redirects);
+                    }
                 },
                 Purpose::Reply => {
                     has_succeeded = true;
@@ -174,7 +177,8 @@ impl Worker {
             Answer::Waiting => client.answer(asker.number, frame),
             Answer::Joining(join) => {
                 let is_complete = join.add(asker.part, frame);
-                let complete = is_complete.then(|| (join.kind == Kind::Least, join.finish(), join.held()));
+                let complete =
+                    is_complete.then(|| (join.kind == Kind::Least, join.finish(pending.class), join.held()));
                 client.joining += frame.len();
                 if let Some((is_wait, mut joined, held)) = complete {
                     let generation = self.dbs[client.db].generation;

@@ -1,10 +1,8 @@
-//! command -> shard: finds or opens the connection, and keeps requests that no primary can take now.
+//! command -> shard: finds or opens the connection.
 
 use super::Worker;
 use super::backend::{Backend, Pending, Purpose};
 use super::client::Client;
-use super::db::Parked;
-use super::outage::Fate;
 use crate::arena::Id;
 use crate::poll::{Interest, Source};
 use crate::socket;
@@ -12,10 +10,9 @@ use crate::stats::Failure;
 use crate::stream::Stream;
 use crate::topology::TargetNumber;
 use resp::encode;
-use std::collections::{HashMap, HashSet};
 
 /// A target that refused is asked again after this long.
-const RETRY: u64 = 50_000;
+pub(super) const RETRY: u64 = 50_000;
 
 pub(super) const NO_PRIMARY: &[u8] =
     b"-CLUSTERDOWN no primary of the shard can be reached; the command was not executed\r\n";
@@ -35,7 +32,7 @@ impl Worker {
     }
 
     #[inline]
-    fn shared(&mut self, db: usize, identity: usize, slot: u16) -> Option<Id> {
+    pub(super) fn shared(&mut self, db: usize, identity: usize, slot: u16) -> Option<Id> {
         let target = self.dbs[db].topology.owner(slot)?;
         self.shared_to(db, identity, target)
     }
@@ -113,103 +110,6 @@ impl Worker {
         self.dbs[db].stats.failed(Failure::Refused);
     }
 
-    /// Keeps a request until a primary can take it, or its time is over.
-    pub(super) fn park(
-        &mut self,
-        db: usize,
-        identity: usize,
-        exclusive: bool,
-        bytes: &[u8],
-        mut pending: Pending,
-        error: &[u8],
-    ) -> &mut Parked {
-        let was_sent = pending.deadline != 0 || pending.tries > 0;
-        if pending.deadline == 0 {
-            pending.deadline = self.now + self.dbs[db].failover_wait();
-            self.note_fate(db, &pending, Fate::Waits);
-        }
-        let db = &mut self.dbs[db];
-        if db.parked.is_empty() {
-            db.retry_at = self.now + RETRY / 2;
-        }
-        let is_behind = |parked: &Parked| {
-            place(&parked.pending) == place(&pending)
-                && is_later(parked.pending.asker.number, pending.asker.number)
-        };
-        // What comes back from a shard may find later ones here, that were never sent or came back sooner.
-        let at = was_sent.then(|| db.parked.iter().position(is_behind)).flatten().unwrap_or(db.parked.len());
-        let bytes = bytes.to_vec();
-        let (opening, outdated, error) = (Vec::new(), None, error.to_vec());
-        db.parked.insert(at, Parked { pending, bytes, opening, identity, exclusive, outdated, error });
-        &mut db.parked[at]
-    }
-
-    /// Tries to send what waits, in the order in which it came.
-    pub(super) fn retry_parked(&mut self, db: usize) {
-        self.dbs[db].retry_at = self.now + RETRY / 2;
-        let sent = self.sent_behind_parked(db);
-        let mut held = HashSet::new();
-        for parked in std::mem::take(&mut self.dbs[db].parked) {
-            if parked.pending.deadline <= self.now {
-                self.dbs[db].stats.failed(Failure::Timeout);
-                if !parked.opening.is_empty() {
-                    self.never_opened(parked.pending.asker.client);
-                }
-                self.deliver_failure(db, &parked.pending, Fate::Failed, &parked.error);
-                continue;
-            }
-            if self.clients.get(parked.pending.asker.client).is_none() {
-                // It was never executed, and never will be: who sent it is gone, and with it whose rights it had.
-                continue;
-            }
-            let place = place(&parked.pending);
-            let is_outdated = parked.outdated.is_some() && parked.outdated == self.dbs[db].topology.version;
-            let is_behind = |last: &u32| is_later(*last, parked.pending.asker.number);
-            if is_outdated || held.contains(&place) || sent.get(&place).is_some_and(is_behind) {
-                held.insert(place);
-                self.dbs[db].parked.push_back(parked);
-                continue;
-            }
-            let Parked { pending, identity, exclusive, .. } = parked;
-            let backend = if exclusive {
-                self.exclusive_again(db, &pending)
-            } else {
-                self.shared(db, identity, pending.slot)
-            };
-            match backend {
-                Some(id) => {
-                    if !parked.opening.is_empty() {
-                        self.opened(pending.asker.client, id, &parked.opening);
-                    }
-                    let (bytes, pending) = self.with_time_left(&parked, pending);
-                    self.push(id, &bytes, pending);
-                }
-                None => {
-                    held.insert(place);
-                    self.dbs[db].parked.push_back(parked);
-                }
-            }
-        }
-    }
-
-    /// By client and slot, the last request that a shard has not answered yet, where earlier ones are parked: sent again now, those
-    /// might be executed after it. Once it is answered they are parked before it, or were overtaken.
-    fn sent_behind_parked(&mut self, db: usize) -> HashMap<Place, u32> {
-        let parked: HashSet<_> = self.dbs[db].parked.iter().map(|parked| place(&parked.pending)).collect();
-        let mut sent = HashMap::new();
-        for id in self.backends.ids() {
-            let Some(backend) = self.backends.get(id).filter(|backend| backend.db == db) else { continue };
-            for pending in backend.inflight.iter().filter(|pending| parked.contains(&place(pending))) {
-                let number = pending.asker.number;
-                let last = sent.entry(place(pending)).or_insert(number);
-                if is_later(number, *last) {
-                    *last = number;
-                }
-            }
-        }
-        sent
-    }
-
     /// Connects the plain identity to all primaries before anyone asks.
     pub(super) fn warm(&mut self, db: usize) {
         let targets: Vec<_> = {
@@ -261,18 +161,6 @@ impl Worker {
             self.resume.extend(waiting);
         }
     }
-}
-
-/// Requests of one client for one slot are executed in the order in which they came.
-type Place = (Id, u16);
-
-fn place(pending: &Pending) -> Place {
-    (pending.asker.client, pending.slot)
-}
-
-/// Whether a client's request of this number came after the other one.
-pub(super) fn is_later(number: u32, other: u32) -> bool {
-    number.wrapping_sub(other) as i32 > 0
 }
 
 /// The emptied list, to keep its memory, with what was added meanwhile.

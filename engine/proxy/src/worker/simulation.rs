@@ -441,6 +441,37 @@ fn while_shards_fail_each_request_is_answered_once_and_executed_at_most_once() {
     }
 }
 
+/// Each request asks when it comes; while all are refused, one asks for all of them in a round.
+#[test]
+fn a_shard_that_refuses_is_asked_by_few() {
+    let _nobody_starts = STARTING.read().unwrap_or_else(PoisonError::into_inner);
+    let mut world = World::new(1, STORM);
+    let primary = world.shards.primary(0);
+    world.shards.processes[primary].refuses_with = Some("LOADING it reads its file");
+    for which in (0..CLIENTS).flat_map(|which| [which; 50]) {
+        world.with_client(which, |client, shared, rng| client.ask(shared, rng));
+    }
+    let until = world.now() + 1_000_000;
+    while world.now() < until {
+        world.time.fetch_add(200, Relaxed);
+        for which in 0..CLIENTS {
+            world.with_client(which, |client, _, rng| client.send(rng));
+            world.listen(which);
+        }
+        world.serve();
+    }
+    let refused = world.shards.refused;
+    assert!(world.worker.dbs[0].parked.len() > 20);
+    assert!((40..200).contains(&refused), "it refused {refused} requests in a second");
+    // It takes one of them: the others follow at once.
+    world.shards.processes[primary].refuses_with = None;
+    let then = world.now();
+    world.until("all is answered", |world| world.clients.iter().all(Client::is_done));
+    assert!(world.now() < then + 200_000, "{} us", world.now() - then);
+    assert!(world.shared.errors.is_empty(), "{:?}", world.shared.errors);
+    world.end_well();
+}
+
 #[test]
 fn a_seed_comes_to_the_same_again() {
     assert_eq!(run(1, STORM, 5_000), run(1, STORM, 5_000));

@@ -40,6 +40,8 @@ pub struct Shards {
     buf: Vec<u8>,
     pub executed: u64,
     pub redirected: u64,
+    /// Requests of clients that were told why not now.
+    pub refused: u64,
 }
 
 pub struct Process {
@@ -174,6 +176,7 @@ impl Shards {
             buf: vec![0; MOST],
             executed: 0,
             redirected: 0,
+            refused: 0,
         }
     }
 
@@ -376,6 +379,7 @@ impl Shards {
             return Some("CROSSSLOT Keys in request don't hash to the same slot".into());
         }
         if let Some(text) = self.processes[number].refuses_with {
+            self.refused += u64::from(words[0] != b"ZREMRANGEBYLEX");
             return Some(text.into());
         }
         let (owner, imports) = (self.owners[usize::from(slot)], self.moving.get(&slot).copied());

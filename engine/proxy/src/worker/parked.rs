@@ -1,0 +1,193 @@
+//! Requests that no primary can take now: kept, and sent again in the order in which their clients sent them.
+
+use super::Worker;
+use super::backend::Pending;
+use super::outage::Fate;
+use super::send::RETRY;
+use crate::arena::Id;
+use crate::stats::Failure;
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// A request that waits for a primary.
+#[derive(Debug)]
+pub struct Parked {
+    pub pending: Pending,
+    pub bytes: Vec<u8>,
+    /// MULTI, and what else goes in front of the first command of a transaction; its replies are nobody's.
+    pub opening: Vec<Vec<u8>>,
+    pub identity: usize,
+    pub exclusive: bool,
+    /// The topology that is known to be wrong about it: only a newer one helps.
+    pub outdated: Option<u64>,
+    /// What its client hears if none appears.
+    pub error: Vec<u8>,
+}
+
+/// By client: what is done for one client's reply costs the same however many others wait.
+#[derive(Debug, Default)]
+pub struct Lot {
+    by_client: BTreeMap<Id, Vec<Parked>>,
+}
+
+impl Lot {
+    pub fn is_empty(&self) -> bool {
+        self.by_client.is_empty()
+    }
+
+    #[cfg(test)]
+    pub fn len(&self) -> usize {
+        self.by_client.values().map(Vec::len).sum()
+    }
+
+    /// Bytes of the requests.
+    pub fn weight(&self) -> usize {
+        self.by_client.values().flatten().map(|parked| parked.bytes.len()).sum()
+    }
+
+    pub fn add(&mut self, parked: Parked) -> &mut Parked {
+        let of_client = self.by_client.entry(parked.pending.asker.client).or_default();
+        of_client.push(parked);
+        of_client.last_mut().expect("it was just put there")
+    }
+
+    /// All of them, each client's in the order in which it sent them: what shards refused comes back in another one.
+    fn take(&mut self) -> impl Iterator<Item = Parked> + use<> {
+        std::mem::take(&mut self.by_client).into_values().flat_map(|mut of_client| {
+            of_client.sort_by(|one, other| order(one.pending.asker.number, other.pending.asker.number));
+            of_client
+        })
+    }
+
+    /// Those of one client that are such.
+    pub fn extract(&mut self, client: Id, is_such: impl Fn(&Parked) -> bool) -> Vec<Parked> {
+        let Some(of_client) = self.by_client.get_mut(&client) else { return Vec::new() };
+        if !of_client.iter().any(&is_such) {
+            return Vec::new();
+        }
+        let (extracted, others) = std::mem::take(of_client).into_iter().partition(is_such);
+        *of_client = others;
+        if of_client.is_empty() {
+            self.by_client.remove(&client);
+        }
+        extracted
+    }
+}
+
+/// Requests of one client for one slot are executed in the order in which they came.
+type Place = (Id, u16);
+
+fn place(pending: &Pending) -> Place {
+    (pending.asker.client, pending.slot)
+}
+
+/// Of the numbers of two requests of one client, of which there are never so many that they would come round.
+fn order(number: u32, other: u32) -> Ordering {
+    (number.wrapping_sub(other) as i32).cmp(&0)
+}
+
+/// Whether a client's request of this number came after the other one.
+pub(super) fn is_later(number: u32, other: u32) -> bool {
+    order(number, other).is_gt()
+}
+
+impl Worker {
+    /// Keeps a request until a primary can take it, or its time is over.
+    pub(super) fn park(
+        &mut self,
+        db: usize,
+        identity: usize,
+        exclusive: bool,
+        bytes: &[u8],
+        mut pending: Pending,
+        error: &[u8],
+    ) -> &mut Parked {
+        if pending.deadline == 0 {
+            pending.deadline = self.now + self.dbs[db].failover_wait();
+            self.note_fate(db, &pending, Fate::Waits);
+        }
+        let db = &mut self.dbs[db];
+        if db.parked.is_empty() {
+            db.retry_at = self.now + RETRY / 2;
+        }
+        let (bytes, error) = (bytes.to_vec(), error.to_vec());
+        db.parked.add(Parked {
+            pending,
+            bytes,
+            opening: Vec::new(),
+            identity,
+            exclusive,
+            outdated: None,
+            error,
+        })
+    }
+
+    /// Tries to send what waits. A shard that was away is asked by few until it takes a request: thousands that it refuses, again and
+    /// again, would cost the worker's other clients more than the shard's own.
+    pub(super) fn retry_parked(&mut self, db: usize) {
+        self.dbs[db].retry_at = self.now + RETRY / 2;
+        let sent = self.sent_behind_parked(db);
+        let mut left: Vec<_> = self.dbs[db].outages.iter().map(|open| open.few).collect();
+        let mut held = HashSet::new();
+        for parked in self.dbs[db].parked.take() {
+            if parked.pending.deadline <= self.now {
+                self.dbs[db].stats.failed(Failure::Timeout);
+                if !parked.opening.is_empty() {
+                    self.never_opened(parked.pending.asker.client);
+                }
+                self.deliver_failure(db, &parked.pending, Fate::Failed, &parked.error);
+                continue;
+            }
+            if self.clients.get(parked.pending.asker.client).is_none() {
+                // It was never executed, and never will be: who sent it is gone, and with it whose rights it had.
+                continue;
+            }
+            let place = place(&parked.pending);
+            let is_outdated = parked.outdated.is_some() && parked.outdated == self.dbs[db].topology.version;
+            let is_behind = |last: &u32| is_later(*last, parked.pending.asker.number);
+            let must_wait = is_outdated || held.contains(&place) || sent.get(&place).is_some_and(is_behind);
+            let outage = self.dbs[db].outages.iter().position(|open| open.concerns(&parked.pending));
+            let left = outage.and_then(|at| left.get_mut(at));
+            let backend = if must_wait || left.as_ref().is_some_and(|left| **left == 0) {
+                None
+            } else if parked.exclusive {
+                self.exclusive_again(db, &parked.pending)
+            } else {
+                self.shared(db, parked.identity, parked.pending.slot)
+            };
+            let Some(id) = backend else {
+                held.insert(place);
+                self.dbs[db].parked.add(parked);
+                continue;
+            };
+            if let Some(left) = left {
+                *left -= 1;
+            }
+            if !parked.opening.is_empty() {
+                self.opened(parked.pending.asker.client, id, &parked.opening);
+            }
+            let (bytes, pending) = self.with_time_left(&parked, parked.pending);
+            self.push(id, &bytes, pending);
+        }
+    }
+
+    /// By client and slot, the last request that a shard has not answered yet, where earlier ones are parked: sent again now, those
+    /// might be executed after it. Once it is answered they are parked before it, or were overtaken.
+    fn sent_behind_parked(&mut self, db: usize) -> HashMap<Place, u32> {
+        let parked = &self.dbs[db].parked.by_client;
+        let mut sent = HashMap::new();
+        for id in self.backends.ids() {
+            let Some(backend) = self.backends.get(id).filter(|backend| backend.db == db) else { continue };
+            for pending in
+                backend.inflight.iter().filter(|pending| parked.contains_key(&pending.asker.client))
+            {
+                let number = pending.asker.number;
+                let last = sent.entry(place(pending)).or_insert(number);
+                if is_later(number, *last) {
+                    *last = number;
+                }
+            }
+        }
+        sent
+    }
+}
