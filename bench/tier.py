@@ -56,6 +56,8 @@ ROWS = (
     Row("GET -P 1", 0, 1, {"95 %": 0.90, "85 %": 0.80, "50 %": 0.40}),
     Row("GET:SET 1:1 -P 16", 1, 16, {"95 %": 0.75, "85 %": 0.60, "50 %": 0.25}),
 )
+THROUGH = {"95 %": 0.8, "85 %": 0.7, "50 %": 0.6}
+"""What an endpoint serves of what its shard does, GET -P 16."""
 
 
 def tier(report: Report, directory: Path) -> None:
@@ -71,6 +73,9 @@ def tier(report: Report, directory: Path) -> None:
         for row in ROWS:
             for hit, least in row.least.items():
                 _compare(report, places, row, hit, least)
+        through = {"direct": places["flash"], "endpoint": _endpoint(cluster, "flash")}
+        for hit, least in THROUGH.items():
+            _compare_endpoint(report, through, hit, least)
     finally:
         cluster.stop()
         cluster.kill_shards()
@@ -91,6 +96,11 @@ def _database(cluster: LocalCluster, name: str) -> tuple[str, int]:
     cluster.until(active, f"the database {name} does not come up", 120)
     row = ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))[0]
     return row["address"], row["port"]
+
+
+def _endpoint(cluster: LocalCluster, name: str) -> tuple[str, int]:
+    found = next(row for row in ok(cluster.api.get("/v1/bdbs")) if row["name"] == name)["endpoints"][0]
+    return found["addr"][0], found["port"]
 
 
 def _fill(place: tuple[str, int]) -> None:
@@ -114,7 +124,7 @@ def _packed(numbers: list[int]) -> Iterator[tuple[bytes, int]]:
 
 def _compare(report: Report, places: Mapping[str, tuple[str, int]], row: Row, hit: str, least: float) -> None:
     """Rounds of both in turn, after the one on flash has settled."""
-    width = IN_RAM / 2 * KEYS / NormalDist().inv_cdf(0.5 + min(HITS[hit], 0.9999) / 2)
+    width = _width(hit)
     _settle(places["flash"], row, width)
     rates: dict[str, list[float]] = {"ram": [], "flash": []}
     share = []
@@ -127,6 +137,23 @@ def _compare(report: Report, places: Mapping[str, tuple[str, int]], row: Row, hi
     ratio = median(rates["flash"]) / median(rates["ram"])
     told = f" ({median(rates['flash']):,.0f} of {median(rates['ram']):,.0f} a second, RAM answered {median(share):.1%})"
     report.least(f"{row.name}, {SIZE} B, RAM answers {hit}: of the same in RAM", ratio, least, "x", told)
+
+
+def _compare_endpoint(report: Report, places: Mapping[str, tuple[str, int]], hit: str, least: float) -> None:
+    """The endpoint beside the shard asked directly, in turn."""
+    row, width = ROWS[0], _width(hit)
+    _settle(places["direct"], row, width)
+    rates: dict[str, list[float]] = {"direct": [], "endpoint": []}
+    for _ in range(ROUNDS):
+        for name, place in places.items():
+            rates[name].append(_rate(place, row, width, SECONDS))
+    ratio = median(rates["endpoint"]) / median(rates["direct"])
+    told = f" ({median(rates['endpoint']):,.0f} of {median(rates['direct']):,.0f} a second)"
+    report.least(f"{row.name}, {SIZE} B, RAM answers {hit}, through the endpoint: of direct", ratio, least, "x", told)
+
+
+def _width(hit: str) -> float:
+    return IN_RAM / 2 * KEYS / NormalDist().inv_cdf(0.5 + min(HITS[hit], 0.9999) / 2)
 
 
 def _settle(place: tuple[str, int], row: Row, width: float) -> None:

@@ -61,7 +61,7 @@ JOB_TOLERATED = 0.004
 """As TOLERATED, of the answers of jobs and rests together; the start of new shards, before that, is noticed, too."""
 FIRST_JOB_REST, LEAST_JOB_REST, MOST_JOB_REST = 1.0, 0.2, 2.0
 """In proportion to the time that the job took."""
-GENTLE_SLOTS, GENTLE_KEYS, GENTLE_BYTES = 150, 2_000, 3e6
+GENTLE_SLOTS, GENTLE_KEYS, GENTLE_BYTES = 185, 2_000, 3e6
 """A second. Where that many or fewer have gone, it may rest for longer: valkey-cli, which moves slot by slot and key by key, takes
 as long."""
 REMEMBERED_CALM, REMEMBERED_BUSY, REMEMBERED_JOBS = 10 * CALM_PINGS, 300, 100

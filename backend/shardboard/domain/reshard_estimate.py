@@ -55,7 +55,7 @@ RATES: Mapping[tuple[bool, Pace], Rates] = {
         source=_OLD,
     ),
     (True, "gentle"): Rates(
-        slots=150,
+        slots=185,
         keys=2_000,
         bytes=3e6,
         latency="Answers come a little later while slots move: measured at a client of 200 requests a second on two cores, P99 "

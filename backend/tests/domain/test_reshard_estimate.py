@@ -61,12 +61,12 @@ def test_more_never_takes_less_time_and_fast_never_more(keys: int, size: int, sl
 
 
 def test_rests_of_the_engines_own_way_end_when_slots_or_keys_are_worth_no_more() -> None:
-    """As `agent/pace.py` limits them: 8,192 slots are worth 55 s, 20,000 keys 10 s."""
+    """As `agent/pace.py` limits them: 8,192 slots are worth 45 s, 20,000 keys 10 s."""
     assert seconds(cargo(20_000, own_way=True)) == 10
-    assert seconds(cargo(200_000, own_way=True)) == 55
+    assert seconds(cargo(200_000, own_way=True)) == 45
     many = cargo(30_000_000, own_way=True)
     assert seconds(many) == pytest.approx(3 * seconds(many, "fast"), rel=0.15)  # both are rounded
-    assert seconds(cargo(2_000, 200_000_000, own_way=True)) == 55
+    assert seconds(cargo(2_000, 200_000_000, own_way=True)) == 45
 
 
 def test_every_word_on_latency_has_its_figures() -> None:

@@ -78,6 +78,7 @@ fn load(ctx: *mut Ctx) -> Result<(), String> {
             min_value: settings.min_value,
             spare_arguments: Vec::new(),
             clients: Default::default(),
+            plain: None,
             pins: tier::Pins::default(),
             commands: commands::table(ctx),
             database: 0,

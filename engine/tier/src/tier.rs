@@ -153,6 +153,8 @@ pub struct Tier {
     /// Memory for the filter's next request.
     pub spare_arguments: Vec<*mut Str>,
     pub clients: FxHashMap<u64, Client>,
+    /// Who sent the last command, if that was GET outside of a transaction: what is known of it still holds.
+    pub plain: Option<u64>,
     pub pins: Pins,
     pub commands: FxHashMap<Vec<u8>, Command>,
     /// The database of the client whose command runs, for what scripts call inside.

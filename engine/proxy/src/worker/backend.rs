@@ -89,6 +89,8 @@ pub struct Backend {
     pub db: usize,
     pub target: TargetNumber,
     pub identity: usize,
+    /// Which of the shared ones to its target it is.
+    pub lane: usize,
     /// The only client that uses this connection, if it must not be shared.
     pub owner: Option<Id>,
     pub connected: bool,
@@ -132,6 +134,7 @@ impl Backend {
             db,
             target,
             identity,
+            lane: 0,
             owner,
             connected: false,
             is_bound: false,

@@ -115,7 +115,7 @@ impl Worker {
             resp3: false,
         };
         let identity = self.dbs[db].intern(credentials);
-        let Some(backend) = self.shared_to(db, identity, owner) else { return };
+        let Some(backend) = self.shared_to(db, identity, owner, 0) else { return };
         let canary = &mut self.dbs[db].canaries[at];
         (canary.target, canary.asked_at, canary.is_under_way) = (owner, self.now, true);
         let request = canary.request.clone();

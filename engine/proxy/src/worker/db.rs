@@ -23,8 +23,8 @@ pub struct Credentials {
 #[derive(Debug, Default)]
 pub struct Identity {
     pub credentials: Credentials,
-    /// Shared connections, by the number of the target.
-    pub connections: Vec<Option<Id>>,
+    /// Shared connections, by lane and number of the target.
+    pub connections: Vec<Vec<Option<Id>>>,
     /// Connections that were one client's own and are nobody's now.
     pub pool: Vec<(TargetNumber, Id)>,
     /// The shards want a password that was not given.
@@ -33,6 +33,12 @@ pub struct Identity {
     pub rejected: Option<Vec<u8>>,
     pub clients: usize,
 }
+
+/// Connections to each shard, where a module may let one wait while it serves others. The more there are the fewer wait behind a
+/// request that waits, and the fewer go together in one write.
+const WAITING_LANES: u32 = 8;
+/// Of Shardboard's own module, which reads values from flash.
+const WAITING_MODULE: &[u8] = b"tier";
 
 /// When a target answered last; 0: never.
 #[derive(Debug, Clone, Copy, Default)]
@@ -68,6 +74,8 @@ pub struct Db {
     pub clients_weigh: i64,
     pub others_weigh: i64,
     pub told_weight: i64,
+    /// How many shared connections there are to each shard for the same identity. A client stays with one of them.
+    lanes: u32,
     /// Name and version of the engine, once a shard has told.
     pub engine: (String, String),
     /// Commands of its engine that the table does not have.
@@ -102,6 +110,7 @@ impl Db {
             clients_weigh: 0,
             others_weigh: 0,
             told_weight: 0,
+            lanes: 1,
             engine: ("valkey".into(), "8.0.0".into()),
             commands: Learned::default(),
             leaving: false,
@@ -195,16 +204,43 @@ impl Db {
         self.outages.iter().any(|open| open.has(slot))
     }
 
+    /// Which of the shared connections to a shard is this client's.
+    #[inline]
+    pub fn lane(&self, client: Id) -> usize {
+        // One is what nearly all have, and dividing takes time.
+        if self.lanes == 1 { 0 } else { (client.index % self.lanes) as usize }
+    }
+
     /// From the reply to HELLO: names and values alternate.
     pub fn learn_engine(&mut self, hello: &[u8]) {
         let fields = resp::items(hello).unwrap_or_default();
         for pair in fields.chunks_exact(2) {
+            if resp::text(pair[0]) == Some(b"modules") {
+                self.choose_lanes(pair[1]);
+            }
             let value = resp::text(pair[1]).map(|value| String::from_utf8_lossy(value).into_owned());
             match (resp::text(pair[0]), value) {
                 (Some(b"server"), Some(value)) => self.engine.0 = value,
                 (Some(b"version"), Some(value)) => self.engine.1 = value,
                 _ => {}
             }
+        }
+    }
+
+    /// More where a client may wait for flash.
+    fn choose_lanes(&mut self, modules: &[u8]) {
+        let is_waiting = |module: &&[u8]| {
+            let fields = resp::items(module).unwrap_or_default();
+            fields.chunks_exact(2).any(|pair| {
+                resp::text(pair[0]) == Some(b"name") && resp::text(pair[1]) == Some(WAITING_MODULE)
+            })
+        };
+        let has_waiting = resp::items(modules).unwrap_or_default().iter().any(is_waiting);
+        let lanes = if has_waiting { WAITING_LANES } else { 1 };
+        if self.lanes != lanes {
+            self.lanes = lanes;
+            // What is under way may be on another connection than what comes now.
+            self.generation = self.generation.wrapping_add(1);
         }
     }
 
@@ -219,6 +255,53 @@ impl Db {
 
 impl Identity {
     pub fn is_unused(&self) -> bool {
-        self.clients == 0 && self.pool.is_empty() && self.connections.iter().all(Option::is_none)
+        self.clients == 0 && self.pool.is_empty() && self.connections.iter().flatten().all(Option::is_none)
+    }
+
+    #[inline]
+    pub fn connection(&self, lane: usize, target: TargetNumber) -> Option<Id> {
+        *self.connections.get(lane)?.get(usize::from(target))?
+    }
+
+    /// Notes the shared connection of that lane to that target, or that there is none any more.
+    pub fn set_connection(&mut self, lane: usize, target: TargetNumber, connection: Option<Id>) {
+        if self.connections.len() <= lane {
+            self.connections.resize(lane + 1, Vec::new());
+        }
+        let of_lane = &mut self.connections[lane];
+        if of_lane.len() <= usize::from(target) {
+            of_lane.resize(usize::from(target) + 1, None);
+        }
+        of_lane[usize::from(target)] = connection;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hello(modules: &str) -> Vec<u8> {
+        format!("*4\r\n$6\r\nserver\r\n$6\r\nvalkey\r\n$7\r\nmodules\r\n{modules}").into_bytes()
+    }
+
+    #[test]
+    fn clients_share_one_connection_or_eight_where_they_may_wait() {
+        let config =
+            serde_json::json!({"uid": 1, "address": "127.0.0.1", "port": 1, "mode": "hidden", "shards": []});
+        let mut db = Db::new(Arc::new(serde_json::from_value(config).unwrap()), Arc::default());
+        let lanes = |db: &Db| {
+            let lanes = (0..100).map(|index| db.lane(Id { index, generation: 0 }));
+            lanes.collect::<std::collections::BTreeSet<_>>().len()
+        };
+        let before = db.generation;
+        for other in ["*0\r\n", "*1\r\n*4\r\n$4\r\nname\r\n$6\r\nsearch\r\n$3\r\nver\r\n:1\r\n"] {
+            db.learn_engine(&hello(other));
+            assert_eq!((lanes(&db), db.generation), (1, before));
+        }
+        let tier = hello("*1\r\n%2\r\n$4\r\nname\r\n$4\r\ntier\r\n$3\r\nver\r\n:1\r\n");
+        db.learn_engine(&tier);
+        db.learn_engine(&tier);
+        // What is under way is answered first, once.
+        assert_eq!((lanes(&db), db.generation), (8, before.wrapping_add(1)));
     }
 }

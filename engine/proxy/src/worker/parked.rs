@@ -153,7 +153,7 @@ impl Worker {
             } else if parked.exclusive {
                 self.exclusive_again(db, &parked.pending)
             } else {
-                self.shared(db, parked.identity, parked.pending.slot)
+                self.shared(db, parked.identity, &parked.pending)
             };
             let Some(id) = backend else {
                 held.insert(place);

@@ -217,9 +217,10 @@ impl Worker {
             To::Asking(target) => Some(target),
             To::Later | To::Told => None,
         };
+        let lane = self.dbs[db].lane(pending.asker.client);
         let backend = target.and_then(|target| match exclusive {
             true => self.exclusive_for(pending.asker.client, target),
-            false => self.shared_to(db, identity, target),
+            false => self.shared_to(db, identity, target, lane),
         });
         match backend {
             Some(id) => {
@@ -355,10 +356,8 @@ impl Worker {
         if backend.is_pooled {
             identity.pool.retain(|(_, pooled)| *pooled != id);
         }
-        if let Some(place) =
-            identity.connections.get_mut(usize::from(backend.target)).filter(|place| **place == Some(id))
-        {
-            *place = None;
+        if identity.connection(backend.lane, backend.target) == Some(id) {
+            identity.set_connection(backend.lane, backend.target, None);
         }
     }
 

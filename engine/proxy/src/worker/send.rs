@@ -22,7 +22,7 @@ impl Worker {
     #[inline]
     pub(super) fn send(&mut self, client: &mut Client, bytes: &[u8], pending: Pending) {
         let db = client.db;
-        match self.shared(db, client.identity, pending.slot) {
+        match self.shared(db, client.identity, &pending) {
             Some(backend) => client.congested = self.push(backend, bytes, pending),
             None => {
                 client.generation = self.dbs[db].generation.wrapping_sub(1);
@@ -32,18 +32,28 @@ impl Worker {
     }
 
     #[inline]
-    pub(super) fn shared(&mut self, db: usize, identity: usize, slot: u16) -> Option<Id> {
-        let target = self.dbs[db].topology.owner(slot)?;
-        self.shared_to(db, identity, target)
+    pub(super) fn shared(&mut self, db: usize, identity: usize, pending: &Pending) -> Option<Id> {
+        let target = self.dbs[db].topology.owner(pending.slot)?;
+        let lane = self.dbs[db].lane(pending.asker.client);
+        self.shared_to(db, identity, target, lane)
     }
 
     #[inline]
-    pub(super) fn shared_to(&mut self, db: usize, identity: usize, target: TargetNumber) -> Option<Id> {
-        let connections = &self.dbs[db].identities[identity].connections;
-        match connections.get(usize::from(target)) {
-            Some(&Some(id)) => Some(id),
-            _ => self.open(db, identity, target, None),
+    pub(super) fn shared_to(
+        &mut self,
+        db: usize,
+        identity: usize,
+        target: TargetNumber,
+        lane: usize,
+    ) -> Option<Id> {
+        let known = self.dbs[db].identities[identity].connection(lane, target);
+        if known.is_some() {
+            return known;
         }
+        let id = self.open(db, identity, target, None)?;
+        self.backends.get_mut(id)?.lane = lane;
+        self.dbs[db].identities[identity].set_connection(lane, target, Some(id));
+        Some(id)
     }
 
     /// `true`: there are so many bytes now that its client has to wait; it is resumed when they have gone.
@@ -93,13 +103,6 @@ impl Worker {
         let mut greeting = Vec::new();
         greet(&mut greeting, &self.dbs[db].identities[identity].credentials);
         backend.push(&greeting, Pending::own(Purpose::Greeting));
-        if owner.is_none() {
-            let connections = &mut self.dbs[db].identities[identity].connections;
-            if connections.len() <= usize::from(target) {
-                connections.resize(usize::from(target) + 1, None);
-            }
-            connections[usize::from(target)] = Some(id);
-        }
         Some(id)
     }
 
@@ -117,7 +120,7 @@ impl Worker {
             topology.representatives().filter_map(|slot| topology.owner(slot)).collect()
         };
         for target in targets {
-            if let Some(id) = self.shared_to(db, 0, target) {
+            if let Some(id) = self.shared_to(db, 0, target, 0) {
                 self.mark_dirty(id);
             }
         }

@@ -157,7 +157,7 @@ impl Worker {
     fn is_known(&self, db: usize) -> bool {
         let connected =
             |id: &Option<Id>| id.and_then(|id| self.backends.get(id)).is_some_and(|b| b.inflight.is_empty());
-        self.dbs[db].identities[0].connections.iter().any(connected)
+        self.dbs[db].identities[0].connections.iter().flatten().any(connected)
     }
 
     pub(super) fn is_resp3(&self, client: &Client) -> bool {

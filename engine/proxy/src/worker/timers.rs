@@ -62,7 +62,7 @@ impl Worker {
         let idle = backend.inflight.is_empty();
         let is_wanted = !backend.is_pooled
             && (backend.owner.is_some()
-                || backend.identity < 2
+                || backend.identity < 2 && backend.lane == 0
                 || self.dbs[backend.db].identities[backend.identity].clients > 0);
         let unused = !is_wanted && backend.used_at + UNUSED < self.now;
         let demoted = backend.demoted_at.is_some_and(|since| since + DEMOTED < self.now);

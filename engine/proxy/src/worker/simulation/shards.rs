@@ -40,6 +40,8 @@ pub struct Shards {
     buf: Vec<u8>,
     pub executed: u64,
     pub redirected: u64,
+    /// They have a module that lets clients wait: proxies have more than one connection to each of them.
+    pub has_waiting_module: bool,
     /// Requests of clients that were told why not now.
     pub refused: u64,
 }
@@ -153,7 +155,7 @@ impl Connection {
 type Refusal = String;
 
 impl Shards {
-    pub fn new(directory: &Path) -> Self {
+    pub fn new(directory: &Path, has_waiting_module: bool) -> Self {
         let mut processes: Vec<_> = (0..PAIRS * 2)
             .map(|number| Process {
                 path: directory.join(number.to_string()),
@@ -176,6 +178,7 @@ impl Shards {
             buf: vec![0; MOST],
             executed: 0,
             redirected: 0,
+            has_waiting_module,
             refused: 0,
         }
     }
@@ -291,9 +294,14 @@ impl Shards {
         match name.as_str() {
             "HELLO" => {
                 connection.is_greeted = true;
-                encode::array(&mut out, 2);
+                encode::array(&mut out, 4);
                 encode::bulk(&mut out, b"server");
                 encode::bulk(&mut out, b"valkey");
+                encode::bulk(&mut out, b"modules");
+                encode::array(&mut out, usize::from(self.has_waiting_module));
+                if self.has_waiting_module {
+                    encode::command(&mut out, [&b"name"[..], b"tier"].into_iter());
+                }
             }
             "COMMAND" => encode::array(&mut out, 0),
             "PING" => encode::simple(&mut out, "PONG"),
