@@ -12,6 +12,9 @@ from shardboard.state.actions import Action
 from shardboard.state.bdbs import Bdb
 from shardboard.state.events import record
 
+_MOVING = frozenset({"replication", "shards_placement", "proxy_policy"})
+"""What is moved by that the plan settles, and *Rebalance* mends."""
+
 
 class Update(Relocate):
     """Moves, if there are any; append-only files, if those are new; then what may change to every shard, and into its
@@ -48,6 +51,7 @@ class Update(Relocate):
         bdb = await bdbs.by_uid(session, action.object_uid)
         if bdb is not None:
             note_access(bdb, action)
+            bdb.incomplete_changes = []
             await move_rows.release(session, action, "")
             tell(session, action, "bdb_update_completed", f"The change of {bdb.name} reached all its shards.")
 
@@ -65,6 +69,7 @@ class Update(Relocate):
                         row.desired = "absent"
         if (bdb := await bdbs.by_uid(session, action.object_uid)) is not None:
             note_access(bdb, action)
+            bdb.incomplete_changes = sorted({*bdb.incomplete_changes, *action.params["changed"]} - _MOVING)
         await back_to_active(session, action, f"The last change has not reached all shards: {reason}")
 
 

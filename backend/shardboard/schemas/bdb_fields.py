@@ -15,6 +15,7 @@ READ_ONLY = frozenset(
     {
         "status",
         "status_detail",
+        "incomplete_changes",
         "progress",
         "shards_in_sync",
         "shards_total",

@@ -77,6 +77,10 @@ class Bdb(BaseModel):
         json_schema_extra={"enum": ["pending", "active", "active-change-pending", "delete-pending", "creation-failed"]},
     )
     status_detail: str = Field(description="One sentence, for example why the creation failed; else empty.")
+    incomplete_changes: list[str] = Field(
+        description="Fields of an earlier change that may not have reached all shards; the next change brings them along, and one "
+        "without a difference, `{}`, tries again (ours)."
+    )
     progress: float = Field(description="0-100 while an action runs on the database, else 100.")
     action_uid: OptionalStr = Field(description="Running action; absent when idle.")
     memory_size: int = Field(description="Bytes for the whole database, replicas included; 0 = no limit.")
@@ -134,6 +138,7 @@ def render(
         "name": bdb.name,
         "status": bdb.status,
         "status_detail": bdb.status_detail,
+        "incomplete_changes": list(bdb.incomplete_changes),
         "progress": 100.0 if progress is None else progress,
         "memory_size": bdb.memory_size,
         "port": bdb.port_requested,

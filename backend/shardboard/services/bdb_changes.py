@@ -72,6 +72,12 @@ async def changes(session: AsyncSession, bdb: Bdb, given: Mapping[str, Any], clu
     return changed
 
 
+def incomplete(bdb: Bdb) -> dict[str, Any]:
+    """What was ordered before and may not have reached all shards, as it is wanted."""
+    present = _present(bdb)
+    return {name: present[name] for name in bdb.incomplete_changes if name in present}
+
+
 def _present(bdb: Bdb) -> dict[str, Any]:
     columns = {
         "uid": bdb.uid,

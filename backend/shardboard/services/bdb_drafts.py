@@ -146,6 +146,7 @@ def _row(wanted: Mapping[str, Any], uid: int, port: int) -> Bdb:
         name=wanted["name"],
         status="pending",
         status_detail="",
+        incomplete_changes=[],
         memory_size=wanted["memory_size"],
         port=port,
         port_requested=wanted["port"],

@@ -12,7 +12,7 @@ from shardboard.domain.moves import Move
 from shardboard.errors import Conflict, NotFound
 from shardboard.schemas import bdb_fields
 from shardboard.services import actions, bdb_drafts, bdb_layouts, events, moves, reshards
-from shardboard.services.bdb_changes import changes
+from shardboard.services.bdb_changes import changes, incomplete
 from shardboard.services.bdb_drafts import Draft
 from shardboard.services.moves import Ground
 from shardboard.services.users import Principal
@@ -60,11 +60,13 @@ async def create(
 async def update(
     session: AsyncSession, uid: int, given: Mapping[str, Any], principal: Principal, *, dry_run: bool = False
 ) -> tuple[Bdb, reshards.Plan | None]:
-    """Change what differs from the present; without a difference nothing starts. With the way to another number of pairs, if
-    that is what changes."""
+    """Change what differs from the present, and what an earlier order did not bring to all shards; without either nothing starts.
+    With the way to another number of pairs, if that is what changes."""
     cluster = await cluster_state.load_for_update(session)
     bdb = await _idle(session, uid)
     changed = await changes(session, bdb, given, cluster)
+    if "shards_count" not in changed:  # new shards are started with all of it
+        changed = incomplete(bdb) | changed
     if not changed:
         return bdb, None
     plan = await reshards.plan(session, bdb, changed) if "shards_count" in changed else None

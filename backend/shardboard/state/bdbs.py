@@ -38,6 +38,8 @@ class Bdb(Base):
     """Password of the engine user `shardboard`; never leaves console and agents."""
     access_version: Mapped[int] = mapped_column(default=0, server_default="0")
     """How often the password of the default user has changed at all shards: proxies take nobody for known by an old one."""
+    incomplete_changes: Mapped[list[str]] = mapped_column(JSON, default=list, server_default="[]")
+    """Fields of orders that may not have reached all shards, by name: the next order brings them along."""
     endpoint_nodes: Mapped[list[int]] = mapped_column(JSON, default=list)
     """Uids of the nodes whose proxies serve it, ascending (`domain/binding.py`)."""
     endpoint_retiring: Mapped[dict[str, str]] = mapped_column(JSON, default=dict)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from backend.tests import pairs
@@ -409,6 +410,34 @@ class TestUpdate:
         reason = f"Shard redis:{first} (and 5 more): ERR not today."
         assert back.status_detail == f"The last change has not reached all shards: {reason}"
         assert (await action(console, uid)).status == "failed"
+        assert back.incomplete_changes == ["memory_size"]
+
+    @pytest.mark.usefixtures("impatient")
+    @pytest.mark.parametrize("again", [{}, {"maxclients": 500}, {"name": "other"}])
+    async def test_what_has_not_reached_all_shards_goes_with_the_next_order(
+        self, console: Console, agents: FakeAgents, again: dict[str, Any]
+    ) -> None:
+        uid = await created(console)
+        refusing = RefusingEngines()
+        refusing.running = agents.running
+        refusing.refused = ("ACL", "SETUSER")
+        given = {"maxclients": 500, "authentication_redis_pass": "correct-horse"}
+        async with console.store.begin() as session:
+            await service.update(session, uid, given, ADMIN)
+        async with running(console, agents=refusing):
+            assert (await reach(console, uid, "active")).incomplete_changes == sorted(given)
+        agents.commands.clear()
+        async with console.store.begin() as session:
+            ordered, _ = await service.update(session, uid, again, ADMIN)
+            assert ordered.status == "active-change-pending"
+        async with running(console):
+            back = await reach(console, uid, "active")
+        assert (back.incomplete_changes, back.status_detail) == ([], "")
+        told = [argv for _, argv in agents.commands]
+        assert {argv[3:5] for argv in told if argv[:2] == ("ACL", "SETUSER")} == {("on", "resetpass")}
+        assert any("maxclients" in argv for argv in told)
+        async with console.store.begin() as session:
+            assert (await service.update(session, uid, {}, ADMIN))[0].status == "active"
 
 
 async def unreachable(console: Console, uid: int) -> bool:

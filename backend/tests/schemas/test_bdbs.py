@@ -99,6 +99,7 @@ def row(**changes: Any) -> Any:
         "name": "db",
         "status": "active",
         "status_detail": "",
+        "incomplete_changes": [],
         "memory_size": 100,
         "port": 12000,
         "port_requested": 0,

@@ -156,7 +156,7 @@ impl Caller {
 pub unsafe extern "C" fn run(filter: *mut FilterCtx) {
     // SAFETY: the server's filter context lives during the call.
     let id = unsafe { (api().CommandFilterGetClientId)(filter) };
-    if tier().plain == Some(id) && is_answered_from_ram(filter) {
+    if tier().plain == Some(id) && is_done_in_ram(filter) {
         return;
     }
     tier().plain = None;
@@ -186,29 +186,44 @@ pub unsafe extern "C" fn run(filter: *mut FilterCtx) {
             tier().plain = Some(id);
             get(&mut request, &caller);
         }
+        Kind::Set if caller.top && !caller.in_multi && request.argv.len() == 3 => {
+            tier().plain = Some(id);
+            touch_keys(&mut request, &caller);
+        }
         _ => touch_keys(&mut request, &caller),
     }
 }
 
-/// What nearly all commands are: another GET of the client that sent the last one, of a value in RAM. Nothing else is looked at.
-fn is_answered_from_ram(filter: *mut FilterCtx) -> bool {
+/// What nearly all commands are: another GET, or SET without options, of the client that sent the last one, of a key whose value is in
+/// RAM. Nothing else is looked at.
+fn is_done_in_ram(filter: *mut FilterCtx) -> bool {
     // SAFETY: the server's filter context lives during the call, and so do its arguments.
-    let name = unsafe {
-        let count = (api().CommandFilterArgsCount)(filter);
-        if count != 2 || !bytes((api().CommandFilterArgGet)(filter, 0)).eq_ignore_ascii_case(b"get") {
-            return false;
+    let (command, name, value) = unsafe {
+        let argument = |index| (api().CommandFilterArgGet)(filter, index);
+        match (api().CommandFilterArgsCount)(filter) {
+            2 => (bytes(argument(0)), argument(1), None),
+            3 => (bytes(argument(0)), argument(1), Some(bytes(argument(2)))),
+            _ => return false,
         }
-        (api().CommandFilterArgGet)(filter, 1)
     };
+    let wanted: &[u8] = if value.is_some() { b"set" } else { b"get" };
+    if !command.eq_ignore_ascii_case(wanted) {
+        return false;
+    }
     limit::hold_between_commands();
     let database = tier().database;
     select_database(database);
-    let Some(key) = Open::new(tier().ctx, name, READ) else { return true };
+    let Some(key) = Open::new(tier().ctx, name, READ) else { return value.is_none() };
     if cold::is_cold(&key) {
         return false;
     }
+    if let Some(value) = value {
+        // SAFETY: the key is open.
+        tier().used += value.len() as i64 - unsafe { (api().ValueLength)(key.0) } as i64;
+    }
+    let access = if value.is_some() { Access::Write } else { Access::Fetch };
     // SAFETY: as above.
-    tier().count(Access::Fetch, false, database, unsafe { bytes(name) });
+    tier().count(access, false, database, unsafe { bytes(name) });
     true
 }
 

@@ -153,7 +153,7 @@ pub struct Tier {
     /// Memory for the filter's next request.
     pub spare_arguments: Vec<*mut Str>,
     pub clients: FxHashMap<u64, Client>,
-    /// Who sent the last command, if that was GET outside of a transaction: what is known of it still holds.
+    /// Who sent the last command, if that was GET or SET outside of a transaction: what is known of it still holds.
     pub plain: Option<u64>,
     pub pins: Pins,
     pub commands: FxHashMap<Vec<u8>, Command>,

@@ -2661,6 +2661,11 @@ export interface components {
              */
             eviction_policy: "volatile-lru" | "volatile-ttl" | "volatile-random" | "volatile-lfu" | "allkeys-lru" | "allkeys-random" | "allkeys-lfu" | "noeviction";
             /**
+             * Incomplete Changes
+             * @description Fields of an earlier change that may not have reached all shards; the next change brings them along, and one without a difference, `{}`, tries again (ours).
+             */
+            incomplete_changes: string[];
+            /**
              * Io Threads
              * @description Threads of each shard that read requests and write replies; 1 = off.
              */

@@ -47,6 +47,8 @@ export const theme = createTheme({
   fontSizes: { xs: '12px', sm: '13px', md: '13px', lg: '16px', xl: '20px' },
   respectReducedMotion: true,
   components: {
+    // Mantine writes a yellow alert's title in yellow, which nobody can read.
+    Alert: { styles: { title: { color: 'var(--text)' } } },
     Button: { defaultProps: { size: 'xs' } },
     TextInput: field,
     PasswordInput: field,

@@ -16,8 +16,9 @@ import { ConfirmByTyping } from '@/ui/ConfirmByTyping';
 import { CopyInline } from '@/ui/Copy';
 import { Status } from '@/ui/Status';
 import classes from './databases.module.css';
+import { IncompleteChange } from './IncompleteChange';
 import { RebalanceDialog } from './RebalanceDialog';
-import { bdbState, endpointOf } from './status';
+import { bdbState, endpointOf, isIncomplete } from './status';
 import { UpgradeDialog } from './UpgradeDialog';
 
 interface Props {
@@ -81,6 +82,7 @@ export function DatabaseHeader({ bdb, onDeleted }: Props) {
         </Menu>
       </div>
       {bdb.status === 'creation-failed' && <CreationFailed bdb={bdb} />}
+      {isIncomplete(bdb) && <IncompleteChange bdb={bdb} />}
       {asking === 'rebalance' && <RebalanceDialog bdb={bdb} onClose={close} />}
       {asking === 'upgrade' && <UpgradeDialog bdb={bdb} onClose={close} />}
       {asking === 'flush' && (
@@ -132,7 +134,7 @@ function CreationFailed({ bdb }: { bdb: Bdb }) {
       title="This database could not be created"
       role="alert"
     >
-      <p style={{ margin: '0 0 6px' }}>{bdb.status_detail || 'The console gave no reason.'}</p>
+      <p className={classes.reason}>{bdb.status_detail || 'The console gave no reason.'}</p>
       What it had started was stopped again. See the Events tab for the steps, mend the cause, then
       delete this entry and create the database again.
     </Alert>

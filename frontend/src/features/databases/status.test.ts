@@ -31,6 +31,13 @@ describe('bdbState', () => {
     expect(said({ shards_in_sync: 3 })).toEqual(['attention', 'Active, 3 of 4 shards in sync']);
   });
 
+  it('is not well while a change is incomplete', () => {
+    const left = { incomplete_changes: ['memory_size'] };
+    expect(said(left)).toEqual(['attention', 'Active, a change is incomplete']);
+    expect(said({ ...left, primaries_down: 1, shards_down: 1 })[0]).toBe('broken');
+    expect(said({ ...left, status: 'active-change-pending', progress: 100 })[1]).toBe('Changing');
+  });
+
   it('says nothing of shards that are expected not to run', () => {
     const creating: Partial<Bdb> = {
       status: 'pending',

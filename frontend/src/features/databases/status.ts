@@ -32,8 +32,14 @@ export function bdbState(bdb: Bdb): BdbState {
   if (bdb.status === 'active' && synced !== undefined && total !== undefined && synced < total) {
     return { tone: 'attention', title, text: `Active, ${synced} of ${total} shards in sync` };
   }
+  if (isIncomplete(bdb))
+    return { tone: 'attention', title, text: 'Active, a change is incomplete' };
   return { tone, text, title };
 }
+
+/** An order ended before it had reached all shards. */
+export const isIncomplete = (bdb: Bdb): boolean =>
+  bdb.status === 'active' && Boolean(bdb.incomplete_changes?.length);
 
 /** A primary that is down takes its slots with it; without a replica there is only less safety. */
 function partly({

@@ -1,0 +1,70 @@
+/** A change that has not reached all shards: of what, why, and once more. */
+import { Alert, Button } from '@mantine/core';
+import { useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { bdbsQuery, updateBdb } from '@/api/bdbs';
+import { messageOf } from '@/api/http';
+import { ROLE_FORBIDS, useMay } from '@/api/session';
+import type { Bdb } from '@/api/types';
+import classes from './databases.module.css';
+
+const WORDS: Readonly<Record<string, string>> = {
+  authentication_redis_pass: 'password',
+  aof_policy: 'persistence',
+  bigstore_ram_size: 'RAM limit',
+  data_persistence: 'persistence',
+  eviction_policy: 'eviction policy',
+  io_threads: 'I/O threads',
+  max_connections: 'connections per proxy',
+  maxclients: 'connections per shard',
+  memory_size: 'memory limit',
+  name: 'name',
+  snapshot_policy: 'persistence',
+  tags: 'tags',
+  tls_mode: 'TLS',
+};
+
+export function IncompleteChange({ bdb }: { bdb: Bdb }) {
+  const client = useQueryClient();
+  const may = useMay('edit');
+  const [busy, setBusy] = useState(false);
+  const [refusal, setRefusal] = useState<string | null>(null);
+  const again = async () => {
+    setBusy(true);
+    setRefusal(null);
+    try {
+      const saved = await updateBdb(bdb.uid, {});
+      client.setQueryData(bdbsQuery.queryKey, (list) =>
+        list?.map((item) => (item.uid === saved.uid ? saved : item)),
+      );
+    } catch (failure) {
+      setRefusal(messageOf(failure));
+    }
+    setBusy(false);
+  };
+  const what = [...new Set(bdb.incomplete_changes.map((field) => WORDS[field] ?? field))];
+  return (
+    <Alert
+      className={classes.failed}
+      color="yellow"
+      title={`Not all shards of ${bdb.name} have its new settings`}
+      role="alert"
+    >
+      <p className={classes.reason}>{bdb.status_detail}</p>
+      <p className={classes.reason}>
+        Concerned: {what.join(', ')}. Shards that were not reached work with what they had before;
+        each later change of the database tries again, too.
+      </p>
+      {refusal && <p className={classes.reason}>{refusal}</p>}
+      <Button
+        variant="default"
+        loading={busy}
+        disabled={!may}
+        title={may ? undefined : ROLE_FORBIDS}
+        onClick={again}
+      >
+        Try again
+      </Button>
+    </Alert>
+  );
+}
