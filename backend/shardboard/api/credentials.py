@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 from fastapi import Request
 
 from shardboard.db import Store
-from shardboard.errors import ApiError, Forbidden, Unauthorized
+from shardboard.errors import ApiError, Forbidden, NotAcceptable, Unauthorized
 from shardboard.services import logins, passwords, tokens, user_accounts
 from shardboard.services.users import Principal
 from shardboard.state import cluster, users
@@ -90,11 +90,15 @@ async def try_prove(request: Request, store: Store) -> Login | ApiError:
         return refusal
 
 
-async def new_password(store: Store, password: str) -> str:
-    """Its hash. Like a verification, one of few at a time and in no transaction."""
+async def new_password(store: Store, password: str, email: str, before: str | None = None) -> str:
+    """The hash of a password for that user, which must be another one than `before` is the hash of. Like a verification, one of few
+    at a time and in no transaction."""
     async with store.read() as session:
-        await user_accounts.insist_on_password(session, password)
+        await user_accounts.insist_on_password(session, password, email)
     async with gate(store).verifier.turn():
+        if before is not None and await passwords.matches(password, before):
+            sentence = "The new password is the one that you have; choose another one."
+            raise NotAcceptable("new_password_same_as_current", sentence, field="password")
         return await passwords.hashed(password)
 
 

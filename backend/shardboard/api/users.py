@@ -114,7 +114,7 @@ async def list_users(session: Reader, _: UserManager) -> list[UserOut]:
 async def create_user(console: TheConsole, manager: UserManager, body: NewUser) -> UserOut:
     """Add a user; `db_viewer` unless another role is given."""
     role = body.wanted or "db_viewer"
-    password_hash = await credentials.new_password(console.store, body.password)
+    password_hash = await credentials.new_password(console.store, body.password, body.email)
     async with console.store.begin() as session:
         return _shape(await user_accounts.create(session, body.email, body.name, password_hash, role, manager))
 
@@ -130,7 +130,11 @@ async def change_user(console: TheConsole, login: CurrentLogin, uid: Uid, body: 
     """Change a user, or one's own name and password. A new password ends the user's sessions and tokens."""
     by, password_hash = login.principal, None
     if body.password is not None:
-        password_hash = await credentials.new_password(console.store, body.password)
+        async with console.store.read() as session:
+            user = await services.one(session, uid)
+        # Of another user's password nobody is told whether he guessed it.
+        before = user.password_hash if user.email == by.username else None
+        password_hash = await credentials.new_password(console.store, body.password, user.email, before)
     given = user_accounts.Changes(body.email, body.name, password_hash, body.wanted)
     async with console.store.begin() as session:
         changed = _shape(await user_accounts.change(session, uid, given, by))

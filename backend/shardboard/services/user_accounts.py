@@ -11,6 +11,7 @@ from typing import Literal
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from shardboard.domain import password_rules
 from shardboard.errors import Conflict, Forbidden, NotAcceptable, NotFound
 from shardboard.services import events, logins, passwords
 from shardboard.services.users import ADMINS, USER_ADMINS, Principal, one
@@ -45,9 +46,13 @@ class Changes:
     role: Role | None = None
 
 
-async def insist_on_password(session: AsyncSession, password: str) -> None:
-    """As long as the cluster wants it. Hashing takes a tenth of a second, so it comes after this and in no transaction."""
-    passwords.check_length(password, (await clusters.load(session)).settings.password_min_length)
+async def insist_on_password(session: AsyncSession, password: str, email: str) -> None:
+    """As long, and as complex, as the cluster wants it. Hashing takes a tenth of a second, so it comes after this and in no
+    transaction."""
+    wanted = (await clusters.load(session)).settings
+    passwords.check_length(password, wanted.password_min_length)
+    if wanted.password_complexity and (sentence := password_rules.fault(password, email)):
+        raise NotAcceptable("password_not_complex", sentence, field="password")
 
 
 async def create(session: AsyncSession, email: str, name: str, password_hash: str, role: Role, by: Principal) -> User:

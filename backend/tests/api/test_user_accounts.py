@@ -96,6 +96,29 @@ async def test_the_cluster_says_how_long_a_password_is(client: httpx.AsyncClient
     assert "20 to 256 characters" in reply.json()["description"]
 
 
+async def test_the_cluster_may_want_complex_passwords(client: httpx.AsyncClient, console: Console) -> None:
+    assert (await client.put("/v1/cluster", json={"password_complexity": True})).status_code == 200
+    reply = await client.post("/v1/users", json=ANN)
+    assert (reply.status_code, reply.json()["error_code"]) == (406, "password_not_complex")
+    assert "a capital letter" in reply.json()["description"]
+    uid = (await client.post("/v1/users", json={**ANN, "password": "Correct-horse-1"})).json()["uid"]
+    named = await client.put(f"/v1/users/{uid}", json={"password": f"{ANN['email'].upper()}a-1"})
+    assert (named.status_code, named.json()["error_code"]) == (406, "password_not_complex")
+    async with as_user(console, ANN["email"], "Correct-horse-1") as ann:
+        assert (await ann.put(f"/v1/users/{uid}", json={"password": "simple-one"})).status_code == 406
+
+
+async def test_a_new_password_is_another_one(client: httpx.AsyncClient, console: Console) -> None:
+    uid = (await add(client))["uid"]
+    async with as_user(console, ANN["email"], ANN["password"]) as ann:
+        reply = await ann.put(f"/v1/users/{uid}", json={"password": ANN["password"]})
+        assert (reply.status_code, reply.json()["error_code"]) == (406, "new_password_same_as_current")
+        # Of others' passwords that is not told.
+        other = await ann.put("/v1/users/1", json={"password": console.settings.admin_password.get_secret_value()})  # type: ignore[union-attr]
+        assert (other.status_code, other.json()["error_code"]) == (403, "unauthorized_action")
+    assert (await client.put(f"/v1/users/{uid}", json={"password": ANN["password"]})).status_code == 200
+
+
 async def test_a_changed_password_ends_what_the_old_one_began(client: httpx.AsyncClient, console: Console) -> None:
     uid = (await add(client))["uid"]
     async with as_user(console, ANN["email"], ANN["password"]) as ann, caller(console, "192.0.2.1") as bearer:

@@ -63,7 +63,12 @@ describe('AddUser', () => {
       [
         'POST',
         '/v1/users',
-        { email: 'ann', name: '', password: expect.stringMatching(/^\w{20}$/), role: 'db_viewer' },
+        {
+          email: 'ann',
+          name: '',
+          password: expect.stringMatching(/^[\w.!-]{20}$/),
+          role: 'db_viewer',
+        },
       ],
     ]);
   });
@@ -116,6 +121,7 @@ describe('generatePassword', () => {
   it('makes another one each time', () => {
     const made = Array.from({ length: 50 }, generatePassword);
     expect(new Set(made).size).toBe(50);
-    expect(made.every((each) => /^[a-zA-Z2-9]{20}$/.test(each))).toBe(true);
+    const kinds = [/^[\w.!-]{20}$/, /[a-z]/, /[A-Z]/, /[2-9]/, /[-_.!]/];
+    expect(made.every((each) => kinds.every((kind) => kind.test(each)))).toBe(true);
   });
 });
