@@ -42,8 +42,10 @@ from shardboard.api import (
     proxies,
     ram_curve,
     rebalance,
+    redis_acls,
     restarts,
     revamps,
+    roles,
     session,
     shard_looks,
     shards,
@@ -86,6 +88,7 @@ from shardboard.reconcilers import (
     revival,
     rivals,
 )
+from shardboard.reconcilers.access import AccessLoop
 from shardboard.reconcilers.bdbs import steppers
 from shardboard.reconcilers.elections import ElectionLoop
 from shardboard.reconcilers.endpoints import Endpoints
@@ -152,6 +155,8 @@ def create_app(console: Console) -> FastAPI:
         stream,
         timeline,
         upgrades,
+        redis_acls,
+        roles,
         users,
         webhooks,
     ):
@@ -252,6 +257,7 @@ async def running_loops(console: Console) -> AsyncIterator[asyncio.Future[None]]
         Loop("collect benchmarks", BenchmarkCollector(console.store, console.bus, console.agents).run),
         Loop("note first writes", FirstWrites(console.store, console.bus, console.live).run),
         Loop("tell the proxies", endpoints.run),
+        Loop("bring users to shards", AccessLoop(console.store, console.bus, console.agents).run),
         Loop("take over elections", ElectionLoop(console.store, console.bus).run),
         Loop("revive replicas", RevivalLoop(console.store, console.bus).run),
         Loop("restart primaries", RestartLoop(console.store, console.bus).run),

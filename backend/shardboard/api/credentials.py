@@ -12,7 +12,7 @@ from shardboard.db import Store
 from shardboard.errors import ApiError, Forbidden, NotAcceptable, Unauthorized
 from shardboard.services import logins, passwords, tokens, user_accounts
 from shardboard.services.users import Principal
-from shardboard.state import cluster, users
+from shardboard.state import cluster, data_users, users
 from shardboard.state.users import User
 
 COOKIE = "shardboard_session"
@@ -90,16 +90,17 @@ async def try_prove(request: Request, store: Store) -> Login | ApiError:
         return refusal
 
 
-async def new_password(store: Store, password: str, email: str, before: str | None = None) -> str:
-    """The hash of a password for that user, which must be another one than `before` is the hash of. Like a verification, one of few
-    at a time and in no transaction."""
+async def new_password(store: Store, password: str, email: str, before: str | None = None) -> user_accounts.NewPassword:
+    """What is kept of a password for that user, which must be another one than `before` is the hash of. Like a verification, one of
+    few at a time and in no transaction."""
     async with store.read() as session:
         await user_accounts.insist_on_password(session, password, email)
     async with gate(store).verifier.turn():
         if before is not None and await passwords.matches(password, before):
             sentence = "The new password is the one that you have; choose another one."
             raise NotAcceptable("new_password_same_as_current", sentence, field="password")
-        return await passwords.hashed(password)
+        kept = await passwords.hashed(password)
+    return user_accounts.NewPassword(kept, data_users.digest(password))
 
 
 async def log_in(store: Store, username: str, password: str, source: str, *, audit: bool = False) -> User:
@@ -141,12 +142,26 @@ async def _verify(store: Store, keeper: Gate, username: str, password: str, sour
     if await passwords.matches(password, user.password_hash if user else None):
         assert user is not None  # noqa: S101 - `matches` never says yes to nobody
         keeper.verifier.remember(username, password, user.password_hash)
+        if user.data_hash is None:
+            await _note_data_hash(store, user.uid, password)
         return user
     audit, unlisted = keeper.audit.spend()
     if user is not None or audit:
         async with store.begin() as session:
             await logins.failed(session, username, source, audit=audit, unlisted=unlisted)
     return None
+
+
+async def _note_data_hash(store: Store, uid: int, password: str) -> None:
+    """A database may have let the user at its data since the password was set."""
+    async with store.read() as session:
+        user = await session.get(User, uid)
+        if user is None or not await data_users.is_wanted(session, user):
+            return
+    async with store.begin() as session:
+        user = await session.get(User, uid)
+        if user is not None:
+            await user_accounts.note_data_hash(session, user, data_users.digest(password))
 
 
 async def _by_token(store: Store, token: str, use: tokens.Use) -> Login:

@@ -10,11 +10,11 @@ from shardboard.api import credentials
 from shardboard.api.deps import CurrentLogin, Reader, TheConsole, UserManager
 from shardboard.api.errors import ERROR_REPLIES
 from shardboard.api.paths import Uid
-from shardboard.errors import NotAcceptable, Unauthorized
+from shardboard.domain.roles import ManagementRole, uid_of
+from shardboard.errors import Unauthorized
 from shardboard.schemas.times import epoch
-from shardboard.services import logins, tokens, user_accounts
+from shardboard.services import access, logins, tokens, user_accounts
 from shardboard.services import users as services
-from shardboard.services.user_accounts import ROLE_UIDS, Role
 from shardboard.state import cluster, users
 from shardboard.state.users import User
 
@@ -38,23 +38,10 @@ class UserChanges(BaseModel):
     auth_method: Literal["regular"] | None = None
     name: Annotated[str | None, Field(max_length=254)] = None
     password: Annotated[str | None, Field(max_length=256, repr=False)] = None
-    role: Role | None = None
-    role_uids: Annotated[
-        list[int] | None, Field(max_length=1, description="One of the built-in roles, in place of `role`.")
-    ] = None
-
-    @property
-    def wanted(self) -> Role | None:
-        """The role by either of its names."""
-        if self.role_uids is None:
-            return self.role
-        named = next((name for name, uid in ROLE_UIDS.items() if self.role_uids == [uid]), None)
-        if named is None or self.role not in (None, named):
-            sentence = (
-                f"`role_uids` is one of {sorted(ROLE_UIDS.values())}, and the same as `role` where both are given."
-            )
-            raise NotAcceptable("config_error", sentence, field="role_uids")
-        return named
+    role: ManagementRole | None = None
+    role_uids: Annotated[list[int] | None, Field(max_length=1, description="One of /v1/roles, in place of `role`.")] = (
+        None
+    )
 
 
 class NewUser(UserChanges):
@@ -113,10 +100,10 @@ async def list_users(session: Reader, _: UserManager) -> list[UserOut]:
 @router.post("")
 async def create_user(console: TheConsole, manager: UserManager, body: NewUser) -> UserOut:
     """Add a user; `db_viewer` unless another role is given."""
-    role = body.wanted or "db_viewer"
-    password_hash = await credentials.new_password(console.store, body.password, body.email)
+    password = await credentials.new_password(console.store, body.password, body.email)
     async with console.store.begin() as session:
-        return _shape(await user_accounts.create(session, body.email, body.name, password_hash, role, manager))
+        role = await access.chosen(session, body.role, body.role_uids) or user_accounts.GivenRole("db_viewer")
+        return _shape(await user_accounts.create(session, body.email, body.name, password, role, manager))
 
 
 @router.get("/{uid}")
@@ -128,15 +115,16 @@ async def get_user(uid: int, session: Reader, _: UserManager) -> UserOut:
 @router.put("/{uid}")
 async def change_user(console: TheConsole, login: CurrentLogin, uid: Uid, body: UserChanges) -> UserOut:
     """Change a user, or one's own name and password. A new password ends the user's sessions and tokens."""
-    by, password_hash = login.principal, None
+    by, password = login.principal, None
     if body.password is not None:
         async with console.store.read() as session:
             user = await services.one(session, uid)
         # Of another user's password nobody is told whether he guessed it.
         before = user.password_hash if user.email == by.username else None
-        password_hash = await credentials.new_password(console.store, body.password, user.email, before)
-    given = user_accounts.Changes(body.email, body.name, password_hash, body.wanted)
+        password = await credentials.new_password(console.store, body.password, user.email, before)
     async with console.store.begin() as session:
+        role = await access.chosen(session, body.role, body.role_uids)
+        given = user_accounts.Changes(body.email, body.name, password, role)
         changed = _shape(await user_accounts.change(session, uid, given, by))
     credentials.look_again(console.store)
     return changed
@@ -164,7 +152,7 @@ def _shape(user: User) -> UserOut:
         email=user.email,
         name=user.name,
         role=user.role,
-        role_uids=[uid for role, uid in ROLE_UIDS.items() if role == user.role],
+        role_uids=[uid] if (uid := user.role_uid or uid_of(user.role)) else [],
         status=services.status(user),
         last_login=epoch(user.last_login) if user.last_login else None,
     )

@@ -344,7 +344,6 @@ _UNSUPPORTED: tuple[tuple[str, object, str, str], ...] = (
     ("replica_sync", "disabled", _NO, "Replicating from another database (Replica Of) is not"),
     ("sync", "disabled", _NO, "Replicating from another database (Replica Of) is not"),
     ("dataset_import_sources", [], _NO, "Importing data is not"),
-    ("roles_permissions", [], "redis_acl_unsupported", "Database access by roles is not"),
     ("acl", [], "redis_acl_unsupported", "Database access by ACL lists is not"),
     ("disabled_commands", "", _NO, "Disabling commands is not"),
     ("shards_blueprint", [], "bad_shards_blueprint", "Placing shards by a blueprint is not"),

@@ -26,6 +26,7 @@ from shardboard.agent.contract import (
     StartLoad,
     StartShards,
 )
+from shardboard.domain.acl_rules import RESERVED
 from shardboard.driver.ports import NodeRef
 from shardboard.errors import AgentUnreachable
 
@@ -52,6 +53,8 @@ class FakeAgents:
     def __init__(self) -> None:
         self.running: dict[int, dict[int, ShardSpec]] = defaultdict(dict)
         """Specs by node and shard uid."""
+        self.users: dict[int, dict[str, tuple[str, ...]]] = defaultdict(dict)
+        """People's users of the engine, by shard uid, and what was said of each."""
         self.died: dict[int, str] = {}
         self.unreachable: set[int] = set()
         self.refuse: dict[int, str] = {}
@@ -185,6 +188,8 @@ class FakeAgents:
         if argv == ("INFO", "persistence"):
             writes = ("CONFIG", "SET", "appendonly", "yes")
             return f"aof_enabled:{int((spec.uid, writes) in self.commands)}\r\naof_last_bgrewrite_status:ok\r\n"
+        if argv[0] == "ACL":
+            return self._access(self.users[spec.uid], argv[1:])
         if argv == ("CLUSTER", "INFO"):
             return "cluster_state:ok\r\n"
         if argv == ("CLUSTER", "NODES"):
@@ -196,6 +201,18 @@ class FakeAgents:
                 return f"role:master\r\nmaster_repl_offset:{offset}\r\n"
             link = "down" if spec.uid in self.behind else "up"
             return f"role:slave\r\nmaster_link_status:{link}\r\nslave_repl_offset:{offset}\r\n"
+        return "OK"
+
+    @staticmethod
+    def _access(users: dict[str, tuple[str, ...]], argv: tuple[str, ...]) -> str:
+        match argv:
+            case ("USERS",):
+                return repr([*RESERVED, *users])
+            case ("SETUSER", name, *rules) if name not in RESERVED:
+                users[name] = tuple(rules)
+            case ("DELUSER", *names):
+                for name in names:
+                    del users[name]
         return "OK"
 
     async def hot_slots(self, node: NodeRef, order: HotSlots) -> list[SlotCounts]:

@@ -8,6 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from shardboard.domain import bdb_rules, io_threads
 from shardboard.errors import NotAcceptable
 from shardboard.schemas import bdb_fields
+from shardboard.services import access
 from shardboard.services.bdb_drafts import hosts_of, insist
 from shardboard.state import bdbs, nodes, shards
 from shardboard.state.bdbs import Bdb
@@ -27,6 +28,7 @@ CHANGEABLE = frozenset(
         "snapshot_policy",
         "maxclients",
         "authentication_redis_pass",
+        "roles_permissions",
         "proxy_policy",
         "tls_mode",
         "max_connections",
@@ -60,6 +62,8 @@ async def changes(session: AsyncSession, bdb: Bdb, given: Mapping[str, Any], clu
     insist(bdb_rules.of_itself(wanted))
     if changed.get("replication"):
         await _insist_on_two_nodes(session)
+    if "roles_permissions" in changed:
+        await access.insist_on_permissions(session, changed["roles_permissions"])
     fixed = sorted(changed.keys() & (_ACTED_UPON - CHANGEABLE))
     if fixed:
         sentence = f"{fixed[0]} cannot be changed once a database exists; leave it out or send it as it is."

@@ -19,6 +19,7 @@ from shardboard.domain.ports import BUS_OFFSET, first_free
 from shardboard.errors import ApiError, BadRequest, Conflict, NotAcceptable
 from shardboard.schemas import bdb_fields
 from shardboard.schemas.cluster import reserved_ports_of
+from shardboard.services import access
 from shardboard.state import bdbs, nodes, shards
 from shardboard.state.bdbs import Bdb
 from shardboard.state.cluster import Cluster
@@ -62,6 +63,7 @@ async def draft(session: AsyncSession, given: Mapping[str, Any], cluster: Cluste
         known_nodes=[node.uid for node in machines],
     )
     insist(bdb_rules.among_others(wanted, around))
+    await access.insist_on_permissions(session, wanted["roles_permissions"])
     port = wanted["port"] or bdb_rules.first_free_port(taken_ports | reserved)
     if port is None:
         raise NotAcceptable("port_unavailable", "Every port for databases is taken.", field="port")

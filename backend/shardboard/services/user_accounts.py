@@ -4,35 +4,38 @@ Administrators may do everything; user managers everything but to administrators
 may change his own name and password. There is always an administrator left.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Literal
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.domain import password_rules
 from shardboard.errors import Conflict, Forbidden, NotAcceptable, NotFound
 from shardboard.services import events, logins, passwords
-from shardboard.services.users import ADMINS, USER_ADMINS, Principal, one
+from shardboard.services.users import Principal, insist_on_another_admin, insist_on_power, one
 from shardboard.state import cluster as clusters
-from shardboard.state import users
+from shardboard.state import data_users, users
 from shardboard.state.users import User
-
-Role = Literal["admin", "cluster_member", "cluster_viewer", "db_member", "db_viewer", "user_manager", "none"]
-
-ROLE_UIDS: Mapping[Role, int] = {
-    "admin": 1,
-    "cluster_member": 2,
-    "cluster_viewer": 3,
-    "db_member": 4,
-    "db_viewer": 5,
-    "none": 6,
-}
-"""The reference's numbers of its built-in roles; `user_manager` has none."""
 
 _FORBIDDEN_IN_NAMES = frozenset('&<>"')
 _LONGEST_NAME = 254
+
+
+@dataclass(frozen=True)
+class GivenRole:
+    """What a user may do here, and, where that is a role of the cluster's own, its uid."""
+
+    management: str
+    uid: int | None = None
+
+
+@dataclass(frozen=True)
+class NewPassword:
+    """What may be kept of a password."""
+
+    password_hash: str = field(repr=False)
+    data_hash: str = field(repr=False)
+    """For engines; kept only where a database lets the user at its data."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +45,8 @@ class Changes:
     email: str | None = None
     """Only the one that it is."""
     name: str | None = None
-    password_hash: str | None = None
-    role: Role | None = None
+    password: NewPassword | None = None
+    role: GivenRole | None = None
 
 
 async def insist_on_password(session: AsyncSession, password: str, email: str) -> None:
@@ -55,8 +58,10 @@ async def insist_on_password(session: AsyncSession, password: str, email: str) -
         raise NotAcceptable("password_not_complex", sentence, field="password")
 
 
-async def create(session: AsyncSession, email: str, name: str, password_hash: str, role: Role, by: Principal) -> User:
-    _insist_on_power(by, role)
+async def create(
+    session: AsyncSession, email: str, name: str, password: NewPassword, role: GivenRole, by: Principal
+) -> User:
+    insist_on_power(by, role.management)
     if not logins.is_user_name(email) or not email.isascii() or ":" in email:
         sentence = "A user logs in by `email`: 1 to 254 printable ASCII characters without a colon, at which HTTP Basic ends it."
         raise NotAcceptable("config_error", sentence, field="email")
@@ -65,9 +70,17 @@ async def create(session: AsyncSession, email: str, name: str, password_hash: st
     await clusters.load_for_update(session)
     if await users.by_email(session, email) is not None:
         raise Conflict("email_already_exists", f"There is a user {email} already.", field="email")
-    user = User(email=email, name=name, password_hash=password_hash, role=role, created_at=datetime.now(UTC))
+    user = User(
+        email=email,
+        name=name,
+        password_hash=password.password_hash,
+        role=role.management,
+        role_uid=role.uid,
+        created_at=datetime.now(UTC),
+    )
     session.add(user)
-    _tell(session, "user_created", f"User {email} was created with the role {role}.", by)
+    await note_data_hash(session, user, password.data_hash)
+    _tell(session, "user_created", f"User {email} was created with the role {role.management}.", by)
     await session.flush()
     return user
 
@@ -77,23 +90,25 @@ async def change(session: AsyncSession, uid: int, given: Changes, by: Principal)
     await clusters.load_for_update(session)  # two administrators cannot make each other ordinary users at once
     user = await one(session, uid)
     if user.email != by.username:
-        _insist_on_power(by, user.role)
+        insist_on_power(by, user.role)
     if given.email is not None and given.email.lower() != user.email.lower():
         sentence = f"The `email` of {user.email} cannot be changed; create another user instead."
         raise NotAcceptable("config_error", sentence, field="email")
     told = []
-    if given.role is not None and given.role != user.role:
-        _insist_on_power(by, user.role, given.role)
-        await _insist_on_another_admin(session, user)
-        told.append(f"the role from {user.role} to {given.role}")
-        user.role = given.role
+    if given.role is not None and given.role != GivenRole(user.role, user.role_uid):
+        insist_on_power(by, user.role, given.role.management)
+        if given.role.management != user.role:
+            await insist_on_another_admin(session, [user])
+        told.append(f"the role from {user.role} to {given.role.management}")
+        user.role, user.role_uid = given.role.management, given.role.uid
     if given.name is not None and given.name != user.name:
         _check_name(given.name)
         told.append("the name")
         user.name = given.name
-    if given.password_hash is not None:
+    if given.password is not None:
         told.append("the password")
-        user.password_hash = given.password_hash
+        user.password_hash, user.data_hash = given.password.password_hash, None
+        await note_data_hash(session, user, given.password.data_hash)
         user.failed_logins, user.locked_until = 0, None
     if told:
         _tell(session, "user_updated", f"User {user.email} was changed: {', '.join(told)}.", by)
@@ -118,26 +133,18 @@ async def unlock(session: AsyncSession, email: str, originator: str) -> bool:
 async def remove(session: AsyncSession, uid: int, by: Principal) -> None:
     await clusters.load_for_update(session)
     user = await one(session, uid)
-    _insist_on_power(by, user.role)
-    await _insist_on_another_admin(session, user)
+    insist_on_power(by, user.role)
+    await insist_on_another_admin(session, [user])
     if user.email == by.username:
         raise Forbidden("unauthorized_action", "Nobody removes himself; another administrator can.")
     await session.delete(user)
     _tell(session, "user_deleted", f"User {user.email} was deleted.", by)
 
 
-def _insist_on_power(by: Principal, *roles: str) -> None:
-    """Over users who have, or shall have, these roles."""
-    if by.role not in USER_ADMINS:
-        raise Forbidden("unauthorized_action", f"The role {by.role} does not allow this.")
-    if by.role not in ADMINS and not ADMINS.isdisjoint(roles):
-        raise Forbidden("unauthorized_action", "Only an administrator makes, changes or removes administrators.")
-
-
-async def _insist_on_another_admin(session: AsyncSession, user: User) -> None:
-    if user.role in ADMINS and await users.count(session, role=user.role) < 2:
-        sentence = f"{user.email} is the last administrator; make another user one first."
-        raise NotAcceptable("change_last_admin_role_not_allowed", sentence, field="role")
+async def note_data_hash(session: AsyncSession, user: User, data_hash: str) -> None:
+    """If some database lets the user at its data."""
+    if await data_users.is_wanted(session, user):
+        user.data_hash = data_hash
 
 
 def _check_name(name: str) -> None:

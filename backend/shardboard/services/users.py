@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from shardboard.errors import NotAcceptable, NotFound
+from shardboard.errors import Forbidden, NotAcceptable, NotFound
 from shardboard.services import events, logins, passwords
 from shardboard.settings import Settings
 from shardboard.state import users
@@ -95,6 +95,22 @@ async def one(session: AsyncSession, uid: int) -> User:
     if user is None:
         raise NotFound("user_not_exist", f"There is no user {uid}.")
     return user
+
+
+def insist_on_power(by: Principal, *roles: str) -> None:
+    """Over users who have, or shall have, these roles, and over the roles themselves."""
+    if by.role not in USER_ADMINS:
+        raise Forbidden("unauthorized_action", f"The role {by.role} does not allow this.")
+    if by.role not in ADMINS and not ADMINS.isdisjoint(roles):
+        raise Forbidden("unauthorized_action", "Only an administrator makes, changes or removes administrators.")
+
+
+async def insist_on_another_admin(session: AsyncSession, losing: Sequence[User]) -> None:
+    """That one is left when these users are none any more."""
+    admins = [user for user in losing if user.role in ADMINS]
+    if admins and await users.count(session, role="admin") <= len(admins):
+        sentence = f"{admins[0].email} is the last administrator; make another user one first."
+        raise NotAcceptable("change_last_admin_role_not_allowed", sentence, field="role")
 
 
 async def _mention_unused(session: AsyncSession, username: str, given: str | None) -> None:

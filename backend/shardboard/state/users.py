@@ -13,6 +13,7 @@ class User(Base):
     """`failed_logins` and `locked_until` implement the login lockout of the REST reference (1.2)."""
 
     __tablename__ = "users"
+    __kind__ = "user"
 
     uid: Mapped[int] = mapped_column(primary_key=True)
     email: Mapped[str] = mapped_column(unique=True)
@@ -21,6 +22,10 @@ class User(Base):
     password_hash: Mapped[str]
     role: Mapped[str]
     """A management role of the REST reference (2.8)."""
+    role_uid: Mapped[int | None]
+    """Of a role of the cluster's own (`state/access.py`), whose management role is `role`; None: a built-in one."""
+    data_hash: Mapped[str | None]
+    """SHA-256 of the password, hex, for engines; only of those that some database lets at its data (`services/data_users.py`)."""
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
     last_login: Mapped[datetime | None] = mapped_column(UtcDateTime)
     failed_logins: Mapped[int] = mapped_column(default=0)

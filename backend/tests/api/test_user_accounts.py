@@ -8,7 +8,7 @@ import pytest
 from backend.tests.api.test_bootstrap import caller
 
 from shardboard.console import Console
-from shardboard.services.user_accounts import ROLE_UIDS
+from shardboard.domain.roles import BUILT_IN
 from shardboard.state import events
 
 pytestmark = pytest.mark.store
@@ -54,8 +54,8 @@ async def test_a_new_user_can_log_in_and_do_what_the_role_allows(client: httpx.A
 
 async def test_the_role_by_either_name_and_the_least_one_by_default(client: httpx.AsyncClient) -> None:
     assert (await add(client, email="a", role=None))["role"] == "db_viewer"
-    for role, uid in ROLE_UIDS.items():
-        assert (await add(client, email=role, role=None, role_uids=[uid]))["role"] == role
+    for uid, role in BUILT_IN.items():
+        assert (await add(client, email=role.name, role=None, role_uids=[uid]))["role"] == role.management
     assert (await add(client, email="b", role="user_manager"))["role_uids"] == []
 
 

@@ -1,7 +1,7 @@
 """One address for clients: it stays through failovers, restarts and changes, and nothing acknowledged is lost."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,6 +12,7 @@ from backend.tests.scenarios import databases
 from shardboard.local import LocalCluster, ok
 
 HIDDEN = {"oss_cluster": False, "proxy_policy": "all-nodes"}
+FIRST = "correct-horse"
 
 
 class Writer:
@@ -161,3 +162,48 @@ def test_latency_and_requests_are_those_of_clients(cluster: LocalCluster) -> Non
     text = cluster.api.get("/metrics").text  # what was counted so far, not that of one second
     assert "endpoint_read_requests_latency_histogram_bucket{" in text
     assert "endpoint_client_connections{" in text
+
+
+def test_users_may_do_what_their_roles_let_them(cluster: LocalCluster) -> None:
+    """Through the endpoint, by the engine's own judgement, from the order to the end of a user's access."""
+    api = cluster.api
+    acl = ok(api.post("/v1/redis_acls", json={"name": "cache", "acl": "+@read +@write +@keyspace ~cache:* &*"}))["uid"]
+    role = ok(api.post("/v1/roles", json={"name": "writers", "management": "none"}))["uid"]
+    allowed = {"roles_permissions": [{"role_uid": role, "redis_acl_uid": acl}]}
+    bdb = served(cluster, databases.body(3, replication=True, default_user=False, **HIDDEN, **allowed))
+    ann = {"email": "ann", "name": "", "password": FIRST, "role_uids": [role]}
+    user = ok(api.post("/v1/users", json=ann))["uid"]
+    [endpoint] = bdb["endpoints"]
+
+    def opened(password: str) -> valkey.Valkey:
+        return valkey.Valkey(endpoint["addr"][0], endpoint["port"], username="ann", password=password)
+
+    def can(do: Callable[[valkey.Valkey], object], password: str = FIRST) -> bool:
+        try:
+            with opened(password) as client:
+                do(client)
+        except valkey.ValkeyError:
+            return False
+        return True
+
+    cluster.until(lambda: can(lambda client: client.set("cache:1", "x")), "Ann is never let in")
+    with opened(FIRST) as client:
+        assert client.mset({f"cache:{number}": number for number in range(50)})
+        assert client.mget([f"cache:{number}" for number in range(50)])[49] == b"49"
+        for refused in (("GET", "orders:1"), ("CONFIG", "GET", "*"), ("ACL", "LIST"), ("EVAL", "return 1", "0")):
+            with pytest.raises(valkey.ResponseError):
+                client.execute_command(*refused)
+    assert not can(lambda client: client.ping(), "wrong")
+    ok(api.put(f"/v1/redis_acls/{acl}", json={"acl": "+@read ~cache:*"}))
+    cluster.until(lambda: not can(lambda client: client.set("cache:1", "y")), "the change of the list is not heard of")
+    assert can(lambda client: client.get("cache:1"))
+    ok(api.put(f"/v1/users/{user}", json={"password": "another horse"}))
+    cluster.until(lambda: can(lambda client: client.get("cache:1"), "another horse"), "the new password is never right")
+    cluster.until(lambda: not can(lambda client: client.get("cache:1")), "the old password stays right")
+    ok(api.delete(f"/v1/users/{user}"))
+    cluster.until(lambda: not can(lambda client: client.get("cache:1"), "another horse"), "Ann stays")
+    events = [row["type"] for row in ok(api.get("/v1/logs"))]
+    assert "bdb_access_failed" not in events
+    databases.delete(cluster, bdb["uid"])
+    ok(api.delete(f"/v1/roles/{role}"))
+    ok(api.delete(f"/v1/redis_acls/{acl}"))

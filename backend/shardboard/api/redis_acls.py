@@ -1,0 +1,49 @@
+"""Lists of data rules, which databases give to roles, over HTTP (REST reference 3.5)."""
+
+from typing import Any
+
+from fastapi import APIRouter
+from fastapi.responses import JSONResponse
+
+from shardboard.api.deps import Reader, Tx, UserManager, Viewer
+from shardboard.api.paths import Uid
+from shardboard.api.replies import errors
+from shardboard.schemas import access as schema
+from shardboard.services import access as service
+
+router = APIRouter(prefix="/redis_acls", tags=["redis_acls"])
+
+
+@router.get("", response_model=list[schema.Acl], responses=errors())
+async def list_redis_acls(_: Viewer, session: Reader) -> JSONResponse:
+    """All of them, those first that are built in."""
+    return JSONResponse([_shape(each) for each in await service.acls(session)])
+
+
+@router.post("", response_model=schema.Acl, responses=errors(406, 409))
+async def create_acl(manager: UserManager, session: Tx, body: schema.NewAcl) -> JSONResponse:
+    """Add one."""
+    return JSONResponse(_shape(await service.create_acl(session, body.name, body.acl, manager)))
+
+
+@router.get("/{uid}", response_model=schema.Acl, responses=errors(404))
+async def get_acl(_: Viewer, session: Reader, uid: Uid) -> JSONResponse:
+    """One of them."""
+    return JSONResponse(_shape(await service.acl(session, uid)))
+
+
+@router.put("/{uid}", response_model=schema.Acl, responses=errors(404, 406, 409))
+async def update_acl(manager: UserManager, session: Tx, uid: Uid, body: schema.AclUpdate) -> JSONResponse:
+    """Change one that is not built in. Databases follow within seconds."""
+    return JSONResponse(_shape(await service.change_acl(session, uid, body.name, body.acl, manager)))
+
+
+@router.delete("/{uid}", responses=errors(404, 409))
+async def delete_acl(manager: UserManager, session: Tx, uid: Uid) -> dict[str, Any]:
+    """Remove one that is not built in and that nobody uses."""
+    await service.remove_acl(session, uid, manager)
+    return {}
+
+
+def _shape(row: service.Acl) -> dict[str, Any]:
+    return schema.Acl.model_validate(row).model_dump()

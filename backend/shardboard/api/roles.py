@@ -1,0 +1,49 @@
+"""Roles of users, over HTTP (REST reference 3.5)."""
+
+from typing import Any
+
+from fastapi import APIRouter
+from fastapi.responses import JSONResponse
+
+from shardboard.api.deps import Reader, Tx, UserManager, Viewer
+from shardboard.api.paths import Uid
+from shardboard.api.replies import errors
+from shardboard.schemas import access as schema
+from shardboard.services import access as service
+
+router = APIRouter(prefix="/roles", tags=["roles"])
+
+
+@router.get("", response_model=list[schema.Role], responses=errors())
+async def list_roles(_: Viewer, session: Reader) -> JSONResponse:
+    """All of them, those first that are built in."""
+    return JSONResponse([_shape(each) for each in await service.every_role(session)])
+
+
+@router.post("", response_model=schema.Role, responses=errors(406, 409))
+async def create_role(manager: UserManager, session: Tx, body: schema.NewRole) -> JSONResponse:
+    """Add one."""
+    return JSONResponse(_shape(await service.create_role(session, body.name, body.management, manager)))
+
+
+@router.get("/{uid}", response_model=schema.Role, responses=errors(404))
+async def get_role(_: Viewer, session: Reader, uid: Uid) -> JSONResponse:
+    """One of them."""
+    return JSONResponse(_shape(await service.role(session, uid)))
+
+
+@router.put("/{uid}", response_model=schema.Role, responses=errors(404, 406, 409))
+async def update_role(manager: UserManager, session: Tx, uid: Uid, body: schema.RoleUpdate) -> JSONResponse:
+    """Change one that is not built in. Databases follow within seconds."""
+    return JSONResponse(_shape(await service.change_role(session, uid, body.name, body.management, manager)))
+
+
+@router.delete("/{uid}", responses=errors(404, 409))
+async def delete_role(manager: UserManager, session: Tx, uid: Uid) -> dict[str, Any]:
+    """Remove one that is not built in and that nobody uses."""
+    await service.remove_role(session, uid, manager)
+    return {}
+
+
+def _shape(row: service.AnyRole) -> dict[str, Any]:
+    return schema.Role.model_validate(row).model_dump()

@@ -1,0 +1,230 @@
+"""Roles, lists of data rules, and which of them databases refer to (REST reference 3.5)."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.domain import acl_rules, roles
+from shardboard.domain.roles import ManagementRole
+from shardboard.errors import Conflict, NotAcceptable, NotFound
+from shardboard.services import events
+from shardboard.services.user_accounts import GivenRole
+from shardboard.services.users import Principal, insist_on_another_admin, insist_on_power
+from shardboard.state import access, bdbs
+from shardboard.state import cluster as clusters
+from shardboard.state.access import RedisAcl, Role
+from shardboard.state.users import User
+
+Own = TypeVar("Own", RedisAcl, Role)
+
+LONGEST_NAME = 120
+MOST = 1000
+
+
+@dataclass(frozen=True)
+class Acl:
+    """A list of rules, built in or not."""
+
+    uid: int
+    name: str
+    acl: str
+
+
+@dataclass(frozen=True)
+class AnyRole:
+    """A role, built in or not."""
+
+    uid: int
+    name: str
+    management: str
+
+
+async def acls(session: AsyncSession) -> list[Acl]:
+    """All by uid."""
+    own = [Acl(row.uid, row.name, row.acl) for row in await access.acls(session)]
+    return [Acl(each.uid, each.name, each.acl) for each in acl_rules.BUILT_IN.values()] + own
+
+
+async def acl(session: AsyncSession, uid: int) -> Acl:
+    found = next((each for each in await acls(session) if each.uid == uid), None)
+    if found is None:
+        raise NotFound("redis_acl_not_exist", f"There is no ACL {uid}.")
+    return found
+
+
+async def create_acl(session: AsyncSession, name: str, rules: str, by: Principal) -> Acl:
+    await clusters.load_for_update(session)
+    present = await acls(session)
+    _insist_on_name(name, (each.name for each in present))
+    _insist_on_room(len(present))
+    row = RedisAcl(uid=_next_uid(each.uid for each in present), name=name, acl=well_formed(rules))
+    session.add(row)
+    _tell(session, "redis_acl_created", f"The ACL {name} was created: {row.acl}", by)
+    await session.flush()
+    return Acl(row.uid, row.name, row.acl)
+
+
+async def change_acl(session: AsyncSession, uid: int, name: str | None, rules: str | None, by: Principal) -> Acl:
+    """What is None stays. Databases that use it follow."""
+    await clusters.load_for_update(session)
+    row = await _own(session, RedisAcl, uid, await acl(session, uid))
+    if name is not None and name != row.name:
+        _insist_on_name(name, (each.name for each in await acls(session) if each.uid != uid))
+        row.name = name
+    if rules is not None:
+        row.acl = well_formed(rules)
+    _tell(session, "redis_acl_updated", f"The ACL {row.name} was changed: {row.acl}", by)
+    await session.flush()
+    return Acl(row.uid, row.name, row.acl)
+
+
+async def remove_acl(session: AsyncSession, uid: int, by: Principal) -> None:
+    await clusters.load_for_update(session)
+    row = await _own(session, RedisAcl, uid, await acl(session, uid))
+    _insist_on_unused(row.name, await _databases_with(session, "redis_acl_uid", uid), [])
+    await session.delete(row)
+    _tell(session, "redis_acl_deleted", f"The ACL {row.name} was deleted.", by)
+
+
+async def every_role(session: AsyncSession) -> list[AnyRole]:
+    """All by uid."""
+    own = [AnyRole(row.uid, row.name, row.management) for row in await access.roles(session)]
+    return [AnyRole(each.uid, each.name, each.management) for each in roles.BUILT_IN.values()] + own
+
+
+async def role(session: AsyncSession, uid: int) -> AnyRole:
+    found = next((each for each in await every_role(session) if each.uid == uid), None)
+    if found is None:
+        raise NotFound("role_not_exist", f"There is no role {uid}.")
+    return found
+
+
+async def create_role(session: AsyncSession, name: str, management: ManagementRole, by: Principal) -> AnyRole:
+    insist_on_power(by, management)
+    await clusters.load_for_update(session)
+    present = await every_role(session)
+    _insist_on_name(name, (each.name for each in present))
+    _insist_on_room(len(present))
+    row = Role(uid=_next_uid(each.uid for each in present), name=name, management=management)
+    session.add(row)
+    _tell(session, "role_created", f"The role {name} was created; its management role is {management}.", by)
+    await session.flush()
+    return AnyRole(row.uid, row.name, row.management)
+
+
+async def change_role(
+    session: AsyncSession, uid: int, name: str | None, management: ManagementRole | None, by: Principal
+) -> AnyRole:
+    """What is None stays. Its users have its management role from then on."""
+    await clusters.load_for_update(session)
+    row = await _own(session, Role, uid, await role(session, uid))
+    insist_on_power(by, row.management)
+    if name is not None and name != row.name:
+        _insist_on_name(name, (each.name for each in await every_role(session) if each.uid != uid))
+        row.name = name
+    if management is not None and management != row.management:
+        insist_on_power(by, management)
+        held = (await session.execute(select(User).where(User.role_uid == uid))).scalars().all()
+        await insist_on_another_admin(session, held)
+        for user in held:
+            user.role = management
+        row.management = management
+    _tell(session, "role_updated", f"The role {row.name} was changed; its management role is {row.management}.", by)
+    await session.flush()
+    return AnyRole(row.uid, row.name, row.management)
+
+
+async def remove_role(session: AsyncSession, uid: int, by: Principal) -> None:
+    await clusters.load_for_update(session)
+    row = await _own(session, Role, uid, await role(session, uid))
+    insist_on_power(by, row.management)
+    held = (await session.execute(select(User.email).where(User.role_uid == uid).limit(3))).scalars().all()
+    _insist_on_unused(row.name, await _databases_with(session, "role_uid", uid), held)
+    await session.delete(row)
+    _tell(session, "role_deleted", f"The role {row.name} was deleted.", by)
+
+
+async def insist_on_permissions(session: AsyncSession, given: object) -> None:
+    """That `roles_permissions` of a database is what it should be."""
+    uids = {
+        "role_uid": {each.uid for each in await every_role(session)},
+        "redis_acl_uid": {each.uid for each in await acls(session)},
+    }
+    if not isinstance(given, list) or not all(isinstance(row, dict) and row.keys() == uids.keys() for row in given):
+        raise _refused("`roles_permissions` is a list of objects, each with `role_uid` and `redis_acl_uid`.")
+    for row in given:
+        for name, known in uids.items():
+            if isinstance(row[name], bool) or row[name] not in known:
+                raise _refused(f"`roles_permissions`: there is no {name} {str(row[name])[:40]}.")
+    named = [row["role_uid"] for row in given]
+    if len(set(named)) < len(named):
+        raise _refused("`roles_permissions` names a role twice; give it one ACL.")
+
+
+async def chosen(
+    session: AsyncSession, management: ManagementRole | None, role_uids: Sequence[int] | None
+) -> GivenRole | None:
+    """The role of a user by either of its names; None where neither is given."""
+    if role_uids is None:
+        return GivenRole(management) if management is not None else None
+    found = [each for each in await every_role(session) if [each.uid] == list(role_uids)]
+    if not found or management not in (None, found[0].management):
+        sentence = (
+            "`role_uids` is one uid of /v1/roles, and its management role the same as `role` where both are given."
+        )
+        raise NotAcceptable("config_error", sentence, field="role_uids")
+    own = found[0].uid if found[0].uid not in roles.BUILT_IN else None
+    return GivenRole(found[0].management, own)
+
+
+def well_formed(rules: str) -> str:
+    """The list as it is kept."""
+    try:
+        return " ".join(acl_rules.parse(rules))
+    except acl_rules.Malformed as what:
+        raise NotAcceptable("invalid_param", str(what), field="acl") from what
+
+
+def _refused(sentence: str) -> NotAcceptable:
+    return NotAcceptable("invalid_param", sentence, field="roles_permissions")
+
+
+async def _databases_with(session: AsyncSession, field: str, uid: int) -> list[str]:
+    found = await bdbs.every(session)
+    return [bdb.name for bdb in found if any(row[field] == uid for row in bdb.config.get("roles_permissions", ()))]
+
+
+async def _own(session: AsyncSession, table: type[Own], uid: int, found: Acl | AnyRole) -> Own:
+    row = await session.get(table, uid)
+    if row is None:
+        raise Conflict("read_only", f"{found.name} is built in: it can be neither changed nor deleted.")
+    return row
+
+
+def _insist_on_name(name: str, others: Iterable[str]) -> None:
+    if not 0 < len(name.strip()) <= LONGEST_NAME or not name.isprintable():
+        raise NotAcceptable("invalid_param", f"A name is 1 to {LONGEST_NAME} printable characters.", field="name")
+    if name.casefold() in {other.casefold() for other in others}:
+        raise NotAcceptable("name_already_exists", f"There is another one called {name}.", field="name")
+
+
+def _insist_on_room(present: int) -> None:
+    if present >= MOST:
+        raise Conflict("invalid_param", f"There are {present} already; remove some first.")
+
+
+def _insist_on_unused(name: str, databases: Sequence[str], users: Sequence[str]) -> None:
+    if databases or users:
+        where = [*(f"database {each}" for each in databases[:3]), *(f"user {each}" for each in users)]
+        raise Conflict("resource_in_use", f"{name} is in use by {', '.join(where)}; change that first.")
+
+
+def _next_uid(taken: Iterable[int]) -> int:
+    return max(acl_rules.FIRST_OWN - 1, *taken) + 1
+
+
+def _tell(session: AsyncSession, kind: str, sentence: str, by: Principal) -> None:
+    events.record(session, kind, sentence, source="cluster", originator=by.username)

@@ -1,0 +1,88 @@
+"""Which users a database lets at its data, and by which rules: by their roles and its `roles_permissions`.
+
+The engine wants the SHA-256 of a password, which is quickly tried; so it is kept only of users whose role lets them at some
+database, and for as long. Of those who had no such role when they set their password it is noted when they log in next.
+"""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.domain import acl_rules
+from shardboard.domain.roles import uid_of
+from shardboard.state import access, bdbs
+from shardboard.state import cluster as clusters
+from shardboard.state.bdbs import Bdb
+from shardboard.state.users import User
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """A user, the hash of the password for the engine, and the rules for it."""
+
+    name: str
+    password_sha256: str
+    rules: tuple[str, ...]
+
+
+def digest(password: str) -> str:
+    """As the engine stores passwords."""
+    return hashlib.sha256(password.encode()).hexdigest()
+
+
+def role_uid(user: User) -> int:
+    """Of the role that databases refer to; 0 for one that none can."""
+    return user.role_uid or uid_of(user.role)
+
+
+async def allowed(session: AsyncSession) -> dict[int, list[Allowed]]:
+    """By uid of each active database, its users by name."""
+    lists = await access.rules(session)
+    all_channels = (await clusters.load(session)).rules.acl_pubsub_default == "allchannels"
+    people = (
+        (await session.execute(select(User).where(User.data_hash.is_not(None)).order_by(User.email))).scalars().all()
+    )
+    found = {}
+    for bdb in await bdbs.every(session):
+        if bdb.status not in ("active", "active-change-pending"):
+            continue
+        rules = {row["role_uid"]: lists.get(row["redis_acl_uid"], "") for row in _permissions(bdb)}
+        found[bdb.uid] = [
+            Allowed(user.email, user.data_hash or "", tuple(acl_rules.for_engine(list_, all_channels=all_channels)))
+            for user in people
+            if user.email not in acl_rules.RESERVED and (list_ := rules.get(role_uid(user)))
+        ]
+    return found
+
+
+async def has_idle_hashes(session: AsyncSession) -> bool:
+    """Whether there is something to forget."""
+    return bool(await _idle(session))
+
+
+async def forget(session: AsyncSession) -> None:
+    """Forget the hashes of users that no database lets in any more."""
+    for user in await _idle(session):
+        user.data_hash = None
+
+
+async def _idle(session: AsyncSession) -> list[User]:
+    granted = _granted(await bdbs.every(session))
+    people = (await session.execute(select(User).where(User.data_hash.is_not(None)))).scalars().all()
+    return [user for user in people if role_uid(user) not in granted]
+
+
+async def is_wanted(session: AsyncSession, user: User) -> bool:
+    """Whether some database lets this user at its data, and needs the hash of the password for that."""
+    return role_uid(user) in _granted(await bdbs.every(session))
+
+
+def _granted(databases: Iterable[Bdb]) -> set[int]:
+    return {row["role_uid"] for bdb in databases for row in _permissions(bdb)}
+
+
+def _permissions(bdb: Bdb) -> list[Mapping[str, int]]:
+    return list(bdb.config.get("roles_permissions", ()))

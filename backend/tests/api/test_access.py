@@ -1,0 +1,107 @@
+"""Roles, lists of data rules, and databases that refer to them, over HTTP."""
+
+from typing import Any
+
+import httpx
+import pytest
+from backend.tests.api.test_user_accounts import ANN, add, as_user
+
+from shardboard.console import Console
+from shardboard.domain import acl_rules, roles
+
+pytestmark = pytest.mark.store
+
+CACHE = {"name": "cache", "acl": "+@read  ~cache:*"}
+
+
+async def made(client: httpx.AsyncClient, path: str, body: dict[str, Any]) -> dict[str, Any]:
+    reply = await client.post(path, json=body)
+    assert reply.status_code == 200, reply.text
+    found: dict[str, Any] = reply.json()
+    return found
+
+
+def refusal(reply: httpx.Response) -> tuple[int, str]:
+    return reply.status_code, reply.json()["error_code"]
+
+
+async def test_what_is_built_in_is_there_and_stays(client: httpx.AsyncClient) -> None:
+    for path, built_in in (("/v1/redis_acls", acl_rules.BUILT_IN), ("/v1/roles", roles.BUILT_IN)):
+        found = (await client.get(path)).json()
+        assert [each["uid"] for each in found] == list(built_in)
+        assert (await client.get(f"{path}/1")).json() == found[0]
+        assert refusal(await client.put(f"{path}/1", json={"name": "mine"})) == (409, "read_only")
+        assert refusal(await client.delete(f"{path}/2")) == (409, "read_only")
+        assert (await client.get(f"{path}/99")).status_code == 404
+
+
+async def test_a_list_is_made_changed_and_removed(client: httpx.AsyncClient) -> None:
+    acl = await made(client, "/v1/redis_acls", CACHE)
+    assert acl == {"uid": 17, "name": "cache", "acl": "+@read ~cache:*"}
+    assert refusal(await client.post("/v1/redis_acls", json={**CACHE, "name": "CACHE"})) == (406, "name_already_exists")
+    changed = await client.put("/v1/redis_acls/17", json={"acl": "+get ~*"})
+    assert changed.json() == {**acl, "acl": "+get ~*"}
+    assert refusal(await client.put("/v1/redis_acls/17", json={"acl": "on +get"})) == (406, "invalid_param")
+    assert (await client.get("/v1/redis_acls/17")).json()["acl"] == "+get ~*"
+    assert (await client.delete("/v1/redis_acls/17")).status_code == 200
+    assert (await client.get("/v1/redis_acls/17")).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({"name": "", "acl": "+get"}, 406),
+        ({"name": "a\nb", "acl": "+get"}, 406),
+        ({"name": "a", "acl": "+@nothing"}, 406),
+        ({"name": "a"}, 400),
+        ({"name": "a" * 200, "acl": "+get"}, 400),
+        ({"name": "a", "acl": ["+get"]}, 400),
+    ],
+)
+async def test_what_is_wrong_with_a_list_is_refused(
+    client: httpx.AsyncClient, body: dict[str, Any], status: int
+) -> None:
+    assert (await client.post("/v1/redis_acls", json=body)).status_code == status
+    assert len((await client.get("/v1/redis_acls")).json()) == len(acl_rules.BUILT_IN)
+
+
+async def test_users_have_what_their_role_says_as_it_changes(client: httpx.AsyncClient, console: Console) -> None:
+    role = await made(client, "/v1/roles", {"name": "readers", "management": "db_viewer"})
+    ann = await add(client, role=None, role_uids=[role["uid"]])
+    assert (ann["role"], ann["role_uids"]) == ("db_viewer", [17])
+    async with as_user(console, ANN["email"], ANN["password"]) as opened:
+        assert (await opened.get("/v1/logs")).status_code == 403
+        assert (await client.put("/v1/roles/17", json={"management": "cluster_viewer"})).status_code == 200
+        assert (await opened.get("/v1/logs")).status_code == 200
+    assert refusal(await client.delete("/v1/roles/17")) == (409, "resource_in_use")
+    assert (await client.put(f"/v1/users/{ann['uid']}", json={"role_uids": [5]})).json()["role_uids"] == [5]
+    assert (await client.delete("/v1/roles/17")).status_code == 200
+    assert refusal(await client.put(f"/v1/users/{ann['uid']}", json={"role_uids": [17]})) == (406, "config_error")
+    wrong = {"role": "admin", "role_uids": [5]}
+    assert refusal(await client.put(f"/v1/users/{ann['uid']}", json=wrong)) == (406, "config_error")
+
+
+async def test_there_is_an_administrator_whatever_happens_to_roles(client: httpx.AsyncClient, console: Console) -> None:
+    await made(client, "/v1/roles", {"name": "chiefs", "management": "admin"})
+    assert (await client.put("/v1/users/1", json={"role_uids": [17]})).json()["role"] == "admin"
+    reply = await client.put("/v1/roles/17", json={"management": "db_viewer"})
+    assert refusal(reply) == (406, "change_last_admin_role_not_allowed")
+    manager = await add(client, role="user_manager")
+    async with as_user(console, manager["email"], ANN["password"]) as opened:
+        for method, path, body in (
+            ("POST", "/v1/roles", {"name": "more", "management": "admin"}),
+            ("PUT", "/v1/roles/17", {"name": "others"}),
+            ("DELETE", "/v1/roles/17", None),
+        ):
+            assert refusal(await opened.request(method, path, json=body)) == (403, "unauthorized_action")
+        await made(opened, "/v1/roles", {"name": "less", "management": "none"})
+
+
+async def test_viewers_look_and_change_nothing(client: httpx.AsyncClient, console: Console) -> None:
+    await add(client, role="db_viewer")
+    async with as_user(console, ANN["email"], ANN["password"]) as viewer:
+        for path, body in (("/v1/redis_acls", CACHE), ("/v1/roles", {"name": "r", "management": "none"})):
+            assert (await viewer.get(path)).status_code == 200
+            assert refusal(await viewer.post(path, json=body)) == (403, "unauthorized_action")
+            assert refusal(await viewer.put(f"{path}/1", json={})) == (403, "unauthorized_action")
+            assert refusal(await viewer.delete(f"{path}/1")) == (403, "unauthorized_action")
