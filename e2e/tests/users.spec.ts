@@ -57,3 +57,52 @@ test('a user is added, signs in, changes the password, and is removed', async ({
   await expect(login.submit, 'signed out with its user').toBeVisible();
   await theirs.close();
 });
+
+test('a role is let in at data, with rules, from the page to the shards', async ({ page, api }) => {
+  const frame = new Frame(page);
+  await page.goto('/users');
+  await page.getByRole('button', { name: 'Add rules' }).click();
+  const rules = frame.dialog('Add rules');
+  await rules.getByLabel('Name').fill('cache');
+  await rules.getByLabel('Rules').fill('+@reed ~cache:*');
+  await rules.getByRole('button', { name: 'Add rules' }).click();
+  await expect(rules.getByText('There is no category')).toBeVisible();
+  await rules.getByLabel('Rules').fill('+@read ~cache:*');
+  await rules.getByRole('button', { name: 'Add rules' }).click();
+  await expect(page.getByRole('table', { name: 'Rules for data' })).toContainText('~cache:*');
+  await page.getByRole('button', { name: 'Add role' }).click();
+  const role = frame.dialog('Add role');
+  await role.getByLabel('Name').fill('cache readers');
+  await role.getByRole('button', { name: 'Add role' }).click();
+  await expect(page.getByRole('table', { name: 'Roles' })).toContainText('cache readers');
+  await page.getByRole('button', { name: 'Add user' }).click();
+  const user = frame.dialog('Add user');
+  await user.getByLabel('Signs in as').fill('shop');
+  await user.getByRole('button', { name: 'Generate' }).click();
+  await user.getByRole('radio', { name: 'cache readers' }).check();
+  await user.getByRole('button', { name: 'Add user' }).click();
+  await expect(page.getByRole('row').filter({ hasText: 'shop' })).toContainText('cache readers');
+  await examine(page, 'users-roles-and-rules');
+
+  await page.goto('/databases/1/configuration');
+  await page.getByRole('button', { name: 'Change access…' }).click();
+  const access = frame.dialog('Who may use the data of demo');
+  await access.getByRole('button', { name: 'Let a role in' }).click();
+  await access.getByLabel('Rules').selectOption({ label: 'cache' });
+  await expect(access.getByRole('combobox', { name: 'Role' })).toHaveValue('17');
+  await examine(page, 'database-access');
+  await access.getByRole('button', { name: 'Save' }).click();
+  await expect(page.getByText('Roles let in')).toBeVisible();
+  const bdb = async () => (await api.get('/v1/bdbs/1')).json();
+  await expect.poll(async () => (await bdb()).status).toBe('active');
+  expect((await bdb()).roles_permissions).toEqual([{ role_uid: 17, redis_acl_uid: 17 }]);
+  expect((await api.delete('/v1/redis_acls/17')).status()).toBe(409);
+
+  expect((await api.put('/v1/bdbs/1', { data: { roles_permissions: [] } })).status()).toBe(200);
+  await expect.poll(async () => (await bdb()).status).toBe('active');
+  const users = await (await api.get('/v1/users')).json();
+  const shop = users.find(({ email }: { email: string }) => email === 'shop');
+  for (const path of [`/v1/users/${shop.uid}`, '/v1/roles/17', '/v1/redis_acls/17']) {
+    expect((await api.delete(path)).status()).toBe(200);
+  }
+});

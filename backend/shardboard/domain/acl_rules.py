@@ -51,6 +51,11 @@ FIRST_OWN = 17
 """Uids below belong to what is built in."""
 
 
+def can_be_user(name: str) -> bool:
+    """Whether a person of that name can be a user of engines, whose users have no spaces in their names."""
+    return name not in RESERVED and not any(letter.isspace() for letter in name)
+
+
 class Malformed(ValueError):
     """Says in a sentence what is wrong with a list."""
 

@@ -26,7 +26,7 @@ class DataUser:
 
 @dataclass(frozen=True)
 class Brought:
-    """Users by uid of the shard that has taken exactly these, and reasons by uid of those that have not."""
+    """By uid of each shard that answered, the users that it knows now; and of those that refused something, what they said."""
 
     taken: Mapping[int, frozenset[DataUser]]
     refused: Mapping[int, str]
@@ -41,26 +41,31 @@ async def bring(
     """Let shards know these users and no others; `known` are those that a shard is known to have already."""
     told = await command(agents, shards, "ACL", "USERS")
     refused = {uid: result.reply for uid, result in told.items() if not result.ok}
-    orders: dict[tuple[str, ...], list[ShardRef]] = defaultdict(list)
-    for shard in shards:
-        if shard.uid in refused:
-            continue
+    answering = [shard for shard in shards if shard.uid not in refused]
+    taken: dict[int, set[DataUser]] = {}
+    leaving: dict[tuple[str, ...], list[ShardRef]] = defaultdict(list)
+    for shard in answering:
         names = _names(told[shard.uid].reply) - RESERVED
+        taken[shard.uid] = {user for user in wanted if user.name in names and user in known.get(shard.uid, ())}
         if strays := sorted(names - {user.name for user in wanted}):
-            orders["ACL", "DELUSER", *strays].append(shard)
-        for user in wanted:
-            if user.name not in names or user not in known.get(shard.uid, ()):
-                orders[user.order].append(shard)
+            leaving[*strays,].append(shard)
     changed: set[int] = set()
-    for order, to in orders.items():
-        replies = await command(agents, [shard for shard in to if shard.uid not in refused], *order)
+    for strays_, of in leaving.items():
+        replies = await command(agents, of, "ACL", "DELUSER", *strays_)
         refused |= {uid: result.reply for uid, result in replies.items() if not result.ok}
         changed |= replies.keys()
-    if keeping := [shard for shard in shards if shard.uid in changed and shard.uid not in refused]:
+    # One that a shard refuses, as it does not know a command of the rules, keeps no other from it.
+    for user in sorted(wanted, key=lambda user: user.name):
+        replies = await command(agents, [shard for shard in answering if user not in taken[shard.uid]], *user.order)
+        refused |= {uid: result.reply for uid, result in replies.items() if not result.ok}
+        for uid in (uid for uid, result in replies.items() if result.ok):
+            taken[uid].add(user)
+            changed.add(uid)
+    if keeping := [shard for shard in answering if shard.uid in changed]:
         # So that they are there at once when it is started again.
         replies = await command(agents, keeping, "CONFIG", "REWRITE")
         refused |= {uid: result.reply for uid, result in replies.items() if not result.ok}
-    return Brought({shard.uid: frozenset(wanted) for shard in shards if shard.uid not in refused}, refused)
+    return Brought({uid: frozenset(users) for uid, users in taken.items()}, refused)
 
 
 def _names(reply: str) -> set[str]:

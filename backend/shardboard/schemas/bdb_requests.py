@@ -41,6 +41,13 @@ class SnapshotPoint(Wire):
     writes: int
 
 
+class RolePermission(Wire):
+    """Users of the role may do at the data what the list of rules says."""
+
+    role_uid: int
+    redis_acl_uid: int
+
+
 class Tag(Wire):
     key: str
     value: str
@@ -84,6 +91,9 @@ class BdbUpdate(Wire):
     aof_policy: AofPolicy = "appendfsync-every-sec"
     snapshot_policy: list[SnapshotPoint] = Field(default=[], max_length=16)
     eviction_policy: EvictionPolicy = "volatile-lru"
+    roles_permissions: list[RolePermission] = Field(
+        default=[], max_length=1000, description="Which roles are let in, and by which rules; each role once."
+    )
     authentication_redis_pass: str = Field(default="", description="Password of the default user; empty = none.")
     bigstore: bool = Field(
         default=False, description="On flash: values that are used little leave the RAM. Only when creating."

@@ -17,6 +17,7 @@ from shardboard.schemas.bdb_requests import (
     Placement,
     ProxyPolicy,
     RegexRule,
+    RolePermission,
     SnapshotPoint,
     Tag,
 )
@@ -102,6 +103,7 @@ class Bdb(BaseModel):
     aof_policy: AofPolicy
     snapshot_policy: list[SnapshotPoint]
     eviction_policy: EvictionPolicy
+    roles_permissions: list[RolePermission]
     authentication_redis_pass: str = Field(description="Empty for users who may not edit the database.")
     authentication: bool = Field(description="Whether clients need a password; told to everybody, unlike the password.")
     default_user: bool

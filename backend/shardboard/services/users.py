@@ -75,8 +75,8 @@ async def set_admin(session: AsyncSession, username: str, password: str, *, orig
         session.add(user)
         events.record(session, "user_created", f"User {username} was created.", source="cluster", originator=originator)
     else:
-        user.password_hash = password_hash
-        user.role = "admin"
+        user.password_hash, user.data_hash = password_hash, None
+        user.role, user.role_uid = "admin", None
         user.failed_logins = 0
         user.locked_until = None
         events.record(session, "user_updated", f"User {username} was changed.", source="cluster", originator=originator)

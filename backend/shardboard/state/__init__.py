@@ -1,6 +1,7 @@
 """Tables and the queries on them, one file per noun. Importing this package registers every table."""
 
 from shardboard.state import (
+    access,
     actions,
     bdbs,
     benchmarks,
@@ -18,6 +19,7 @@ from shardboard.state import (
 )
 
 __all__ = [
+    "access",
     "actions",
     "bdbs",
     "benchmarks",

@@ -53,7 +53,7 @@ async def allowed(session: AsyncSession) -> dict[int, list[Allowed]]:
         found[bdb.uid] = [
             Allowed(user.email, user.data_hash or "", tuple(acl_rules.for_engine(list_, all_channels=all_channels)))
             for user in people
-            if user.email not in acl_rules.RESERVED and (list_ := rules.get(role_uid(user)))
+            if acl_rules.can_be_user(user.email) and (list_ := rules.get(role_uid(user)))
         ]
     return found
 

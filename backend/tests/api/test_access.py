@@ -105,3 +105,23 @@ async def test_viewers_look_and_change_nothing(client: httpx.AsyncClient, consol
             assert refusal(await viewer.post(path, json=body)) == (403, "unauthorized_action")
             assert refusal(await viewer.put(f"{path}/1", json={})) == (403, "unauthorized_action")
             assert refusal(await viewer.delete(f"{path}/1")) == (403, "unauthorized_action")
+
+
+@pytest.mark.usefixtures("nodes")
+async def test_a_database_refers_to_what_there_is(client: httpx.AsyncClient) -> None:
+    body = {"name": "orders", "memory_size": 10_000_000}
+    for wrong in (
+        [{"role_uid": 99, "redis_acl_uid": 1}],
+        [{"role_uid": 1, "redis_acl_uid": 99}],
+        [{"role_uid": 1, "redis_acl_uid": 1}, {"role_uid": 1, "redis_acl_uid": 2}],
+    ):
+        reply = await client.post("/v1/bdbs", json={**body, "roles_permissions": wrong})
+        assert refusal(reply) == (406, "invalid_param")
+    for malformed in ([{"role_uid": 1}], [1], {"role_uid": 1}, [{"role_uid": "1", "redis_acl_uid": 1}]):
+        assert (await client.post("/v1/bdbs", json={**body, "roles_permissions": malformed})).status_code == 400
+    assert (await client.get("/v1/bdbs")).json() == []
+    acl = await made(client, "/v1/redis_acls", CACHE)
+    given = [{"role_uid": 5, "redis_acl_uid": acl["uid"]}]
+    bdb = await made(client, "/v1/bdbs", {**body, "roles_permissions": given})
+    assert bdb["roles_permissions"] == given
+    assert refusal(await client.delete(f"/v1/redis_acls/{acl['uid']}")) == (409, "resource_in_use")

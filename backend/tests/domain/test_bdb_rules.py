@@ -138,7 +138,6 @@ def test_valid(given: dict[str, Any]) -> None:
         ({"module_list": [{"module_name": "search"}]}, "missing_module"),
         ({"rack_aware": True}, "not_rack_aware"),
         ({"replica_sources": [{"uri": "redis://x"}]}, "not_supported"),
-        ({"roles_permissions": [{"role_uid": 1, "redis_acl_uid": 1}]}, "redis_acl_unsupported"),
         ({"shards_blueprint": [{"nodes": []}]}, "bad_shards_blueprint"),
         ({"authentication_redis_pass": "with space"}, "bad_request"),
         ({"authentication_redis_pass": "x" * 513}, "bad_request"),

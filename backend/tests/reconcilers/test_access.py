@@ -14,6 +14,7 @@ from shardboard.reconcilers.access import AccessLoop
 from shardboard.services import access, user_accounts
 from shardboard.services import bdbs as service
 from shardboard.services.user_accounts import Changes, GivenRole, NewPassword
+from shardboard.services.users import set_admin
 from shardboard.state import data_users, shards, users
 
 pytestmark = [pytest.mark.store, pytest.mark.usefixtures("nodes")]
@@ -157,6 +158,11 @@ async def test_a_shard_that_refuses_is_told_of_once_and_tried_again(console: Con
     assert [each.description for each in failures] == [
         f"Users of shop could not be brought to shard redis:{first}: ERR Error in ACL SETUSER modifier"
     ]
+    # Others are not kept from it.
+    async with console.store.begin() as session:
+        await user_accounts.create(session, "bob", "", password("bobs own"), GivenRole("none", 17), ADMIN)
+    await loop.sweep()
+    assert "bob" in agents.users[first]
     agents.told.clear()
     await loop.sweep()
     assert known(agents, [first]) == {rules("correct-horse", *READER)}
@@ -167,6 +173,20 @@ async def test_names_of_the_engine_are_nobodys(console: Console, agents: FakeAge
     async with console.store.begin() as session:
         given = GivenRole("none", 17)
         await user_accounts.create(session, "shardboard", "", password("mine now"), given, ADMIN)
+        await user_accounts.create(session, "two words", "", password("two words"), given, ADMIN)
+    agents.commands.clear()
     await AccessLoop(console.store, console.bus, agents).sweep()
-    assert not any("SETUSER" in argv and "shardboard" in argv for _, argv in agents.commands)
+    assert not any("SETUSER" in argv for _, argv in agents.commands)
     assert not any(agents.users[row.uid] for row in await rows(console, uid))
+
+
+async def test_a_password_that_is_reset_is_void_at_data_as_well(console: Console, agents: FakeAgents) -> None:
+    uid = await with_readers(console)
+    of = [row.uid for row in await rows(console, uid)]
+    await add_ann(console)
+    loop = AccessLoop(console.store, console.bus, agents)
+    await loop.sweep()
+    async with console.store.begin() as session:
+        await set_admin(session, ANN, "reset it now")
+    await loop.sweep()
+    assert known(agents, of) == {()}

@@ -2834,6 +2834,8 @@ export interface components {
              * @description Of a dry run of another shards_count: what it would cost (ours).
              */
             reshard_preview?: components["schemas"]["ReshardPreview"];
+            /** Roles Permissions */
+            roles_permissions: components["schemas"]["RolePermission"][];
             /** Shard Key Regex */
             shard_key_regex: components["schemas"]["RegexRule"][];
             /** Shard List */
@@ -2999,6 +3001,12 @@ export interface components {
              */
             replication?: boolean;
             /**
+             * Roles Permissions
+             * @description Which roles are let in, and by which rules; each role once.
+             * @default []
+             */
+            roles_permissions?: components["schemas"]["RolePermission"][];
+            /**
              * Shard Key Regex
              * @description Hashing policy; the standard one (hash tags in braces) when left out.
              * @default []
@@ -3147,6 +3155,12 @@ export interface components {
              * @default false
              */
             replication?: boolean;
+            /**
+             * Roles Permissions
+             * @description Which roles are let in, and by which rules; each role once.
+             * @default []
+             */
+            roles_permissions?: components["schemas"]["RolePermission"][];
             /**
              * Shard Key Regex
              * @description Hashing policy; the standard one (hash tags in braces) when left out.
@@ -5896,6 +5910,18 @@ export interface components {
             name: string;
             /** Uid */
             uid: number;
+        };
+        /**
+         * RolePermission
+         * @description Users of the role may do at the data what the list of rules says.
+         */
+        RolePermission: {
+            /** Redis Acl Uid */
+            redis_acl_uid: number;
+            /** Role Uid */
+            role_uid: number;
+        } & {
+            [key: string]: unknown;
         };
         /**
          * RoleUpdate

@@ -2,6 +2,8 @@
 import { Button } from '@mantine/core';
 import { useState } from 'react';
 import { useMay } from '@/api/session';
+import { EditAcl, EditRole } from '@/features/users/AccessDialogs';
+import { AclTable, RoleTable } from '@/features/users/AccessTables';
 import { AddUser } from '@/features/users/UserDialogs';
 import { UserTable } from '@/features/users/UserTable';
 import { Card } from '@/ui/Card';
@@ -9,7 +11,8 @@ import { EmptyState } from '@/ui/EmptyState';
 import classes from './pages.module.css';
 
 export function UsersPage() {
-  const [adding, setAdding] = useState(false);
+  const [adding, setAdding] = useState<'user' | 'role' | 'acl' | null>(null);
+  const close = () => setAdding(null);
   if (!useMay('manageUsers')) {
     return (
       <EmptyState title="Users are not shown to you">
@@ -24,12 +27,36 @@ export function UsersPage() {
     <div className={classes.page}>
       <div className={classes.head}>
         <h1>Users</h1>
-        <Button onClick={() => setAdding(true)}>Add user</Button>
+        <Button onClick={() => setAdding('user')}>Add user</Button>
       </div>
       <Card flush>
         <UserTable />
       </Card>
-      {adding && <AddUser onClose={() => setAdding(false)} />}
+      <Card
+        flush
+        title="Roles"
+        aside={
+          <Button variant="default" onClick={() => setAdding('role')}>
+            Add role
+          </Button>
+        }
+      >
+        <RoleTable />
+      </Card>
+      <Card
+        flush
+        title="Rules for data"
+        aside={
+          <Button variant="default" onClick={() => setAdding('acl')}>
+            Add rules
+          </Button>
+        }
+      >
+        <AclTable />
+      </Card>
+      {adding === 'user' && <AddUser onClose={close} />}
+      {adding === 'role' && <EditRole onClose={close} />}
+      {adding === 'acl' && <EditAcl onClose={close} />}
     </div>
   );
 }

@@ -1,12 +1,13 @@
 /** All settings of a database in groups; some of them can be edited; the raw object below. */
 import { Button, Switch } from '@mantine/core';
-import { IconKey, IconPencil } from '@tabler/icons-react';
+import { IconKey, IconPencil, IconUsers } from '@tabler/icons-react';
 import { type ReactNode, useState } from 'react';
 import { ROLE_FORBIDS, useMay } from '@/api/session';
 import type { Bdb } from '@/api/types';
 import { Card } from '@/ui/Card';
 import { CopyButton } from '@/ui/Copy';
 import { Facts } from '@/ui/Facts';
+import { DataAccess } from './DataAccess';
 import { DatabasePassword } from './DatabasePassword';
 import classes from './databases.module.css';
 import { EditForm, hasKeptEdit } from './EditForm';
@@ -15,7 +16,7 @@ import { settingGroups, withoutSecrets } from './settings';
 export function Configuration({ bdb, alerts }: { bdb: Bdb; alerts: ReactNode }) {
   const [editing, setEditing] = useState(() => hasKeptEdit(bdb.uid));
   const [raw, setRaw] = useState(false);
-  const [asking, setAsking] = useState(false);
+  const [asking, setAsking] = useState<'password' | 'access' | null>(null);
   const may = useMay('edit');
   const changeable = bdb.status === 'active' ? undefined : 'Only an active database can be changed';
   const hint = may ? changeable : ROLE_FORBIDS;
@@ -39,9 +40,18 @@ export function Configuration({ bdb, alerts }: { bdb: Bdb; alerts: ReactNode }) 
           leftSection={<IconKey size={14} />}
           disabled={!may || bdb.status !== 'active'}
           title={hint}
-          onClick={() => setAsking(true)}
+          onClick={() => setAsking('password')}
         >
           Change password…
+        </Button>
+        <Button
+          variant="default"
+          leftSection={<IconUsers size={14} />}
+          disabled={!may || bdb.status !== 'active'}
+          title={hint}
+          onClick={() => setAsking('access')}
+        >
+          Change access…
         </Button>
         <Switch
           size="xs"
@@ -50,7 +60,8 @@ export function Configuration({ bdb, alerts }: { bdb: Bdb; alerts: ReactNode }) 
           onChange={(event) => setRaw(event.currentTarget.checked)}
         />
       </div>
-      {asking && <DatabasePassword bdb={bdb} onClose={() => setAsking(false)} />}
+      {asking === 'password' && <DatabasePassword bdb={bdb} onClose={() => setAsking(null)} />}
+      {asking === 'access' && <DataAccess bdb={bdb} onClose={() => setAsking(null)} />}
       {editing && <EditForm bdb={bdb} onClose={() => setEditing(false)} />}
       {raw ? (
         <Card

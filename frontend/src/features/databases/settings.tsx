@@ -72,6 +72,10 @@ export function settingGroups(bdb: Bdb): SettingGroup[] {
       facts: [
         ['Password', bdb.authentication ? 'Set' : 'None: open to whoever reaches the port'],
         ['Default user', yes(bdb.default_user ?? true)],
+        [
+          'Roles let in',
+          bdb.roles_permissions?.length ? String(bdb.roles_permissions.length) : 'None',
+        ],
         ['TLS', yes(bdb.tls_mode === 'enabled')],
       ],
     },

@@ -4,6 +4,7 @@ import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { fireEvent, render, screen, waitFor } from '@testing-library/react';
 import type { ReactElement } from 'react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { rolesQuery } from '@/api/access';
 import { sessionQuery } from '@/api/session';
 import type { Session, User } from '@/api/types';
 import { generatePassword } from './generate';
@@ -16,7 +17,13 @@ const SESSION: Session = {
   cluster_name: 'here',
   version: '1',
 };
-const ADMIN = { uid: 1, email: SESSION.username, name: 'Ada', role: 'admin' } as User;
+const ADMIN = {
+  uid: 1,
+  email: SESSION.username,
+  name: 'Ada',
+  role: 'admin',
+  role_uids: [1],
+} as User;
 const answered = vi.fn();
 
 beforeEach(() => vi.stubGlobal('fetch', answered));
@@ -26,8 +33,11 @@ afterEach(() => {
 });
 
 function open(dialog: ReactElement, session = SESSION) {
-  const client = new QueryClient({ defaultOptions: { queries: { retry: false } } });
+  const client = new QueryClient({
+    defaultOptions: { queries: { retry: false, staleTime: Infinity } },
+  });
   client.setQueryData(sessionQuery.queryKey, session);
+  client.setQueryData(rolesQuery.queryKey, [{ uid: 17, name: 'readers', management: 'none' }]);
   render(
     <MantineProvider>
       <QueryClientProvider client={client}>{dialog}</QueryClientProvider>

@@ -2,6 +2,7 @@
 import { PasswordInput, Radio, Stack, TextInput } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
+import { isOwn, rolesQuery } from '@/api/access';
 import { renewing } from '@/api/http';
 import { sessionQuery, signIn } from '@/api/session';
 import type { Session, User } from '@/api/types';
@@ -9,7 +10,7 @@ import { changeUser, createUser, removeUser, usersQuery } from '@/api/users';
 import { Ask } from '@/ui/Ask';
 import { ConfirmByTyping } from '@/ui/ConfirmByTyping';
 import { PasswordField } from './PasswordField';
-import { lastAdminFault, type Role, roleLabel, rolesFor } from './roles';
+import { lastAdminFault, ownRolesFor, roleChosen, roleGiven, roleLabel, rolesFor } from './roles';
 import classes from './users.module.css';
 
 interface Closing {
@@ -35,13 +36,13 @@ export function AddUser({ onClose }: Closing) {
   const [email, setEmail] = useState('');
   const [name, setName] = useState('');
   const [password, setPassword] = useState('');
-  const [role, setRole] = useState<string>('db_viewer');
+  const [role, setRole] = useState('db_viewer');
   return (
     <Ask
       title="Add user"
       action="Add user"
       disabled={!email || !password}
-      onConfirm={() => then(createUser({ email, name, password, role: role as Role }))}
+      onConfirm={() => then(createUser({ email, name, password, ...roleGiven(role) }))}
       onClose={onClose}
     >
       <TextInput
@@ -65,11 +66,11 @@ export function ChangeUser({ user, onClose }: OfUser) {
   const then = useThenAskAgain();
   const { data: users = [] } = useQuery(usersQuery);
   const [name, setName] = useState(user.name);
-  const [role, setRole] = useState<string>(user.role);
+  const [role, setRole] = useState(() => roleChosen(user));
   const fixed = lastAdminFault(user, users);
   const changes = {
     ...(name !== user.name && { name }),
-    ...(role !== user.role && { role: role as Role }),
+    ...(role !== roleChosen(user) && roleGiven(role)),
   };
   return (
     <Ask
@@ -180,10 +181,11 @@ interface RoleFieldProps {
 
 function RoleField({ value, onChange, fixed }: RoleFieldProps) {
   const manager = useQuery(sessionQuery).data;
+  const own = useQuery(rolesQuery).data?.filter(isOwn) ?? [];
   return (
     <Radio.Group label="Role" description={fixed} value={value} onChange={onChange}>
       <Stack gap={6} mt={6}>
-        {rolesFor(manager).map((role) => (
+        {[...rolesFor(manager), ...ownRolesFor(manager, own)].map((role) => (
           <Radio
             key={role.value}
             value={role.value}

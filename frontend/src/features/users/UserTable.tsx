@@ -3,14 +3,15 @@ import { ActionIcon, Alert, Menu } from '@mantine/core';
 import { IconDotsVertical, IconEdit, IconKey, IconTrash } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { useMemo, useState } from 'react';
+import { rolesQuery } from '@/api/access';
 import { messageOf } from '@/api/http';
 import { sessionQuery } from '@/api/session';
-import type { Session, User } from '@/api/types';
+import type { Role, Session, User } from '@/api/types';
 import { usersQuery } from '@/api/users';
 import { Ago } from '@/ui/Ago';
 import { type Column, DataTable } from '@/ui/DataTable';
 import { Status } from '@/ui/Status';
-import { changeFault, removalFault, roleLabel } from './roles';
+import { changeFault, removalFault, roleName } from './roles';
 import { ChangeUser, NewPassword, RemoveUser } from './UserDialogs';
 
 const DIALOGS = { change: ChangeUser, password: NewPassword, remove: RemoveUser } as const;
@@ -24,7 +25,11 @@ export function UserTable() {
   const { data: users, error } = useQuery(usersQuery);
   const { data: session } = useQuery(sessionQuery);
   const [asking, setAsking] = useState<Asking | null>(null);
-  const columns = useMemo(() => columnsOf(session, users ?? [], setAsking), [session, users]);
+  const { data: roles } = useQuery(rolesQuery);
+  const columns = useMemo(
+    () => columnsOf(session, users ?? [], roles ?? [], setAsking),
+    [session, users, roles],
+  );
   const Dialog = asking && DIALOGS[asking.what];
   if (!users && error) return <Alert color="red">{messageOf(error)}</Alert>;
   return (
@@ -44,6 +49,7 @@ export function UserTable() {
 function columnsOf(
   session: Session | undefined,
   users: readonly User[],
+  roles: readonly Role[],
   ask: (asking: Asking) => void,
 ): Column<User>[] {
   return [
@@ -68,8 +74,8 @@ function columnsOf(
     {
       id: 'role',
       header: 'Role',
-      sort: ({ role }) => roleLabel(role),
-      cell: ({ role }) => roleLabel(role),
+      sort: (user) => roleName(user, roles),
+      cell: (user) => roleName(user, roles),
     },
     {
       id: 'status',

@@ -1,9 +1,46 @@
 import { describe, expect, it } from 'vitest';
-import type { Session, User } from '@/api/types';
-import { changeFault, lastAdminFault, removalFault, roleLabel, rolesFor } from './roles';
+import type { Role, Session, User } from '@/api/types';
+import {
+  changeFault,
+  lastAdminFault,
+  ownRolesFor,
+  removalFault,
+  roleChosen,
+  roleGiven,
+  roleLabel,
+  roleName,
+  rolesFor,
+} from './roles';
 
 const user = (uid: number, role: string) => ({ uid, role, email: `${uid}@example.org` }) as User;
 const by = (uid: number, role: string) => ({ uid, role }) as Session;
+
+const readers: Role = { uid: 17, name: 'cache readers', management: 'none' };
+const chiefs: Role = { uid: 18, name: 'chiefs', management: 'admin' };
+const withRole = (role: string, uid?: number) =>
+  ({ role, role_uids: uid === undefined ? [] : [uid] }) as User;
+
+describe('roles of the own cluster', () => {
+  it('are chosen by their number, those built in by their name', () => {
+    expect(roleChosen(withRole('none', 17))).toBe('17');
+    expect(roleChosen(withRole('db_viewer', 5))).toBe('db_viewer');
+    expect(roleChosen(withRole('user_manager'))).toBe('user_manager');
+    expect(roleGiven('17')).toEqual({ role_uids: [17] });
+    expect(roleGiven('db_viewer')).toEqual({ role: 'db_viewer' });
+  });
+
+  it('have their own names', () => {
+    expect(roleName(withRole('none', 17), [readers])).toBe('cache readers');
+    expect(roleName(withRole('none', 6), [readers])).toBe('No access');
+  });
+
+  it('that make administrators are given by administrators', () => {
+    const offered = (role: string) =>
+      ownRolesFor({ role } as Session, [readers, chiefs]).map(({ label }) => label);
+    expect(offered('admin')).toEqual(['cache readers', 'chiefs']);
+    expect(offered('user_manager')).toEqual(['cache readers']);
+  });
+});
 
 describe('rolesFor', () => {
   it('lets only administrators make administrators', () => {

@@ -1,7 +1,8 @@
 /** Management roles in words, and who may change whom. */
-import type { NewUser, Session, User } from '@/api/types';
+import { isOwn } from '@/api/access';
+import type { NewUser, Role, Session, User } from '@/api/types';
 
-export type Role = NonNullable<NewUser['role']>;
+export type Management = NonNullable<NewUser['role']>;
 
 export const ROLES: readonly { value: string; label: string; what: string }[] = [
   { value: 'admin', label: 'Administrator', what: 'Everything' },
@@ -39,6 +40,29 @@ export const roleLabel = (role: string): string =>
 /** What a manager may give: only administrators make administrators. */
 export const rolesFor = (manager: Session | undefined) =>
   ROLES.filter(({ value }) => value !== 'admin' || manager?.role === 'admin');
+
+/** The same for roles of the cluster's own. */
+export const ownRolesFor = (manager: Session | undefined, roles: readonly Role[]) =>
+  roles
+    .filter(({ management }) => management !== 'admin' || manager?.role === 'admin')
+    .map(({ uid, name, management }) => ({
+      value: String(uid),
+      label: name,
+      what: `In the console: ${roleLabel(management)}. At data: what databases let this role do`,
+    }));
+
+/** What a form keeps of a user's role: a management role, or the number of a role of the cluster's own. */
+export const roleChosen = ({ role, role_uids: [uid] }: User): string =>
+  uid !== undefined && isOwn({ uid }) ? String(uid) : role;
+
+/** The same as the console wants it. */
+export const roleGiven = (chosen: string) =>
+  /^\d+$/.test(chosen) ? { role_uids: [Number(chosen)] } : { role: chosen as Management };
+
+/** Of a user, in words. */
+export const roleName = (user: User, roles: readonly Role[]): string =>
+  roles.find(({ uid }) => isOwn({ uid }) && uid === user.role_uids[0])?.name ??
+  roleLabel(user.role);
 
 /** Why this user cannot be changed by this manager; undefined when nothing stands against it. */
 export function changeFault(user: User, manager: Session | undefined): string | undefined {

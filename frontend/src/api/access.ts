@@ -1,0 +1,33 @@
+/** Roles of users, and lists of rules that databases give to roles. */
+import { queryOptions } from '@tanstack/react-query';
+import { request } from './http';
+import type { Acl, NewAcl, NewRole, Role } from './types';
+
+const ACLS = '/v1/redis_acls';
+const ROLES = '/v1/roles';
+/** Those below are built in, and stay as they are. */
+const FIRST_OWN = 17;
+
+export const isOwn = ({ uid }: { uid: number }): boolean => uid >= FIRST_OWN;
+
+export const aclsQuery = queryOptions({
+  queryKey: ['redis_acls'],
+  queryFn: () => request<Acl[]>('GET', ACLS),
+});
+
+export const rolesQuery = queryOptions({
+  queryKey: ['roles'],
+  queryFn: () => request<Role[]>('GET', ROLES),
+});
+
+export const saveAcl = (uid: number | undefined, acl: NewAcl) =>
+  uid === undefined ? request<Acl>('POST', ACLS, acl) : request<Acl>('PUT', `${ACLS}/${uid}`, acl);
+
+export const removeAcl = (uid: number) => request<unknown>('DELETE', `${ACLS}/${uid}`);
+
+export const saveRole = (uid: number | undefined, role: NewRole) =>
+  uid === undefined
+    ? request<Role>('POST', ROLES, role)
+    : request<Role>('PUT', `${ROLES}/${uid}`, role);
+
+export const removeRole = (uid: number) => request<unknown>('DELETE', `${ROLES}/${uid}`);

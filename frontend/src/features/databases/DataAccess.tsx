@@ -1,0 +1,97 @@
+/** Which roles a database lets at its data, and by which rules. */
+import { ActionIcon, Alert, Button, NativeSelect } from '@mantine/core';
+import { IconTrash } from '@tabler/icons-react';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { aclsQuery, rolesQuery } from '@/api/access';
+import { bdbsQuery, updateBdb } from '@/api/bdbs';
+import { messageOf } from '@/api/http';
+import type { Bdb, RolePermission } from '@/api/types';
+import { Ask } from '@/ui/Ask';
+import classes from './databases.module.css';
+
+export function DataAccess({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) {
+  const client = useQueryClient();
+  const roles = useQuery(rolesQuery);
+  const acls = useQuery(aclsQuery);
+  const [rows, setRows] = useState<readonly RolePermission[]>(bdb.roles_permissions ?? []);
+  const free =
+    roles.data?.filter(({ uid }) => !rows.some(({ role_uid }) => role_uid === uid)) ?? [];
+  const error = roles.error ?? acls.error;
+  const change = (at: number, part: Partial<RolePermission>) =>
+    setRows(rows.map((row, index) => (index === at ? { ...row, ...part } : row)));
+  const save = async () => {
+    const saved = await updateBdb(bdb.uid, { roles_permissions: [...rows] });
+    client.setQueryData(bdbsQuery.queryKey, (list) =>
+      list?.map((item) => (item.uid === saved.uid ? saved : item)),
+    );
+  };
+  const options = (list: readonly { uid: number; name: string }[] = []) =>
+    list.map(({ uid, name }) => ({ value: String(uid), label: name }));
+  return (
+    <Ask
+      title={`Who may use the data of ${bdb.name}`}
+      action="Save"
+      disabled={JSON.stringify(rows) === JSON.stringify(bdb.roles_permissions ?? [])}
+      onConfirm={save}
+      onClose={onClose}
+    >
+      <span>
+        Users with one of these roles log in to the database with their own name and password (AUTH
+        name password), and may do what the rules say.{' '}
+        {bdb.default_user === false
+          ? 'Nobody else is let in.'
+          : 'The default user may do everything as before.'}
+      </span>
+      {error && (
+        <Alert color="red" role="alert">
+          {messageOf(error)}
+        </Alert>
+      )}
+      {rows.map((row, at) => (
+        <div key={row.role_uid} className={classes.permission}>
+          <NativeSelect
+            label={at ? undefined : 'Role'}
+            aria-label="Role"
+            data={options(
+              roles.data?.filter(
+                ({ uid }) => uid === row.role_uid || free.some((each) => each.uid === uid),
+              ),
+            )}
+            value={String(row.role_uid)}
+            onChange={(event) => change(at, { role_uid: Number(event.currentTarget.value) })}
+          />
+          <NativeSelect
+            label={at ? undefined : 'Rules'}
+            aria-label="Rules"
+            data={options(acls.data)}
+            value={String(row.redis_acl_uid)}
+            onChange={(event) => change(at, { redis_acl_uid: Number(event.currentTarget.value) })}
+          />
+          <ActionIcon
+            variant="subtle"
+            color="gray"
+            aria-label="Let this role in no more"
+            onClick={() => setRows(rows.filter((_, index) => index !== at))}
+          >
+            <IconTrash size={16} />
+          </ActionIcon>
+        </div>
+      ))}
+      {!rows.length && <span className="dim">No role is let in.</span>}
+      <div>
+        <Button
+          variant="default"
+          disabled={!free.length || !acls.data}
+          onClick={() => {
+            const role = free.at(-1);
+            if (role) setRows([...rows, { role_uid: role.uid, redis_acl_uid: 1 }]);
+          }}
+        >
+          Let a role in
+        </Button>
+      </div>
+      <span className="dim">Roles and rules are made on the page Users.</span>
+    </Ask>
+  );
+}

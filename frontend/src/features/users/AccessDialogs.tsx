@@ -1,0 +1,128 @@
+/** The questions before a role or a list of rules is added, changed or removed. */
+import { NativeSelect, Textarea, TextInput } from '@mantine/core';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { aclsQuery, removeAcl, removeRole, rolesQuery, saveAcl, saveRole } from '@/api/access';
+import { sessionQuery } from '@/api/session';
+import type { Acl, Role } from '@/api/types';
+import { usersQuery } from '@/api/users';
+import { Ask } from '@/ui/Ask';
+import { type Management, rolesFor } from './roles';
+
+interface Closing {
+  onClose: () => void;
+}
+
+function useThenAskAgain() {
+  const client = useQueryClient();
+  return async (ordered: Promise<unknown>) => {
+    await ordered;
+    const queries = [rolesQuery, aclsQuery, usersQuery];
+    await Promise.all(queries.map(({ queryKey }) => client.invalidateQueries({ queryKey })));
+  };
+}
+
+/** Without a role: a new one. */
+export function EditRole({ role, onClose }: Closing & { role?: Role }) {
+  const then = useThenAskAgain();
+  const manager = useQuery(sessionQuery).data;
+  const [name, setName] = useState(role?.name ?? '');
+  const [management, setManagement] = useState(role?.management ?? 'none');
+  return (
+    <Ask
+      title={role ? `Change the role ${role.name}` : 'Add role'}
+      action={role ? 'Save' : 'Add role'}
+      disabled={!name.trim()}
+      onConfirm={() => then(saveRole(role?.uid, { name, management: management as Management }))}
+      onClose={onClose}
+    >
+      <TextInput
+        label="Name"
+        description="Such as cache writers"
+        required
+        maxLength={120}
+        data-autofocus
+        value={name}
+        onChange={(event) => setName(event.currentTarget.value)}
+      />
+      <NativeSelect
+        label="In the console"
+        description="What its users may do here; no access for those who only use data"
+        data={rolesFor(manager).map(({ value, label }) => ({ value, label }))}
+        value={management}
+        onChange={(event) => setManagement(event.currentTarget.value)}
+      />
+      <span>
+        Which data its users may use, each database says: <em>Change access…</em> on its
+        Configuration tab.
+      </span>
+    </Ask>
+  );
+}
+
+export function RemoveRole({ role, onClose }: Closing & { role: Role }) {
+  const then = useThenAskAgain();
+  return (
+    <Ask
+      title={`Remove the role ${role.name}?`}
+      action="Remove role"
+      onConfirm={() => then(removeRole(role.uid))}
+      onClose={onClose}
+    >
+      <span>Users who have it, and databases that let it in, must be changed first.</span>
+    </Ask>
+  );
+}
+
+/** Without a list: a new one. */
+export function EditAcl({ acl, onClose }: Closing & { acl?: Acl }) {
+  const then = useThenAskAgain();
+  const [name, setName] = useState(acl?.name ?? '');
+  const [rules, setRules] = useState(acl?.acl ?? '');
+  return (
+    <Ask
+      title={acl ? `Change the rules ${acl.name}` : 'Add rules'}
+      action={acl ? 'Save' : 'Add rules'}
+      disabled={!name.trim() || !rules.trim()}
+      onConfirm={() => then(saveAcl(acl?.uid, { name, acl: rules }))}
+      onClose={onClose}
+    >
+      <TextInput
+        label="Name"
+        required
+        maxLength={120}
+        data-autofocus
+        value={name}
+        onChange={(event) => setName(event.currentTarget.value)}
+      />
+      <Textarea
+        label="Rules"
+        description="Commands +get or -get, groups of them +@read, keys ~cache:*, channels &news:*. Later ones count more."
+        required
+        autosize
+        minRows={2}
+        maxLength={4096}
+        value={rules}
+        onChange={(event) => setRules(event.currentTarget.value)}
+      />
+      <span>
+        {acl && 'Every database that uses them follows within seconds. '}
+        Whatever they say, the administration of engines (@admin) stays this console's.
+      </span>
+    </Ask>
+  );
+}
+
+export function RemoveAcl({ acl, onClose }: Closing & { acl: Acl }) {
+  const then = useThenAskAgain();
+  return (
+    <Ask
+      title={`Remove the rules ${acl.name}?`}
+      action="Remove rules"
+      onConfirm={() => then(removeAcl(acl.uid))}
+      onClose={onClose}
+    >
+      <span>Databases that use them must be changed first.</span>
+    </Ask>
+  );
+}

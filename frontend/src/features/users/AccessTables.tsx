@@ -1,0 +1,99 @@
+/** Roles, and lists of rules for data: those that are built in, and the cluster's own. */
+import { ActionIcon, Alert, Menu } from '@mantine/core';
+import { IconDotsVertical, IconEdit, IconTrash } from '@tabler/icons-react';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { aclsQuery, isOwn, rolesQuery } from '@/api/access';
+import { messageOf } from '@/api/http';
+import type { Acl, Role } from '@/api/types';
+import { usersQuery } from '@/api/users';
+import { type Column, DataTable } from '@/ui/DataTable';
+import { EditAcl, EditRole, RemoveAcl, RemoveRole } from './AccessDialogs';
+import { roleLabel } from './roles';
+
+interface Asking<T> {
+  what: 'change' | 'remove';
+  row: T;
+}
+
+export function RoleTable() {
+  const { data: roles, error } = useQuery(rolesQuery);
+  const { data: users = [] } = useQuery(usersQuery);
+  const [asking, setAsking] = useState<Asking<Role> | null>(null);
+  const close = () => setAsking(null);
+  if (!roles && error) return <Alert color="red">{messageOf(error)}</Alert>;
+  const count = (role: Role) => users.filter(({ role_uids }) => role_uids[0] === role.uid).length;
+  const columns: Column<Role>[] = [
+    { id: 'name', header: 'Role', sort: ({ name }) => name, cell: ({ name }) => name },
+    {
+      id: 'management',
+      header: 'In the console',
+      sort: ({ management }) => roleLabel(management),
+      cell: ({ management }) => roleLabel(management),
+    },
+    { id: 'users', header: 'Users', align: 'right', sort: count, cell: count },
+    menuOf((what, row) => setAsking({ what, row })),
+  ];
+  return (
+    <>
+      <DataTable label="Roles" columns={columns} rows={roles} rowKey={({ uid }) => uid} />
+      {asking?.what === 'change' && <EditRole role={asking.row} onClose={close} />}
+      {asking?.what === 'remove' && <RemoveRole role={asking.row} onClose={close} />}
+    </>
+  );
+}
+
+export function AclTable() {
+  const { data: acls, error } = useQuery(aclsQuery);
+  const [asking, setAsking] = useState<Asking<Acl> | null>(null);
+  const close = () => setAsking(null);
+  if (!acls && error) return <Alert color="red">{messageOf(error)}</Alert>;
+  const columns: Column<Acl>[] = [
+    { id: 'name', header: 'List', sort: ({ name }) => name, cell: ({ name }) => name },
+    { id: 'acl', header: 'Rules', cell: ({ acl }) => <code>{acl}</code> },
+    menuOf((what, row) => setAsking({ what, row })),
+  ];
+  return (
+    <>
+      <DataTable label="Rules for data" columns={columns} rows={acls} rowKey={({ uid }) => uid} />
+      {asking?.what === 'change' && <EditAcl acl={asking.row} onClose={close} />}
+      {asking?.what === 'remove' && <RemoveAcl acl={asking.row} onClose={close} />}
+    </>
+  );
+}
+
+function menuOf<T extends Acl | Role>(ask: (what: 'change' | 'remove', row: T) => void): Column<T> {
+  return {
+    id: 'menu',
+    header: '',
+    align: 'right',
+    width: 48,
+    cell: (row) => (
+      <Menu position="bottom-end">
+        <Menu.Target>
+          <ActionIcon variant="subtle" color="gray" aria-label={`Actions for ${row.name}`}>
+            <IconDotsVertical size={16} />
+          </ActionIcon>
+        </Menu.Target>
+        <Menu.Dropdown>
+          {!isOwn(row) && <Menu.Label>Built in: it stays as it is</Menu.Label>}
+          <Menu.Item
+            leftSection={<IconEdit size={15} />}
+            disabled={!isOwn(row)}
+            onClick={() => ask('change', row)}
+          >
+            Change…
+          </Menu.Item>
+          <Menu.Item
+            color="var(--broken)"
+            leftSection={<IconTrash size={15} />}
+            disabled={!isOwn(row)}
+            onClick={() => ask('remove', row)}
+          >
+            Remove…
+          </Menu.Item>
+        </Menu.Dropdown>
+      </Menu>
+    ),
+  };
+}
