@@ -143,7 +143,7 @@ async def _verify(store: Store, keeper: Gate, username: str, password: str, sour
         assert user is not None  # noqa: S101 - `matches` never says yes to nobody
         keeper.verifier.remember(username, password, user.password_hash)
         if user.data_hash is None:
-            await _note_data_hash(store, user.uid, password)
+            await _note_data_hash(store, user, password)
         return user
     audit, unlisted = keeper.audit.spend()
     if user is not None or audit:
@@ -152,15 +152,15 @@ async def _verify(store: Store, keeper: Gate, username: str, password: str, sour
     return None
 
 
-async def _note_data_hash(store: Store, uid: int, password: str) -> None:
+async def _note_data_hash(store: Store, verified: User, password: str) -> None:
     """A database may have let the user at its data since the password was set."""
     async with store.read() as session:
-        user = await session.get(User, uid)
-        if user is None or not await data_users.is_wanted(session, user):
+        if not await data_users.is_wanted(session, verified):
             return
     async with store.begin() as session:
-        user = await session.get(User, uid)
-        if user is not None:
+        user = await session.get(User, verified.uid)
+        # Another password may have been set meanwhile.
+        if user is not None and user.password_hash == verified.password_hash:
             await user_accounts.note_data_hash(session, user, data_users.digest(password))
 
 

@@ -8,6 +8,7 @@ from fastapi.responses import JSONResponse
 from shardboard.api.deps import Reader, Tx, UserManager, Viewer
 from shardboard.api.paths import Uid
 from shardboard.api.replies import errors
+from shardboard.domain.acl_rules import Acl
 from shardboard.schemas import access as schema
 from shardboard.services import access as service
 
@@ -45,5 +46,5 @@ async def delete_acl(manager: UserManager, session: Tx, uid: Uid) -> dict[str, A
     return {}
 
 
-def _shape(row: service.Acl) -> dict[str, Any]:
+def _shape(row: Acl) -> dict[str, Any]:
     return schema.Acl.model_validate(row).model_dump()

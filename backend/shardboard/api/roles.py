@@ -8,6 +8,7 @@ from fastapi.responses import JSONResponse
 from shardboard.api.deps import Reader, Tx, UserManager, Viewer
 from shardboard.api.paths import Uid
 from shardboard.api.replies import errors
+from shardboard.domain.roles import Role
 from shardboard.schemas import access as schema
 from shardboard.services import access as service
 
@@ -45,5 +46,5 @@ async def delete_role(manager: UserManager, session: Tx, uid: Uid) -> dict[str, 
     return {}
 
 
-def _shape(row: service.AnyRole) -> dict[str, Any]:
+def _shape(row: Role) -> dict[str, Any]:
     return schema.Role.model_validate(row).model_dump()

@@ -31,22 +31,23 @@ _OF_THE_USER = re.compile(r"on|off|nopass|resetpass|reset|clearselectors|[<>#!].
 
 
 @dataclass(frozen=True)
-class BuiltIn:
-    """A list that is always there and never changes (REST reference 3.5)."""
+class Acl:
+    """A list of rules, with a name."""
 
     uid: int
     name: str
     acl: str
 
 
-BUILT_IN: Mapping[int, BuiltIn] = {
+BUILT_IN: Mapping[int, Acl] = {
     each.uid: each
     for each in (
-        BuiltIn(1, "Full Access", "+@all ~*"),
-        BuiltIn(2, "Read Only", "+@read ~*"),
-        BuiltIn(3, "Not Dangerous", "+@all -@dangerous ~*"),
+        Acl(1, "Full Access", "+@all ~*"),
+        Acl(2, "Read Only", "+@read ~*"),
+        Acl(3, "Not Dangerous", "+@all -@dangerous ~*"),
     )
 }
+"""Those that are always there and never change (REST reference 3.5)."""
 FIRST_OWN = 17
 """Uids below belong to what is built in."""
 

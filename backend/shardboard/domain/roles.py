@@ -1,4 +1,4 @@
-"""The roles that are always there (REST reference 3.5)."""
+"""Roles of users (REST reference 3.5)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,25 +9,26 @@ ManagementRole = Literal["admin", "cluster_member", "cluster_viewer", "db_member
 
 
 @dataclass(frozen=True)
-class BuiltIn:
-    """A role of the reference, which never changes."""
+class Role:
+    """A role, and what its users may do here."""
 
     uid: int
     name: str
     management: str
 
 
-BUILT_IN: Mapping[int, BuiltIn] = {
+BUILT_IN: Mapping[int, Role] = {
     each.uid: each
     for each in (
-        BuiltIn(1, "Admin", "admin"),
-        BuiltIn(2, "Cluster Member", "cluster_member"),
-        BuiltIn(3, "Cluster Viewer", "cluster_viewer"),
-        BuiltIn(4, "DB Member", "db_member"),
-        BuiltIn(5, "DB Viewer", "db_viewer"),
-        BuiltIn(6, "None", "none"),
+        Role(1, "Admin", "admin"),
+        Role(2, "Cluster Member", "cluster_member"),
+        Role(3, "Cluster Viewer", "cluster_viewer"),
+        Role(4, "DB Member", "db_member"),
+        Role(5, "DB Viewer", "db_viewer"),
+        Role(6, "None", "none"),
     )
 }
+"""Those that are always there and never change."""
 
 
 def uid_of(management: str) -> int:

@@ -9,6 +9,9 @@ from shardboard.domain.acl_rules import RESERVED
 from shardboard.driver.cluster import ShardRef, command
 from shardboard.driver.ports import Agents
 
+PATIENCE = 5.0
+"""Seconds for each order: a node that hangs keeps the others waiting no longer."""
+
 
 @dataclass(frozen=True)
 class DataUser:
@@ -26,7 +29,7 @@ class DataUser:
 
 @dataclass(frozen=True)
 class Brought:
-    """By uid of each shard that answered, the users that it knows now; and of those that refused something, what they said."""
+    """By uid of each shard that is sure to know them, its users now; and of those that refused something, what they said."""
 
     taken: Mapping[int, frozenset[DataUser]]
     refused: Mapping[int, str]
@@ -38,33 +41,41 @@ async def bring(
     wanted: Collection[DataUser],
     known: Mapping[int, frozenset[DataUser]],
 ) -> Brought:
-    """Let shards know these users and no others; `known` are those that a shard is known to have already."""
-    told = await command(agents, shards, "ACL", "USERS")
+    """Let shards know these users and no others; `known` are those that a shard is known to have already. Shards that do not answer
+    are asked no more."""
+    told = await command(agents, shards, "ACL", "USERS", patience=PATIENCE)
     refused = {uid: result.reply for uid, result in told.items() if not result.ok}
-    answering = [shard for shard in shards if shard.uid not in refused]
     taken: dict[int, set[DataUser]] = {}
     leaving: dict[tuple[str, ...], list[ShardRef]] = defaultdict(list)
-    for shard in answering:
+    for shard in shards:
+        if shard.uid in refused:
+            continue
         names = _names(told[shard.uid].reply) - RESERVED
         taken[shard.uid] = {user for user in wanted if user.name in names and user in known.get(shard.uid, ())}
         if strays := sorted(names - {user.name for user in wanted}):
             leaving[*strays,].append(shard)
     changed: set[int] = set()
-    for strays_, of in leaving.items():
-        replies = await command(agents, of, "ACL", "DELUSER", *strays_)
-        refused |= {uid: result.reply for uid, result in replies.items() if not result.ok}
-        changed |= replies.keys()
-    # One that a shard refuses, as it does not know a command of the rules, keeps no other from it.
+
+    async def order(of: Sequence[ShardRef], *argv: str) -> set[int]:
+        """Uids of those that did it. One that is not told, or not sure to keep it, is told all again."""
+        replies = await command(agents, [shard for shard in of if shard.uid in taken], *argv, patience=PATIENCE)
+        failed = {uid: result.reply for uid, result in replies.items() if not result.ok}
+        refused.update(failed)
+        for uid, reason in failed.items():
+            # A user whom a shard refuses, as it does not know a command of the rules, keeps no other from it.
+            if argv[1] != "SETUSER" or not reason.startswith("ERR"):
+                del taken[uid]
+        return replies.keys() - failed.keys()
+
+    for names_, of in leaving.items():
+        changed |= await order(of, "ACL", "DELUSER", *names_)
     for user in sorted(wanted, key=lambda user: user.name):
-        replies = await command(agents, [shard for shard in answering if user not in taken[shard.uid]], *user.order)
-        refused |= {uid: result.reply for uid, result in replies.items() if not result.ok}
-        for uid in (uid for uid, result in replies.items() if result.ok):
+        done = await order([shard for shard in shards if user not in taken.get(shard.uid, ())], *user.order)
+        for uid in done:
             taken[uid].add(user)
-            changed.add(uid)
-    if keeping := [shard for shard in answering if shard.uid in changed]:
-        # So that they are there at once when it is started again.
-        replies = await command(agents, keeping, "CONFIG", "REWRITE")
-        refused |= {uid: result.reply for uid, result in replies.items() if not result.ok}
+        changed |= done
+    # So that they are there at once when it is started again.
+    await order([shard for shard in shards if shard.uid in changed], "CONFIG", "REWRITE")
     return Brought({uid: frozenset(users) for uid, users in taken.items()}, refused)
 
 

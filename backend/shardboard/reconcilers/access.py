@@ -38,8 +38,6 @@ class AccessLoop:
         self._agents = agents
         self._known: dict[int, tuple[object, frozenset[DataUser]]] = {}
         """By uid of the shard: its process, and the users that this was told."""
-        self._failing = False
-        """In this sweep a shard has refused something."""
         self._is_clean = False
         """No shard has users of people, and none shall."""
         self._refusals: dict[int, str] = {}
@@ -65,12 +63,12 @@ class AccessLoop:
         if is_idle:
             return
         self._known = {uid: known for uid, known in self._known.items() if uid in processes}
-        self._failing = False
         for bdb_uid, allowed in wanted.items():
             of_bdb = {uid: process for uid, (owner, process) in processes.items() if owner == bdb_uid}
             people = frozenset(DataUser(each.name, each.password_sha256, each.rules) for each in allowed)
             await self._bring(bdb_uid, people, of_bdb)
-        self._is_clean = not any(wanted.values()) and self._known.keys() == processes.keys() and not self._failing
+        left = {uid for uid, (_, process) in processes.items() if self._known.get(uid) != (process.born, frozenset())}
+        self._is_clean = not left
 
     async def _bring(self, bdb_uid: int, people: frozenset[DataUser], processes: Mapping[int, Process]) -> None:
         behind = [process.shard for uid, process in processes.items() if self._known.get(uid) != (process.born, people)]
@@ -80,7 +78,6 @@ class AccessLoop:
             uid: told for uid, (born, told) in self._known.items() if uid in processes and processes[uid].born == born
         }
         brought = await users.bring(self._agents, behind, people, known)
-        self._failing |= bool(brought.refused)
         self._known |= {uid: (processes[uid].born, taken) for uid, taken in brought.taken.items()}
         await self._tell(bdb_uid, brought.refused)
 

@@ -1,51 +1,34 @@
 """Roles, lists of data rules, and which of them databases refer to (REST reference 3.5)."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.domain import acl_rules, roles
-from shardboard.domain.roles import ManagementRole
+from shardboard.domain.acl_rules import Acl
+from shardboard.domain.roles import ManagementRole, Role
 from shardboard.errors import Conflict, NotAcceptable, NotFound
 from shardboard.services import events
 from shardboard.services.user_accounts import GivenRole
 from shardboard.services.users import Principal, insist_on_another_admin, insist_on_power
 from shardboard.state import access, bdbs
 from shardboard.state import cluster as clusters
-from shardboard.state.access import RedisAcl, Role
+from shardboard.state.access import RedisAcl
+from shardboard.state.access import Role as RoleRow
 from shardboard.state.users import User
 
-Own = TypeVar("Own", RedisAcl, Role)
+Own = TypeVar("Own", RedisAcl, RoleRow)
 
 LONGEST_NAME = 120
 MOST = 1000
 
 
-@dataclass(frozen=True)
-class Acl:
-    """A list of rules, built in or not."""
-
-    uid: int
-    name: str
-    acl: str
-
-
-@dataclass(frozen=True)
-class AnyRole:
-    """A role, built in or not."""
-
-    uid: int
-    name: str
-    management: str
-
-
 async def acls(session: AsyncSession) -> list[Acl]:
     """All by uid."""
     own = [Acl(row.uid, row.name, row.acl) for row in await access.acls(session)]
-    return [Acl(each.uid, each.name, each.acl) for each in acl_rules.BUILT_IN.values()] + own
+    return [*acl_rules.BUILT_IN.values(), *own]
 
 
 async def acl(session: AsyncSession, uid: int) -> Acl:
@@ -89,38 +72,38 @@ async def remove_acl(session: AsyncSession, uid: int, by: Principal) -> None:
     _tell(session, "redis_acl_deleted", f"The ACL {row.name} was deleted.", by)
 
 
-async def every_role(session: AsyncSession) -> list[AnyRole]:
+async def every_role(session: AsyncSession) -> list[Role]:
     """All by uid."""
-    own = [AnyRole(row.uid, row.name, row.management) for row in await access.roles(session)]
-    return [AnyRole(each.uid, each.name, each.management) for each in roles.BUILT_IN.values()] + own
+    own = [Role(row.uid, row.name, row.management) for row in await access.roles(session)]
+    return [*roles.BUILT_IN.values(), *own]
 
 
-async def role(session: AsyncSession, uid: int) -> AnyRole:
+async def role(session: AsyncSession, uid: int) -> Role:
     found = next((each for each in await every_role(session) if each.uid == uid), None)
     if found is None:
         raise NotFound("role_not_exist", f"There is no role {uid}.")
     return found
 
 
-async def create_role(session: AsyncSession, name: str, management: ManagementRole, by: Principal) -> AnyRole:
+async def create_role(session: AsyncSession, name: str, management: ManagementRole, by: Principal) -> Role:
     insist_on_power(by, management)
     await clusters.load_for_update(session)
     present = await every_role(session)
     _insist_on_name(name, (each.name for each in present))
     _insist_on_room(len(present))
-    row = Role(uid=_next_uid(each.uid for each in present), name=name, management=management)
+    row = RoleRow(uid=_next_uid(each.uid for each in present), name=name, management=management)
     session.add(row)
     _tell(session, "role_created", f"The role {name} was created; its management role is {management}.", by)
     await session.flush()
-    return AnyRole(row.uid, row.name, row.management)
+    return Role(row.uid, row.name, row.management)
 
 
 async def change_role(
     session: AsyncSession, uid: int, name: str | None, management: ManagementRole | None, by: Principal
-) -> AnyRole:
+) -> Role:
     """What is None stays. Its users have its management role from then on."""
     await clusters.load_for_update(session)
-    row = await _own(session, Role, uid, await role(session, uid))
+    row = await _own(session, RoleRow, uid, await role(session, uid))
     insist_on_power(by, row.management)
     if name is not None and name != row.name:
         _insist_on_name(name, (each.name for each in await every_role(session) if each.uid != uid))
@@ -134,12 +117,12 @@ async def change_role(
         row.management = management
     _tell(session, "role_updated", f"The role {row.name} was changed; its management role is {row.management}.", by)
     await session.flush()
-    return AnyRole(row.uid, row.name, row.management)
+    return Role(row.uid, row.name, row.management)
 
 
 async def remove_role(session: AsyncSession, uid: int, by: Principal) -> None:
     await clusters.load_for_update(session)
-    row = await _own(session, Role, uid, await role(session, uid))
+    row = await _own(session, RoleRow, uid, await role(session, uid))
     insist_on_power(by, row.management)
     held = (await session.execute(select(User.email).where(User.role_uid == uid).limit(3))).scalars().all()
     _insist_on_unused(row.name, await _databases_with(session, "role_uid", uid), held)
@@ -197,7 +180,7 @@ async def _databases_with(session: AsyncSession, field: str, uid: int) -> list[s
     return [bdb.name for bdb in found if any(row[field] == uid for row in bdb.config.get("roles_permissions", ()))]
 
 
-async def _own(session: AsyncSession, table: type[Own], uid: int, found: Acl | AnyRole) -> Own:
+async def _own(session: AsyncSession, table: type[Own], uid: int, found: Acl | Role) -> Own:
     row = await session.get(table, uid)
     if row is None:
         raise Conflict("read_only", f"{found.name} is built in: it can be neither changed nor deleted.")

@@ -91,7 +91,7 @@ async def revamp(
     blueprint = plan.blueprint(await shards.of_bdb(session, uid))
     reshapes = "shards_count" in changed or (not changed and plan.total > 0)
     if not changed and not reshapes:
-        if not dry_run:
+        if not dry_run and not bdb.incomplete_changes:
             bdb.status_detail = ""  # it is as wanted, however an earlier order ended
         return bdb, blueprint
     return await _change(session, bdb, changed, plan if reshapes else None, principal, dry_run=dry_run), blueprint

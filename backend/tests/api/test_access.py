@@ -8,6 +8,8 @@ from backend.tests.api.test_user_accounts import ANN, add, as_user
 
 from shardboard.console import Console
 from shardboard.domain import acl_rules, roles
+from shardboard.state import data_users
+from shardboard.state.users import User
 
 pytestmark = pytest.mark.store
 
@@ -125,3 +127,23 @@ async def test_a_database_refers_to_what_there_is(client: httpx.AsyncClient) -> 
     bdb = await made(client, "/v1/bdbs", {**body, "roles_permissions": given})
     assert bdb["roles_permissions"] == given
     assert refusal(await client.delete(f"/v1/redis_acls/{acl['uid']}")) == (409, "resource_in_use")
+
+
+@pytest.mark.usefixtures("nodes")
+async def test_who_is_let_in_later_is_known_with_the_next_login(client: httpx.AsyncClient, console: Console) -> None:
+    ann = await add(client, role="db_viewer")
+
+    async def data_hash() -> str | None:
+        async with console.store.read() as session:
+            user = await session.get(User, ann["uid"])
+            assert user is not None
+            return user.data_hash
+
+    body = {"name": "orders", "memory_size": 10_000_000, "roles_permissions": [{"role_uid": 5, "redis_acl_uid": 2}]}
+    await made(client, "/v1/bdbs", body)
+    assert await data_hash() is None
+    async with as_user(console, ANN["email"], ANN["password"]) as opened:
+        assert (await opened.get("/v1/bdbs")).status_code == 200
+    assert await data_hash() == data_users.digest(ANN["password"])
+    assert (await client.put(f"/v1/users/{ann['uid']}", json={"password": "another password"})).status_code == 200
+    assert await data_hash() == data_users.digest("another password")

@@ -7,7 +7,7 @@ from shardboard.domain.acl_rules import GUARD, Malformed, for_engine, parse
 
 
 @pytest.mark.parametrize("built_in", acl_rules.BUILT_IN.values(), ids=lambda each: each.name)
-def test_what_is_built_in_is_well_formed(built_in: acl_rules.BuiltIn) -> None:
+def test_what_is_built_in_is_well_formed(built_in: acl_rules.Acl) -> None:
     assert parse(built_in.acl) == built_in.acl.split()
 
 

@@ -190,3 +190,21 @@ async def test_a_password_that_is_reset_is_void_at_data_as_well(console: Console
         await set_admin(session, ANN, "reset it now")
     await loop.sweep()
     assert known(agents, of) == {()}
+
+
+async def test_who_could_not_be_removed_is_removed_later(console: Console, agents: FakeAgents) -> None:
+    uid = await with_readers(console)
+    first = (await rows(console, uid))[0].uid
+    ann = await add_ann(console)
+    loop = AccessLoop(console.store, console.bus, agents)
+    await loop.sweep()
+    agents.told[first, f"ACL DELUSER {ANN}"] = "-node 1 did not answer within 5 s"
+    async with console.store.begin() as session:
+        await user_accounts.remove(session, ann, ADMIN)
+    for _ in range(2):
+        await loop.sweep()
+    assert known(agents, [first]) != {()}
+    agents.told.clear()
+    await loop.sweep()
+    assert known(agents, [first]) == {()}
+    assert not [each for each in await told(console, uid) if each.type == "bdb_access_failed"]

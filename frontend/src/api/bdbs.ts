@@ -1,5 +1,5 @@
 /** Databases. The list is the one cached copy; a single database is picked out of it. */
-import { queryOptions, useQuery } from '@tanstack/react-query';
+import { queryOptions, useQuery, useQueryClient } from '@tanstack/react-query';
 import { request } from './http';
 import type {
   AddressChange,
@@ -34,8 +34,18 @@ export const previewCreate = async (body: CreateBdb, signal?: AbortSignal) => {
   return bdb.shards_blueprint;
 };
 
-export const updateBdb = (uid: number, body: UpdateBdb) =>
-  request<Bdb>('PUT', `/v1/bdbs/${uid}`, body);
+const updateBdb = (uid: number, body: UpdateBdb) => request<Bdb>('PUT', `/v1/bdbs/${uid}`, body);
+
+/** Changes a database; what it is then is seen at once, everywhere. */
+export function useUpdateBdb(uid: number) {
+  const client = useQueryClient();
+  return async (body: UpdateBdb) => {
+    const saved = await updateBdb(uid, body);
+    client.setQueryData(bdbsQuery.queryKey, (list) =>
+      list?.map((item) => (item.uid === saved.uid ? saved : item)),
+    );
+  };
+}
 
 export const flushBdb = (uid: number) => request<Bdb>('PUT', `/v1/bdbs/${uid}/flush`, {});
 

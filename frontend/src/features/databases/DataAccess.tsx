@@ -1,17 +1,17 @@
 /** Which roles a database lets at its data, and by which rules. */
 import { ActionIcon, Alert, Button, NativeSelect } from '@mantine/core';
 import { IconTrash } from '@tabler/icons-react';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { aclsQuery, rolesQuery } from '@/api/access';
-import { bdbsQuery, updateBdb } from '@/api/bdbs';
+import { useUpdateBdb } from '@/api/bdbs';
 import { messageOf } from '@/api/http';
 import type { Bdb, RolePermission } from '@/api/types';
 import { Ask } from '@/ui/Ask';
 import classes from './databases.module.css';
 
 export function DataAccess({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) {
-  const client = useQueryClient();
+  const update = useUpdateBdb(bdb.uid);
   const roles = useQuery(rolesQuery);
   const acls = useQuery(aclsQuery);
   const [rows, setRows] = useState<readonly RolePermission[]>(bdb.roles_permissions ?? []);
@@ -20,12 +20,6 @@ export function DataAccess({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) 
   const error = roles.error ?? acls.error;
   const change = (at: number, part: Partial<RolePermission>) =>
     setRows(rows.map((row, index) => (index === at ? { ...row, ...part } : row)));
-  const save = async () => {
-    const saved = await updateBdb(bdb.uid, { roles_permissions: [...rows] });
-    client.setQueryData(bdbsQuery.queryKey, (list) =>
-      list?.map((item) => (item.uid === saved.uid ? saved : item)),
-    );
-  };
   const options = (list: readonly { uid: number; name: string }[] = []) =>
     list.map(({ uid, name }) => ({ value: String(uid), label: name }));
   return (
@@ -33,7 +27,7 @@ export function DataAccess({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) 
       title={`Who may use the data of ${bdb.name}`}
       action="Save"
       disabled={JSON.stringify(rows) === JSON.stringify(bdb.roles_permissions ?? [])}
-      onConfirm={save}
+      onConfirm={() => update({ roles_permissions: [...rows] })}
       onClose={onClose}
     >
       <span>

@@ -1,29 +1,22 @@
 /** The password of the default user, of a database that serves. */
 import { PasswordInput, Switch } from '@mantine/core';
-import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { bdbsQuery, updateBdb } from '@/api/bdbs';
+import { useUpdateBdb } from '@/api/bdbs';
 import type { Bdb } from '@/api/types';
 import { Ask } from '@/ui/Ask';
 import { passwordError } from './validate';
 
 export function DatabasePassword({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) {
-  const client = useQueryClient();
+  const update = useUpdateBdb(bdb.uid);
   const [password, setPassword] = useState('');
   const [none, setNone] = useState(false);
   const fault = passwordError(password);
-  const save = async () => {
-    const saved = await updateBdb(bdb.uid, { authentication_redis_pass: none ? '' : password });
-    client.setQueryData(bdbsQuery.queryKey, (list) =>
-      list?.map((item) => (item.uid === saved.uid ? saved : item)),
-    );
-  };
   return (
     <Ask
       title={`Change the password of ${bdb.name}`}
       action={none ? 'Remove the password' : 'Change the password'}
       disabled={none ? !bdb.authentication : !password || fault !== undefined}
-      onConfirm={save}
+      onConfirm={() => update({ authentication_redis_pass: none ? '' : password })}
       onClose={onClose}
     >
       <PasswordInput

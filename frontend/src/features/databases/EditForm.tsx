@@ -1,8 +1,7 @@
 /** Name, memory, eviction, shape, threads and tags, saved together in one request that holds only what was changed. */
 import { Alert, Button, NativeSelect, NumberInput, Switch, TextInput } from '@mantine/core';
-import { useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
-import { bdbsQuery, updateBdb } from '@/api/bdbs';
+import { useUpdateBdb } from '@/api/bdbs';
 import { ApiError, messageOf } from '@/api/http';
 import type { Bdb } from '@/api/types';
 import { forget, readKept, useKept } from '@/lib/kept';
@@ -48,7 +47,7 @@ const keyOf = (uid: number): string => `edit.${uid}`;
 export const hasKeptEdit = (uid: number): boolean => readKept(keyOf(uid)) !== undefined;
 
 export function EditForm({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) {
-  const client = useQueryClient();
+  const save = useUpdateBdb(bdb.uid);
   const key = keyOf(bdb.uid);
   const [edit, setEdit] = useKept(key, NOTHING);
   const [refused, setRefused] = useState<{ field?: string | undefined; text: string } | null>(null);
@@ -89,10 +88,7 @@ export function EditForm({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) {
     if (invalid || !changed || conflicts.length) return;
     setBusy(true);
     try {
-      const saved = await updateBdb(bdb.uid, body);
-      client.setQueryData(bdbsQuery.queryKey, (list) =>
-        list?.map((item) => (item.uid === saved.uid ? saved : item)),
-      );
+      await save(body);
       close();
     } catch (error) {
       const field = error instanceof ApiError ? error.field : undefined;

@@ -1,8 +1,7 @@
 /** A change that has not reached all shards: of what, why, and once more. */
 import { Alert, Button } from '@mantine/core';
-import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { bdbsQuery, updateBdb } from '@/api/bdbs';
+import { useUpdateBdb } from '@/api/bdbs';
 import { messageOf } from '@/api/http';
 import { ROLE_FORBIDS, useMay } from '@/api/session';
 import type { Bdb } from '@/api/types';
@@ -25,7 +24,7 @@ const WORDS: Readonly<Record<string, string>> = {
 };
 
 export function IncompleteChange({ bdb }: { bdb: Bdb }) {
-  const client = useQueryClient();
+  const update = useUpdateBdb(bdb.uid);
   const may = useMay('edit');
   const [busy, setBusy] = useState(false);
   const [refusal, setRefusal] = useState<string | null>(null);
@@ -33,10 +32,7 @@ export function IncompleteChange({ bdb }: { bdb: Bdb }) {
     setBusy(true);
     setRefusal(null);
     try {
-      const saved = await updateBdb(bdb.uid, {});
-      client.setQueryData(bdbsQuery.queryKey, (list) =>
-        list?.map((item) => (item.uid === saved.uid ? saved : item)),
-      );
+      await update({});
     } catch (failure) {
       setRefusal(messageOf(failure));
     }
@@ -50,7 +46,7 @@ export function IncompleteChange({ bdb }: { bdb: Bdb }) {
       title={`Not all shards of ${bdb.name} have its new settings`}
       role="alert"
     >
-      <p className={classes.reason}>{bdb.status_detail}</p>
+      {bdb.status_detail && <p className={classes.reason}>{bdb.status_detail}</p>}
       <p className={classes.reason}>
         Concerned: {what.join(', ')}. Shards that were not reached work with what they had before;
         each later change of the database tries again, too.

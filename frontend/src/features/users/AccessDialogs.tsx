@@ -1,25 +1,16 @@
 /** The questions before a role or a list of rules is added, changed or removed. */
 import { NativeSelect, Textarea, TextInput } from '@mantine/core';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { aclsQuery, removeAcl, removeRole, rolesQuery, saveAcl, saveRole } from '@/api/access';
+import { removeAcl, removeRole, saveAcl, saveRole } from '@/api/access';
 import { sessionQuery } from '@/api/session';
 import type { Acl, Role } from '@/api/types';
-import { usersQuery } from '@/api/users';
 import { Ask } from '@/ui/Ask';
 import { type Management, rolesFor } from './roles';
+import { useThenAskAgain } from './useThenAskAgain';
 
 interface Closing {
   onClose: () => void;
-}
-
-function useThenAskAgain() {
-  const client = useQueryClient();
-  return async (ordered: Promise<unknown>) => {
-    await ordered;
-    const queries = [rolesQuery, aclsQuery, usersQuery];
-    await Promise.all(queries.map(({ queryKey }) => client.invalidateQueries({ queryKey })));
-  };
 }
 
 /** Without a role: a new one. */

@@ -12,6 +12,7 @@ import { ConfirmByTyping } from '@/ui/ConfirmByTyping';
 import { PasswordField } from './PasswordField';
 import { lastAdminFault, ownRolesFor, roleChosen, roleGiven, roleLabel, rolesFor } from './roles';
 import classes from './users.module.css';
+import { useThenAskAgain } from './useThenAskAgain';
 
 interface Closing {
   onClose: () => void;
@@ -19,16 +20,6 @@ interface Closing {
 
 interface OfUser extends Closing {
   user: User;
-}
-
-/** What was ordered is seen at once, in the table and everywhere else. */
-function useThenAskAgain() {
-  const client = useQueryClient();
-  return async <T,>(ordered: Promise<T>): Promise<T> => {
-    const reply = await ordered;
-    await client.invalidateQueries({ queryKey: usersQuery.queryKey });
-    return reply;
-  };
 }
 
 export function AddUser({ onClose }: Closing) {
