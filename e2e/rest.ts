@@ -2,6 +2,9 @@
 import { type APIRequestContext, expect, request } from '@playwright/test';
 import { stack, stackInfo } from './stack.ts';
 
+/** Greatest uid that roles and rules may have that nobody has added. */
+const BUILT_IN = 16;
+
 export interface Bdb {
   uid: number;
   name: string;
@@ -51,7 +54,7 @@ export async function remove(api: APIRequestContext, uid: number): Promise<void>
   await expect.poll(async () => (await api.get(`/v1/bdbs/${uid}`)).status()).toBe(404);
 }
 
-/** No benchmark is left, no database but one, no webhook, no user but the first administrator. */
+/** No benchmark is left, no database but one, no webhook, no user but the first administrator, no role or rules of ours. */
 export async function removeAllElse(api: APIRequestContext, kept: number): Promise<void> {
   const uids = async (path: string) =>
     ((await (await api.get(path)).json()) as { uid: number }[]).map(({ uid }) => uid);
@@ -68,6 +71,22 @@ export async function removeAllElse(api: APIRequestContext, kept: number): Promi
   }
   for (const uid of await uids('/v1/webhooks')) await api.delete(`/v1/webhooks/${uid}`);
   for (const uid of await uids('/v1/users')) if (uid > 1) await api.delete(`/v1/users/${uid}`);
+  await letNobodyIn(api, kept);
+  for (const kind of ['roles', 'redis_acls']) {
+    for (const uid of await uids(`/v1/${kind}`)) {
+      if (uid > BUILT_IN) await api.delete(`/v1/${kind}/${uid}`);
+    }
+  }
+}
+
+async function letNobodyIn(api: APIRequestContext, uid: number): Promise<void> {
+  const bdb = async () => (await api.get(`/v1/bdbs/${uid}`)).json();
+  const isActive = async () => (await bdb()).status === 'active';
+  if ((await bdb()).roles_permissions.length) {
+    await expect.poll(isActive).toBe(true);
+    await api.put(`/v1/bdbs/${uid}`, { data: { roles_permissions: [] } });
+    await expect.poll(isActive).toBe(true);
+  }
 }
 
 /** Whether faults may be rehearsed on the cluster. */
