@@ -39,7 +39,7 @@ class AccessLoop:
         self._known: dict[int, tuple[object, frozenset[DataUser]]] = {}
         """By uid of the shard: its process, and the users that this was told."""
         self._is_clean = False
-        """No shard has users of people, and none shall."""
+        """No shard has users of people, also not one that is away, and none shall."""
         self._refusals: dict[int, str] = {}
         """By uid of the database, what was told of last."""
 
@@ -55,7 +55,7 @@ class AccessLoop:
         async with self._store.read() as session:
             wanted = await data_users.allowed(session)
             is_idle = self._is_clean and not any(wanted.values())
-            processes = {} if is_idle else await _processes(session)
+            processes, are_all_here = ({}, True) if is_idle else await _processes(session)
             has_more = await data_users.has_idle_hashes(session)
         if has_more:
             async with self._store.begin() as session:
@@ -68,7 +68,8 @@ class AccessLoop:
             people = frozenset(DataUser(each.name, each.password_sha256, each.rules) for each in allowed)
             await self._bring(bdb_uid, people, of_bdb)
         left = {uid for uid, (_, process) in processes.items() if self._known.get(uid) != (process.born, frozenset())}
-        self._is_clean = not left
+        # One that is away still has in its file whom the others have been told to remove.
+        self._is_clean = are_all_here and not left
 
     async def _bring(self, bdb_uid: int, people: frozenset[DataUser], processes: Mapping[int, Process]) -> None:
         behind = [process.shard for uid, process in processes.items() if self._known.get(uid) != (process.born, people)]
@@ -94,18 +95,20 @@ class AccessLoop:
                 record(session, "bdb_access_failed", sentence, source="bdb", severity="ERROR", bdb_uid=bdb_uid)
 
 
-async def _processes(session: AsyncSession) -> dict[int, tuple[int, Process]]:
-    """By uid of each shard that lives: its database, and its process."""
+async def _processes(session: AsyncSession) -> tuple[dict[int, tuple[int, Process]], bool]:
+    """By uid of each shard that lives: its database, and its process; and whether all do."""
     places = {node.uid: load.reference(node) for node in await nodes.every(session)}
-    rows = [row for row in await shards.every(session) if row.node_uid in places and _lives(row)]
-    return {
+    wanted = await shards.every(session)
+    rows = [row for row in wanted if row.node_uid in places and _lives(row)]
+    found = {
         row.uid: (
             row.bdb_uid,
             Process(load.shard(row, places[row.node_uid]), (row.observed_pid, row.observed_started_at)),
         )
         for row in rows
     }
+    return found, len(rows) == len(wanted)
 
 
 def _lives(row: Shard) -> bool:
-    return row.desired == "running" and row.observed_status == "ok" and row.observed_pid is not None
+    return row.observed_status == "ok" and row.observed_pid is not None

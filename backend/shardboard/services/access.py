@@ -153,14 +153,16 @@ async def chosen(
     """The role of a user by either of its names; None where neither is given."""
     if role_uids is None:
         return GivenRole(management) if management is not None else None
+    await clusters.load_for_update(session)  # nobody removes it before the user has it
     found = [each for each in await every_role(session) if [each.uid] == list(role_uids)]
     if not found or management not in (None, found[0].management):
         sentence = (
             "`role_uids` is one uid of /v1/roles, and its management role the same as `role` where both are given."
         )
         raise NotAcceptable("config_error", sentence, field="role_uids")
-    own = found[0].uid if found[0].uid not in roles.BUILT_IN else None
-    return GivenRole(found[0].management, own)
+    role = found[0]
+    is_built_in = role.uid in roles.BUILT_IN
+    return GivenRole(role.management) if is_built_in else GivenRole(role.management, role.uid, role.name)
 
 
 def well_formed(rules: str) -> str:

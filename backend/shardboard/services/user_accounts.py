@@ -27,6 +27,11 @@ class GivenRole:
 
     management: str
     uid: int | None = None
+    name: str = field(default="", compare=False)
+    """Of a role of the cluster's own."""
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.management})" if self.name else self.management
 
 
 @dataclass(frozen=True)
@@ -80,7 +85,7 @@ async def create(
     )
     session.add(user)
     await note_data_hash(session, user, password.data_hash)
-    _tell(session, "user_created", f"User {email} was created with the role {role.management}.", by)
+    _tell(session, "user_created", f"User {email} was created with the role {role}.", by)
     await session.flush()
     return user
 
@@ -99,7 +104,7 @@ async def change(session: AsyncSession, uid: int, given: Changes, by: Principal)
         insist_on_power(by, user.role, given.role.management)
         if given.role.management != user.role:
             await insist_on_another_admin(session, [user])
-        told.append(f"the role from {user.role} to {given.role.management}")
+        told.append(f"the role from {user.role} to {given.role}")
         user.role, user.role_uid = given.role.management, given.role.uid
     if given.name is not None and given.name != user.name:
         _check_name(given.name)

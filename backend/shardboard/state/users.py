@@ -25,7 +25,7 @@ class User(Base):
     role_uid: Mapped[int | None]
     """Of a role of the cluster's own (`state/access.py`), whose management role is `role`; None: a built-in one."""
     data_hash: Mapped[str | None]
-    """SHA-256 of the password, hex, for engines; only of those that some database lets at its data (`services/data_users.py`)."""
+    """SHA-256 of the password, hex, for engines; only of those that some database lets at its data (`state/data_users.py`)."""
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
     last_login: Mapped[datetime | None] = mapped_column(UtcDateTime)
     failed_logins: Mapped[int] = mapped_column(default=0)

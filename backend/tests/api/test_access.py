@@ -4,7 +4,7 @@ from typing import Any
 
 import httpx
 import pytest
-from backend.tests.api.test_user_accounts import ANN, add, as_user
+from backend.tests.api.test_user_accounts import ANN, add, as_user, told
 
 from shardboard.console import Console
 from shardboard.domain import acl_rules, roles
@@ -71,6 +71,7 @@ async def test_users_have_what_their_role_says_as_it_changes(client: httpx.Async
     role = await made(client, "/v1/roles", {"name": "readers", "management": "db_viewer"})
     ann = await add(client, role=None, role_uids=[role["uid"]])
     assert (ann["role"], ann["role_uids"]) == ("db_viewer", [17])
+    assert (await told(console))[-1][1] == "User ann@example.org was created with the role readers (db_viewer)."
     async with as_user(console, ANN["email"], ANN["password"]) as opened:
         assert (await opened.get("/v1/logs")).status_code == 403
         assert (await client.put("/v1/roles/17", json={"management": "cluster_viewer"})).status_code == 200

@@ -128,6 +128,28 @@ async def test_a_process_that_is_new_is_told_again(console: Console, agents: Fak
     assert known(agents, of) == {rules("correct-horse", *READER)}
 
 
+async def test_who_is_removed_while_a_shard_is_away_is_removed_from_it_when_it_is_back(
+    console: Console, agents: FakeAgents
+) -> None:
+    uid = await with_readers(console)
+    first = (await rows(console, uid))[0].uid
+    ann = await add_ann(console)
+    loop = AccessLoop(console.store, console.bus, agents)
+    await loop.sweep()
+    async with console.store.begin() as session:
+        row = await shards.by_uid(session, first)
+        assert row is not None
+        row.observed_status = "down"
+        await user_accounts.remove(session, ann, ADMIN)
+    for _ in range(2):
+        await loop.sweep()
+    # Its file still has her when it starts again.
+    assert known(agents, [first]) != {()}
+    await seen(console, uid, pid=1000)
+    await loop.sweep()
+    assert known(agents, [first]) == {()}
+
+
 async def test_who_had_no_such_role_is_known_once_the_password_is(console: Console, agents: FakeAgents) -> None:
     uid = await with_readers(console)
     of = [row.uid for row in await rows(console, uid)]
