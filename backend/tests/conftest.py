@@ -41,8 +41,11 @@ USER, PASSWORD = "admin@example.org", "correct horse battery"
 ON_POSTGRES = os.environ.get("SHARDBOARD_TEST_DATABASE") == "postgres"
 HERE = Path(__file__).parent
 LIFELINE = HERE.parents[1] / "scripts" / "lifeline"
-REAL = ("agent", "driver", "scenarios", "bench")
-"""Folders whose tests start processes."""
+REAL = (
+    *("agent", "driver", "scenarios", "bench"),
+    *("test_demo_load.py", "test_lifeline.py", "test_probing.py", "test_tending.py"),
+)
+"""Folders, and files beside them, whose tests start processes."""
 LOG_LINES = 15
 
 # The same examples in every run, so that a run is red by what was changed and not by chance; and no clock: a busy machine

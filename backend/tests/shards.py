@@ -66,6 +66,12 @@ def own_address() -> str:
     return _addresses.pop()
 
 
+async def command_line(pid: int) -> list[str]:
+    """Of a process that was just started: for a moment after that the kernel tells none, nor the program's own name."""
+    found: list[str] = await until(psutil.Process(pid).cmdline)
+    return found
+
+
 class Farm:
     """Some nodes and their supervisors. Implements what `driver.cluster` needs of `ports.Agents`, without HTTP between."""
 

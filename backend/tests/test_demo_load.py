@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from backend.tests.shards import ENGINE, Farm, ask, bring_up, farm, layout, until
+from backend.tests.shards import ENGINE, Farm, ask, bring_up, command_line, farm, layout, until
 
 from shardboard import demo_load
 from shardboard.agent.shard import Shard
@@ -131,7 +131,7 @@ async def test_it_is_started_again_when_it_dies(
     tending.look(100)
     tending.look(100 + AGAIN_SECONDS)
     again = cluster.children["traffic"]
-    assert psutil.Process(again.pid).name() == "shardboard-load"
+    assert Path((await command_line(again.pid))[0]).name == "shardboard-load"
     before = await writes(nodes, shards[0])
 
     async def more() -> bool:
@@ -147,7 +147,7 @@ async def test_a_database_on_flash_is_filled_first(
     demo_load.start(cluster, "traffic", [(shards[0].node.addr, shards[0].port)], "flash")
     sizes = [int(await ask(nodes[shard.node.uid].shards[shard.uid], "DBSIZE")) for shard in shards[:3]]
     assert sum(sizes) == 300
-    command = psutil.Process(cluster.children["traffic"].pid).cmdline()
+    command = await command_line(cluster.children["traffic"].pid)
     assert "--endless" in command
     assert not any("auth" in word or "password" in word for word in command)
 

@@ -1,5 +1,6 @@
 """Parts of a local cluster that end by themselves, and what is left behind when it stops."""
 
+import asyncio
 import os
 import shutil
 import signal
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from backend.tests.shards import command_line
 
 from shardboard.agent.engine import engine_path
 from shardboard.local import ENGINE, LocalCluster, LocalError
@@ -76,6 +78,9 @@ def test_what_a_dead_agent_leaves_is_ended(cluster: LocalCluster) -> None:
     shutil.copy(shutil.which("sleep") or "/bin/sleep", proxy)
     other = subprocess.Popen([proxy, "600"], cwd=home.parents[1], start_new_session=True)
     try:
+        for process in (engine, other):
+            asyncio.run(command_line(process.pid))
+        assert (len(cluster.engines()), len(cluster.proxies())) == (1, 1)
         cluster.stop()
         assert engine.wait(10) is not None
         assert other.wait(10) is not None
