@@ -192,7 +192,7 @@ pub enum Report {
     Applied {
         threads: usize,
         databases: Vec<u64>,
-        failures: Vec<Failure>,
+        failures: Vec<DatabaseError>,
     },
     Metrics(Box<Metrics>),
     Topology {
@@ -224,7 +224,7 @@ pub enum Report {
 }
 
 #[derive(Debug, Serialize)]
-pub struct Failure {
+pub struct DatabaseError {
     pub uid: u64,
     pub message: String,
 }

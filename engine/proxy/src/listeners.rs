@@ -1,7 +1,7 @@
 //! The listening sockets of all databases: opened, kept and closed as the desired state says.
 
 use crate::acceptor::Listener;
-use crate::control::{Database, Failure};
+use crate::control::{Database, DatabaseError};
 use crate::socket;
 use crate::stats::Connections;
 use crate::tls;
@@ -38,12 +38,12 @@ impl Listeners {
     }
 
     /// Opens what is missing, closes what is not wanted; what cannot be done is said and tried again next time.
-    pub fn apply(&mut self, databases: &[Arc<Database>]) -> Vec<Failure> {
+    pub fn apply(&mut self, databases: &[Arc<Database>]) -> Vec<DatabaseError> {
         self.by_uid.retain(|uid, _| databases.iter().any(|database| database.uid == *uid));
         let mut failures = Vec::new();
         for database in databases {
             if let Err(message) = self.listen(database) {
-                failures.push(Failure { uid: database.uid, message });
+                failures.push(DatabaseError { uid: database.uid, message });
             }
         }
         failures

@@ -9,7 +9,7 @@ mod takeover;
 
 use crate::acceptor::{self, Acceptor};
 use crate::budget::Budget;
-use crate::control::{Database, Failure, Order, Report, State};
+use crate::control::{Database, DatabaseError, Order, Report, State};
 use crate::listeners::Listeners;
 use crate::resources;
 use crate::worker::{self, Handle, Listing, Message};
@@ -202,15 +202,15 @@ impl Process {
         }
     }
 
-    fn applied(&mut self, agent: u64, failures: Vec<Failure>) {
+    fn applied(&mut self, agent: u64, failures: Vec<DatabaseError>) {
         let databases = self.databases.iter().map(|database| database.uid).collect();
         self.agents.tell(agent, &Report::Applied { threads: self.workers.len(), databases, failures });
     }
 
-    fn apply(&mut self, state: State) -> Vec<Failure> {
+    fn apply(&mut self, state: State) -> Vec<DatabaseError> {
         let mut failures = Vec::new();
         if let Some(Err(error)) = state.threads.map(|threads| self.set_threads(threads)) {
-            failures.push(Failure { uid: 0, message: error.to_string() });
+            failures.push(DatabaseError { uid: 0, message: error.to_string() });
         }
         let databases: Vec<_> = state.databases.into_iter().map(Arc::new).collect();
         for old in &self.databases {

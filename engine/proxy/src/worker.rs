@@ -22,6 +22,7 @@ mod listing;
 mod memory;
 mod moving;
 mod outage;
+mod output;
 mod parked;
 mod passing;
 mod pubsub;
@@ -404,7 +405,7 @@ impl Worker {
 
     fn welcome(&mut self, mut client: Client) -> Id {
         let db = &mut self.dbs[client.db];
-        client.generation = db.generation;
+        client.topology_version = db.topology_version;
         db.identities[client.identity].clients += 1;
         let id = self.clients.insert(Box::new(client));
         let client = self.clients.get(id).expect("it was just put there");

@@ -161,7 +161,7 @@ impl Backend {
     }
 
     #[inline]
-    pub fn push(&mut self, bytes: &[u8], mut pending: Pending) {
+    pub fn enqueue(&mut self, bytes: &[u8], mut pending: Pending) {
         pending.len = bytes.len() as u32;
         self.is_bound |= pending.bond == Bond::Begins;
         self.out.extend_from_slice(bytes);
@@ -169,7 +169,7 @@ impl Backend {
     }
 
     /// Bytes whose answer is no reply of one request.
-    pub fn push_raw(&mut self, bytes: &[u8]) {
+    pub fn enqueue_raw(&mut self, bytes: &[u8]) {
         self.out.extend_from_slice(bytes);
     }
 

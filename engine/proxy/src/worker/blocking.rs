@@ -2,9 +2,10 @@
 
 use super::Worker;
 use super::backend::Pending;
-use super::client::{Answer, Client};
+use super::client::Client;
 use super::dispatch::{is_word, pending};
 use super::intake::Flow;
+use super::output::Answer;
 use super::parked::Parked;
 use crate::arena::Id;
 use crate::command::{self, Command, Handling};
@@ -35,7 +36,7 @@ impl Worker {
         pending: Pending,
     ) -> (Cow<'a, [u8]>, Pending) {
         let client = self.clients.get_mut(pending.asker.client);
-        let slot = client.and_then(|client| client.slot(pending.asker.number));
+        let slot = client.and_then(|client| client.output.expected(pending.asker.number));
         let Some(slot) = slot.filter(|_| parked.error.starts_with(b"-UNBLOCKED")) else {
             return (Cow::Borrowed(&parked.bytes), pending);
         };

@@ -70,7 +70,7 @@ impl Db {
 
     /// One for every primary that this endpoint is to watch; those that are known keep what they know.
     fn choose_canaries(&mut self) {
-        self.canaries_of = Some(self.generation);
+        self.canaries_of = Some(self.topology_version);
         let mut known = std::mem::take(&mut self.canaries);
         for (slot, target) in self.topology.watched() {
             let at = known.iter().position(|canary| canary.slot == slot);
@@ -86,7 +86,7 @@ impl Worker {
         if !is_wanted || self.now < self.dbs[db].canaries_rest_until {
             return;
         }
-        if self.dbs[db].canaries_of != Some(self.dbs[db].generation) {
+        if self.dbs[db].canaries_of != Some(self.dbs[db].topology_version) {
             self.dbs[db].choose_canaries();
         }
         for at in 0..self.dbs[db].canaries.len() {
@@ -119,7 +119,11 @@ impl Worker {
         let canary = &mut self.dbs[db].canaries[at];
         (canary.target, canary.asked_at, canary.is_under_way) = (owner, self.now, true);
         let request = canary.request.clone();
-        self.push(backend, &request, Pending { slot, class: Class::Write, ..Pending::own(Purpose::Canary) });
+        self.enqueue(
+            backend,
+            &request,
+            Pending { slot, class: Class::Write, ..Pending::own(Purpose::Canary) },
+        );
     }
 
     /// A shard has answered one; `true`: it takes writes.

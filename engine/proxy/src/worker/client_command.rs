@@ -1,9 +1,10 @@
 //! CLIENT: about the client's connection to the endpoint, which is all it can see.
 
 use super::Worker;
-use super::client::{Answer, Client, Muted};
+use super::client::{Client, Muted};
 use super::dispatch::{is_word, pending};
 use super::intake::Flow;
+use super::output::Answer;
 use super::session::Then;
 use crate::arena::Id;
 use crate::command::Class;

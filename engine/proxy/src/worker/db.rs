@@ -54,7 +54,7 @@ pub struct Db {
     pub limits: Limits,
     pub topology: Topology,
     /// Rises when requests under way may be overtaken by ones routed now.
-    pub generation: u32,
+    pub topology_version: u32,
     pub identities: Vec<Identity>,
     /// Until when a target that refused is left alone, by its number.
     pub down: Vec<u64>,
@@ -67,7 +67,7 @@ pub struct Db {
     pub successes: Vec<Successes>,
     pub outages: Vec<Open>,
     pub canaries: Vec<Canary>,
-    /// The generation that they were chosen for.
+    /// The version of the topology that they were chosen for.
     pub canaries_of: Option<u32>,
     pub canaries_rest_until: u64,
     /// Bytes that its clients occupy, and everything else for them; what of it the budget knows.
@@ -94,7 +94,7 @@ impl Db {
             config: Arc::clone(&config),
             limits: Limits::default(),
             topology: Topology::default(),
-            generation: 0,
+            topology_version: 0,
             identities: identities.into(),
             down: Vec::new(),
             parked: Lot::default(),
@@ -127,7 +127,7 @@ impl Db {
         let newer = self.topology.adopt(&config);
         self.config = config;
         if newer {
-            self.generation = self.generation.wrapping_add(1);
+            self.topology_version = self.topology_version.wrapping_add(1);
             self.down.clear();
         }
         newer
@@ -240,7 +240,7 @@ impl Db {
         if self.lanes != lanes {
             self.lanes = lanes;
             // What is under way may be on another connection than what comes now.
-            self.generation = self.generation.wrapping_add(1);
+            self.topology_version = self.topology_version.wrapping_add(1);
         }
     }
 
@@ -293,15 +293,15 @@ mod tests {
             let lanes = (0..100).map(|index| db.lane(Id { index, generation: 0 }));
             lanes.collect::<std::collections::BTreeSet<_>>().len()
         };
-        let before = db.generation;
+        let before = db.topology_version;
         for other in ["*0\r\n", "*1\r\n*4\r\n$4\r\nname\r\n$6\r\nsearch\r\n$3\r\nver\r\n:1\r\n"] {
             db.learn_engine(&hello(other));
-            assert_eq!((lanes(&db), db.generation), (1, before));
+            assert_eq!((lanes(&db), db.topology_version), (1, before));
         }
         let tier = hello("*1\r\n%2\r\n$4\r\nname\r\n$4\r\ntier\r\n$3\r\nver\r\n:1\r\n");
         db.learn_engine(&tier);
         db.learn_engine(&tier);
         // What is under way is answered first, once.
-        assert_eq!((lanes(&db), db.generation), (8, before.wrapping_add(1)));
+        assert_eq!((lanes(&db), db.topology_version), (8, before.wrapping_add(1)));
     }
 }

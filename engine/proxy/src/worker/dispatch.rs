@@ -2,8 +2,9 @@
 
 use super::Worker;
 use super::backend::{Pending, Purpose};
-use super::client::{Answer, Asker, Client};
+use super::client::{Asker, Client};
 use super::intake::Flow;
+use super::output::Answer;
 use super::subcommands;
 use crate::arena::Id;
 use crate::command::{self, Class, Command, Handling, Keys};
@@ -15,12 +16,12 @@ impl Worker {
     #[inline]
     pub(super) fn dispatch(&mut self, id: Id, client: &mut Client, args: &Args<'_>) -> Flow {
         let db = &self.dbs[client.db];
-        if client.generation != db.generation {
+        if client.topology_version != db.topology_version {
             // Slots have moved: what is under way may be sent again, and must not be overtaken.
             if !client.is_drained() {
                 return Flow::Hold;
             }
-            client.generation = db.generation;
+            client.topology_version = db.topology_version;
         }
         let name = args.get(0).unwrap_or_default();
         let command = command::find(name).unwrap_or_else(|| db.commands.find(name));
@@ -48,7 +49,7 @@ impl Worker {
             }
             db.stats.requests[class as usize] += 1;
             if command.may_write() {
-                client.wrote(db.generation);
+                client.wrote(db.topology_version);
             }
         }
         flow

@@ -32,7 +32,7 @@ impl Worker {
         };
         let doubt = Doubt { pending: *pending, request: request.to_vec(), frame: frame.to_vec() };
         backend.doubts.push_back(doubt);
-        backend.push(&probe, Pending::own(Purpose::Probe));
+        backend.enqueue(&probe, Pending::own(Purpose::Probe));
     }
 
     /// The shard has said what it thinks of these keys.

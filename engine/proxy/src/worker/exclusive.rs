@@ -4,9 +4,10 @@
 
 use super::Worker;
 use super::backend::{Backend, Pending, Purpose};
-use super::client::{Answer, Client};
+use super::client::Client;
 use super::dispatch::pending;
 use super::intake::Flow;
+use super::output::Answer;
 use super::pubsub::Subscription;
 use super::transaction::Transaction;
 use crate::arena::Id;
@@ -116,9 +117,9 @@ impl Worker {
         client.exclusive.get_or_insert_default().was_last = true;
         let target = self.dbs[client.db].topology.owner(pending.slot);
         match target.and_then(|target| self.exclusive_to(id, client, target)) {
-            Some(backend) => client.congested = self.push(backend, bytes, pending),
+            Some(backend) => client.congested = self.enqueue(backend, bytes, pending),
             None => {
-                client.generation = self.dbs[client.db].generation.wrapping_sub(1);
+                client.topology_version = self.dbs[client.db].topology_version.wrapping_sub(1);
                 self.park(client.db, client.identity, true, bytes, pending, super::send::NO_PRIMARY);
             }
         }
@@ -136,7 +137,7 @@ impl Worker {
         let exclusive = client.exclusive.get_or_insert_default();
         exclusive.connections.push((target, backend));
         if let Some(tracking) = exclusive.tracking.clone() {
-            self.push(backend, &tracking, Pending::own(Purpose::Ignore));
+            self.enqueue(backend, &tracking, Pending::own(Purpose::Ignore));
         }
         Some(backend)
     }
@@ -213,7 +214,7 @@ impl Worker {
         }
         if exclusive.tracking.is_some() {
             // Invalidations may have been missed: everything the client has cached is in doubt.
-            client.push(b">2\r\n$10\r\ninvalidate\r\n_\r\n");
+            client.output.tell(b">2\r\n$10\r\ninvalidate\r\n_\r\n");
             self.progressed(owner);
         }
     }

@@ -2,10 +2,11 @@
 //! the primaries of this node, as a cluster node answers for itself.
 
 use super::Worker;
-use super::client::{Answer, Client};
+use super::client::Client;
 use super::dispatch::{is_word, pending};
 use super::intake::Flow;
 use super::join::{Join, Kind, SHARD_BITS};
+use super::output::Answer;
 use crate::arena::Id;
 use crate::command::{Class, Command, Handling};
 use resp::{Args, encode};

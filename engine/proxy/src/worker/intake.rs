@@ -53,7 +53,7 @@ impl Worker {
 
     fn hung_up(&mut self, id: Id) {
         let Some(client) = self.clients.get(id) else { return };
-        let has_all = client.is_drained() && !client.paused && !client.has_output();
+        let has_all = client.is_drained() && !client.paused && !client.output.has_some();
         if has_all || client.exclusive.is_some() || client.closing {
             self.close_client(id);
         } else {
@@ -97,7 +97,7 @@ impl Worker {
 
     fn end_of_client(&mut self, id: Id) {
         let Some(client) = self.clients.get_mut(id) else { return };
-        if client.is_drained() && !client.has_output() || client.exclusive.is_some() {
+        if client.is_drained() && !client.output.has_some() || client.exclusive.is_some() {
             self.close_client(id);
             return;
         }
@@ -223,7 +223,7 @@ impl Worker {
     /// Whatever it has to say is written at the end of the round.
     pub(super) fn mark_client(&mut self, id: Id) {
         let Some(client) = self.clients.get_mut(id) else { return };
-        if !client.dirty && (client.has_output() || client.closing || client.stream.wants_write()) {
+        if !client.dirty && (client.output.has_some() || client.closing || client.stream.wants_write()) {
             client.dirty = true;
             self.dirty_clients.push(id);
         }

@@ -43,7 +43,7 @@ impl Worker {
         let Some(mut client) = self.clients.take(asker.client) else { return };
         lines.sort();
         let text: String = lines.into_iter().map(|(_, line)| line + "\n").collect();
-        client.answer(asker.number, &self.text(&client, &text));
+        client.output.answer(asker.number, &self.text(&client, &text));
         self.clients.put_back(asker.client, client);
         self.progressed(asker.client);
     }

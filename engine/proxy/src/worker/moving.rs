@@ -52,7 +52,7 @@ impl Worker {
     /// Called whenever everything the client asked for has left.
     pub(super) fn go_if_ready(&mut self, id: Id) {
         let Some(client) = self.clients.get(id) else { return };
-        let ready = client.is_drained() && !client.has_output() && !client.is_bound() && !client.closing;
+        let ready = client.is_drained() && !client.output.has_some() && !client.is_bound() && !client.closing;
         if client.destination.is_none() || !ready {
             return;
         }
@@ -73,7 +73,7 @@ impl Worker {
             age: self.now.saturating_sub(client.since),
             credentials: identity.credentials.clone(),
             profile: client.profile,
-            unconfirmed: client.unconfirmed.map(|one| one.generation == db.generation),
+            unconfirmed: client.unconfirmed.map(|one| one.topology_version == db.topology_version),
             muted: client.muted,
             input: client.input,
         };
@@ -102,9 +102,9 @@ impl Worker {
         let mut client = Client::new(seat, stream, peer, db, number, self.now.saturating_sub(age));
         client.identity = identity;
         client.profile = profile;
-        let generation = self.dbs[db].generation;
+        let topology_version = self.dbs[db].topology_version;
         client.unconfirmed = unconfirmed.map(|is_there| Unconfirmed {
-            generation: generation.wrapping_sub(u32::from(!is_there)),
+            topology_version: topology_version.wrapping_sub(u32::from(!is_there)),
             was_asked: false,
         });
         client.muted = muted;

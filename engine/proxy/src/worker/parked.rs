@@ -167,7 +167,7 @@ impl Worker {
                 self.opened(parked.pending.asker.client, id, &parked.opening);
             }
             let (bytes, pending) = self.with_time_left(&parked, parked.pending);
-            self.push(id, &bytes, pending);
+            self.enqueue(id, &bytes, pending);
         }
     }
 

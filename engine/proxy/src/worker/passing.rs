@@ -32,8 +32,9 @@ impl Worker {
             return None;
         }
         let asker = pending.asker;
-        let client = self.clients.get_mut(asker.client).filter(|client| client.may_pass(asker.number))?;
-        client.begin_passing(id, end + 2);
+        let client =
+            self.clients.get_mut(asker.client).filter(|client| client.output.may_pass(asker.number))?;
+        client.output.begin_passing(id, end + 2);
         backend.scanner = ReplyScanner::default();
         backend.passing = Some(Passing { client: asker.client, left: end + 2 });
         Some(self.pass(backend, bytes))
@@ -62,7 +63,7 @@ impl Worker {
         backend.passing = None;
         let asker = pending.asker;
         if let Some(client) = self.clients.get_mut(asker.client) {
-            client.end_passing();
+            client.output.end_passing();
             self.progressed(asker.client);
         }
     }
@@ -71,7 +72,7 @@ impl Worker {
     pub(super) fn holds(&mut self, id: Id) -> bool {
         let Some(backend) = self.backends.get_mut(id) else { return false };
         let Some(passing) = backend.passing.filter(|_| backend.inflight.len() == 1) else { return false };
-        let has_enough = self.clients.get(passing.client).is_some_and(|client| client.has_enough());
+        let has_enough = self.clients.get(passing.client).is_some_and(|client| client.output.has_enough());
         if has_enough {
             backend.is_held = true;
             self.listen(id);

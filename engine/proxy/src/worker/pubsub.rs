@@ -78,7 +78,7 @@ impl Worker {
 
     fn say(&mut self, backend: Id, bytes: &[u8]) {
         if let Some(backend) = self.backends.get_mut(backend) {
-            backend.push_raw(bytes);
+            backend.enqueue_raw(bytes);
         }
         self.mark_dirty(backend);
     }
@@ -147,7 +147,7 @@ impl Worker {
                 // Its OK, or why not, is the client's.
                 true => self.say(backend, args.raw),
                 false => {
-                    self.push(backend, args.raw, Pending::own(Purpose::Ignore));
+                    self.enqueue(backend, args.raw, Pending::own(Purpose::Ignore));
                 }
             }
         }
@@ -172,7 +172,7 @@ impl Worker {
             exclusive.subscriptions.iter_mut().find(|one| one.target == backend.target && backend.is_relayed)
         });
         let Some(one) = one else {
-            client.push(frame);
+            client.output.tell(frame);
             return;
         };
         if is_mark(frame) {
@@ -192,7 +192,7 @@ impl Worker {
             Some((b"ssubscribe" | b"sunsubscribe", n)) => one.sharded = n,
             _ => {}
         }
-        client.push(frame);
+        client.output.tell(frame);
     }
 }
 

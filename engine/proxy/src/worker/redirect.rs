@@ -176,7 +176,7 @@ impl Worker {
 
     fn moved(&mut self, db: usize, slot: u16, target: TargetNumber) {
         if self.dbs[db].topology.moved(slot, target) {
-            self.dbs[db].generation = self.dbs[db].generation.wrapping_add(1);
+            self.dbs[db].topology_version = self.dbs[db].topology_version.wrapping_add(1);
             let address = self.dbs[db].topology.targets[usize::from(target)].address;
             self.tell_place(db, slot, address);
         }
@@ -225,9 +225,9 @@ impl Worker {
         match backend {
             Some(id) => {
                 if matches!(to, To::Asking(_)) {
-                    self.push(id, b"*1\r\n$6\r\nASKING\r\n", Pending::own(Purpose::Ignore));
+                    self.enqueue(id, b"*1\r\n$6\r\nASKING\r\n", Pending::own(Purpose::Ignore));
                 }
-                self.push(id, &bytes, pending);
+                self.enqueue(id, &bytes, pending);
             }
             None => {
                 let error = match to {
@@ -274,9 +274,9 @@ impl Worker {
 
     /// Later requests of this client must not overtake the one that is sent again.
     fn hold_back(&mut self, db: usize, pending: &Pending) {
-        let stale = self.dbs[db].generation.wrapping_sub(1);
+        let stale = self.dbs[db].topology_version.wrapping_sub(1);
         if let Some(client) = self.clients.get_mut(pending.asker.client) {
-            client.generation = stale;
+            client.topology_version = stale;
         }
     }
 
@@ -300,7 +300,7 @@ impl Worker {
         } else {
             self.refused(db, target);
         }
-        self.dbs[db].generation = self.dbs[db].generation.wrapping_add(1);
+        self.dbs[db].topology_version = self.dbs[db].topology_version.wrapping_add(1);
         self.disconnect(&backend, id);
         if let Some(passing) = backend.passing {
             // It has the beginning of a reply that has no end.
@@ -384,7 +384,7 @@ impl Worker {
     pub(super) fn finish_clients(&mut self, which: impl Fn(&super::client::Client) -> bool) {
         for id in self.clients.ids() {
             let Some(client) = self.clients.get_mut(id).filter(|client| which(client)) else { continue };
-            if client.is_drained() && !client.has_output() {
+            if client.is_drained() && !client.output.has_some() {
                 self.close_client(id);
             } else {
                 client.closing = true;

@@ -2,9 +2,9 @@
 
 use super::Worker;
 use super::backend::{Backend, Bond, Pending, Purpose};
-use super::client::Answer;
 use super::join::Kind;
 use super::outage::Fate;
+use super::output::Answer;
 use super::redirect::Redirect;
 use super::send::reuse;
 use crate::arena::Id;
@@ -159,7 +159,7 @@ impl Worker {
         // On a connection that is somebody's own every reply is that client's.
         if frame[0] != b'-' && backend.owner.is_none() && self.dbs[backend.db].commands.is_other_engine(frame)
         {
-            backend.push(b"*1\r\n$7\r\nCOMMAND\r\n", Pending::own(Purpose::Commands));
+            backend.enqueue(b"*1\r\n$7\r\nCOMMAND\r\n", Pending::own(Purpose::Commands));
         }
         Some(())
     }
@@ -172,22 +172,24 @@ impl Worker {
         if frame[0] == b'-' {
             self.dbs[client.db].stats.failed(Failure::of(frame));
         }
-        let Some(slot) = client.slot(asker.number) else { return };
+        let Some(slot) = client.output.expected(asker.number) else { return };
         match &mut slot.answer {
-            Answer::Waiting => client.answer(asker.number, frame),
+            Answer::Waiting => client.output.answer(asker.number, frame),
             Answer::Joining(join) => {
                 let is_complete = join.add(asker.part, frame);
                 let complete =
                     is_complete.then(|| (join.kind == Kind::Least, join.finish(pending.class), join.held()));
                 client.joining += frame.len();
                 if let Some((is_wait, mut joined, held)) = complete {
-                    let generation = self.dbs[client.db].generation;
-                    if is_wait && client.unconfirmed.is_some_and(|one| one.generation != generation) {
+                    let topology_version = self.dbs[client.db].topology_version;
+                    if is_wait
+                        && client.unconfirmed.is_some_and(|one| one.topology_version != topology_version)
+                    {
                         // The write was acknowledged by a shard that may be gone, and the write with it.
                         joined = b":0\r\n".to_vec();
                     }
                     client.joining = client.joining.saturating_sub(held);
-                    client.answer(asker.number, &joined);
+                    client.output.answer(asker.number, &joined);
                 }
             }
             Answer::Then(_) => {
@@ -204,7 +206,7 @@ impl Worker {
     pub(super) fn deliver_failure(&mut self, db: usize, pending: &Pending, fate: Fate, frame: &[u8]) {
         self.note_fate(db, pending, fate);
         if let Some(client) = self.clients.get_mut(pending.asker.client) {
-            client.mark_unserved(pending.asker.number);
+            client.output.mark_unserved(pending.asker.number);
         }
         self.deliver(pending, frame);
     }
@@ -230,7 +232,7 @@ impl Worker {
             // The shards answer a pipeline one after the other, in a few rounds; its client is better served by one
             // packet than by three.
             match self.clients.get(id) {
-                Some(client) if !client.is_drained() && client.output_size() < DEFERRED_OUTPUT => {
+                Some(client) if !client.is_drained() && client.output.size() < DEFERRED_OUTPUT => {
                     self.deferred.push(id)
                 }
                 _ => self.flush_client(id),
@@ -270,7 +272,9 @@ impl Worker {
             return;
         };
         stats.bytes_out += written as u64;
-        if done && client.closing && client.is_drained() || client.is_beyond(db.config.output_limit_bytes) {
+        if done && client.closing && client.is_drained()
+            || client.output.is_beyond(db.config.output_limit_bytes)
+        {
             self.close_client(id);
             return;
         }
@@ -278,7 +282,7 @@ impl Worker {
             client.resuming = true;
             self.resume.push(id);
         }
-        if let Some(feed) = client.feed.filter(|_| !client.has_enough()) {
+        if let Some(feed) = client.output.hungry_for() {
             self.let_go(feed);
         }
         self.weigh(id);
@@ -290,14 +294,19 @@ impl Worker {
         let Some(mut client) = self.clients.remove(id) else { return };
         self.poll.remove(client.stream.fd());
         client.stream.say_goodbye();
-        if let Some(feed) = client.feed {
+        let (abandoned, feed) = client.output.abandon();
+        if let Some(feed) = feed {
             self.let_go(feed);
         }
-        let abandoned = client.abandon();
         self.release_exclusive(&mut client);
         let db = &mut self.dbs[client.db];
         db.clients_weigh -= client.weighed as i64;
-        for identity in abandoned {
+        // Those that it would have got.
+        let identities = abandoned.into_iter().filter_map(|expected| match expected.answer {
+            Answer::Then(then) => then.identity(),
+            _ => None,
+        });
+        for identity in identities {
             db.identities[identity].clients -= 1;
         }
         db.identities[client.identity].clients -= 1;

@@ -23,9 +23,9 @@ impl Worker {
     pub(super) fn send(&mut self, client: &mut Client, bytes: &[u8], pending: Pending) {
         let db = client.db;
         match self.shared(db, client.identity, &pending) {
-            Some(backend) => client.congested = self.push(backend, bytes, pending),
+            Some(backend) => client.congested = self.enqueue(backend, bytes, pending),
             None => {
-                client.generation = self.dbs[db].generation.wrapping_sub(1);
+                client.topology_version = self.dbs[db].topology_version.wrapping_sub(1);
                 self.park(db, client.identity, false, bytes, pending, NO_PRIMARY);
             }
         }
@@ -58,9 +58,9 @@ impl Worker {
 
     /// `true`: there are so many bytes now that its client has to wait; it is resumed when they have gone.
     #[inline]
-    pub(super) fn push(&mut self, id: Id, bytes: &[u8], pending: Pending) -> bool {
+    pub(super) fn enqueue(&mut self, id: Id, bytes: &[u8], pending: Pending) -> bool {
         let Some(backend) = self.backends.get_mut(id) else { return false };
-        backend.push(bytes, pending);
+        backend.enqueue(bytes, pending);
         if !backend.dirty {
             backend.dirty = true;
             self.dirty_backends.push(id);
@@ -102,7 +102,7 @@ impl Worker {
         }
         let mut greeting = Vec::new();
         greet(&mut greeting, &self.dbs[db].identities[identity].credentials);
-        backend.push(&greeting, Pending::own(Purpose::Greeting));
+        backend.enqueue(&greeting, Pending::own(Purpose::Greeting));
         Some(id)
     }
 

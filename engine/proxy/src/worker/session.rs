@@ -2,10 +2,11 @@
 
 use super::Worker;
 use super::backend::Backend;
-use super::client::{Answer, Asker, Client};
+use super::client::{Asker, Client};
 use super::db::Credentials;
 use super::dispatch::pending;
 use super::intake::Flow;
+use super::output::Answer;
 use crate::arena::Id;
 use crate::command::{Class, Command, Handling};
 use crate::control::Mode;
@@ -282,7 +283,7 @@ impl Worker {
                 return;
             }
         }
-        client.answer(asker.number, &reply);
+        client.output.answer(asker.number, &reply);
         client.blocked = false;
         self.clients.put_back(asker.client, client);
     }

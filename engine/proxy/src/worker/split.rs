@@ -1,10 +1,11 @@
 //! MGET, MSET, DEL, UNLINK, EXISTS and TOUCH with keys of several shards: one request for each shard.
 
 use super::Worker;
-use super::client::{Answer, Client};
+use super::client::Client;
 use super::dispatch::pending;
 use super::intake::Flow;
 use super::join::{Join, Kind};
+use super::output::Answer;
 use crate::arena::Id;
 use crate::command::{Command, Handling};
 use resp::{Args, encode};

@@ -47,7 +47,7 @@ impl Worker {
         let db = &self.dbs[client.db];
         let over = |since: u64, millis: u64| millis > 0 && since + millis * 1_000 < self.now;
         let is_stranger = db.identities[client.identity].noauth;
-        let is_idle = client.is_drained() && !client.has_output() && !client.is_bound();
+        let is_idle = client.is_drained() && !client.output.has_some() && !client.is_bound();
         if is_stranger && over(client.since, db.config.login_timeout_ms)
             || is_idle && over(client.read_at, db.config.idle_timeout_ms)
         {

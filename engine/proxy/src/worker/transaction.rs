@@ -3,10 +3,11 @@
 
 use super::Worker;
 use super::backend::{Bond, Pending, Purpose};
-use super::client::{Answer, Client};
+use super::client::Client;
 use super::dispatch::pending;
 use super::exclusive::Exclusive;
 use super::intake::Flow;
+use super::output::Answer;
 use super::session::Then;
 use crate::arena::Id;
 use crate::command::{Class, Command, Handling};
@@ -96,7 +97,7 @@ impl Worker {
         let number = client.expect(Class::Other, Answer::Waiting);
         let request = Pending { bond: Bond::Begins, ..pending(id, number, 0, Class::Other, slot) };
         match self.bound_connections(client).first() {
-            Some(&backend) => client.congested = self.push(backend, args.raw, request),
+            Some(&backend) => client.congested = self.enqueue(backend, args.raw, request),
             None => self.send_exclusive(id, client, args.raw, request),
         }
         Flow::Next
@@ -113,7 +114,7 @@ impl Worker {
             let Some(backend) = self.backends.get_mut(id) else { continue };
             backend.is_bound = false;
             let request = if std::mem::take(&mut backend.in_transaction) { DISCARD } else { UNWATCH };
-            self.push(id, request, Pending::own(Purpose::Ignore));
+            self.enqueue(id, request, Pending::own(Purpose::Ignore));
         }
         end_transaction(client);
     }
@@ -141,13 +142,13 @@ impl Worker {
             Handling::Exec | Handling::Discard => self.finish(id, client, command, args),
             Handling::Reset | Handling::Quit => self.session(id, client, command, args),
             _ => {
-                self.enqueue(id, client, command, args);
+                self.queue_or_refuse(id, client, command, args);
                 Flow::Next
             }
         }
     }
 
-    fn enqueue(&mut self, id: Id, client: &mut Client, command: &'static Command, args: &Args<'_>) {
+    fn queue_or_refuse(&mut self, id: Id, client: &mut Client, command: &'static Command, args: &Args<'_>) {
         let db = &self.dbs[client.db];
         let shards = db.topology.representatives().count();
         let key = command.first_key(args).map(|key| db.slot_of(key));
@@ -226,7 +227,7 @@ impl Worker {
         let request = Pending { bond, ..pending(id, number, 0, class, slot) };
         let place = match (held, bound.first()) {
             (Held::At(backend), _) => Some(backend),
-            (Held::Lost, _) => return client.answer(number, b"+QUEUED\r\n"),
+            (Held::Lost, _) => return client.output.answer(number, b"+QUEUED\r\n"),
             (Held::Nowhere, Some(&backend)) => Some(backend),
             (Held::Nowhere, None) => {
                 let target = self.dbs[client.db].topology.owner(slot);
@@ -235,7 +236,7 @@ impl Worker {
         };
         client.exclusive.get_or_insert_default().was_last = true;
         let Some(backend) = place else {
-            client.generation = self.dbs[client.db].generation.wrapping_sub(1);
+            client.topology_version = self.dbs[client.db].topology_version.wrapping_sub(1);
             let parked = self.park(client.db, client.identity, true, raw, request, super::send::NO_PRIMARY);
             parked.opening = opening;
             return;
@@ -243,12 +244,12 @@ impl Worker {
         if !opening.is_empty() {
             self.open_transaction(client, backend, &opening);
         }
-        client.congested = self.push(backend, raw, request);
+        client.congested = self.enqueue(backend, raw, request);
     }
 
     fn open_transaction(&mut self, client: &mut Client, id: Id, opening: &[Vec<u8>]) {
         for request in opening {
-            self.push(id, request, Pending::own(Purpose::Ignore));
+            self.enqueue(id, request, Pending::own(Purpose::Ignore));
         }
         if let Some(backend) = self.backends.get_mut(id) {
             backend.is_bound = true;
