@@ -141,17 +141,21 @@ pub fn promote_string(ctx: *mut Ctx, name: *mut Str, found: &[u8]) {
 }
 
 fn bring_back(ctx: *mut Ctx, name: *mut Str, key: Open, kind: u8, found: &[u8]) {
-    let kept = Kept::of(&key);
+    let (kept, left) = (Kept::of(&key), place_of(&key));
     value::give(&key, kind, found);
     drop(key);
     // A key that was built anew is opened anew: the old handle may not know its value.
     if let Some(key) = Open::new(ctx, name, READ | WRITE) {
         kept.put_back(&key);
     }
-    tier().promotions += 1;
+    let tier = tier();
+    tier.promotions += 1;
     // SAFETY: context and name are live.
     let (database, key) = unsafe { ((api().GetSelectedDb)(ctx), bytes(name)) };
-    tier().hot.add(database as u32, key);
+    tier.hot.add(database as u32, key);
+    if let Some(place) = left {
+        tier.log.leave(place, tier.tokens[database as usize], key, found);
+    }
 }
 
 /// Moves the value of a hot key to flash; the bytes that this frees, None when it stays.
@@ -171,7 +175,11 @@ pub fn demote(ctx: *mut Ctx, database: u32, name: *mut Str) -> Option<usize> {
         return None;
     }
     let token = tier.tokens[database as usize];
-    let place = tier.log.append(kind, token, name_bytes, &found)?;
+    let left = tier.log.reuse(kind, token, name_bytes, &found);
+    let place = match left {
+        Some(place) => place,
+        None => tier.log.append(kind, token, name_bytes, &found)?,
+    };
     let kept = Kept::of(&key);
     // What read the value may have left an iterator in the handle.
     drop(key);
@@ -183,7 +191,7 @@ pub fn demote(ctx: *mut Ctx, database: u32, name: *mut Str) -> Option<usize> {
     }
     COLD.fetch_add(1, Relaxed);
     kept.put_back(&key);
-    tier.demotions += 1;
+    *(if left.is_some() { &mut tier.demotions_clean } else { &mut tier.demotions_dirty }) += 1;
     Some(found.len())
 }
 

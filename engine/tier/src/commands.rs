@@ -2,8 +2,8 @@
 
 use crate::cold;
 use crate::ffi::*;
-use crate::filter::{text, texts};
 use crate::reads;
+use crate::replies::{text, texts};
 use crate::tier::{Command, Kind, tier};
 use rustc_hash::FxHashMap;
 use std::ffi::{CString, c_int};

@@ -33,9 +33,8 @@ pub unsafe extern "C" fn add(info: *mut InfoCtx, crash: c_int) {
         ("flash_reads", log.reads),
         ("flash_writes", log.writes),
         ("promotions", tier.promotions),
-        // Every demotion writes a record.
-        ("demotions_clean", 0),
-        ("demotions_dirty", tier.demotions),
+        ("demotions_clean", tier.demotions_clean),
+        ("demotions_dirty", tier.demotions_dirty),
         ("queue_length", tier.ring.as_ref().map_or(0, |ring| ring.under_way() as u64)),
         ("ram_limit_bytes", tier.ram_limit),
         ("read_errors", log.read_errors),

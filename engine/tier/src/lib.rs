@@ -13,6 +13,7 @@ mod latency;
 mod limit;
 mod log;
 mod reads;
+mod replies;
 mod reuse;
 mod ring;
 mod tier;
@@ -94,7 +95,8 @@ fn load(ctx: *mut Ctx) -> Result<(), String> {
             accesses: tier::Accesses::default(),
             reuse: reuse::Reuse::new(),
             promotions: 0,
-            demotions: 0,
+            demotions_clean: 0,
+            demotions_dirty: 0,
         });
         let subscribed = [EVENT_CLIENT_CHANGE, EVENT_SWAPDB, EVENT_EVENTLOOP]
             .into_iter()
@@ -121,7 +123,7 @@ fn count_databases(ctx: *mut Ctx) -> u32 {
                 return None;
             }
             let found =
-                filter::texts(reply).get(1).and_then(|text| std::str::from_utf8(text).ok()?.parse().ok());
+                replies::texts(reply).get(1).and_then(|text| std::str::from_utf8(text).ok()?.parse().ok());
             (api().FreeCallReply)(reply);
             found
         }

@@ -73,6 +73,7 @@ unsafe extern "C" fn tick(ctx: *mut Ctx, work: *mut c_void) {
     let (in_ram, _) = values(ctx);
     tier().admission.tick(in_ram);
     tier().hot.bound(in_ram);
+    tier().log.clean.fit(in_ram);
     tier().reuse.tick();
     if state.quiet > 0 {
         state.quiet -= 1;
@@ -118,7 +119,8 @@ pub fn has_room() -> bool {
 
 fn excess() -> i64 {
     let tier = tier();
-    if tier.ram_limit == 0 { 0 } else { tier.used + tier.hot.bytes() as i64 - tier.ram_limit as i64 }
+    let ours = tier.hot.bytes() + tier.log.clean.bytes();
+    if tier.ram_limit == 0 { 0 } else { tier.used + ours as i64 - tier.ram_limit as i64 }
 }
 
 fn hold(ctx: *mut Ctx) {

@@ -3,72 +3,32 @@
 //! It is a cache and starts empty with every process. What is written collects in memory and goes to the file in large
 //! blocks; when the file cannot take it, it stays readable in memory and nothing more is accepted.
 
+mod clean;
+mod place;
+mod record;
+#[cfg(test)]
+mod tests;
+
+pub use place::Place;
+
 use crate::latency::Latency;
-use siphasher::sip128::{Hasher128, SipHasher13};
+use clean::Clean;
+use place::{MAX_SEGMENT, SEGMENTS, UNIT, live_in};
+use record::{compose, parse, sum};
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File, OpenOptions};
-use std::hash::Hasher;
 use std::io::{self, Read};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// Records start at multiples of this.
-pub const UNIT: u64 = 64;
-const HEADER: usize = 48;
-const MAGIC: u32 = 0x5349_4552;
-const SEGMENTS: usize = 1 << 21;
-/// Offsets within a segment have 20 bits of units.
-pub const MAX_SEGMENT: u64 = UNIT << 20;
 const BLOCK: usize = 256 * 1024;
 /// Read at once by a walk along a segment.
 const AHEAD: u64 = 4096;
 /// Where only so many segments more can be written, even those that are mostly alive are compacted, and quicker.
 pub const NEAR: u64 = 5;
-
-/// Live bytes of each segment; changed by the server's background threads too, when they free values.
-static LIVE: [AtomicI64; SEGMENTS] = [const { AtomicI64::new(0) }; SEGMENTS];
-
-/// Where a record is, how long it is and what kind of value it holds; one word, kept in the key's value pointer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Place(u64);
-
-impl Place {
-    pub fn new(kind: u8, segment: u32, offset: u64, length: u64) -> Self {
-        Self(
-            u64::from(kind) << 61
-                | u64::from(segment) << 40
-                | (offset / UNIT) << 20
-                | (length.div_ceil(UNIT) & 0xf_ffff),
-        )
-    }
-    pub fn from_word(word: u64) -> Self {
-        Self(word)
-    }
-    pub fn word(self) -> u64 {
-        self.0
-    }
-    pub fn kind(self) -> u8 {
-        (self.0 >> 61) as u8
-    }
-    pub fn segment(self) -> u32 {
-        (self.0 >> 40) as u32 & 0x1f_ffff
-    }
-    pub fn offset(self) -> u64 {
-        (self.0 >> 20 & 0xf_ffff) * UNIT
-    }
-    /// With header and padding.
-    pub fn length(self) -> u64 {
-        (self.0 & 0xf_ffff) * UNIT
-    }
-    /// The record is needed no longer. Any thread may say so.
-    pub fn release(self) {
-        LIVE[self.segment() as usize].fetch_sub(self.length() as i64, Relaxed);
-    }
-}
 
 struct Segment {
     file: Arc<File>,
@@ -125,6 +85,7 @@ pub struct Log {
     pending: Vec<u8>,
     pub state: State,
     pub counters: Counters,
+    pub clean: Clean,
 }
 
 impl Log {
@@ -163,12 +124,13 @@ impl Log {
             pending: Vec::new(),
             state: State::Ok,
             counters: Counters::default(),
+            clean: Clean::new(),
         })
     }
 
     /// Whether a value of that many bytes can be a record.
     pub fn fits(&self, key: usize, value: usize) -> bool {
-        ((HEADER + key + value) as u64).next_multiple_of(UNIT) <= self.longest()
+        record::length(key, value) <= self.longest()
     }
 
     /// Of a record; its length in units has 20 bits too.
@@ -181,12 +143,30 @@ impl Log {
     }
 
     pub fn live_bytes(&self) -> u64 {
-        self.segments.keys().map(|&number| LIVE[number as usize].load(Relaxed).max(0) as u64).sum()
+        self.segments.keys().map(|&number| live_in(number).max(0) as u64).sum()
     }
 
     /// Writes a record; None when the log cannot take it now.
     pub fn append(&mut self, kind: u8, database: u32, key: &[u8], value: &[u8]) -> Option<Place> {
         self.write(kind, database, key, value, 2)
+    }
+
+    /// A value that comes back leaves its record, to be used again if it goes as it came.
+    pub fn leave(&mut self, place: Place, database: u32, key: &[u8], value: &[u8]) {
+        self.clean.add(database, key, (place, sum(self.secret, place, database, key, value)));
+    }
+
+    /// The record that the value left when it came back, if it still says the same; nothing is written.
+    pub fn reuse(&mut self, kind: u8, database: u32, key: &[u8], value: &[u8]) -> Option<Place> {
+        let (place, left) = self.clean.take(database, key)?;
+        let is_there = place.kind() == kind
+            && place.length() == record::length(key.len(), value.len())
+            && self.segments.contains_key(&place.segment());
+        if !is_there || sum(self.secret, place, database, key, value) != left {
+            return None;
+        }
+        place.occupy();
+        Some(place)
     }
 
     /// As `append`, into the one segment that demotion leaves free below the limit.
@@ -198,7 +178,7 @@ impl Log {
     }
 
     fn write(&mut self, kind: u8, database: u32, key: &[u8], value: &[u8], spare: u64) -> Option<Place> {
-        let length = ((HEADER + key.len() + value.len()) as u64).next_multiple_of(UNIT);
+        let length = record::length(key.len(), value.len());
         if self.state != State::Ok || length > self.longest() {
             return None;
         }
@@ -214,21 +194,9 @@ impl Log {
         let number = self.active?;
         let segment = self.segments.get_mut(&number)?;
         let place = Place::new(kind, number, segment.size, length);
-        let mut header = Vec::with_capacity(HEADER);
-        header.extend_from_slice(&MAGIC.to_le_bytes());
-        header.extend_from_slice(&database.to_le_bytes());
-        header.extend_from_slice(&(key.len() as u32).to_le_bytes());
-        header.extend_from_slice(&(value.len() as u32).to_le_bytes());
-        header.extend_from_slice(&place.word().to_le_bytes());
-        header.extend_from_slice(&0u64.to_le_bytes());
-        let sum = checksum(self.secret, &header, key, value);
-        header.extend_from_slice(&sum);
-        self.pending.extend_from_slice(&header);
-        self.pending.extend_from_slice(key);
-        self.pending.extend_from_slice(value);
-        self.pending.resize(self.pending.len().next_multiple_of(UNIT as usize), 0);
+        compose(self.secret, place, database, key, value, &mut self.pending);
         segment.size += length;
-        LIVE[number as usize].fetch_add(length as i64, Relaxed);
+        place.occupy();
         self.counters.writes += 1;
         Some(place)
     }
@@ -255,11 +223,14 @@ impl Log {
             self.state = State::Full;
             return None;
         }
-        let mut number = self.next;
-        while self.segments.contains_key(&number) || LIVE[number as usize].load(Relaxed) != 0 {
+        let mut number = self.next % SEGMENTS as u32;
+        while self.segments.contains_key(&number) || live_in(number) != 0 {
             number = (number + 1) % SEGMENTS as u32;
         }
-        self.next = (number + 1) % SEGMENTS as u32;
+        if number < self.next {
+            self.clean.clear(); // numbers begin anew, and so do places
+        }
+        self.next = number + 1;
         let path = self.directory.join(format!("{number}.segment"));
         match OpenOptions::new().create_new(true).read(true).write(true).open(&path) {
             Ok(file) => {
@@ -371,7 +342,7 @@ impl Log {
     /// Removes segments in which nothing lives.
     pub fn remove_empty(&mut self) {
         let active = self.active;
-        let dead = |number: &u32| Some(*number) != active && LIVE[*number as usize].load(Relaxed) <= 0;
+        let dead = |number: &u32| Some(*number) != active && live_in(*number) <= 0;
         let numbers: Vec<u32> = self.segments.keys().copied().filter(dead).collect();
         for number in numbers {
             if let Some(segment) = self.segments.remove(&number) {
@@ -391,8 +362,8 @@ impl Log {
         self.segments
             .keys()
             .filter(|number| Some(**number) != self.active && !without.contains(number))
-            .min_by_key(|number| LIVE[**number as usize].load(Relaxed))
-            .filter(|number| LIVE[**number as usize].load(Relaxed) <= most as i64)
+            .min_by_key(|number| live_in(**number))
+            .filter(|number| live_in(**number) <= most as i64)
             .copied()
     }
 
@@ -428,118 +399,5 @@ impl Drop for Log {
         for segment in self.segments.values() {
             let _ = fs::remove_file(&segment.path);
         }
-    }
-}
-
-fn checksum(secret: (u64, u64), header: &[u8], key: &[u8], value: &[u8]) -> [u8; 16] {
-    let mut hasher = SipHasher13::new_with_keys(secret.0, secret.1);
-    hasher.write(header);
-    hasher.write(key);
-    hasher.write(value);
-    hasher.finish128().as_bytes()
-}
-
-/// Database, key and where the value is, of a record that is whole and in its place.
-fn parse(secret: (u64, u64), place: Place, record: &[u8]) -> Option<(u32, &[u8], std::ops::Range<usize>)> {
-    let word = |at: usize| Some(u32::from_le_bytes(record.get(at..at + 4)?.try_into().ok()?));
-    if word(0)? != MAGIC || record.get(16..24)? != place.word().to_le_bytes() {
-        return None;
-    }
-    let (database, key_length, value_length) = (word(4)?, word(8)? as usize, word(12)? as usize);
-    let value_start = HEADER.checked_add(key_length)?;
-    let value_end = value_start.checked_add(value_length)?;
-    let key = record.get(HEADER..value_start)?;
-    let value = record.get(value_start..value_end)?;
-    (checksum(secret, &record[..32], key, value) == record[32..HEADER]).then_some((
-        database,
-        key,
-        value_start..value_end,
-    ))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn record(key: &[u8], value: &[u8]) -> (PathBuf, Log, Place) {
-        static COUNT: AtomicI64 = AtomicI64::new(0);
-        let name = format!("tier-log-{}-{}", std::process::id(), COUNT.fetch_add(1, Relaxed));
-        let path = std::env::temp_dir().join(name);
-        let mut log = Log::open(&path, 4096, 0).expect("a log");
-        let place = log.append(1, 3, key, value).expect("a record");
-        (path, log, place)
-    }
-
-    #[test]
-    fn a_record_is_read_back_before_and_after_it_is_written() {
-        let (path, mut log, place) = record(b"key", b"value");
-        assert_eq!(log.read(place, b"key").expect("pending"), b"value");
-        log.flush();
-        assert_eq!(log.read(place, b"key").expect("written"), b"value");
-        assert!(matches!(log.read(place, b"other"), Err(Fault::Checksum)));
-        drop(log);
-        fs::remove_dir_all(path).expect("removed");
-    }
-
-    #[test]
-    fn every_flipped_bit_and_every_truncation_is_noticed() {
-        let (path, log, place) = record(b"key", b"value");
-        let bytes = log.pending.clone();
-        for bit in 0..(HEADER + 8) * 8 {
-            let mut flipped = bytes.clone();
-            flipped[bit / 8] ^= 1 << (bit % 8);
-            assert!(parse(log.secret, place, &flipped).is_none(), "bit {bit}");
-        }
-        for length in 0..HEADER + 8 {
-            assert!(parse(log.secret, place, &bytes[..length]).is_none(), "length {length}");
-        }
-        drop(log);
-        fs::remove_dir_all(path).expect("removed");
-    }
-
-    #[test]
-    fn a_place_fits_a_word() {
-        let place = Place::new(4, 0x1f_ffff, MAX_SEGMENT - UNIT, 65);
-        let found = (place.kind(), place.segment(), place.offset(), place.length());
-        assert_eq!(found, (4, 0x1f_ffff, MAX_SEGMENT - UNIT, 128));
-    }
-
-    #[test]
-    fn the_longest_record_has_a_length_that_fits_a_word() {
-        let path = std::env::temp_dir().join(format!("tier-log-{}-longest", std::process::id()));
-        let mut log = Log::open(&path, MAX_SEGMENT, 0).expect("a log");
-        let most = (MAX_SEGMENT - UNIT) as usize - HEADER;
-        assert!(log.fits(3, most - 3));
-        assert!(!log.fits(3, most - 2));
-        assert!(log.append(1, 0, b"key", &vec![0; most - 2]).is_none());
-        assert_eq!(Place::new(1, 0, 0, MAX_SEGMENT - UNIT).length(), MAX_SEGMENT - UNIT);
-        drop(log);
-        fs::remove_dir_all(path).expect("removed");
-    }
-
-    #[test]
-    fn a_full_log_whose_records_were_released_takes_others_without_a_tick() {
-        let path = std::env::temp_dir().join(format!("tier-log-{}-full", std::process::id()));
-        let mut log = Log::open(&path, 4096, 4 * 4096).expect("a log");
-        // Live bytes are counted for the process: numbers that no other test uses.
-        log.next = 1000;
-        let value = [0; 1000];
-        let places: Vec<Place> = std::iter::from_fn(|| log.append(1, 0, b"key", &value)).collect();
-        assert_eq!(log.state, State::Full);
-        log.retry();
-        assert_eq!(log.state, State::Full, "all of it lives");
-        places.into_iter().for_each(Place::release);
-        log.retry();
-        assert!(log.append(1, 0, b"key", &value).is_some());
-        drop(log);
-        fs::remove_dir_all(path).expect("removed");
-    }
-
-    #[test]
-    fn a_directory_has_one_owner() {
-        let (path, log, _) = record(b"key", b"value");
-        assert!(Log::open(&path, 4096, 0).is_err());
-        drop(log);
-        fs::remove_dir_all(path).expect("removed");
     }
 }

@@ -178,7 +178,9 @@ pub struct Tier {
     pub accesses: Accesses,
     pub reuse: Reuse,
     pub promotions: u64,
-    pub demotions: u64,
+    /// Without and with a record that was written for it.
+    pub demotions_clean: u64,
+    pub demotions_dirty: u64,
 }
 
 impl Tier {

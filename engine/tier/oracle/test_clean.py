@@ -1,0 +1,62 @@
+"""A value that was read and goes back to flash as it came is not written again; one that was changed is."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "lab"))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from lab import Lab, wait_for
+from wire import Wire
+
+from shardboard.local import claim_network
+
+MODULE = Path(__file__).resolve().parents[2] / "target/release/libshardboard_tier.so"
+KEYS = 200
+PORT = 21812
+
+
+@pytest.fixture
+def wire(tmp_path: Path) -> Iterator[Wire]:
+    lab = Lab(f"{claim_network()}.2")
+    try:
+        options = ["--tier.flash-path", str(tmp_path), "--tier.ram-limit", "1"]  # nothing stays in RAM
+        lab.server(PORT, "--loadmodule", str(MODULE), *options)
+        yield Wire((lab.address, PORT))
+    finally:
+        lab.close()
+
+
+def told(wire: Wire) -> dict[str, int]:
+    lines = [line.split(":", 1) for line in wire.say("INFO", "tier").decode().splitlines() if ":" in line]
+    return {name.removeprefix("tier_"): int(value) for name, value in lines if value.isdigit()}
+
+
+def all_on_flash(wire: Wire) -> dict[str, int]:
+    wait_for(lambda: told(wire)["values_flash"] == KEYS, "all values on flash")
+    return told(wire)
+
+
+def test_what_was_only_read_is_not_written_again(wire: Wire) -> None:
+    values = {f"key:{number}": [f"{number}-{index}" * 20 for index in range(10)] for number in range(KEYS)}
+    wire.batch([("RPUSH", key, *value) for key, value in values.items()])
+    before = all_on_flash(wire)
+    assert before["demotions_clean"] == 0
+
+    replies = wire.batch([("LRANGE", key, "0", "-1") for key in values])
+    assert replies == [[element.encode() for element in value] for value in values.values()]
+    after = all_on_flash(wire)
+    assert after["promotions"] == KEYS
+    assert after["demotions_clean"] > KEYS * 0.8  # some share a place in the table of what was left
+    assert after["flash_writes"] - before["flash_writes"] == KEYS - after["demotions_clean"]
+
+    wire.batch([("LSET", key, "3", "changed") for key in values])
+    last = all_on_flash(wire)
+    assert last["demotions_clean"] == after["demotions_clean"]
+    assert last["flash_writes"] - after["flash_writes"] == KEYS
+    for key, value in values.items():
+        wanted = [*value[:3], "changed", *value[4:]]
+        assert wire.say("LRANGE", key, "0", "-1") == [element.encode() for element in wanted]

@@ -1,0 +1,80 @@
+//! Whose command it is, and in which database.
+
+use super::request::Request;
+use crate::ffi::*;
+use crate::tier::{Client, tier};
+
+/// Whose command it is.
+pub(super) struct Caller {
+    pub(super) id: u64,
+    /// Of a client, not inside a script.
+    pub(super) top: bool,
+    pub(super) in_multi: bool,
+    pub(super) database: u32,
+}
+
+impl Caller {
+    pub(super) fn new(id: u64) -> Self {
+        if !tier().clients.contains_key(&id) {
+            if !is_client(id) {
+                return Self { id, top: false, in_multi: false, database: tier().database };
+            }
+            tier().clients.insert(id, Client::default());
+        }
+        let database = database_of(id);
+        confirm_multi(id);
+        let client = tier().clients.entry(id).or_default();
+        let in_multi = client.in_multi;
+        if !in_multi && !client.pinned.is_empty() {
+            // The client's last command, which may have waited, has ended.
+            tier().unpin(id);
+        }
+        Self { id, top: true, in_multi, database }
+    }
+}
+
+/// MULTI may have been refused: then nothing is queued.
+fn confirm_multi(id: u64) {
+    let Some(client) = tier().clients.get_mut(&id) else { return };
+    if client.in_multi && !client.confirmed {
+        client.in_multi = client_info(id).is_some_and(|info| info.flags & CLIENT_IN_MULTI != 0);
+        client.confirmed = client.in_multi;
+    }
+}
+
+pub(super) fn select(request: &Request, id: u64, top: bool) {
+    let number = (request.argv.len() == 2)
+        .then(|| std::str::from_utf8(request.arg(1)).ok()?.parse::<u32>().ok())
+        .flatten()
+        .filter(|&number| number < tier().databases);
+    if !top {
+        tier().database = number.unwrap_or(tier().database);
+        return;
+    }
+    let client = tier().clients.entry(id).or_default();
+    // Outside a transaction the server is asked before the next command, as this one may be refused.
+    client.database = if client.in_multi { number.or(client.database) } else { None };
+}
+
+/// Whether it is a connection (or the link to the primary), not the inside of a script.
+fn is_client(id: u64) -> bool {
+    client_info(id).is_some()
+}
+
+fn client_info(id: u64) -> Option<ClientInfo> {
+    let mut info = ClientInfo { version: 1, flags: 0, id: 0, addr: [0; 46], port: 0, db: 0 };
+    // SAFETY: of the version that it says.
+    (unsafe { (api().GetClientInfoById)(&mut info, id) } == OK).then_some(info)
+}
+
+fn database_of(id: u64) -> u32 {
+    if tier().databases == 1 {
+        return 0;
+    }
+    if let Some(database) = tier().clients.get(&id).and_then(|client| client.database) {
+        return database;
+    }
+    let database = client_info(id).map_or(0, |info| u32::from(info.db));
+    tier().clients.entry(id).or_default().database = Some(database);
+    database
+}

@@ -1,0 +1,90 @@
+//! Keys of queued commands stay in RAM until EXEC; what cannot be had refuses the command, or the transaction as a whole.
+
+use super::request::Request;
+use super::touch;
+use crate::ffi::*;
+use crate::log::Fault;
+use crate::replies::text;
+use crate::tier::{Access, Client, Pinned, tier};
+use std::ptr::null_mut;
+
+fn is_replica() -> bool {
+    // SAFETY: our context.
+    unsafe { (api().GetContextFlags)(tier().ctx) & CTX_REPLICA != 0 }
+}
+
+pub(super) fn refuse(request: &Request, fault: &Fault, in_multi: bool) {
+    request.become_command(
+        match fault {
+            Fault::Io => b"tier.unreadable",
+            Fault::Checksum => b"tier.damaged",
+            // There is no such command: the server refuses to queue it and executes nothing of the transaction.
+            Fault::Paused if in_multi && !is_replica() => b"tier.paused-in-transaction",
+            Fault::Paused => b"tier.paused",
+        },
+        false,
+    );
+}
+
+pub(super) fn pin(id: u64, database: u32, name: *mut Str, access: Access, was_cold: bool) {
+    // SAFETY: the name lives during the call.
+    let key = unsafe { bytes(name) }.to_vec();
+    let tier = tier();
+    tier.pins.add(&key);
+    tier.clients.entry(id).or_default().pinned.push(Pinned { database, key, access, was_cold });
+}
+
+/// A resync may have made pinned keys cold since their commands were queued.
+pub(super) fn before_exec(request: &Request, id: u64) {
+    let pinned = tier().unpin(id);
+    tier().clients.insert(id, Client::default());
+    for pin in pinned {
+        let name = Owned::new(&pin.key);
+        tier().database = pin.database;
+        match touch(None, name.0, true, request, Access::Fetch) {
+            Ok(Some(cold)) => tier().count(pin.access, cold || pin.was_cold, pin.database, &pin.key),
+            Ok(None) => {}
+            Err(fault) => {
+                abort(request, id, &fault);
+                return;
+            }
+        }
+    }
+}
+
+/// A client's EXEC gets an argument too many, for which the server answers EXECABORT and executes nothing. A replica that
+/// cannot do what its primary did ends.
+fn abort(request: &Request, id: u64, fault: &Fault) {
+    // SAFETY: live contexts; the filter's takes over the new string.
+    unsafe {
+        if is_replica() && is_primary_link(id) {
+            let message = c"a transaction needs a value on flash that cannot be used: this replica ends";
+            (api().Log)(tier().ctx, c"warning".as_ptr(), c"%s".as_ptr(), message.as_ptr());
+            libc::_exit(1);
+        }
+        let why = match fault {
+            Fault::Io => c"unreadable",
+            Fault::Checksum => c"damaged",
+            Fault::Paused => c"paused",
+        };
+        let why = (api().CreateString)(null_mut(), why.as_ptr(), why.to_bytes().len());
+        (api().CommandFilterArgInsert)(request.filter, 1, why);
+    }
+}
+
+/// Of a client of a replica; true where that cannot be told.
+fn is_primary_link(id: u64) -> bool {
+    let id = Owned::new(id.to_string().as_bytes());
+    // SAFETY: the format names the types of the arguments; the reply is freed.
+    unsafe {
+        let (list, by) = (c"LIST", c"ID");
+        let ctx = tier().ctx;
+        let reply = (api().Call)(ctx, c"CLIENT".as_ptr(), c"ccs".as_ptr(), list.as_ptr(), by.as_ptr(), id.0);
+        let told = text(reply);
+        if !reply.is_null() {
+            (api().FreeCallReply)(reply);
+        }
+        let told = String::from_utf8_lossy(&told);
+        told.split(' ').find_map(|word| word.strip_prefix("flags=")).is_none_or(|flags| flags.contains('M'))
+    }
+}

@@ -1,0 +1,132 @@
+use super::place::{MAX_SEGMENT, UNIT};
+use super::record::{HEADER, parse};
+use super::*;
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+
+fn record(key: &[u8], value: &[u8]) -> (PathBuf, Log, Place) {
+    static COUNT: AtomicI64 = AtomicI64::new(0);
+    let name = format!("tier-log-{}-{}", std::process::id(), COUNT.fetch_add(1, Relaxed));
+    let path = std::env::temp_dir().join(name);
+    let mut log = Log::open(&path, 4096, 0).expect("a log");
+    let place = log.append(1, 3, key, value).expect("a record");
+    (path, log, place)
+}
+
+#[test]
+fn a_record_is_read_back_before_and_after_it_is_written() {
+    let (path, mut log, place) = record(b"key", b"value");
+    assert_eq!(log.read(place, b"key").expect("pending"), b"value");
+    log.flush();
+    assert_eq!(log.read(place, b"key").expect("written"), b"value");
+    assert!(matches!(log.read(place, b"other"), Err(Fault::Checksum)));
+    drop(log);
+    fs::remove_dir_all(path).expect("removed");
+}
+
+#[test]
+fn every_flipped_bit_and_every_truncation_is_noticed() {
+    let (path, log, place) = record(b"key", b"value");
+    let bytes = log.pending.clone();
+    for bit in 0..(HEADER + 8) * 8 {
+        let mut flipped = bytes.clone();
+        flipped[bit / 8] ^= 1 << (bit % 8);
+        assert!(parse(log.secret, place, &flipped).is_none(), "bit {bit}");
+    }
+    for length in 0..HEADER + 8 {
+        assert!(parse(log.secret, place, &bytes[..length]).is_none(), "length {length}");
+    }
+    drop(log);
+    fs::remove_dir_all(path).expect("removed");
+}
+
+#[test]
+fn a_place_fits_a_word() {
+    let place = Place::new(4, 0x1f_ffff, MAX_SEGMENT - UNIT, 65);
+    let found = (place.kind(), place.segment(), place.offset(), place.length());
+    assert_eq!(found, (4, 0x1f_ffff, MAX_SEGMENT - UNIT, 128));
+}
+
+#[test]
+fn the_longest_record_has_a_length_that_fits_a_word() {
+    let path = std::env::temp_dir().join(format!("tier-log-{}-longest", std::process::id()));
+    let mut log = Log::open(&path, MAX_SEGMENT, 0).expect("a log");
+    let most = (MAX_SEGMENT - UNIT) as usize - HEADER;
+    assert!(log.fits(3, most - 3));
+    assert!(!log.fits(3, most - 2));
+    assert!(log.append(1, 0, b"key", &vec![0; most - 2]).is_none());
+    assert_eq!(Place::new(1, 0, 0, MAX_SEGMENT - UNIT).length(), MAX_SEGMENT - UNIT);
+    drop(log);
+    fs::remove_dir_all(path).expect("removed");
+}
+
+#[test]
+fn a_full_log_whose_records_were_released_takes_others_without_a_tick() {
+    let path = std::env::temp_dir().join(format!("tier-log-{}-full", std::process::id()));
+    let mut log = Log::open(&path, 4096, 4 * 4096).expect("a log");
+    // Live bytes are counted for the process: numbers that no other test uses.
+    log.next = 1000;
+    let value = [0; 1000];
+    let places: Vec<Place> = std::iter::from_fn(|| log.append(1, 0, b"key", &value)).collect();
+    assert_eq!(log.state, State::Full);
+    log.retry();
+    assert_eq!(log.state, State::Full, "all of it lives");
+    places.into_iter().for_each(Place::release);
+    log.retry();
+    assert!(log.append(1, 0, b"key", &value).is_some());
+    drop(log);
+    fs::remove_dir_all(path).expect("removed");
+}
+
+#[test]
+fn a_directory_has_one_owner() {
+    let (path, log, _) = record(b"key", b"value");
+    assert!(Log::open(&path, 4096, 0).is_err());
+    drop(log);
+    fs::remove_dir_all(path).expect("removed");
+}
+
+#[test]
+fn a_value_that_goes_as_it_came_needs_no_record() {
+    let (path, mut log, place) = record(b"key", b"value");
+    for (key, value) in [(&b"key"[..], &b"other"[..]), (b"key", b"valu"), (b"another", b"value")] {
+        log.leave(place, 3, b"key", b"value");
+        assert!(log.reuse(1, 3, key, value).is_none());
+        log.clean.clear();
+    }
+    for (kind, database) in [(2, 3), (1, 4)] {
+        log.leave(place, 3, b"key", b"value");
+        assert!(log.reuse(kind, database, b"key", b"value").is_none());
+        log.clean.clear();
+    }
+    log.leave(place, 3, b"key", b"value");
+    assert_eq!(log.reuse(1, 3, b"key", b"value"), Some(place));
+    assert!(log.reuse(1, 3, b"key", b"value").is_none(), "once");
+    drop(log);
+    fs::remove_dir_all(path).expect("removed");
+}
+
+#[test]
+fn a_record_whose_segment_is_gone_is_not_used_again() {
+    let path = std::env::temp_dir().join(format!("tier-log-{}-left", std::process::id()));
+    let mut log = Log::open(&path, 4096, 0).expect("a log");
+    // Live bytes are counted for the process: numbers that no other test uses.
+    log.next = 2000;
+    let place = log.append(1, 0, b"key", b"value").expect("a record");
+    place.release();
+    log.leave(place, 0, b"key", b"value");
+    while log.active == Some(2000) {
+        log.append(1, 0, b"filler", &[0; 1000]).expect("a record").release();
+    }
+    log.remove_empty();
+    assert!(log.reuse(1, 0, b"key", b"value").is_none());
+
+    // Numbers begin anew some day; what was left before means nothing then.
+    let place = log.append(1, 0, b"key", b"value").expect("a record");
+    log.leave(place, 0, b"key", b"value");
+    log.next = SEGMENTS as u32;
+    log.start_segment(2).expect("room");
+    assert!(log.active.expect("started") < 2000);
+    assert!(log.reuse(1, 0, b"key", b"value").is_none());
+    drop(log);
+    fs::remove_dir_all(path).expect("removed");
+}

@@ -1,0 +1,29 @@
+//! What the server answers to calls of ours.
+
+use crate::ffi::*;
+
+/// The strings of an array.
+pub fn texts(reply: *mut Reply) -> Vec<Vec<u8>> {
+    if reply.is_null() {
+        return Vec::new();
+    }
+    // SAFETY: the reply and its elements live until it is freed.
+    unsafe {
+        (0..(api().CallReplyLength)(reply))
+            .map(|index| text((api().CallReplyArrayElement)(reply, index)))
+            .collect()
+    }
+}
+
+/// The bytes of a string in a reply; empty for anything else.
+pub fn text(reply: *mut Reply) -> Vec<u8> {
+    let mut length = 0;
+    // SAFETY: the reply lives; the bytes are copied.
+    unsafe {
+        if reply.is_null() {
+            return Vec::new();
+        }
+        let start = (api().CallReplyStringPtr)(reply, &mut length);
+        if start.is_null() { Vec::new() } else { std::slice::from_raw_parts(start.cast(), length).to_vec() }
+    }
+}
