@@ -1,6 +1,6 @@
 """`python -m bench [--smoke] [NAME…]`: all benchmarks, or those named: small, sixty, paper, failover,
 failover-silent, failover-false, handover, resync, reshard, slots, page, metrics, collection,
-endpoint, load, agreement, engine, tier; and only when they are named run-page, an hour, and engines, two side by side.
+endpoint, load, agreement, engine, tier, tier-memory; and only when they are named run-page, an hour, and engines, two side by side.
 With `--smoke` as little of each as shows that it works."""
 
 import sys
@@ -24,7 +24,7 @@ from bench.run_page import run_page
 from bench.scale import SMOKE, scaled
 from bench.slots import slot_views
 from bench.smoke import SAME, smoke
-from bench.tier import tier
+from bench.tier import tier, tier_memory
 from bench.unjustified import unjustified
 
 NAMED = ("run-page", "engines")
@@ -57,6 +57,7 @@ def main() -> int:
             "agreement": lambda: agreement(report, root / "agreement"),
             "engine": lambda: engine(report, root / "engine"),
             "tier": lambda: tier(report, root / "tier"),
+            "tier-memory": lambda: tier_memory(report),
             "run-page": lambda: run_page(report, root / "run-page"),
             "engines": lambda: engines(report, root / "engines"),
         }

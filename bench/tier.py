@@ -9,6 +9,7 @@ import json
 import random
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from typing import Any
 import hiredis
 import valkey
 
-from bench.endpoint import ENGINE
+from bench.endpoint import ENGINE, repeat
 from bench.report import Report
 from bench.scale import counted, scaled
 from shardboard.local import LocalCluster, ok, private_cluster
@@ -79,6 +80,12 @@ def tier(report: Report, directory: Path) -> None:
     finally:
         cluster.stop()
         cluster.kill_shards()
+
+
+def tier_memory(report: Report) -> None:
+    """RAM by its limit and by cold key, a replica's copy, and P99 of hot keys beside misses; measured by engine/bench."""
+    subprocess.run(BUILD, cwd=ENGINE, check=True)
+    repeat(report, [sys.executable, str(ENGINE / "bench"), "flash"])
 
 
 def _database(cluster: LocalCluster, name: str) -> tuple[str, int]:

@@ -14,6 +14,7 @@ from fastapi import FastAPI
 
 from shardboard import __version__, garbage, serving
 from shardboard.api import (
+    absent,
     actions,
     alerts,
     availability,
@@ -21,6 +22,7 @@ from shardboard.api import (
     benchmark_reports,
     benchmarks,
     bootstrap,
+    checks,
     cluster,
     commands,
     drills,
@@ -53,7 +55,9 @@ from shardboard.api import (
     stats,
     stream,
     timeline,
+    traffic,
     upgrades,
+    usage_report,
     users,
     webhooks,
 )
@@ -122,12 +126,14 @@ def create_app(console: Console) -> FastAPI:
     app.state.console = console
     app.include_router(stats.router, prefix="/v1")  # before the objects: `/nodes/stats` would else be the node `stats`
     for module in (
+        absent,  # before the objects: `/bdbs/replica_sources/alerts` would else be of a database
         actions,
         alerts,  # before the objects: `/bdbs/alerts` would else be the database `alerts`
         bdbs,
         benchmark_reports,  # before the objects: `/benchmarks/compare` would else be the run `compare`
         benchmarks,
         bootstrap,
+        checks,  # before the objects: `/nodes/check` would else be the node `check`
         cluster,
         commands,
         drills,
@@ -154,7 +160,9 @@ def create_app(console: Console) -> FastAPI:
         slots,
         stream,
         timeline,
+        traffic,
         upgrades,
+        usage_report,
         redis_acls,
         roles,
         users,

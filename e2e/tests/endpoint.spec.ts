@@ -99,3 +99,30 @@ test('secrets are placeholders; what stands for them connects', async ({ page, a
   const real = line.replaceAll("'", '').replace('<ca.pem>', ca).replace('<password>', password);
   await expect.poll(() => run(real, 'PING')).toBe('PONG');
 });
+
+test('traffic is stopped and resumed', async ({ page, api }) => {
+  const { uid } = await createSmall(api, 'kept-out');
+  await new DatabasePage(page).open(uid, 'endpoint');
+  const line = await copied(page, 'valkey-cli');
+  await expect.poll(() => run(line, 'SET', 'kept', 'yes')).toBe('OK');
+
+  await page.getByRole('button', { name: 'Database actions' }).click();
+  await page.getByRole('menuitem', { name: 'Stop traffic…' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Stop the traffic of kept-out?' });
+  await examine(page, 'stop-traffic');
+  await dialog.getByRole('textbox').fill('kept-out');
+  await dialog.getByRole('button', { name: 'Stop traffic' }).click();
+  await expect(dialog).toBeHidden();
+  const notice = page.getByRole('alert').filter({ hasText: 'The traffic of kept-out is stopped' });
+  await expect(notice.getByRole('button', { name: 'Resume traffic' })).toBeEnabled();
+  await expect(page.getByText('Traffic stopped', { exact: true })).toBeVisible();
+  await expect(page.getByRole('table', { name: 'Proxies' })).toContainText('Closed');
+  await examine(page, 'traffic-stopped');
+  expect(() => run(line, 'PING')).toThrow();
+  await page.getByRole('link', { name: 'Overview' }).click();
+  await page.getByRole('link', { name: 'The traffic of kept-out is stopped' }).click();
+
+  await notice.getByRole('button', { name: 'Resume traffic' }).click();
+  await expect(notice).toBeHidden();
+  await expect.poll(() => run(line, 'GET', 'kept')).toBe('yes');
+});

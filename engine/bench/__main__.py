@@ -6,14 +6,15 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lab"))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+from flash import flash
 from rows import SMOKE, idle, latency, long, nutcracker, throughput
 
 from load import load
 from report import Report
 
 ROWS = {"throughput": throughput, "long": long, "nutcracker": nutcracker, "idle": idle, "latency": latency}
-# Of the load generator; not among those of the endpoint unless named.
-OTHERS = {"load": load}
+# Of the load generator and the flash tier; not among those of the endpoint unless named.
+OTHERS = {"load": load, "flash": flash}
 
 
 def main() -> int:

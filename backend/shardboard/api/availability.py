@@ -109,4 +109,9 @@ def _faults(bdb: Bdb, rows: Sequence[Shard], machines: Sequence[Node]) -> list[F
 def _listens(node: Node, bdb: Bdb) -> bool:
     """As its agent last said. What proxies count is not asked: a console that has just started has heard of no second yet."""
     running = node.health != "down" and node.proxy.get("state") == "running"
-    return node.uid in bdb.endpoint_nodes and running and str(bdb.uid) not in node.proxy.get("failures", {})
+    return (
+        not bdb.traffic_stopped
+        and node.uid in bdb.endpoint_nodes
+        and running
+        and str(bdb.uid) not in node.proxy.get("failures", {})
+    )

@@ -94,8 +94,8 @@ def _say(fault: dict[str, Any]) -> str:
 
 async def _http_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)  # noqa: S101 - registered for this class only
-    status = error.status_code
-    if status == 405 and not allowed_methods(request.app, request.url.path):
+    status, allowed = error.status_code, allowed_methods(request.app, request.url.path)
+    if status == 405 and not allowed:
         # The page answers GET for every path, which makes any other method on an unknown one look like a wrong method.
         status = 404
     code, sentence = {
@@ -107,4 +107,8 @@ async def _http_error(request: Request, error: Exception) -> JSONResponse:
     answer = failure(status, code, sentence)
     if status == error.status_code:
         answer.headers.update(error.headers or {})
+    if status == 405:
+        answer.headers["Allow"] = ", ".join(
+            sorted(allowed)
+        )  # what was set is of one route, and a path has one for each method
     return answer

@@ -15,17 +15,18 @@ router = APIRouter(tags=["cluster"])
 @router.get("/license", response_model=schema.License, responses=errors())
 async def get_license(_viewer: Viewer, session: Reader) -> JSONResponse:
     """Open source: nothing is limited, nothing expires."""
-    return JSONResponse(await _shown(session))
+    return JSONResponse(await shown(session))
 
 
 @router.put("/license", response_model=schema.License, responses=errors())
 async def put_license(admin: Admin, session: Tx, _body: schema.LicenseUpdate) -> JSONResponse:
     """Accepted, so that set-up scripts go on; no key is needed and none is kept."""
     service.receive_license(session, admin)
-    return JSONResponse(await _shown(session))
+    return JSONResponse(await shown(session))
 
 
-async def _shown(session: Reader) -> dict[str, object]:
+async def shown(session: Reader) -> dict[str, object]:
+    """The licence object."""
     on_flash = {bdb.uid for bdb in await bdbs.every(session) if bdb.on_flash}
     rows = await shards.every(session)
     flash = sum(row.bdb_uid in on_flash for row in rows)

@@ -13,6 +13,7 @@ from shardboard.reconcilers import endpoints, load
 from shardboard.reconcilers.endpoints import Endpoints
 from shardboard.reconcilers.loop import PATIENCE, Outcome, Stepper
 from shardboard.reconcilers.removal import withdraw
+from shardboard.reconcilers.traffic import Traffic
 from shardboard.reconcilers.updates import Update, back_to_active, refusal, refused, tell
 from shardboard.state import actions, bdbs, nodes, outages, shards
 from shardboard.state.actions import Action
@@ -21,12 +22,14 @@ START, SERVE, SYNC = "Start the shards", "Serve all slots", "Bring the replicas 
 
 
 def steppers(store: Store, agents: Agents, serving: Endpoints) -> dict[str, Stepper]:
-    """By the names that `services/bdbs.py` queues."""
+    """By the names that `services/bdbs.py` and `traffic.py` queue."""
     return {
         "SMCreateBDB": Create(store, agents, serving),
         "SMDeleteBDB": Delete(store),
         "SMUpdateBDB": Update(store, agents),
         "SMFlushBDB": Flush(store, agents),
+        "SMStopTraffic": Traffic(serving, stop=True),
+        "SMResumeTraffic": Traffic(serving, stop=False),
     }
 
 

@@ -89,7 +89,8 @@ class Endpoints:
                 told("what the proxy of node %s said could not be kept: %s", node.uid, reason(error))
 
     async def serve(self, bdb_uid: int) -> dict[int, str]:
-        """Let one database be served now. Reasons by node where that failed; empty when clients can connect everywhere.
+        """Let one database be served now, or not, as the store wants it. Reasons by node where that failed; empty when clients can
+        connect everywhere that they should.
 
         Raises AgentUnreachable when a node that should serve it could not be asked: that may be over in a moment.
         """
@@ -147,7 +148,7 @@ class Endpoints:
         """By reachable node, everything that its proxy is to do."""
         async with self._store.read() as session:
             machines = {node.uid: node for node in await nodes.every(session)}
-            databases = [bdb for bdb in await bdbs.every(session) if bdb.status in SERVED]
+            databases = [bdb for bdb in await bdbs.every(session) if bdb.status in SERVED and not bdb.traffic_stopped]
             canaries = (await clusters.load(session)).rules.canary_writes_per_second
             members: dict[int, list[Shard]] = defaultdict(list)
             for shard in await shards.every(session):

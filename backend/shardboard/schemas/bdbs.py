@@ -109,6 +109,7 @@ class Bdb(BaseModel):
     default_user: bool
     bigstore: bool = Field(description="On flash: memory_size is RAM and flash together.")
     bigstore_ram_size: int = Field(description="Bytes of memory_size that may be RAM; 0 when not on flash.")
+    traffic_manually_disabled: bool = Field(description="Its endpoints are closed by `stop_traffic`.")
     io_threads: int = Field(description="Threads of each shard that read requests and write replies; 1 = off.")
     tags: list[Tag]
     redis_version: str

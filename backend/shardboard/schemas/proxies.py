@@ -70,7 +70,7 @@ class ProxyChange(BaseModel):
 class EndpointProxy(BaseModel):
     uid: int = Field(description="Of the node.")
     address: str
-    status: str = Field(json_schema_extra={"enum": ["active", "down", "pending"]})
+    status: str = Field(json_schema_extra={"enum": ["active", "closed", "down", "pending"]})
     detail: str
     threads: int | None
     connections: int | None
@@ -153,6 +153,8 @@ def _endpoint_proxy(bdb: BdbRow, node: ProxyNode, reading: Reading | None) -> di
     failure = node.proxy.get("failures", {}).get(str(bdb.uid), "")
     if node.health == "down":
         status, detail = "down", f"Node {node.uid} is down."
+    elif bdb.config.get("traffic_manually_disabled") and not (served is not None and served.connections):
+        status, detail = "closed", "Somebody stopped the traffic of the database."
     elif failure:
         status, detail = "down", failure
     elif served is not None:

@@ -53,6 +53,11 @@ class Bdb(Base):
         return bool(self.config.get("bigstore"))
 
     @property
+    def traffic_stopped(self) -> bool:
+        """Its endpoints are closed, because somebody ordered that."""
+        return bool(self.config.get("traffic_manually_disabled"))
+
+    @property
     def io_threads(self) -> int:
         """Of each of its shards; databases of an earlier release have none beside the main thread."""
         return int(self.config.get("io_threads", 1))

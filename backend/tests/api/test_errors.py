@@ -89,6 +89,14 @@ async def test_options(console: Console, path: str, allow: str) -> None:
         assert (reply.status_code, reply.headers["allow"]) == (200, allow)
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "allow"), [("DELETE", "/v1/bdbs", "GET, POST"), ("PATCH", "/v1/bdbs/1", "DELETE, GET, PUT")]
+)
+async def test_what_is_not_possible_says_what_is(client: httpx.AsyncClient, method: str, path: str, allow: str) -> None:
+    reply = await client.request(method, path)
+    assert (reply.status_code, reply.headers["allow"]) == (405, allow)
+
+
 async def test_options_elsewhere(client: httpx.AsyncClient) -> None:
     for path in ("/v1/endpoints", "/v1/boostrap", "/v1/bdbs/1/2/3", "/somewhere"):
         assert (await client.options(path)).status_code == 404

@@ -112,3 +112,12 @@ async def test_who_serves_a_database(telling: Console, client: httpx.AsyncClient
     assert (first["status"], first["threads"], first["connections"]) == ("active", 2, 3)
     assert (second["status"], second["detail"], second["connections"]) == ("down", "no binary", None)
     assert (await client.get("/v1/bdbs/2/endpoint")).status_code == 404
+
+
+async def test_who_serves_a_database_whose_traffic_is_stopped(telling: Console, client: httpx.AsyncClient) -> None:
+    """A proxy that still has clients is not called closed."""
+    async with telling.store.begin() as session:
+        bdb = await session.get_one(Bdb, 1)
+        bdb.config = {**bdb.config, "traffic_manually_disabled": True}
+    proxies = (await client.get("/v1/bdbs/1/endpoint")).json()["proxies"]
+    assert [(proxy["status"], proxy["connections"]) for proxy in proxies] == [("active", 3), ("closed", None)]

@@ -1,5 +1,6 @@
 """One address for clients: it stays through failovers, restarts and changes, and nothing acknowledged is lost."""
 
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -122,6 +123,29 @@ def test_threads_change_and_agents_restart_without_a_client_noticing(cluster: Lo
         cluster.until(lambda: ok(cluster.api.get("/v1/proxies/1"))["threads"] == 3, "the threads were forgotten")
     assert writer.errors == []
     assert writer.lost() == []
+
+
+def test_traffic_is_stopped_and_resumed(cluster: LocalCluster) -> None:
+    bdb = served(cluster, databases.body(3, replication=False, **HIDDEN))
+    path, port = f"/v1/bdbs/{bdb['uid']}", bdb["endpoints"][0]["port"]
+    inside = socket.create_connection((cluster.addresses[0], port), timeout=10)
+    inside.sendall(b"SET kept 1\r\n")
+    assert inside.recv(64) == b"+OK\r\n"
+
+    ok(cluster.api.post(f"{path}/actions/stop_traffic"))
+    stopped = databases.settled(cluster, bdb["uid"])
+    assert (stopped["traffic_manually_disabled"], stopped["shards_in_sync"]) == (True, 3)
+    assert inside.recv(64) == b"", "who is connected is disconnected"
+    for address in cluster.addresses:
+        with pytest.raises(valkey.ConnectionError):
+            valkey.Valkey(host=address, port=port, socket_timeout=10).ping()
+    assert cluster.api.get(f"{path}/availability").status_code == 503
+
+    ok(cluster.api.post(f"{path}/actions/resume_traffic"))
+    assert not databases.settled(cluster, bdb["uid"])["traffic_manually_disabled"]
+    for address in cluster.addresses:
+        assert valkey.Valkey(host=address, port=port).get("kept") == b"1"
+    assert cluster.api.get(f"{path}/availability").status_code == 200
 
 
 def test_a_killed_proxy_is_back_by_itself(cluster: LocalCluster) -> None:

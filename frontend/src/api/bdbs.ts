@@ -8,6 +8,7 @@ import type {
   CreateBdb,
   RebalanceReply,
   RevampOrder,
+  TrafficReply,
   UpdateBdb,
   UpgradePlan,
 } from './types';
@@ -48,6 +49,13 @@ export function useUpdateBdb(uid: number) {
 }
 
 export const flushBdb = (uid: number) => request<Bdb>('PUT', `/v1/bdbs/${uid}/flush`, {});
+
+/** Closes its endpoints: clients are disconnected, and nobody can connect until traffic is resumed. */
+export const stopTraffic = (uid: number) =>
+  request<TrafficReply>('POST', `/v1/bdbs/${uid}/actions/stop_traffic`);
+
+export const resumeTraffic = (uid: number) =>
+  request<TrafficReply>('POST', `/v1/bdbs/${uid}/actions/resume_traffic`);
 
 export const deleteBdb = (uid: number) => request<unknown>('DELETE', `/v1/bdbs/${uid}`);
 

@@ -45,6 +45,7 @@ export type RestartReply = Schemas['RestartReply'];
 export type AddressChange = Schemas['AddressChange'];
 export type MigrationReply = Schemas['MigrationReply'];
 export type RebalanceReply = Schemas['RebalanceReply'];
+export type TrafficReply = Schemas['TrafficReply'];
 export type RevampOrder = Schemas['RevampOrder'];
 /** A pair as a plan leaves it; a rebalance and a change of shape answer in the same form. */
 export type BlueprintPair = Schemas['BlueprintPair'];

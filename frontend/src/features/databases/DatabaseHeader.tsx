@@ -4,12 +4,13 @@ import {
   IconArrowUpCircle,
   IconDotsVertical,
   IconEraser,
+  IconPlugConnectedX,
   IconScale,
   IconTrash,
 } from '@tabler/icons-react';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
-import { deleteBdb, flushBdb } from '@/api/bdbs';
+import { deleteBdb, flushBdb, stopTraffic } from '@/api/bdbs';
 import { ROLE_FORBIDS, useMay } from '@/api/session';
 import type { Bdb } from '@/api/types';
 import { ConfirmByTyping } from '@/ui/ConfirmByTyping';
@@ -19,7 +20,10 @@ import classes from './databases.module.css';
 import { IncompleteChange } from './IncompleteChange';
 import { RebalanceDialog } from './RebalanceDialog';
 import { bdbState, endpointOf, isIncomplete } from './status';
+import { TrafficStopped } from './TrafficStopped';
 import { UpgradeDialog } from './UpgradeDialog';
+
+type Asked = 'flush' | 'delete' | 'rebalance' | 'stop' | 'upgrade';
 
 interface Props {
   bdb: Bdb;
@@ -28,7 +32,7 @@ interface Props {
 
 export function DatabaseHeader({ bdb, onDeleted }: Props) {
   const { tone, text, title } = bdbState(bdb);
-  const [asking, setAsking] = useState<'flush' | 'delete' | 'rebalance' | 'upgrade' | null>(null);
+  const [asking, setAsking] = useState<Asked | null>(null);
   const may = useMay('edit');
   const close = () => setAsking(null);
   return (
@@ -64,6 +68,13 @@ export function DatabaseHeader({ bdb, onDeleted }: Props) {
               Upgrade engine…
             </Menu.Item>
             <Menu.Item
+              leftSection={<IconPlugConnectedX size={15} />}
+              disabled={!may || bdb.status !== 'active' || bdb.traffic_manually_disabled}
+              onClick={() => setAsking('stop')}
+            >
+              Stop traffic…
+            </Menu.Item>
+            <Menu.Item
               leftSection={<IconEraser size={15} />}
               disabled={!may || bdb.status !== 'active'}
               onClick={() => setAsking('flush')}
@@ -83,8 +94,19 @@ export function DatabaseHeader({ bdb, onDeleted }: Props) {
       </div>
       {bdb.status === 'creation-failed' && <CreationFailed bdb={bdb} />}
       {isIncomplete(bdb) && <IncompleteChange bdb={bdb} />}
+      {bdb.traffic_manually_disabled && <TrafficStopped bdb={bdb} />}
       {asking === 'rebalance' && <RebalanceDialog bdb={bdb} onClose={close} />}
       {asking === 'upgrade' && <UpgradeDialog bdb={bdb} onClose={close} />}
+      {asking === 'stop' && (
+        <ConfirmByTyping
+          title={`Stop the traffic of ${bdb.name}?`}
+          warning="All its clients are disconnected, and nobody can connect until traffic is resumed. Data stays, and failovers go on."
+          name={bdb.name}
+          action="Stop traffic"
+          onConfirm={() => stopTraffic(bdb.uid)}
+          onClose={close}
+        />
+      )}
       {asking === 'flush' && (
         <ConfirmByTyping
           title={`Flush ${bdb.name}?`}

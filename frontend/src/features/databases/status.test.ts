@@ -31,6 +31,12 @@ describe('bdbState', () => {
     expect(said({ shards_in_sync: 3 })).toEqual(['attention', 'Active, 3 of 4 shards in sync']);
   });
 
+  it('says that clients are kept out on purpose', () => {
+    const stopped = { traffic_manually_disabled: true };
+    expect(said(stopped)).toEqual(['attention', 'Traffic stopped']);
+    expect(said({ ...stopped, shards_down: 2, primaries_down: 2 })).toEqual(['broken', 'Down']);
+  });
+
   it('is not well while a change is incomplete', () => {
     const left = { incomplete_changes: ['memory_size'] };
     expect(said(left)).toEqual(['attention', 'Active, a change is incomplete']);

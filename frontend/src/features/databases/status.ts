@@ -32,6 +32,8 @@ export function bdbState(bdb: Bdb): BdbState {
   if (bdb.status === 'active' && synced !== undefined && total !== undefined && synced < total) {
     return { tone: 'attention', title, text: `Active, ${synced} of ${total} shards in sync` };
   }
+  if (bdb.status === 'active' && bdb.traffic_manually_disabled)
+    return { tone: 'attention', title, text: 'Traffic stopped' };
   if (isIncomplete(bdb))
     return { tone: 'attention', title, text: 'Active, a change is incomplete' };
   return { tone, text, title };

@@ -8,6 +8,7 @@ export const PROXY_STATES: Readonly<Record<EndpointProxy['status'], { tone: Tone
   {
     active: { tone: 'ok', text: 'Active' },
     pending: { tone: 'progress', text: 'Starting' },
+    closed: { tone: 'attention', text: 'Closed' },
     down: { tone: 'broken', text: 'Down' },
   };
 

@@ -31,6 +31,11 @@ describe('troubles', () => {
     ]);
   });
 
+  it('says that a database serves nobody on purpose', () => {
+    const stopped = { ...bdb(), traffic_manually_disabled: true };
+    expect(texts([node(1)], [shard()], [stopped])).toEqual(['The traffic of demo is stopped']);
+  });
+
   it('names lost agents with the time they were seen last, and does not call their nodes down', () => {
     const [lost] = troubles([node(1), node(2, 'lost')], [], []);
     expect(lost).toMatchObject({ text: 'The agent of node 2 has not answered', tone: 'attention' });

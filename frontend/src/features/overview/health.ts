@@ -88,6 +88,7 @@ export function troubles(
       bdbs: new Set(ofShards.map(({ bdb }) => bdb)),
     }),
     ...failedBdbs(bdbs),
+    ...withoutTraffic(bdbs),
     ...outOfService(nodes),
   ];
   return [
@@ -230,7 +231,18 @@ function failedBdbs(bdbs: readonly Bdb[]): Trouble[] {
     }));
 }
 
-/** Somebody meant it: said last, and only here. */
+/** Somebody meant it: said here alone, as what follows. */
+function withoutTraffic(bdbs: readonly Bdb[]): Trouble[] {
+  return bdbs
+    .filter((bdb) => bdb.traffic_manually_disabled)
+    .map((bdb) => ({
+      tone: 'attention',
+      text: `The traffic of ${bdb.name} is stopped`,
+      banner: false,
+      link: { to: '/databases/$uid/configuration', params: { uid: String(bdb.uid) } },
+    }));
+}
+
 function outOfService(nodes: readonly Node[]): Trouble[] {
   return nodes.flatMap((node) => {
     const duty = dutyOf(node);

@@ -1,0 +1,29 @@
+"""The usage report over HTTP."""
+
+from datetime import UTC, datetime
+
+from fastapi import APIRouter
+from fastapi.responses import Response
+
+from shardboard.api import license  # noqa: A004 - the noun of the REST reference
+from shardboard.api.deps import Reader, TheConsole, Viewer
+from shardboard.api.intervals import newest, values_of
+from shardboard.api.replies import errors
+from shardboard.schemas import usage_report as schema
+from shardboard.state import bdbs, cluster, shards
+
+router = APIRouter(tags=["cluster"])
+
+
+@router.get(
+    "/usage_report",
+    response_class=Response,
+    responses={200: {"content": {"application/x-ndjson": {}}}, **errors()},
+)
+async def get_usage_report(_viewer: Viewer, session: Reader, console: TheConsole) -> Response:
+    """What each database takes now: one line of JSON each, and the MD5 of them all as the last line."""
+    _, frame = newest(console, "bdbs")
+    seen = {uid: dict(values_of(frame, index)) for index, uid in enumerate(frame.uids)} if frame is not None else {}
+    found = [(bdb, await shards.of_bdb(session, bdb.uid), seen.get(bdb.uid, {})) for bdb in await bdbs.every(session)]
+    report = schema.render(await cluster.load(session), await license.shown(session), found, datetime.now(UTC))
+    return Response(report, media_type="application/x-ndjson")

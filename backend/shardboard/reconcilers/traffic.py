@@ -1,0 +1,39 @@
+"""Follows the endpoints of a database while they close or open."""
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.reconcilers.endpoints import Endpoints
+from shardboard.reconcilers.loop import Outcome
+from shardboard.reconcilers.updates import back_to_active, tell
+from shardboard.state import bdbs
+from shardboard.state.actions import Action
+
+
+class Traffic:
+    """What is wanted is in the store; this waits until every proxy that can be reached has heard of it."""
+
+    def __init__(self, serving: Endpoints, *, stop: bool) -> None:
+        self._serving = serving
+        self._stop = stop
+
+    async def step(self, action: Action) -> Outcome:
+        failed = await self._serving.serve(action.object_uid)
+        if failed and not self._stop:  # a proxy that does not run lets nobody in, either
+            node_uid, reason = min(failed.items())
+            return Outcome(unreachable=f"the endpoint on node {node_uid} does not serve: {reason}", again_in=0.5)
+        return Outcome(finished=True)
+
+    async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
+        bdb = await bdbs.by_uid(session, action.object_uid)
+        if bdb is None:
+            return
+        bdb.status, bdb.action_uid = "active", None
+        if self._stop:
+            told = f"The traffic of {bdb.name} is stopped: clients are disconnected, and nobody can connect until it is resumed."
+            tell(session, action, "bdb_traffic_stopped", told, severity="WARNING")
+        else:
+            tell(session, action, "bdb_traffic_resumed", f"Clients of {bdb.name} can connect again.")
+
+    async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
+        what = "Traffic is not stopped everywhere" if self._stop else "Traffic is not resumed everywhere"
+        await back_to_active(session, action, f"{what}: {reason}")

@@ -1,0 +1,48 @@
+"""Stopping and resuming a database's traffic: its endpoints close, and its shards and data stay as they are."""
+
+from datetime import UTC, datetime, timedelta
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.errors import NotFound
+from shardboard.services import actions, events, moves
+from shardboard.services.users import Principal
+from shardboard.state import cluster as cluster_state
+from shardboard.state.actions import Action
+from shardboard.state.bdbs import Bdb
+
+DEADLINE = timedelta(seconds=60)
+
+
+async def order(session: AsyncSession, uid: int, principal: Principal, *, stop: bool) -> Action | None:
+    """Wanted from now on, whatever becomes of the action, which only follows it. None when it is so already."""
+    await cluster_state.load_for_update(session)
+    bdb = await session.get(Bdb, uid, with_for_update=True)
+    if bdb is None:
+        raise NotFound("db_not_found", f"There is no database {uid}.")
+    await moves.insist_on_idle(session, [bdb], "busy")
+    if bdb.traffic_stopped == stop:
+        return None
+    bdb.config = {**bdb.config, "traffic_manually_disabled": stop}
+    bdb.changed_at = datetime.now(UTC)
+    action = actions.start(
+        session,
+        "SMStopTraffic" if stop else "SMResumeTraffic",
+        object_uid=uid,
+        description=f"{'Stop' if stop else 'Resume'} the traffic of database {bdb.name}",
+        originator=principal.username,
+        deadline=DEADLINE,
+    )
+    bdb.status, bdb.action_uid = "active-change-pending", action.uid
+    events.record(
+        session,
+        "bdb_stop_traffic_request" if stop else "bdb_resume_traffic_request",
+        f"{'Stopping' if stop else 'Resuming'} the traffic of database {bdb.name} was ordered.",
+        source="bdb",
+        originator=principal.username,
+        bdb_uid=uid,
+        action_uid=action.uid,
+        details={"bdb_name": bdb.name},
+    )
+    await session.flush()
+    return action

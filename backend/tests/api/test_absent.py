@@ -1,0 +1,49 @@
+"""Rooms of the REST reference whose feature does not exist: nothing is there, and nothing can be set."""
+
+import httpx
+import pytest
+from backend.tests import pairs
+
+from shardboard.api.absent import REPLIES
+from shardboard.console import Console
+from shardboard.driver.fake import FakeAgents
+from shardboard.state.nodes import Node
+
+
+@pytest.mark.parametrize("path", REPLIES)
+async def test_who_looks_finds_nothing(client: httpx.AsyncClient, path: str) -> None:
+    reply = await client.get(f"/v1{path}")
+    assert reply.status_code == 200
+    assert reply.json() == REPLIES[path][1]
+
+
+@pytest.mark.parametrize("path", [path for path in REPLIES if not path.startswith("/bdbs/")])
+async def test_nothing_can_be_set(client: httpx.AsyncClient, path: str) -> None:
+    reply = await client.put(f"/v1{path}", json={})
+    assert (reply.status_code, reply.headers["allow"], reply.json()["error_code"]) == (405, "GET", "method_not_allowed")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/modules/1",
+        "/v1/crdbs/1",
+        "/v1/bdb_groups/1",
+        "/v1/suffix/a.test",
+        "/v1/ldap_mappings/1",
+        "/v1/migrations/1",
+    ],
+)
+async def test_single_ones_are_not_there(client: httpx.AsyncClient, path: str) -> None:
+    reply = await client.get(path)
+    assert (reply.status_code, reply.json()["error_code"]) == (404, "not_found")
+
+
+async def test_no_database_replicates_another(
+    client: httpx.AsyncClient, console: Console, agents: FakeAgents, nodes: list[Node]
+) -> None:
+    await pairs.active(console, agents)
+    for path, status in (("sync_source_stats", 404), ("syncer_state", 404), ("peer_stats", 406)):
+        assert (await client.get(f"/v1/bdbs/1/{path}")).status_code == status
+        unknown = await client.get(f"/v1/bdbs/9/{path}")
+        assert (unknown.status_code, unknown.json()["error_code"]) == (404, "db_not_found")

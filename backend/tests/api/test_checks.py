@@ -1,0 +1,52 @@
+"""Whether nodes are as they should be, in one look."""
+
+from typing import Any
+
+import httpx
+
+from shardboard.console import Console
+from shardboard.state.nodes import Node
+
+GOOD = {"name": "overcommit", "value": "1", "good": True, "costs": "", "mends": ""}
+BAD = {"name": "transparent huge pages", "value": "always", "good": False, "costs": "Latency.", "mends": "echo never"}
+
+
+async def change(console: Console, uid: int, **values: Any) -> None:
+    async with console.store.begin() as session:
+        node = await session.get_one(Node, uid)
+        for name, value in values.items():
+            setattr(node, name, value)
+
+
+async def test_all_is_well(client: httpx.AsyncClient, console: Console, nodes: list[Node]) -> None:
+    for node in nodes:
+        await change(console, node.uid, facts={**node.facts, "host": [GOOD]}, proxy={"state": "running"})
+    uids = [node.uid for node in nodes]
+    assert (await client.get("/v1/cluster/check")).json() == {
+        "cluster_test_result": True,
+        "nodes": [{"node_uid": str(uid), "result": True} for uid in uids],
+    }
+    assert (await client.get("/v1/nodes/check/1")).json() == {"node_uid": 1, "result": True}
+
+
+async def test_the_first_fault_of_each_node_is_told(
+    client: httpx.AsyncClient, console: Console, nodes: list[Node]
+) -> None:
+    await change(console, 1, facts={**nodes[0].facts, "host": [GOOD, BAD]}, proxy={"state": "running"})
+    await change(console, 2, facts={**nodes[1].facts, "host": [BAD]}, proxy={"state": "stopped"})
+    await change(console, 3, facts={**nodes[2].facts, "host": [BAD]}, proxy={"state": "stopped"}, health="down")
+    errors = [
+        "transparent huge pages is always: Latency. echo never",
+        "The node's proxy does not run.",
+        "The console does not reach the node's agent.",
+    ]
+    told = (await client.get("/v1/cluster/check")).json()
+    assert told["cluster_test_result"] is False
+    assert [(each["result"], each["error"]) for each in told["nodes"]] == [(False, error) for error in errors]
+    for uid, error in enumerate(errors, 1):
+        assert (await client.get(f"/v1/nodes/check/{uid}")).json() == {"node_uid": uid, "result": False, "error": error}
+
+
+async def test_a_node_that_does_not_exist(client: httpx.AsyncClient) -> None:
+    reply = await client.get("/v1/nodes/check/9")
+    assert (reply.status_code, reply.json()["error_code"]) == (404, "node_not_found")
