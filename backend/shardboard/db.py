@@ -96,6 +96,12 @@ class Store:
         await self.engine.dispose()
 
 
+async def take_back(session: AsyncSession) -> None:
+    """For dry runs: undoes all of the transaction, and nobody hears of it. The session is at its end."""
+    session.info["changed"].clear()
+    await session.rollback()
+
+
 def alembic_config(url: str, connection: Any = None) -> Config:
     """Alembic's configuration without an ini file; `connection` lets it run inside ours."""
     config = Config()

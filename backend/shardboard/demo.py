@@ -37,7 +37,6 @@ DATABASE = {
     "shards_placement": "sparse",
     "shard_key_regex": [{"regex": ".*\\{(?<tag>.*)\\}.*"}, {"regex": "(?<tag>.*)"}],
     "eviction_policy": "allkeys-lru",
-    "tags": [{"key": "purpose", "value": "demo"}],
 }
 
 

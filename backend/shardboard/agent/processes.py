@@ -123,17 +123,19 @@ class Supervisor:
             record = ShardRecord(spec=spec, bdb=request.bdb.model_copy(update={"peers": []}))
             try:
                 address = self._settings.address
-                directory = record.create(self._root, request.bdb, address, self._flash, counts_by_slot=counts)
+                directory = await asyncio.to_thread(
+                    record.create, self._root, request.bdb, address, self._flash, counts_by_slot=counts
+                )
                 shard = Shard(record, directory)
             except OSError as error:  # a full disk, say
-                shutil.rmtree(self._root / str(spec.uid), ignore_errors=True)
+                await asyncio.to_thread(shutil.rmtree, self._root / str(spec.uid), ignore_errors=True)
                 reason = f"its files could not be written on node {self._settings.address}: {error.strerror}"
                 return refused("start_failed", reason)
             self.shards[spec.uid] = shard
             await self._run([shard])
             outcome = self._outcome_of(shard, spec.engine_id)
             if shard.state == "died":
-                self._forget(shard)
+                await self._forget(shard)
             return outcome
 
     async def restart(self, uids: list[int], *, discard_data: bool) -> list[ShardOutcome]:
@@ -147,7 +149,7 @@ class Supervisor:
                 return ShardOutcome(uid=uid, ok=False, code="start_failed", reason="its files are gone")
             if shard.state == "died":
                 if discard_data:
-                    discard(shard.directory)
+                    await asyncio.to_thread(discard, shard.directory)
                 saved = saved_at(shard.directory, log=keeps_log(shard.directory))
                 if saved is None and not discard_data:
                     return ShardOutcome(
@@ -181,7 +183,7 @@ class Supervisor:
             if alive(shard):
                 reason = f"process {shard.record.pid} does not end"
                 return ShardOutcome(uid=uid, ok=False, code="not_removed", reason=reason)
-            self._forget(shard)
+            await self._forget(shard)
             return ShardOutcome(uid=uid, ok=True)
 
     async def park(self) -> None:
@@ -317,11 +319,13 @@ class Supervisor:
             shard.popen.poll()  # reap it
         log.warning("shard %s: %s", shard.record.spec.uid, detail)
 
-    def _forget(self, shard: Shard) -> None:
-        self.shards.pop(shard.record.spec.uid, None)
-        shutil.rmtree(shard.directory, ignore_errors=True)
+    async def _forget(self, shard: Shard) -> None:
+        """With its files, which may be many gigabytes: meanwhile the agent goes on answering."""
+        uid = shard.record.spec.uid
+        self.shards.pop(uid, None)
+        await asyncio.to_thread(shutil.rmtree, shard.directory, ignore_errors=True)
         if self._flash is not None:
-            self._flash.remove(shard.record.spec.uid)
+            await asyncio.to_thread(self._flash.remove, uid)
 
     @property
     def _without_flash(self) -> str:

@@ -7,30 +7,32 @@ from fastapi.responses import JSONResponse
 
 from shardboard.api.bdbs import DryRun, is_on
 from shardboard.api.deps import Admin, Reader, TheConsole, Tx, Viewer
+from shardboard.api.intervals import newest, values_of
 from shardboard.api.replies import errors
+from shardboard.domain import machines
 from shardboard.schemas import cluster as schema
 from shardboard.schemas import health as health_schema
 from shardboard.services import cluster as service
 from shardboard.settings import Settings
-from shardboard.state import cluster, events
+from shardboard.state import bdbs, cluster, events, nodes, shards
 from shardboard.state.cluster import Cluster
 
 router = APIRouter(tags=["cluster"])
 
 
-@router.get("/cluster", response_model=schema.Cluster, responses=errors())
+@router.get("/cluster", response_model=schema.WholeCluster, responses=errors())
 async def get_cluster(_viewer: Viewer, session: Reader, console: TheConsole) -> JSONResponse:
-    """Name and settings of the cluster."""
-    return JSONResponse(represent(await cluster.load(session), console.settings))
+    """Name and settings of the cluster, and what it consists of."""
+    return JSONResponse(await _whole(session, console, await cluster.load(session)))
 
 
-@router.put("/cluster", response_model=schema.Cluster, responses=errors())
+@router.put("/cluster", response_model=schema.WholeCluster, responses=errors())
 async def update_cluster(
     admin: Admin, session: Tx, console: TheConsole, body: schema.ClusterUpdate, dry_run: DryRun = None
 ) -> JSONResponse:
     """Change the given settings. Read-only and unknown ones are ignored."""
     changed = await service.update(session, body.changes(), admin, dry_run=is_on(dry_run))
-    return JSONResponse(represent(changed, console.settings))
+    return JSONResponse(await _whole(session, console, changed))
 
 
 @router.get("/cluster/policy", response_model=schema.Policy, responses=errors())
@@ -60,3 +62,20 @@ async def get_health(_viewer: Viewer, session: Reader) -> JSONResponse:
 def represent(row: Cluster, settings: Settings) -> dict[str, Any]:
     """The cluster as the API and the stream show it."""
     return schema.render(row, https_port=settings.https_port, http_port=settings.http_port)
+
+
+async def _whole(session: Reader, console: TheConsole, row: Cluster) -> dict[str, Any]:
+    """With what it consists of."""
+    there, held = await nodes.every(session), await shards.every(session)
+    counted = machines.one_per_machine((node.uid, str(node.facts.get("machine_id", node.uid))) for node in there)
+    _, frame = newest(console, "cluster")
+    used = dict(values_of(frame, 0)).get("used_memory", 0.0) if frame is not None else 0.0
+    every = {
+        "status": "active",
+        "nodes": [node.uid for node in there],
+        "databases": [bdb.uid for bdb in await bdbs.every(session)],
+        "total_shards": len(held),
+        "total_memory": sum(int(node.facts.get("total_memory", 0)) for node in there if node.uid in counted),
+        "used_memory": round(used) if used == used else 0,
+    }
+    return {**represent(row, console.settings), **every}

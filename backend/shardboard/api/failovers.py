@@ -12,6 +12,10 @@ from shardboard.state.actions import Action
 router = APIRouter(tags=["shards"])
 
 
+ShardUids = list[str | int]
+"""Text in the reference; some clients send numbers."""
+
+
 class FailoverOrder(BaseModel):
     """The reference's body; `force` is ours."""
 
@@ -22,7 +26,7 @@ class FailoverOrder(BaseModel):
 
 
 class ManyFailoverOrder(FailoverOrder):
-    shard_uids: list[str] = Field(default=[], max_length=1024, description="Primaries of one database.")
+    shard_uids: ShardUids = Field(default=[], max_length=1024, description="Primaries of one database.")
 
 
 class FailoverReply(BaseModel):
@@ -44,8 +48,9 @@ async def fail_over(editor: Editor, session: Tx, uid: Uid, body: FailoverOrder |
     return _reply(await service.order(session, [uid], editor, force=given.force, dry_run=given.dry_run))
 
 
-def uids_of(texts: list[str]) -> list[int]:
-    """Shard uids are text in the reference; what cannot be one is a shard that does not exist."""
+def uids_of(given: ShardUids) -> list[int]:
+    """What cannot be one is a shard that does not exist."""
+    texts = [str(uid) for uid in given]
     return [int(uid) if uid.isascii() and uid.isdigit() and len(uid) < 10 else 0 for uid in texts]
 
 

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from fastapi import APIRouter
-from pydantic import BaseModel, Field
+from pydantic import AliasChoices, BaseModel, Field
 
 from shardboard.api.deps import Editor, Tx
-from shardboard.api.failovers import uids_of
+from shardboard.api.failovers import ShardUids, uids_of
 from shardboard.api.paths import Uid
 from shardboard.api.replies import errors
 from shardboard.schemas import addresses
@@ -21,14 +21,19 @@ router = APIRouter(tags=["shards"])
 class MigrationOrder(BaseModel):
     """The reference's body."""
 
-    target_node_uid: int = Field(ge=1, le=2**31 - 1)
+    target_node_uid: int = Field(
+        ge=1,
+        le=2**31 - 1,
+        validation_alias=AliasChoices("target_node_uid", "target_node"),
+        description="Also as `target_node`.",
+    )
     override_rack_policy: bool = Field(default=False, description="Kept without effect: there are no racks yet.")
     dry_run: bool = False
     preserve_roles: bool = Field(default=False, description="Roles are always kept: a moved primary stays primary.")
 
 
 class ManyMigrationOrder(MigrationOrder):
-    shard_uids: list[str] = Field(default=[], max_length=1024, description="Shards of one or more databases.")
+    shard_uids: ShardUids = Field(default=[], max_length=1024, description="Shards of one or more databases.")
     max_concurrent_bdb_migrations: int = Field(default=0, ge=0, description="Databases at a time; 0 = all.")
 
 

@@ -5,9 +5,11 @@ from typing import Any
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
+from shardboard.api.bdbs import DryRun, is_on
 from shardboard.api.deps import Reader, Tx, UserManager, Viewer
 from shardboard.api.paths import Uid
 from shardboard.api.replies import errors
+from shardboard.db import take_back
 from shardboard.domain.acl_rules import Acl
 from shardboard.schemas import access as schema
 from shardboard.services import access as service
@@ -22,9 +24,9 @@ async def list_redis_acls(_: Viewer, session: Reader) -> JSONResponse:
 
 
 @router.post("", response_model=schema.Acl, responses=errors(406, 409))
-async def create_acl(manager: UserManager, session: Tx, body: schema.NewAcl) -> JSONResponse:
+async def create_acl(manager: UserManager, session: Tx, body: schema.NewAcl, dry_run: DryRun = None) -> JSONResponse:
     """Add one."""
-    return JSONResponse(_shape(await service.create_acl(session, body.name, body.acl, manager)))
+    return await _kept(session, await service.create_acl(session, body.name, body.acl, manager), dry_run)
 
 
 @router.get("/{uid}", response_model=schema.Acl, responses=errors(404))
@@ -34,9 +36,11 @@ async def get_acl(_: Viewer, session: Reader, uid: Uid) -> JSONResponse:
 
 
 @router.put("/{uid}", response_model=schema.Acl, responses=errors(404, 406, 409))
-async def update_acl(manager: UserManager, session: Tx, uid: Uid, body: schema.AclUpdate) -> JSONResponse:
+async def update_acl(
+    manager: UserManager, session: Tx, uid: Uid, body: schema.AclUpdate, dry_run: DryRun = None
+) -> JSONResponse:
     """Change one that is not built in. Databases follow within seconds."""
-    return JSONResponse(_shape(await service.change_acl(session, uid, body.name, body.acl, manager)))
+    return await _kept(session, await service.change_acl(session, uid, body.name, body.acl, manager), dry_run)
 
 
 @router.delete("/{uid}", responses=errors(404, 409))
@@ -44,6 +48,13 @@ async def delete_acl(manager: UserManager, session: Tx, uid: Uid) -> dict[str, A
     """Remove one that is not built in and that nobody uses."""
     await service.remove_acl(session, uid, manager)
     return {}
+
+
+async def _kept(session: Tx, row: Acl, dry_run: str | None) -> JSONResponse:
+    """As it would be, of a dry run."""
+    if is_on(dry_run):
+        await take_back(session)
+    return JSONResponse(_shape(row))
 
 
 def _shape(row: Acl) -> dict[str, Any]:

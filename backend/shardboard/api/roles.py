@@ -5,9 +5,11 @@ from typing import Any
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
+from shardboard.api.bdbs import DryRun, is_on
 from shardboard.api.deps import Reader, Tx, UserManager, Viewer
 from shardboard.api.paths import Uid
 from shardboard.api.replies import errors
+from shardboard.db import take_back
 from shardboard.domain.roles import Role
 from shardboard.schemas import access as schema
 from shardboard.services import access as service
@@ -22,9 +24,9 @@ async def list_roles(_: Viewer, session: Reader) -> JSONResponse:
 
 
 @router.post("", response_model=schema.Role, responses=errors(406, 409))
-async def create_role(manager: UserManager, session: Tx, body: schema.NewRole) -> JSONResponse:
+async def create_role(manager: UserManager, session: Tx, body: schema.NewRole, dry_run: DryRun = None) -> JSONResponse:
     """Add one."""
-    return JSONResponse(_shape(await service.create_role(session, body.name, body.management, manager)))
+    return await _kept(session, await service.create_role(session, body.name, body.management, manager), dry_run)
 
 
 @router.get("/{uid}", response_model=schema.Role, responses=errors(404))
@@ -34,9 +36,11 @@ async def get_role(_: Viewer, session: Reader, uid: Uid) -> JSONResponse:
 
 
 @router.put("/{uid}", response_model=schema.Role, responses=errors(404, 406, 409))
-async def update_role(manager: UserManager, session: Tx, uid: Uid, body: schema.RoleUpdate) -> JSONResponse:
+async def update_role(
+    manager: UserManager, session: Tx, uid: Uid, body: schema.RoleUpdate, dry_run: DryRun = None
+) -> JSONResponse:
     """Change one that is not built in. Databases follow within seconds."""
-    return JSONResponse(_shape(await service.change_role(session, uid, body.name, body.management, manager)))
+    return await _kept(session, await service.change_role(session, uid, body.name, body.management, manager), dry_run)
 
 
 @router.delete("/{uid}", responses=errors(404, 409))
@@ -44,6 +48,13 @@ async def delete_role(manager: UserManager, session: Tx, uid: Uid) -> dict[str, 
     """Remove one that is not built in and that nobody uses."""
     await service.remove_role(session, uid, manager)
     return {}
+
+
+async def _kept(session: Tx, row: Role, dry_run: str | None) -> JSONResponse:
+    """As it would be, of a dry run."""
+    if is_on(dry_run):
+        await take_back(session)
+    return JSONResponse(_shape(row))
 
 
 def _shape(row: Role) -> dict[str, Any]:

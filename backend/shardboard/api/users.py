@@ -7,11 +7,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.api import credentials
-from shardboard.api.deps import CurrentLogin, Reader, TheConsole, UserManager
+from shardboard.api.bdbs import DryRun, is_on
+from shardboard.api.deps import CurrentLogin, Evidence, Reader, TheConsole, UserManager
 from shardboard.api.errors import ERROR_REPLIES
 from shardboard.api.paths import Uid
+from shardboard.db import take_back
 from shardboard.domain.roles import ManagementRole, uid_of
-from shardboard.errors import Unauthorized
+from shardboard.errors import ApiError, Unauthorized
 from shardboard.schemas.times import epoch
 from shardboard.services import access, logins, tokens, user_accounts
 from shardboard.services import users as services
@@ -25,8 +27,19 @@ class TokenRequest(BaseModel):
     ttl: Annotated[int, Field(ge=1, le=86400, strict=True, description="seconds")] = 300
 
 
+class Credentials(TokenRequest):
+    """Some clients send them in the body."""
+
+    username: Annotated[str | None, Field(max_length=254)] = None
+    password: Annotated[str | None, Field(max_length=256, repr=False)] = None
+
+
 class AccessToken(BaseModel):
     access_token: Annotated[str, Field(repr=False)]
+
+
+class Authorization(AccessToken):
+    jwt: Annotated[str, Field(repr=False, description="The same, for clients that call it so.")]
 
 
 class UserChanges(BaseModel):
@@ -69,17 +82,26 @@ class UserOut(BaseModel):
 
 @router.post("/authorize")
 async def authorize(
-    request: Request, console: TheConsole, login: CurrentLogin, body: TokenRequest | None = None
-) -> AccessToken:
-    """A token for scripts, against user name and password by HTTP Basic."""
-    if login.claims is not None:
+    request: Request, console: TheConsole, proof: Evidence, body: Credentials | None = None
+) -> Authorization:
+    """A token for scripts, against user name and password: by HTTP Basic, or in the body, which then counts alone."""
+    given, source = body or Credentials(), credentials.origin(request)
+    if given.username is not None or given.password is not None:
+        user: User | None = await credentials.log_in(
+            console.store, given.username or "", given.password or "", source, audit=True
+        )
+    elif isinstance(proof, ApiError):
+        raise proof
+    elif proof.claims is not None:
         raise Unauthorized(
             "unauthorized", "A token is given against user name and password; use refresh_jwt to renew one."
         )
-    async with console.store.begin() as session:
-        source = credentials.origin(request)
-        user = await logins.succeeded(session, login.principal.username, source, audit=True)
-        return AccessToken(access_token=await _issue(session, user, body))
+    else:
+        async with console.store.begin() as session:
+            user = await logins.succeeded(session, proof.principal.username, source, audit=True)
+    async with console.store.read() as session:
+        token = await _issue(session, user, given)
+    return Authorization(access_token=token, jwt=token)
 
 
 @router.post("/refresh_jwt")
@@ -98,12 +120,15 @@ async def list_users(session: Reader, _: UserManager) -> list[UserOut]:
 
 
 @router.post("")
-async def create_user(console: TheConsole, manager: UserManager, body: NewUser) -> UserOut:
+async def create_user(console: TheConsole, manager: UserManager, body: NewUser, dry_run: DryRun = None) -> UserOut:
     """Add a user; `db_viewer` unless another role is given."""
     password = await credentials.new_password(console.store, body.password, body.email)
     async with console.store.begin() as session:
         role = await access.chosen(session, body.role, body.role_uids) or user_accounts.GivenRole("db_viewer")
-        return _shape(await user_accounts.create(session, body.email, body.name, password, role, manager))
+        made = _shape(await user_accounts.create(session, body.email, body.name, password, role, manager))
+        if is_on(dry_run):
+            await take_back(session)
+    return made
 
 
 @router.get("/{uid}")
@@ -113,7 +138,9 @@ async def get_user(uid: int, session: Reader, _: UserManager) -> UserOut:
 
 
 @router.put("/{uid}")
-async def change_user(console: TheConsole, login: CurrentLogin, uid: Uid, body: UserChanges) -> UserOut:
+async def change_user(
+    console: TheConsole, login: CurrentLogin, uid: Uid, body: UserChanges, dry_run: DryRun = None
+) -> UserOut:
     """Change a user, or one's own name and password. A new password ends the user's sessions and tokens."""
     by, password = login.principal, None
     if body.password is not None:
@@ -126,6 +153,9 @@ async def change_user(console: TheConsole, login: CurrentLogin, uid: Uid, body: 
         role = await access.chosen(session, body.role, body.role_uids)
         given = user_accounts.Changes(body.email, body.name, password, role)
         changed = _shape(await user_accounts.change(session, uid, given, by))
+        if is_on(dry_run):
+            await take_back(session)
+            return changed
     credentials.look_again(console.store)
     return changed
 

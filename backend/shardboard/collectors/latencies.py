@@ -79,6 +79,8 @@ class Latencies:
         for topic in ("bdbs", "endpoints"):
             for uid in [uid for uid in self._rings[topic] if uid.partition(":")[0] not in alive]:
                 del self._rings[topic][uid]
+        for key in [key for key in self.totals if str(key[0]) not in alive]:
+            del self.totals[key]
 
     def forget(self, newest: int) -> None:
         """Histograms that nobody will ask for any more."""

@@ -27,7 +27,8 @@ async def tell_failure(
     session: AsyncSession, action: Action, type_: str, description: str, reason: str, *, source: str
 ) -> None:
     """An event of severity ERROR about the action's database; one more try that fails for the same reason is counted in it."""
-    earlier = [each for each in await actions.of_bdb(session, action.object_uid) if each.uid != action.uid]
+    tries = await actions.tries_of_bdb(session, action.object_uid, action.name)
+    earlier = [each for each in tries if each.uid != action.uid]
     before = await events.newest(session, type_, bdb_uid=action.object_uid)
     if before is not None and before.details.get("reason") == reason and _failures(earlier, action.name):
         before.details = {**before.details, "tries": before.details["tries"] + 1}

@@ -4,6 +4,7 @@ Valkey's election is the safety net for when the console is away or late; a `CLU
 same. Without this the desired roles would go on naming the primary of before.
 """
 
+from collections import defaultdict
 from datetime import timedelta
 
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -51,13 +52,12 @@ class ElectionLoop:
 async def _found(session: AsyncSession) -> list[tuple[Bdb, list[Elected]]]:
     """Elections by database; only in cluster mode does the engine hold any."""
     found = []
+    held: dict[int, list[Seat]] = defaultdict(list)
+    for row in await shards.every(session):
+        held[row.bdb_uid].append(Seat(row.uid, row.pair, row.role, row.current_role, row.observed_status))
     for bdb in await bdbs.every(session):
         if bdb.sharding and bdb.status == "active":
-            seats = [
-                Seat(row.uid, row.pair, row.role, row.current_role, row.observed_status)
-                for row in await shards.of_bdb(session, bdb.uid)
-            ]
-            pairs = elected(seats)
+            pairs = elected(held[bdb.uid])
             if pairs and not await actions.open_of_bdb(session, bdb.uid):
                 found.append((bdb, pairs))
     return found

@@ -153,6 +153,10 @@ class Endpoints:
             members: dict[int, list[Shard]] = defaultdict(list)
             for shard in await shards.every(session):
                 members[shard.bdb_uid].append(shard)
+        for gone in self._versions.keys() - {bdb.uid for bdb in databases}:
+            del self._versions[gone]
+        for left in self._applied.keys() - machines.keys():
+            del self._applied[left]
         by_node: dict[int, list[ProxyDatabase]] = defaultdict(list)
         for bdb in databases:
             told = self._told(bdb, members[bdb.uid], machines, canaries)

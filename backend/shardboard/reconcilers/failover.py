@@ -73,11 +73,11 @@ class FailoverLoop:
                 found = promotable(rows)
                 if bdb is None or bdb.status not in ("active", "active-change-pending") or not found:
                     continue
-                earlier = await actions.of_bdb(session, bdb_uid)
+                tries = await actions.tries_of_bdb(session, bdb_uid, NAME)
                 situation = [[pair.pair, pair.primary, *pair.candidates] for pair in found]
-                if any(action.name == NAME and action.status in actions.OPEN for action in earlier):
+                if any(action.status in actions.OPEN for action in tries):
                     continue
-                if not may_try(earlier, NAME, situation):
+                if not may_try(tries, NAME, situation):
                     continue
                 actions.start(
                     session,

@@ -45,12 +45,11 @@ class HomecomingLoop:
 
 async def _order(session: AsyncSession, around: Ground, bdb_uid: int) -> None:
     bdb = around.databases.get(bdb_uid)
-    earlier = await actions.of_bdb(session, bdb_uid)
-    if bdb is None or bdb.status != "active" or any(action.status in actions.OPEN for action in earlier):
+    if bdb is None or bdb.status != "active" or await actions.open_of_bdb(session, bdb_uid):
         return
     moves = _planned(around, bdb_uid)
     situation = [move.leads for move in moves]
-    if not moves or not may_try(earlier, NAME, situation):
+    if not moves or not may_try(await actions.tries_of_bdb(session, bdb_uid, NAME), NAME, situation):
         return
     count = len(moves)
     movement.order(

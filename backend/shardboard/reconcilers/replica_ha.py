@@ -52,13 +52,12 @@ class ReplicaHaLoop:
 
 async def _order(session: AsyncSession, around: Ground, board: Layout, bdb_uid: int, node: int) -> None:
     bdb = around.databases[bdb_uid]
-    earlier = await actions.of_bdb(session, bdb_uid)
-    if bdb.status != "active" or any(action.status in actions.OPEN for action in earlier):
+    if bdb.status != "active" or await actions.open_of_bdb(session, bdb_uid):
         return
     plan = drain.rebuild(board, node, bdb_uid)
     if plan.stay:
         await _tell_no_room(session, bdb_uid, node, sorted(plan.stay))
-    if not plan.moves or not may_try(earlier, NAME, node):
+    if not plan.moves or not may_try(await actions.tries_of_bdb(session, bdb_uid, NAME), NAME, node):
         return
     count = len(plan.moves)
     some, was, is_ = ("replica", "was", "is") if count == 1 else ("replicas", "were", "are")

@@ -52,8 +52,9 @@ class RestartLoop:
         async with self._store.begin() as session:
             await clusters.load_for_update(session)  # another console on this store may have the same idea
             for bdb, dead in await _orders(session):
-                earlier = await actions.of_bdb(session, bdb.uid)
-                if any(each.status in actions.OPEN for each in earlier) or not may_try(earlier, NAME, dead):
+                if await actions.open_of_bdb(session, bdb.uid):
+                    continue
+                if not may_try(await actions.tries_of_bdb(session, bdb.uid, NAME), NAME, dead):
                     continue
                 actions.start(
                     session,

@@ -54,7 +54,10 @@ class RevivalLoop:
             await clusters.load_for_update(session)  # another console on this store may have the same idea
             for bdb_uid, dead in (await _orders(session)).items():
                 bdb = await bdbs.by_uid(session, bdb_uid)
-                earlier = await actions.of_bdb(session, bdb_uid)
+                earlier = [
+                    *await actions.open_of_bdb(session, bdb_uid),
+                    *await actions.tries_of_bdb(session, bdb_uid, NAME),
+                ]
                 if bdb is None or any(map(_in_the_way, earlier)):
                     continue
                 if bdb.status != "active" and not any(map(_moves_slots, earlier)):

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from shardboard.db import Store
 from shardboard.domain.moves import Member, Move
@@ -22,6 +23,18 @@ class Base:
     engine: Engine
     rows: Mapping[int, Shard]
     shards: Mapping[int, ShardRef]
+
+    @cached_property
+    def places(self) -> Mapping[tuple[str, int], int]:
+        """Uids by address and port."""
+        return {(shard.node.addr, shard.port): shard.uid for shard in self.shards.values()}
+
+    @cached_property
+    def pairs(self) -> Mapping[int, Sequence[Shard]]:
+        found: dict[int, list[Shard]] = {}
+        for row in self.rows.values():
+            found.setdefault(row.pair, []).append(row)
+        return found
 
     @property
     def wanted(self) -> list[ShardRef]:
@@ -60,8 +73,7 @@ class Scene:
     def members(self, move: Move) -> dict[int, Member]:
         """The shards of the move's pair."""
         base = self.bases[move.bdb]
-        places = {(shard.node.addr, shard.port): shard.uid for shard in base.shards.values()}
-        return {row.uid: self._member(row, places, base) for row in base.rows.values() if row.pair == move.pair}
+        return {row.uid: self._member(row, base) for row in base.pairs.get(move.pair, ())}
 
     def resync(self, move: Move) -> Resync | None:
         """The newcomer's, as far as it was seen."""
@@ -72,7 +84,7 @@ class Scene:
         found = [each.uid for each in self.members(move).values() if each.leads and each.wanted]
         return self.bases[move.bdb].shards[found[0]] if found else None
 
-    def _member(self, row: Shard, places: Mapping[tuple[str, int], int], base: Base) -> Member:
+    def _member(self, row: Shard, base: Base) -> Member:
         link = self.links.get(row.uid)
         member = Member(row.uid, wanted=row.desired == "running", away=row.node_uid in self.away)
         if link is None:
@@ -82,7 +94,7 @@ class Scene:
             answers=True,
             leads=link.leads,
             in_sync=link.up and not link.leads and (not base.engine.cluster or row.uid in self.known),
-            follows=places.get(link.primary) if link.primary is not None else None,
+            follows=base.places.get(link.primary) if link.primary is not None else None,
         )
 
 

@@ -191,8 +191,8 @@ def in_sync(shard: ShardRow) -> bool:
 
 
 def is_down(shard: ShardRow) -> bool:
-    """Its process does not run, or does not answer."""
-    return shard.observed_status not in ("ok", "loading")
+    """Its process does not run, or does not answer; one that nobody has seen yet is being started."""
+    return shard.observed_status not in ("ok", "loading", "unknown")
 
 
 def _endpoint(bdb: BdbRow, config: Mapping[str, Any], nodes: Iterable[NodeRow], cluster: ClusterRow) -> dict[str, Any]:

@@ -81,6 +81,17 @@ class Cluster(BaseModel):
     shards_overbooking: bool = Field(description="Copy of the policy.")
 
 
+class WholeCluster(Cluster):
+    """With what it consists of (ours, as some clients expect it)."""
+
+    status: str = Field(json_schema_extra={"enum": ["active"]})
+    nodes: list[int] = Field(description="Their uids.")
+    databases: list[int] = Field(description="Their uids.")
+    total_shards: int
+    total_memory: int = Field(description="Bytes of all machines; one that several nodes share counts once.")
+    used_memory: int = Field(description="Bytes of all shards in the newest second; 0 without one.")
+
+
 class Policy(BaseModel):
     model_config = ConfigDict(extra="allow")
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Protocol
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from shardboard.schemas.rows import BdbRow, NodeRow
 
@@ -64,7 +64,16 @@ class ProxyChange(BaseModel):
     model_config = ConfigDict(strict=True)
 
     allow_restart: bool = Field(default=False, description="Nothing needs a restart: threads change while it runs.")
-    proxy: ProxyFields
+    proxy: ProxyFields = Field(description="Its fields may also be sent in place of it.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _flat(cls, given: Any) -> Any:
+        """Some clients send the fields of the proxy themselves."""
+        if not isinstance(given, dict) or "proxy" in given or not given.keys() - {"allow_restart"}:
+            return given
+        around = {name: value for name, value in given.items() if name == "allow_restart"}
+        return {**around, "proxy": {name: value for name, value in given.items() if name not in around}}
 
 
 class EndpointProxy(BaseModel):

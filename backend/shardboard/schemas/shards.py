@@ -26,6 +26,7 @@ class Shard(BaseModel):
     uid: str
     bdb_uid: int
     node_uid: str
+    node: int = Field(description="The same as a number, for clients that expect one.")
     role: str = Field(description="As the console wants it.", json_schema_extra={"enum": ["master", "slave"]})
     actual_role: str = Field(description="As last observed; empty before that.")
     status: str = Field(json_schema_extra={"enum": ["active", "inactive"]})
@@ -56,6 +57,7 @@ def render(shard: ShardRow, address: str, latest: Mapping[str, float | None]) ->
         "uid": str(shard.uid),
         "bdb_uid": shard.bdb_uid,
         "node_uid": str(shard.node_uid),
+        "node": shard.node_uid,
         "role": shard.current_role,
         "actual_role": shard.observed_role or "",
         "status": "active" if shard.observed_status in ("ok", "loading") else "inactive",

@@ -12,6 +12,8 @@ from sqlalchemy.orm import Mapped, mapped_column
 from shardboard.db import Base, UtcDateTime
 
 OPEN = ("queued", "running")
+TRIES = 30
+"""After far fewer failures the wait for the next try is the longest."""
 
 
 class Action(Base):
@@ -93,6 +95,7 @@ async def recent(session: AsyncSession, limit: int = 100) -> Sequence[Action]:
 
 
 async def of_bdb(session: AsyncSession, bdb_uid: int) -> Sequence[Action]:
+    """All that are kept, newest first."""
     query = (
         select(Action)
         .where(Action.object_type == "bdb", Action.object_uid == bdb_uid)
@@ -102,8 +105,24 @@ async def of_bdb(session: AsyncSession, bdb_uid: int) -> Sequence[Action]:
 
 
 async def open_of_bdb(session: AsyncSession, bdb_uid: int) -> Sequence[Action]:
-    """What is queued or running for a database."""
-    return [action for action in await of_bdb(session, bdb_uid) if action.status in OPEN]
+    """What is queued or running for a database, newest first."""
+    query = (
+        select(Action)
+        .where(Action.object_type == "bdb", Action.object_uid == bdb_uid, Action.status.in_(OPEN))
+        .order_by(Action.created_at.desc())
+    )
+    return (await session.execute(query)).scalars().all()
+
+
+async def tries_of_bdb(session: AsyncSession, bdb_uid: int, name: str) -> Sequence[Action]:
+    """The newest actions of that name on a database, newest first: as many as a decision to try again looks at."""
+    query = (
+        select(Action)
+        .where(Action.object_type == "bdb", Action.object_uid == bdb_uid, Action.name == name)
+        .order_by(Action.created_at.desc())
+        .limit(TRIES)
+    )
+    return (await session.execute(query)).scalars().all()
 
 
 async def of_object(session: AsyncSession, object_type: str, object_uid: int | None = None) -> Sequence[Action]:

@@ -50,6 +50,26 @@ async def test_a_list_is_made_changed_and_removed(client: httpx.AsyncClient) -> 
 
 
 @pytest.mark.parametrize(
+    ("path", "body", "change"),
+    [
+        ("/v1/redis_acls", CACHE, {"acl": "+get"}),
+        ("/v1/roles", {"name": "r", "management": "db_viewer"}, {"name": "s"}),
+    ],
+)
+async def test_a_dry_run_keeps_nothing(
+    client: httpx.AsyncClient, path: str, body: dict[str, Any], change: dict[str, Any]
+) -> None:
+    before = (await client.get(path)).json()
+    assert (await client.post(f"{path}?dry_run", json=body)).json()["uid"] == 17
+    assert (await client.get(path)).json() == before
+    kept = await made(client, path, body)
+    reply = await client.put(f"{path}/17?dry_run", json=change)
+    assert (reply.status_code, reply.json()) == (200, {**kept, **change})
+    assert (await client.get(f"{path}/17")).json() == kept
+    assert (await client.post(f"{path}?dry_run", json=body)).status_code == 406
+
+
+@pytest.mark.parametrize(
     ("body", "status"),
     [
         ({"name": "", "acl": "+get"}, 406),

@@ -4,12 +4,15 @@ from datetime import UTC, datetime
 
 import httpx
 import pytest
+from backend.tests import pairs
 
 from shardboard.console import Console
+from shardboard.driver.fake import FakeAgents
 from shardboard.schemas.cluster import Cluster, Policy
 from shardboard.schemas.license import License
 from shardboard.state.cluster import load_for_update
 from shardboard.state.events import Event
+from shardboard.state.nodes import Node
 
 
 async def test_cluster(client: httpx.AsyncClient) -> None:
@@ -20,6 +23,18 @@ async def test_cluster(client: httpx.AsyncClient) -> None:
     assert shown["alert_settings"]["node_persistent_storage"] == {"enabled": True, "threshold": "70"}
     assert 10050 in shown["system_reserved_ports"]
     assert "uid" not in shown
+    assert (shown["status"], shown["nodes"], shown["databases"], shown["total_shards"]) == ("active", [], [], 0)
+    assert (shown["total_memory"], shown["used_memory"]) == (0, 0)
+
+
+async def test_a_cluster_with_what_it_consists_of(
+    client: httpx.AsyncClient, console: Console, agents: FakeAgents, nodes: list[Node]
+) -> None:
+    await pairs.active(console, agents)
+    shown = (await client.get("/v1/cluster")).json()
+    assert (shown["nodes"], shown["databases"], shown["total_shards"]) == ([1, 2, 3], [1], 6)
+    machines = {node.facts["machine_id"]: node.facts["total_memory"] for node in nodes}
+    assert shown["total_memory"] == sum(machines.values())
 
 
 async def test_update(client: httpx.AsyncClient) -> None:

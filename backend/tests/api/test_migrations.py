@@ -60,6 +60,12 @@ async def test_several(client: httpx.AsyncClient, console: Console) -> None:
     assert [each["leaves"] for each in (await ordered(console))[0]["moves"]] == [1], "3 is there already"
 
 
+async def test_as_some_clients_write_it(client: httpx.AsyncClient, console: Console) -> None:
+    reply = await client.post("/v1/shards/actions/migrate", json={"target_node": 3, "shard_uids": [1, 3]})
+    assert reply.status_code == 200, reply.text
+    assert [each["leaves"] for each in (await ordered(console))[0]["moves"]] == [1]
+
+
 async def test_what_is_there_already_stays(client: httpx.AsyncClient, console: Console) -> None:
     reply = await client.post("/v1/shards/1/actions/migrate", json={"target_node_uid": 1})
     assert (reply.status_code, reply.json()["action_uid"]) == (200, None)

@@ -100,6 +100,12 @@ async def test_what_cannot_be_is_refused_and_changes_nothing(
     assert (await client.get("/v1/proxies")).json() == before
 
 
+async def test_fields_of_the_proxy_alone(client: httpx.AsyncClient) -> None:
+    reply = await client.put("/v1/proxies/1", json={"threads": 4, "allow_restart": True})
+    assert (reply.status_code, reply.json()["threads"]) == (200, 4)
+    assert (await client.put("/v1/proxies/1", json={})).status_code == 400
+
+
 async def test_the_whole_object_may_be_sent_back(client: httpx.AsyncClient) -> None:
     shown = (await client.get("/v1/proxies/1")).json()
     assert (await client.put("/v1/proxies/1", json={"proxy": shown})).status_code == 200

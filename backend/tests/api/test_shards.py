@@ -27,6 +27,7 @@ async def test_uids_have_the_types_of_the_reference(client: httpx.AsyncClient) -
     assert [shard["uid"] for shard in shown] == ["1", "2", "3", "4"]
     assert shown[0]["bdb_uid"] == 1
     assert isinstance(shown[0]["node_uid"], str)
+    assert [shard["node"] for shard in shown] == [int(shard["node_uid"]) for shard in shown]
     assert [shard["assigned_slots"] for shard in shown] == ["0-8191", "8192-16383"] * 2
     assert [shard["pair"] for shard in shown] == [0, 1, 0, 1]
     assert "sync" not in shown[0]

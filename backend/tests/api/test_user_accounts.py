@@ -52,6 +52,25 @@ async def test_a_new_user_can_log_in_and_do_what_the_role_allows(client: httpx.A
     assert await told(console) == [("user_created", "User ann@example.org was created with the role db_member.", ADMIN)]
 
 
+async def test_a_dry_run_makes_and_changes_nobody(client: httpx.AsyncClient, console: Console) -> None:
+    before = (await client.get("/v1/users")).json()
+    reply = await client.post("/v1/users?dry_run", json=ANN)
+    assert (reply.status_code, reply.json()["email"]) == (200, ANN["email"])
+    assert (await client.get("/v1/users")).json() == before
+    uid = (await add(client))["uid"]
+    events_before = await told(console)
+    state = (await client.get("/v1/users")).headers["cluster-state-id"]
+    changed = {"name": "Anna", "password": "another long password", "role": "db_viewer"}
+    reply = await client.put(f"/v1/users/{uid}?dry_run=true", json=changed)
+    assert (reply.status_code, reply.json()["name"], reply.json()["role"]) == (200, "Anna", "db_viewer")
+    assert (await client.get(f"/v1/users/{uid}")).json()["name"] == "Ann"
+    assert await told(console) == events_before
+    assert (await client.get("/v1/users")).headers["cluster-state-id"] == state
+    async with as_user(console, ANN["email"], ANN["password"]) as ann:
+        assert (await ann.get("/v1/bdbs")).status_code == 200
+    assert (await client.post("/v1/users?dry_run", json=ANN)).json()["error_code"] == "email_already_exists"
+
+
 async def test_the_role_by_either_name_and_the_least_one_by_default(client: httpx.AsyncClient) -> None:
     assert (await add(client, email="a", role=None))["role"] == "db_viewer"
     for uid, role in BUILT_IN.items():

@@ -9,6 +9,7 @@ import httpx
 import jwt
 import pytest
 from backend.tests.application import app_of
+from backend.tests.conftest import PASSWORD
 
 from shardboard.console import Console
 from shardboard.services import passwords
@@ -65,6 +66,29 @@ async def test_a_token_in_place_of_the_password(
     renewed = (await anonymous.post("/v1/users/refresh_jwt", headers=header, json={"ttl": 900})).json()["access_token"]
     assert renewed != token
     assert await lifetime(console, renewed) == 900
+
+
+async def test_user_name_and_password_in_the_body(anonymous: httpx.AsyncClient, console: Console) -> None:
+    given = {"username": console.settings.admin_user, "password": PASSWORD}
+    reply = await anonymous.post("/v1/users/authorize", json={**given, "ttl": 60})
+    assert reply.status_code == 200, reply.text
+    told = reply.json()
+    assert told["jwt"] == told["access_token"]
+    assert await lifetime(console, told["jwt"]) == 60
+    header = {"Authorization": f"Bearer {told['jwt']}"}
+    assert (await anonymous.get("/v1/users", headers=header)).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "given", [{"password": "wrong"}, {"username": "nobody", "password": PASSWORD}, {"password": None}]
+)
+async def test_what_the_body_says_counts_alone(
+    client: httpx.AsyncClient, console: Console, given: dict[str, Any]
+) -> None:
+    """The header is right."""
+    body = {"username": console.settings.admin_user, "password": PASSWORD, **given}
+    reply = await client.post("/v1/users/authorize", json=body)
+    assert (reply.status_code, reply.json()["error_code"]) == (401, "invalid_credentials")
 
 
 async def test_making_a_token_is_audited(client: httpx.AsyncClient, console: Console) -> None:

@@ -127,8 +127,10 @@ def test_totals_grow_and_end_with_the_database(live: Live) -> None:
     deliver(live, NOW + 1)
     totals = live.endpoints.totals[1, 2]
     assert (totals["read_req"], totals["conns"], totals["error:other"]) == (20, 2, 2)
+    assert live.endpoints.latencies.totals.keys() == {(1, "read")}
     live.set_members({})
     assert live.endpoints.totals == {}
+    assert live.endpoints.latencies.totals == {}
 
 
 def test_while_a_node_is_down_its_shards_serve_nothing_and_the_rest_is_told(live: Live) -> None:

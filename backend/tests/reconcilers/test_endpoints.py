@@ -83,6 +83,16 @@ async def test_every_node_with_a_primary_is_told_the_whole_database(serving: End
     assert [owners[1], owners[2]] == [endpoint.id for endpoint in database.endpoints]
 
 
+async def test_of_what_is_gone_nothing_is_kept(console: Console, serving: Endpoints) -> None:
+    await reconcile(serving)
+    assert (serving._versions.keys(), serving._applied.keys()) == ({1}, {1, 2, 3})
+    async with console.store.begin() as session:
+        for row in (*await shards.every(session), await session.get_one(Bdb, 1), await session.get_one(Node, 2)):
+            await session.delete(row)
+    await reconcile(serving)
+    assert (serving._versions.keys(), serving._applied.keys()) == (set(), {1, 3})
+
+
 async def test_canaries_write_as_often_as_the_policy_says(
     console: Console, serving: Endpoints, agents: FakeAgents
 ) -> None:

@@ -3,6 +3,7 @@ import { queryOptions, useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { eventsQuery } from './events';
 import { request } from './http';
+import { useMay } from './session';
 import { isOpen } from './story';
 import { chronological } from './timeline';
 import type { Health, LogEvent } from './types';
@@ -15,9 +16,13 @@ export const healthQuery = queryOptions({
 export const openAlarms = (...lists: readonly (readonly LogEvent[])[]): LogEvent[] =>
   chronological(...lists).filter((event) => event.type.startsWith('alarm_') && isOpen(event));
 
-/** Undefined until it is known. */
+const ASKED_AGAIN_MS = 10_000;
+
+/** Undefined until it is known. Who may not read the log hears of no event: then the console is asked again and again. */
 export function useOpenAlarms(): LogEvent[] | undefined {
-  const health = useQuery(healthQuery).data;
+  const hears = useMay('readLog');
+  const refetchInterval = hears ? false : ASKED_AGAIN_MS;
+  const health = useQuery({ ...healthQuery, refetchInterval }).data;
   const latest = useQuery(eventsQuery).data;
   return useMemo(() => health && openAlarms(health.alarms, latest ?? []), [health, latest]);
 }

@@ -1003,7 +1003,7 @@ export interface paths {
         };
         /**
          * Get Cluster
-         * @description Name and settings of the cluster.
+         * @description Name and settings of the cluster, and what it consists of.
          */
         get: operations["get_cluster_v1_cluster_get"];
         /**
@@ -2814,7 +2814,7 @@ export interface paths {
         put?: never;
         /**
          * Authorize
-         * @description A token for scripts, against user name and password by HTTP Basic.
+         * @description A token for scripts, against user name and password: by HTTP Basic, or in the body, which then counts alone.
          */
         post: operations["authorize_v1_users_authorize_post"];
         delete?: never;
@@ -3208,6 +3208,16 @@ export interface components {
             threshold?: string;
         } & {
             [key: string]: unknown;
+        };
+        /** Authorization */
+        Authorization: {
+            /** Access Token */
+            access_token: string;
+            /**
+             * Jwt
+             * @description The same, for clients that call it so.
+             */
+            jwt: string;
         };
         /**
          * Bdb
@@ -3902,7 +3912,7 @@ export interface components {
             /** Action */
             action: string;
             cluster: components["schemas"]["ClusterPart"];
-            credentials: components["schemas"]["Credentials"];
+            credentials: components["schemas"]["shardboard__schemas__bootstrap__Credentials"];
         };
         /** BootstrapState */
         BootstrapState: {
@@ -3957,33 +3967,6 @@ export interface components {
             name: string;
             /** Value */
             value: string;
-        };
-        /**
-         * Cluster
-         * @description The fields used most; replies carry those of the REST reference.
-         */
-        Cluster: {
-            /** Cnm Http Port */
-            cnm_http_port: number;
-            /** Cnm Https Port */
-            cnm_https_port: number;
-            /** Created Time */
-            created_time: string;
-            /** Name */
-            name: string;
-            /** Rack Aware */
-            rack_aware: boolean;
-            /** Reserved Ports */
-            reserved_ports: number[];
-            /**
-             * Shards Overbooking
-             * @description Copy of the policy.
-             */
-            shards_overbooking: boolean;
-            /** Slave Ha */
-            slave_ha: boolean;
-        } & {
-            [key: string]: unknown;
         };
         /** ClusterHealth */
         ClusterHealth: {
@@ -4185,14 +4168,7 @@ export interface components {
         /** CreateCluster */
         CreateCluster: {
             cluster: components["schemas"]["ClusterPart"];
-            credentials: components["schemas"]["Credentials"];
-        };
-        /** Credentials */
-        Credentials: {
-            /** Password */
-            password: string;
-            /** Username */
-            username: string;
+            credentials: components["schemas"]["shardboard__schemas__bootstrap__Credentials"];
         };
         /** CurvePoint */
         CurvePoint: {
@@ -5251,7 +5227,7 @@ export interface components {
              * @description Primaries of one database.
              * @default []
              */
-            shard_uids?: string[];
+            shard_uids?: (string | number)[];
         };
         /** ManyMigrationOrder */
         ManyMigrationOrder: {
@@ -5283,8 +5259,11 @@ export interface components {
              * @description Shards of one or more databases.
              * @default []
              */
-            shard_uids?: string[];
-            /** Target Node Uid */
+            shard_uids?: (string | number)[];
+            /**
+             * Target Node Uid
+             * @description Also as `target_node`.
+             */
             target_node_uid: number;
         };
         /** Meanwhile */
@@ -5318,7 +5297,10 @@ export interface components {
              * @default false
              */
             preserve_roles?: boolean;
-            /** Target Node Uid */
+            /**
+             * Target Node Uid
+             * @description Also as `target_node`.
+             */
             target_node_uid: number;
         };
         /** MigrationReply */
@@ -6070,6 +6052,7 @@ export interface components {
              * @default false
              */
             allow_restart?: boolean;
+            /** @description Its fields may also be sent in place of it. */
             proxy: components["schemas"]["ProxyFields"];
         };
         /** ProxyFields */
@@ -6554,6 +6537,11 @@ export interface components {
              */
             engine_version?: string;
             loading: components["schemas"]["Loading"];
+            /**
+             * Node
+             * @description The same as a number, for clients that expect one.
+             */
+            node: number;
             /** Node Uid */
             node_uid: string;
             /**
@@ -7119,6 +7107,60 @@ export interface components {
             url?: string | null;
         };
         /**
+         * WholeCluster
+         * @description With what it consists of (ours, as some clients expect it).
+         */
+        WholeCluster: {
+            /** Cnm Http Port */
+            cnm_http_port: number;
+            /** Cnm Https Port */
+            cnm_https_port: number;
+            /** Created Time */
+            created_time: string;
+            /**
+             * Databases
+             * @description Their uids.
+             */
+            databases: number[];
+            /** Name */
+            name: string;
+            /**
+             * Nodes
+             * @description Their uids.
+             */
+            nodes: number[];
+            /** Rack Aware */
+            rack_aware: boolean;
+            /** Reserved Ports */
+            reserved_ports: number[];
+            /**
+             * Shards Overbooking
+             * @description Copy of the policy.
+             */
+            shards_overbooking: boolean;
+            /** Slave Ha */
+            slave_ha: boolean;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "active";
+            /**
+             * Total Memory
+             * @description Bytes of all machines; one that several nodes share counts once.
+             */
+            total_memory: number;
+            /** Total Shards */
+            total_shards: number;
+            /**
+             * Used Memory
+             * @description Bytes of all shards in the newest second; 0 without one.
+             */
+            used_memory: number;
+        } & {
+            [key: string]: unknown;
+        };
+        /**
          * Workload
          * @description Options of memtier_benchmark with underscores; what is left out is as memtier has it (`x-default`).
          */
@@ -7247,6 +7289,29 @@ export interface components {
             wait_ratio?: string | null;
             /** Wait Timeout */
             wait_timeout?: string | null;
+        };
+        /**
+         * Credentials
+         * @description Some clients send them in the body.
+         */
+        shardboard__api__users__Credentials: {
+            /** Password */
+            password?: string | null;
+            /**
+             * Ttl
+             * @description seconds
+             * @default 300
+             */
+            ttl?: number;
+            /** Username */
+            username?: string | null;
+        };
+        /** Credentials */
+        shardboard__schemas__bootstrap__Credentials: {
+            /** Password */
+            password: string;
+            /** Username */
+            username: string;
         };
     };
     responses: never;
@@ -12776,7 +12841,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Cluster"];
+                    "application/json": components["schemas"]["WholeCluster"];
                 };
             };
             /** @description Broken JSON or a value of the wrong type */
@@ -12857,7 +12922,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Cluster"];
+                    "application/json": components["schemas"]["WholeCluster"];
                 };
             };
             /** @description Broken JSON or a value of the wrong type */
@@ -19375,7 +19440,10 @@ export interface operations {
     };
     create_acl_v1_redis_acls_post: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Validate only. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -19574,7 +19642,10 @@ export interface operations {
     };
     update_acl_v1_redis_acls__uid__put: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Validate only. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
             header?: never;
             path: {
                 uid: number;
@@ -19869,7 +19940,10 @@ export interface operations {
     };
     create_role_v1_roles_post: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Validate only. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -20068,7 +20142,10 @@ export interface operations {
     };
     update_role_v1_roles__uid__put: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Validate only. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
             header?: never;
             path: {
                 uid: number;
@@ -22335,7 +22412,10 @@ export interface operations {
     };
     create_user_v1_users_post: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Validate only. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -22456,7 +22536,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["TokenRequest"] | null;
+                "application/json": components["schemas"]["shardboard__api__users__Credentials"] | null;
             };
         };
         responses: {
@@ -22466,7 +22546,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["AccessToken"];
+                    "application/json": components["schemas"]["Authorization"];
                 };
             };
             /** @description Broken JSON or a value of the wrong type */
@@ -22789,7 +22869,10 @@ export interface operations {
     };
     change_user_v1_users__uid__put: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Validate only. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
             header?: never;
             path: {
                 uid: number;

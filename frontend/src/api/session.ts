@@ -19,6 +19,7 @@ const MAY = {
   edit: ['admin', 'cluster_member', 'db_member'],
   administer: ['admin'],
   manageUsers: ['admin', 'user_manager'],
+  readLog: ['admin', 'cluster_member', 'cluster_viewer', 'db_member', 'user_manager'],
 } as const;
 
 /** Whether the role allows it; the console decides, this only spares a refusal. */

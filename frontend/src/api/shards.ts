@@ -10,7 +10,10 @@ export const shardsQuery = queryOptions({
 
 /** Its process does not run, or does not answer. */
 export const isShardDown = (shard: Shard): boolean =>
-  shard.status === 'inactive' || shard.detailed_status === 'down';
+  shard.status === 'inactive' && !isShardStarting(shard);
+
+/** Nobody has seen it run yet. */
+export const isShardStarting = (shard: Shard): boolean => shard.detailed_status === 'unknown';
 
 /** As seen, where it is seen; else as wanted. */
 export function isPrimary({ role, actual_role: actual }: Shard): boolean {

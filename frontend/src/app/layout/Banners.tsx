@@ -49,7 +49,8 @@ export function Banners() {
                   for <Elapsed since={trouble.since} unspoken />
                 </>
               )}
-              {trouble.rest?.map((part) => `; ${part}`)}
+              {/* Percents in it would be read aloud at each step. */}
+              <span aria-live="off">{trouble.rest?.map((part) => `; ${part}`)}</span>
             </span>
             <Link {...trouble.link}>Look</Link>
           </div>
@@ -94,9 +95,12 @@ function StreamLost({
     <div className={classes.banner} data-tone="attention">
       <StatusIcon tone="attention" />
       <span>
-        Connection to the console lost {duration((Math.max(now, since) - since) / 1000)} ago. Charts
-        wait; what is measured meanwhile appears afterwards. Attempt {attempt + 1}{' '}
-        {seconds ? `in ${seconds} s` : 'now'}.
+        Connection to the console lost{' '}
+        <span aria-hidden>{duration((Math.max(now, since) - since) / 1000)} ago</span>. Charts wait;
+        what is measured meanwhile appears afterwards.{' '}
+        <span aria-hidden>
+          Attempt {attempt + 1} {seconds ? `in ${seconds} s` : 'now'}.
+        </span>
       </span>
       <Button size="compact-xs" variant="default" onClick={() => live.retryNow()}>
         Retry now

@@ -6,6 +6,10 @@ const LOST = { phase: 'lost', since: 0, attempt: 2, retryAt: 0 } as const;
 describe('the live switch', () => {
   it('is green only while samples are new', () => {
     expect(stateOf({ phase: 'live' }, 'fresh')).toEqual({ tone: 'ok', word: 'Live' });
+    expect(stateOf({ phase: 'live' }, 'fresh', 'a chart')).toEqual({
+      tone: 'attention',
+      word: 'Partly live',
+    });
     expect(stateOf({ phase: 'live' }, 'late').tone).toBe('attention');
     expect(stateOf({ phase: 'live' }, 'waiting').tone).toBe('unknown');
     expect(stateOf({ ...LOST, attempt: 1 }, 'lost').tone).toBe('attention');

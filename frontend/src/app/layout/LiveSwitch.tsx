@@ -3,7 +3,7 @@ import { Tooltip } from '@mantine/core';
 import { useCallback, useRef, useState, useSyncExternalStore } from 'react';
 import { format } from '@/lib/format';
 import type { Freshness } from '@/live/freshness';
-import { useFreshness, useLive, useStreamState, useTick } from '@/live/LiveProvider';
+import { useFault, useFreshness, useLive, useStreamState, useTick } from '@/live/LiveProvider';
 import type { StreamState } from '@/live/stream';
 import type { Tone } from '@/ui/Status';
 import classes from './Frame.module.css';
@@ -17,7 +17,8 @@ export function LiveSwitch() {
   const on = useSyncExternalStore(axis.live.subscribe, axis.live.get);
   const button = useRef<HTMLButtonElement>(null);
   const [hint, setHint] = useState('');
-  const { tone, word } = stateOf(stream, freshness);
+  const fault = useFault();
+  const { tone, word } = stateOf(stream, freshness, fault);
 
   const note = useCallback(() => {
     const { last, p99 } = live.delay();
@@ -55,9 +56,14 @@ export function LiveSwitch() {
 }
 
 /** Green is only what is measured now. */
-export function stateOf(stream: StreamState, freshness: Freshness): { tone: Tone; word: string } {
+export function stateOf(
+  stream: StreamState,
+  freshness: Freshness,
+  fault: string | null = null,
+): { tone: Tone; word: string } {
   // A short break mends itself before anybody can read about it.
   if (stream.phase === 'lost' && stream.attempt > 1) return { tone: 'broken', word: 'Lost' };
+  if (fault !== null) return { tone: 'attention', word: 'Partly live' };
   if (freshness === 'fresh') return { tone: 'ok', word: 'Live' };
   if (freshness === 'waiting') return { tone: 'unknown', word: 'Waiting' };
   return { tone: 'attention', word: 'Late' };

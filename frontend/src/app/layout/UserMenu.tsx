@@ -4,9 +4,11 @@ import { IconCheck, IconClock, IconKey, IconLogout, IconUser } from '@tabler/ico
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
+import { ApiError, messageOf } from '@/api/http';
 import { sessionQuery, signOut } from '@/api/session';
 import { OwnPassword } from '@/features/users/UserDialogs';
 import { setZone } from '@/lib/time';
+import { Ask } from '@/ui/Ask';
 import { useZone } from '@/ui/zone';
 
 const ZONES = [
@@ -21,11 +23,17 @@ export function UserMenu() {
   const zone = useZone();
   const [changing, setChanging] = useState(false);
 
+  const [refusal, setRefusal] = useState<string | null>(null);
+
   const leave = async () => {
-    await signOut().catch(() => undefined);
+    await signOut().catch((failure) => {
+      // A session that has ended needs no end.
+      if (!(failure instanceof ApiError && failure.status === 401)) throw failure;
+    });
     await navigate({ to: '/login' });
     client.clear();
   };
+  const tryToLeave = () => leave().catch((failure) => setRefusal(messageOf(failure)));
 
   return (
     <>
@@ -55,11 +63,21 @@ export function UserMenu() {
           <Menu.Item leftSection={<IconKey size={15} />} onClick={() => setChanging(true)}>
             Change password…
           </Menu.Item>
-          <Menu.Item leftSection={<IconLogout size={15} />} onClick={leave}>
+          <Menu.Item leftSection={<IconLogout size={15} />} onClick={tryToLeave}>
             Sign out
           </Menu.Item>
         </Menu.Dropdown>
       </Menu>
+      {refusal !== null && (
+        <Ask
+          title="You are still signed in"
+          action="Try again"
+          onConfirm={leave}
+          onClose={() => setRefusal(null)}
+        >
+          <span>The console could not end the session: {refusal}</span>
+        </Ask>
+      )}
       {changing && session && <OwnPassword session={session} onClose={() => setChanging(false)} />}
     </>
   );

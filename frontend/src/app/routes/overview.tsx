@@ -14,7 +14,7 @@ import { AddNodeButton } from '@/features/nodes/AddNode';
 import { NodeStrip } from '@/features/nodes/NodeStrip';
 import { Health } from '@/features/overview/Health';
 import { Totals } from '@/features/overview/Totals';
-import { useStreamState } from '@/live/LiveProvider';
+import { useFault, useFreshness, useStreamState } from '@/live/LiveProvider';
 import { Card } from '@/ui/Card';
 import { useLatencyReason } from '../useLatencyReason';
 import { useTroubles } from '../useTroubles';
@@ -32,7 +32,10 @@ export function OverviewPage() {
 
 function State() {
   const { phase } = useStreamState();
-  return <Health troubles={useTroubles()} stale={phase === 'lost'} />;
+  const isLate = useFreshness() === 'late';
+  const fault = useFault();
+  const stale = phase === 'lost' ? 'lost' : isLate || fault !== null ? 'late' : null;
+  return <Health troubles={useTroubles()} stale={stale} />;
 }
 
 function Beginning() {

@@ -13,7 +13,11 @@ const isQuiet = ({ severity }: LogEvent) => severity !== 'ERROR' && severity !==
 
 export function LatestEvents() {
   const { data } = useQuery(eventsQuery);
-  const shown = data?.filter((event) => !isRoutine(event)).slice(0, SHOWN);
+  // One that changes late, as an alarm that ends, is folded in at the front.
+  const shown = data
+    ?.filter((event) => !isRoutine(event))
+    .sort((a, b) => b.uid - a.uid)
+    .slice(0, SHOWN);
   if (shown?.length === 0) return <p className={classes.none}>Nothing has happened yet.</p>;
   return (
     <ol className={classes.latest}>

@@ -25,9 +25,11 @@ export function Tile({ shared, index, group, metric }: Props) {
     const { rows, step } = source.read(from, to);
     const last = rows[0]?.slice(-lateness(step)).findLast((known) => !Number.isNaN(known));
     const text = format(metric.unit, last);
-    if (!value.current || value.current.textContent === text) return;
-    value.current.textContent = text;
-    value.current.title = exact(metric.unit, last);
+    if (!value.current) return;
+    if (value.current.textContent !== text) value.current.textContent = text;
+    // It changes when the short form does not.
+    const title = exact(metric.unit, last);
+    if (value.current.title !== title) value.current.title = title;
   }, [axis, source, metric.unit]);
   useEffect(() => {
     const stops = [source.subscribe(write), axis.subscribe(write)];

@@ -65,16 +65,16 @@ export const DATABASE_CHARTS: readonly ChartDeclaration[] = [
   EXPIRED,
   EVICTED,
   FRAGMENTATION,
-  single(
-    {
-      id: 'cpu-total',
-      title: 'Total CPU usage',
-      unit: 'cores',
-      metric: 'shard_cpu',
-      color: COLOR.cpuUser,
-    },
-    { awaits: 'The agents measure main threads, not whole processes.' },
-  ),
+  {
+    id: 'cpu-total',
+    title: 'CPU usage of all threads',
+    unit: 'cores',
+    kind: 'stacked',
+    series: [
+      { metric: 'shard_cpu_user', label: 'User', color: COLOR.cpuUser, rule: 'mean' },
+      { metric: 'shard_cpu_system', label: 'System', color: COLOR.cpuSystem, rule: 'mean' },
+    ],
+  },
   MAIN_THREAD,
   RESPONSIVENESS,
 ];
@@ -111,23 +111,12 @@ const FREE_RAM = single(
 const FREE_DISK = single(
   {
     id: 'storage',
-    title: 'Free disk, persistent',
+    title: 'Free disk',
     unit: 'bytes',
     metric: 'persistent_storage_avail',
     color: COLOR.keys,
   },
   { rollup: 'last' },
-);
-
-const FREE_EPHEMERAL = single(
-  {
-    id: 'storage-ephemeral',
-    title: 'Free disk, ephemeral',
-    unit: 'bytes',
-    metric: 'ephemeral_storage_free',
-    color: COLOR.keys,
-  },
-  { awaits: 'The agents tell the storage they keep data on, which is the persistent one.' },
 );
 
 const onMachines = (chart: ChartDeclaration): ChartDeclaration => ({ ...chart, of: 'machines' });
@@ -139,7 +128,6 @@ export const CLUSTER_CHARTS: readonly ChartDeclaration[] = [
   onMachines({ ...CPU, title: 'CPU usage of the machines' }),
   onMachines({ ...FREE_RAM, title: 'Free RAM of the machines' }),
   onMachines(FREE_DISK),
-  onMachines(FREE_EPHEMERAL),
   INGRESS,
   EGRESS,
   { ...MEMORY, limit: { label: 'Provisioned', key: 'memory_size' } },
@@ -162,7 +150,6 @@ export const NODE_CHARTS: readonly ChartDeclaration[] = [
   CPU,
   FREE_RAM,
   FREE_DISK,
-  FREE_EPHEMERAL,
   INGRESS,
   EGRESS,
   { ...MEMORY, title: 'Memory of its shards', limit: { label: 'Total', key: 'total_memory' } },

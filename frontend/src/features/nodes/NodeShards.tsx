@@ -1,12 +1,12 @@
 /** The shards on one node. */
 import { Link } from '@tanstack/react-router';
-import { isShardDown, useNodeShards } from '@/api/shards';
+import { isShardDown, isShardStarting, useNodeShards } from '@/api/shards';
 import type { Bdb, Shard } from '@/api/types';
 import { format } from '@/lib/format';
 import { parseSlots, showSlots } from '@/lib/slots';
 import { type Column, DataTable } from '@/ui/DataTable';
 import { EmptyState } from '@/ui/EmptyState';
-import { Status } from '@/ui/Status';
+import { Status, type Tone } from '@/ui/Status';
 
 interface Props {
   nodeUid: number;
@@ -36,11 +36,10 @@ function columns(bdbs: readonly Bdb[]): Column<Shard>[] {
       header: 'Status',
       sort: (shard) => shard.detailed_status,
       cell: (shard) => {
-        const down = isShardDown(shard);
-        const tone = down ? 'broken' : shard.detailed_status === 'ok' ? 'ok' : 'attention';
+        const { tone, text } = stateOf(shard);
         return (
           <Status tone={tone} title={shard.detail ?? ''}>
-            {down ? 'Down' : shard.detailed_status === 'ok' ? 'Ok' : shard.detailed_status}
+            {text}
           </Status>
         );
       },
@@ -87,4 +86,11 @@ function columns(bdbs: readonly Bdb[]): Column<Shard>[] {
       cell: (shard) => <span className="num">{format('bytes', shard.used_memory)}</span>,
     },
   ];
+}
+
+function stateOf(shard: Shard): { tone: Tone; text: string } {
+  if (isShardStarting(shard)) return { tone: 'progress', text: 'Starting' };
+  if (isShardDown(shard)) return { tone: 'broken', text: 'Down' };
+  if (shard.detailed_status === 'ok') return { tone: 'ok', text: 'Ok' };
+  return { tone: 'attention', text: shard.detailed_status };
 }

@@ -25,12 +25,12 @@ beforeEach(() => {
   });
 });
 
-function show(props: { troubles?: Trouble[]; stale?: boolean } = {}) {
+function show(props: { troubles?: Trouble[]; stale?: 'lost' | 'late' } = {}) {
   const client = new QueryClient({ defaultOptions: { queries: { retry: false } } });
   render(
     <MantineProvider>
       <QueryClientProvider client={client}>
-        <Health troubles={props.troubles ?? []} stale={props.stale ?? false} />
+        <Health troubles={props.troubles ?? []} stale={props.stale ?? null} />
       </QueryClientProvider>
     </MantineProvider>,
   );
@@ -51,7 +51,12 @@ describe('Health', () => {
   });
 
   it('says of when it speaks once the stream is lost', async () => {
-    show({ stale: true });
+    show({ stale: 'lost' });
     expect(await screen.findByText(/When the connection was lost:/)).toBeTruthy();
+  });
+
+  it('says of when it speaks while samples are late', async () => {
+    show({ stale: 'late' });
+    expect(await screen.findByText(/When the newest sample was taken:/)).toBeTruthy();
   });
 });

@@ -12,10 +12,15 @@ import { StatusIcon } from '@/ui/Status';
 import { type Trouble, wellSentence } from './health';
 import classes from './overview.module.css';
 
+const BEFORE = {
+  lost: 'When the connection was lost: ',
+  late: 'When the newest sample was taken: ',
+} as const;
+
 interface Props {
   troubles: readonly Trouble[];
-  /** The stream is lost: what is shown was so when it was. */
-  stale: boolean;
+  /** The stream is lost, or brings samples late: what is shown was so then. */
+  stale: keyof typeof BEFORE | null;
 }
 
 export function Health({ troubles, stale }: Props) {
@@ -67,7 +72,7 @@ export function Health({ troubles, stale }: Props) {
   return (
     <h1 className={classes.health}>
       <StatusIcon tone={known ? 'ok' : 'unknown'} size={20} />
-      {stale && 'When the connection was lost: '}
+      {stale && BEFORE[stale]}
       {wellSentence(nodes.data, shards.data)}
     </h1>
   );

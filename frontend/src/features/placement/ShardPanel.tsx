@@ -1,7 +1,7 @@
 /** Facts of one shard; its charts are put below by the page. */
 import { Drawer } from '@mantine/core';
 import type { ReactNode } from 'react';
-import { isShardDown } from '@/api/shards';
+import { isShardDown, isShardStarting } from '@/api/shards';
 import type { Shard } from '@/api/types';
 import { countSlots, parseSlots, showSlots } from '@/lib/slots';
 import { duration } from '@/lib/time';
@@ -129,6 +129,7 @@ function slotsText(shard: Shard): string {
 }
 
 function stateOf(shard: Shard): readonly [Tone, string] {
+  if (isShardStarting(shard)) return ['progress', 'Starting'];
   if (isShardDown(shard)) {
     return ['broken', shard.detail ? `Down: ${shard.detail}` : 'Down'];
   }

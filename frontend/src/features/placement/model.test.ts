@@ -26,6 +26,16 @@ const replica = (uid: number, pair: number, on: number, part: Partial<Shard> = {
 const nodes = [node(1), node(2), node(3)];
 
 describe('placement', () => {
+  it('calls a shard that nobody has seen yet starting, not down', () => {
+    const fresh: Partial<Shard> = { status: 'inactive', detailed_status: 'unknown' };
+    const found = placement(nodes, [shard(1, 0, 1, fresh), replica(3, 0, 3, fresh)]);
+    expect(found.pairs[0]?.cells.map(({ severity, warnings }) => [severity, warnings])).toEqual([
+      ['attention', ['Starting']],
+      ['attention', ['Starting']],
+    ]);
+    expect(found.warnings).toEqual([]);
+  });
+
   it('pairs primaries with replicas and spans their columns', () => {
     const found = placement(nodes, [
       shard(2, 1, 2),

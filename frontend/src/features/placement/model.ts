@@ -1,5 +1,5 @@
 /** Which shard sits where: nodes as columns, primary and replica as pairs, and what is wrong. Pure. */
-import { isPrimary, isShardDown } from '@/api/shards';
+import { isPrimary, isShardDown, isShardStarting } from '@/api/shards';
 import { phaseWord, type Resync } from '@/api/story';
 import type { Node, Shard } from '@/api/types';
 import { parseSlots, type Segment, type SlotRange, segments, showSlots } from '@/lib/slots';
@@ -123,7 +123,8 @@ function makeCell(
     attention.push(
       `The agent of node ${node.uid} does not answer, so this is the last known state`,
     );
-  } else if (shard.detailed_status === 'loading') attention.push('Loading its data');
+  } else if (isShardStarting(shard)) attention.push('Starting');
+  else if (shard.detailed_status === 'loading') attention.push('Loading its data');
   else if (shard.detailed_status !== 'ok')
     attention.push(shard.detail || `State ${shard.detailed_status}`);
   if (role === 'replica' && resync) {

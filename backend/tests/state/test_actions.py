@@ -1,0 +1,37 @@
+"""Which actions of a database are looked at, and how many."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from shardboard.console import Console
+from shardboard.state import actions
+from shardboard.state.actions import TRIES, Action
+
+pytestmark = pytest.mark.store
+
+NOW = datetime.now(UTC)
+
+
+def action(number: int, name: str = "SMFailover", status: str = "failed", bdb_uid: int = 1) -> Action:
+    at = NOW - timedelta(minutes=number)
+    return Action(
+        uid=f"{bdb_uid}-{name}-{number}",
+        name=name,
+        object_type="bdb",
+        object_uid=bdb_uid,
+        status=status,
+        created_at=at,
+        deadline_at=at,
+    )
+
+
+async def test_what_is_open_is_found_however_old_and_however_much_came_after_it(console: Console) -> None:
+    async with console.store.begin() as session:
+        session.add_all([action(number) for number in range(2 * TRIES)])
+        session.add_all([action(1, bdb_uid=2, status="running"), action(5, name="SMFlushBDB", status="completed")])
+        session.add_all([action(900, name="SMReshard", status="running"), action(901, status="queued")])
+    async with console.store.read() as session:
+        assert [each.uid for each in await actions.open_of_bdb(session, 1)] == ["1-SMReshard-900", "1-SMFailover-901"]
+        tries = await actions.tries_of_bdb(session, 1, "SMFailover")
+    assert [each.uid for each in tries] == [f"1-SMFailover-{number}" for number in range(TRIES)]

@@ -1,0 +1,43 @@
+// @vitest-environment jsdom
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { renderHook, waitFor } from '@testing-library/react';
+import type { ReactNode } from 'react';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { eventsQuery } from './events';
+import { useOpenAlarms } from './health';
+import { sessionQuery } from './session';
+import type { Session } from './types';
+
+const asked = vi.fn(async () => Response.json({ status: 'ok', alarms: [] }));
+
+beforeEach(() => {
+  vi.useFakeTimers({ shouldAdvanceTime: true });
+  asked.mockClear();
+  vi.stubGlobal('fetch', asked);
+});
+afterEach(() => vi.useRealTimers());
+
+async function watch(role: string) {
+  const client = new QueryClient({ defaultOptions: { queries: { staleTime: Infinity } } });
+  client.setQueryData(sessionQuery.queryKey, { role } as Session);
+  client.setQueryData(eventsQuery.queryKey, []);
+  const wrapper = ({ children }: { children: ReactNode }) => (
+    <QueryClientProvider client={client}>{children}</QueryClientProvider>
+  );
+  const { result } = renderHook(useOpenAlarms, { wrapper });
+  await waitFor(() => expect(result.current).toEqual([]));
+}
+
+describe('useOpenAlarms', () => {
+  it('asks again where the stream tells of no events', async () => {
+    await watch('db_viewer');
+    await vi.advanceTimersByTimeAsync(25_000);
+    expect(asked).toHaveBeenCalledTimes(3);
+  });
+
+  it('asks once where it does', async () => {
+    await watch('db_member');
+    await vi.advanceTimersByTimeAsync(25_000);
+    expect(asked).toHaveBeenCalledTimes(1);
+  });
+});
