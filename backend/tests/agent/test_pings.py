@@ -30,7 +30,7 @@ async def node(tmp_path: Path) -> AsyncIterator[Farm]:
 
 
 def shards(node: Farm) -> list[Shard]:
-    return list(node[1].shards.values())
+    return [node[1].shards[uid] for uid in sorted(node[1].shards)]
 
 
 async def test_every_answer_is_taken_once(node: Farm) -> None:
