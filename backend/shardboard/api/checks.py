@@ -63,7 +63,7 @@ def _result(node: Node, settings: Sequence[Mapping[str, Any]]) -> dict[str, Any]
 def _faults(node: Node, settings: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     if node.health == "down":
         yield "The console does not reach the node's agent."
-    if node.proxy and node.proxy.get("state") != "running":
+    if node.proxy.get("state") == "died":  # one that has nothing to serve does not run, either
         yield "The node's proxy does not run."
     for setting in settings:
         if not setting["good"]:

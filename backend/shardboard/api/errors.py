@@ -94,10 +94,12 @@ def _say(fault: dict[str, Any]) -> str:
 
 async def _http_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)  # noqa: S101 - registered for this class only
-    status, allowed = error.status_code, allowed_methods(request.app, request.url.path)
-    if status == 405 and not allowed:
-        # The page answers GET for every path, which makes any other method on an unknown one look like a wrong method.
-        status = 404
+    status, headers = error.status_code, dict(error.headers or {})
+    if status == 405:
+        # What is set is of one route, and a path has one for each method. The page answers GET for every path, which makes any
+        # other method on an unknown one look like a wrong method.
+        allowed = allowed_methods(request.app, request.url.path)
+        status, headers["Allow"] = (405 if allowed else 404), ", ".join(sorted(allowed))
     code, sentence = {
         400: ("bad_request", "The body could not be read as JSON."),
         404: ("not_found", f"There is nothing at {request.url.path}."),
@@ -106,9 +108,5 @@ async def _http_error(request: Request, error: Exception) -> JSONResponse:
     }.get(status, ("error", str(error.detail)))
     answer = failure(status, code, sentence)
     if status == error.status_code:
-        answer.headers.update(error.headers or {})
-    if status == 405:
-        answer.headers["Allow"] = ", ".join(
-            sorted(allowed)
-        )  # what was set is of one route, and a path has one for each method
+        answer.headers.update(headers)
     return answer

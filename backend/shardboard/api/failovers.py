@@ -1,7 +1,7 @@
 """Failover of shards on demand, over HTTP."""
 
 from fastapi import APIRouter
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, StrictInt
 
 from shardboard.api.deps import Editor, Tx
 from shardboard.api.paths import Uid
@@ -12,7 +12,7 @@ from shardboard.state.actions import Action
 router = APIRouter(tags=["shards"])
 
 
-ShardUids = list[str | int]
+ShardUids = list[str | StrictInt]
 """Text in the reference; some clients send numbers."""
 
 

@@ -1,5 +1,6 @@
 """The usage report over HTTP."""
 
+from collections import defaultdict
 from datetime import UTC, datetime
 
 from fastapi import APIRouter
@@ -11,6 +12,7 @@ from shardboard.api.intervals import newest, values_of
 from shardboard.api.replies import errors
 from shardboard.schemas import usage_report as schema
 from shardboard.state import bdbs, cluster, shards
+from shardboard.state.shards import Shard
 
 router = APIRouter(tags=["cluster"])
 
@@ -24,6 +26,9 @@ async def get_usage_report(_viewer: Viewer, session: Reader, console: TheConsole
     """What each database takes now: one line of JSON each, and the MD5 of them all as the last line."""
     _, frame = newest(console, "bdbs")
     seen = {uid: dict(values_of(frame, index)) for index, uid in enumerate(frame.uids)} if frame is not None else {}
-    found = [(bdb, await shards.of_bdb(session, bdb.uid), seen.get(bdb.uid, {})) for bdb in await bdbs.every(session)]
+    held: dict[int, list[Shard]] = defaultdict(list)
+    for row in await shards.every(session):
+        held[row.bdb_uid].append(row)
+    found = [(bdb, held[bdb.uid], seen.get(bdb.uid, {})) for bdb in await bdbs.every(session)]
     report = schema.render(await cluster.load(session), await license.shown(session), found, datetime.now(UTC))
     return Response(report, media_type="application/x-ndjson")

@@ -21,6 +21,7 @@ async def change(console: Console, uid: int, **values: Any) -> None:
 async def test_all_is_well(client: httpx.AsyncClient, console: Console, nodes: list[Node]) -> None:
     for node in nodes:
         await change(console, node.uid, facts={**node.facts, "host": [GOOD]}, proxy={"state": "running"})
+    await change(console, 3, proxy={"state": "absent"})  # no database has an endpoint there
     uids = [node.uid for node in nodes]
     assert (await client.get("/v1/cluster/check")).json() == {
         "cluster_test_result": True,
@@ -33,8 +34,8 @@ async def test_the_first_fault_of_each_node_is_told(
     client: httpx.AsyncClient, console: Console, nodes: list[Node]
 ) -> None:
     await change(console, 1, facts={**nodes[0].facts, "host": [GOOD, BAD]}, proxy={"state": "running"})
-    await change(console, 2, facts={**nodes[1].facts, "host": [BAD]}, proxy={"state": "stopped"})
-    await change(console, 3, facts={**nodes[2].facts, "host": [BAD]}, proxy={"state": "stopped"}, health="down")
+    await change(console, 2, facts={**nodes[1].facts, "host": [BAD]}, proxy={"state": "died"})
+    await change(console, 3, facts={**nodes[2].facts, "host": [BAD]}, proxy={"state": "died"}, health="down")
     errors = [
         "transparent huge pages is always: Latency. echo never",
         "The node's proxy does not run.",

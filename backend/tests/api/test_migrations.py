@@ -66,6 +66,11 @@ async def test_as_some_clients_write_it(client: httpx.AsyncClient, console: Cons
     assert [each["leaves"] for each in (await ordered(console))[0]["moves"]] == [1]
 
 
+@pytest.mark.parametrize("uid", [True, 1.0, None, {}])
+async def test_what_is_no_uid(client: httpx.AsyncClient, console: Console, uid: object) -> None:
+    assert (await refused(client, console, "/v1/shards", shard_uids=[uid]))[0] == 400
+
+
 async def test_what_is_there_already_stays(client: httpx.AsyncClient, console: Console) -> None:
     reply = await client.post("/v1/shards/1/actions/migrate", json={"target_node_uid": 1})
     assert (reply.status_code, reply.json()["action_uid"]) == (200, None)
