@@ -40,6 +40,7 @@ from shardboard.api import (
     node_actions,
     nodes,
     options,
+    primaries_return,
     prometheus,
     proxies,
     ram_curve,
@@ -83,7 +84,6 @@ from shardboard.reconcilers import benchmarks as benchmark_steps
 from shardboard.reconcilers import drills as drill_steps
 from shardboard.reconcilers import (
     failover,
-    homecoming,
     moves,
     node_moves,
     replica_ha,
@@ -97,9 +97,9 @@ from shardboard.reconcilers.bdbs import steppers
 from shardboard.reconcilers.elections import ElectionLoop
 from shardboard.reconcilers.endpoints import Endpoints
 from shardboard.reconcilers.failover import FailoverLoop
-from shardboard.reconcilers.homecoming import HomecomingLoop
 from shardboard.reconcilers.loop import ActionLoop, Stepper
 from shardboard.reconcilers.orphans import OrphanLoop
+from shardboard.reconcilers.primaries_return import PrimariesReturnLoop
 from shardboard.reconcilers.removal import RemovalLoop
 from shardboard.reconcilers.replica_ha import ReplicaHaLoop
 from shardboard.reconcilers.restart import RestartLoop
@@ -107,7 +107,7 @@ from shardboard.reconcilers.revival import RevivalLoop
 from shardboard.reconcilers.rivals import RivalLoop
 from shardboard.services.users import first_start
 from shardboard.settings import Settings
-from shardboard.state import events
+from shardboard.state import events, returns
 from shardboard.supervision import Loop, Supervisor
 from shardboard.tls import Authority
 
@@ -151,6 +151,7 @@ def create_app(console: Console) -> FastAPI:
         nodes,
         proxies,
         ram_curve,
+        primaries_return,
         rebalance,
         restarts,
         revamps,
@@ -231,7 +232,7 @@ def _steppers(console: Console, endpoints: Endpoints) -> dict[str, Stepper]:
         moves.UPGRADE: moves.Relocate(console.store, console.agents),
         moves.REBALANCE: moves.Relocate(console.store, console.agents),
         replica_ha.NAME: moves.Relocate(console.store, console.agents),
-        homecoming.NAME: moves.Relocate(console.store, console.agents),
+        returns.NAME: moves.Relocate(console.store, console.agents),
         **node_moves.steppers(console.store, console.agents),
         reshard.NAME: reshard.Reshard(console.store, console.agents),
         restart.NAME: restart.Restart(console.store, console.agents),
@@ -271,7 +272,7 @@ async def running_loops(console: Console) -> AsyncIterator[asyncio.Future[None]]
         Loop("restart primaries", RestartLoop(console.store, console.bus).run),
         Loop("demote rivals", RivalLoop(console.store, console.bus).run),
         Loop("replace lost replicas", ReplicaHaLoop(console.store, console.bus).run),
-        Loop("return primaries", HomecomingLoop(console.store, console.bus).run),
+        Loop("return primaries", PrimariesReturnLoop(console.store, console.bus).run),
         Loop("remove shards", RemovalLoop(console.store, console.bus, console.agents).run),
         Loop("remove orphans", OrphanLoop(console.store, console.agents).run),
         Loop("tell browsers", Feed(console).run),

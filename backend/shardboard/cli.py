@@ -259,7 +259,9 @@ def run_status(arguments: argparse.Namespace) -> int:
         if reply.status_code != 200:
             raise CommandError(f"the console refused: {_description(reply.text)}")
     cluster, nodes, bdbs = (reply.json() for reply in replies)
-    print(f"{cluster['name']}: {len(nodes)} nodes, {len(bdbs)} databases")
+    from shardboard.domain.numerals import plural
+
+    print(f"{cluster['name']}: {plural(len(nodes), 'node')}, {plural(len(bdbs), 'database')}")
     _print_table(
         ["NODE", "ADDRESS", "STATUS", "AGENT", "VALKEY", "SHARDS"],
         [

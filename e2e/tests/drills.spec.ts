@@ -93,9 +93,24 @@ test('a node is rebooted: its incident is told from down to in sync', { tag: '@s
   await expect(timeline.rows('Failovers').first()).toBeVisible();
   await expect(page.getByRole('region', { name: 'Outage' })).toContainText('Drill ordered by');
 
+  const tour = page.getByRole('region', { name: 'Guided tour' });
+  await expect(tour.getByRole('link', { name: 'Open the report' })).toBeVisible(WELL);
+  await expect(tour.getByRole('listitem')).toHaveCount(5);
+  for (const step of await tour.getByRole('listitem').all())
+    await expect(step).toHaveAttribute('data-state', 'done');
+
   const copy = page.getByRole('button', { name: 'Copy as Markdown' });
   const report = await copiedBy(page, () => copy.click());
   expect(report).toMatch(/^# .*Node 2/m);
   expect(report).toContain(page.url().replace(/\?.*/, ''));
   await examine(page, 'incident');
+
+  await tour.getByRole('button', { name: 'Done' }).click();
+  await expect(tour).toHaveCount(0);
+  const offer = page.getByRole('button', { name: 'Hand back…' });
+  await expect(offer.first()).toBeVisible(WELL);
+  await offer.first().click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Hand back' }).click();
+  await expect(page.getByRole('dialog')).toHaveCount(0);
+  await expect(offer).toHaveCount(0, WELL);
 });

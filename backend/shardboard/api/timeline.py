@@ -16,6 +16,7 @@ router = APIRouter(tags=["log"])
 
 MAX_EVENTS = 5000
 DEFAULT_SPAN = timedelta(hours=1)
+ALARMS = "alarm_"
 TYPES = (
     "node_failed",
     "node_up",
@@ -32,24 +33,13 @@ TYPES = (
     "shard_handover_failed",
     "endpoint_moved",
     "endpoint_ended",
+    "endpoint_down",
+    "endpoint_up",
     "resync",
     "replica_revived",
     "replica_revival_failed",
     "rival_demoted",
     "orphan_removed",
-    "alarm_keys_collapsed",
-    "alarm_pair_on_one_node",
-    "alarm_no_replica",
-    "alarm_slots_uncovered",
-    "alarm_shards_refuse",
-    "alarm_replication_lag",
-    "alarm_two_primaries",
-    "alarm_clock",
-    "alarm_node_flapping",
-    "alarm_storage_full",
-    "alarm_memory_full",
-    "alarm_engine_advisories",
-    "alarm_loop_failed",
     "shard_restarted",
     "shard_restart_failed",
     "shard_moved",
@@ -57,6 +47,9 @@ TYPES = (
     "shard_migrate_completed",
     "shard_migrate_cancelled",
     "shard_migrate_failed",
+    "bdb_reshard_completed",
+    "bdb_reshard_cancelled",
+    "bdb_reshard_failed",
     "bdb_upgrade_completed",
     "bdb_upgrade_cancelled",
     "bdb_upgrade_failed",
@@ -75,6 +68,11 @@ TYPES = (
     "drill_ended",
     "bdb_activated",
     "bdb_creation_failed",
+    "bdb_updated",
+    "bdb_update_failed",
+    "bdb_traffic_stopped",
+    "bdb_traffic_resumed",
+    "bdb_delete_failed",
     "bdb_deleted",
     "bdb_flushed",
     "benchmark_started",
@@ -96,5 +94,7 @@ async def timeline(
     """Instants in the interval and spans that reach into it, oldest first; the newest ones when there are too many."""
     last = moment(to, "to") or datetime.now(UTC) + timedelta(seconds=1)
     first = moment(from_, "from") or last - DEFAULT_SPAN
-    found = await events.touching(session, TYPES, first, last, bdb_uid=bdb_uid, node_uid=node_uid, limit=MAX_EVENTS)
+    found = await events.touching(
+        session, TYPES, first, last, family=ALARMS, bdb_uid=bdb_uid, node_uid=node_uid, limit=MAX_EVENTS
+    )
     return JSONResponse([schema.render(event) for event in found])

@@ -8,8 +8,10 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.domain import health, slots
+from shardboard.domain.incident_words import nodes as seen_by
+from shardboard.domain.numerals import plural
 from shardboard.domain.observe import Observed
-from shardboard.state import bdbs, events, nodes, shards
+from shardboard.state import actions, bdbs, events, nodes, shards
 from shardboard.state.bdbs import Bdb
 from shardboard.state.events import record
 from shardboard.state.shards import Condition, Shard
@@ -54,11 +56,12 @@ async def node_down(
         shard.observed_status = "down"
         shard.detail = f"node {node_uid} is down"
     primaries = sum(shard.current_role == "master" for shard in lost)
-    seen_by = f"the agents of nodes {', '.join(map(str, witnesses))}" if witnesses else "the console"
+    parts = f"{plural(primaries, 'primary', 'primaries')} and {plural(len(lost) - primaries, 'replica')}"
+    who = seen_by(witnesses) if witnesses else "the console reached none of its shards"
     record(
         session,
         "node_failed",
-        f"Node {node_uid} went down with {primaries} primaries and {len(lost) - primaries} replicas: none answers {seen_by}.",
+        f"Node {node_uid} went down with {parts}: {who}.",
         source="node",
         severity="ERROR",
         node_uid=node_uid,
@@ -132,7 +135,7 @@ async def shards_changed(session: AsyncSession, changed: Mapping[int, Observed],
             continue
         bdb = await bdbs.by_uid(session, shard.bdb_uid)
         if bdb is not None and bdb.status not in ("pending", "delete-pending", "creation-failed"):
-            _tell(session, bdb, shard, observed)
+            await _tell(session, bdb, shard, observed)
         shard.observed_status = observed.status
         shard.observed_role = observed.role or shard.observed_role
         shard.observed_link = observed.link
@@ -144,6 +147,28 @@ async def shards_changed(session: AsyncSession, changed: Mapping[int, Observed],
             shard.observed_started_at = datetime.fromtimestamp(observed.started_at, UTC)
         written.add(uid)
     return written
+
+
+async def _role(session: AsyncSession, shard: Shard, observed: Observed) -> str:
+    """ "primary of slots 2731–5460 in place of redis:5", "replica of redis:5" """
+    pair = [
+        each for each in await shards.of_bdb(session, shard.bdb_uid) if each.pair == shard.pair and each is not shard
+    ]
+    other = next((each for each in pair if each.current_role == "master"), None)
+    if observed.role != "master":
+        return f"replica of redis:{other.uid}" if other is not None else "replica"
+    held = shard.slots or (other.slots if other is not None else "")
+    of = f" of slots {slots.spoken(held)}" if held else ""
+    return f"primary{of}" + (f" in place of redis:{other.uid}" if other is not None else "")
+
+
+async def _is_meant(session: AsyncSession, bdb_uid: int) -> bool:
+    """Whether something under way changes roles by itself: no replacement of what was lost."""
+    for action in await actions.unfinished(session):
+        concerns = action.object_type != "bdb" or action.object_uid == bdb_uid
+        if concerns and action.name != actions.FAILOVER:
+            return True
+    return False
 
 
 def recorded(shard: Condition) -> Observed:
@@ -160,7 +185,7 @@ def recorded(shard: Condition) -> Observed:
     )
 
 
-def _tell(session: AsyncSession, bdb: Bdb, shard: Shard, observed: Observed) -> None:
+async def _tell(session: AsyncSession, bdb: Bdb, shard: Shard, observed: Observed) -> None:
     where = {"source": "shard", "bdb_uid": bdb.uid, "node_uid": shard.node_uid, "shard_uid": shard.uid}
     name = f"Shard redis:{shard.uid} of {bdb.name} on node {shard.node_uid}"
     if observed.status == "down" and shard.observed_status != "down":
@@ -172,8 +197,9 @@ def _tell(session: AsyncSession, bdb: Bdb, shard: Shard, observed: Observed) -> 
     elif observed.status in ("ok", "loading") and shard.observed_status == "down":
         record(session, "shard_up", f"{name} came up.", **where)  # type: ignore[arg-type]
     if observed.role is not None and shard.observed_role is not None and observed.role != shard.observed_role:
-        became = "primary" if observed.role == "master" else "replica"
-        record(session, "shard_role_changed", f"{name} became {became}.", severity="WARNING", **where)  # type: ignore[arg-type]
+        told = f"{name} became {await _role(session, shard, observed)}."
+        severity = "INFO" if await _is_meant(session, bdb.uid) else "WARNING"
+        record(session, "shard_role_changed", told, severity=severity, **where)  # type: ignore[arg-type]
     if observed.link == "link_down" and shard.observed_link == "idle":
         record(session, "replica_link_down", f"{name} lost the link to its primary.", severity="WARNING", **where)  # type: ignore[arg-type]
     elif observed.link == "idle" and shard.observed_link in ("link_down", "in_progress"):

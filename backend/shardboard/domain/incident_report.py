@@ -7,6 +7,7 @@ from typing import Any
 from shardboard.domain.incident_begins import Told, ms
 from shardboard.domain.incident_words import headline, nodes, resync_ms, size, span, title
 from shardboard.domain.incidents import Incident
+from shardboard.domain.numerals import plural
 
 PHASES = {"load": "loading", "catching_up": "catching up", "in_sync": "in sync"}
 
@@ -21,7 +22,16 @@ def markdown(incident: Incident, *, cluster: str, names: Mapping[int, str], url:
         *_table(["Figure", "Value"], _summary(incident, cluster, now)),
         *_section(
             "Databases",
-            ["Database", "Slots", "Not served for", "Promoted after detection", "Failed", "Delayed", "Lost"],
+            [
+                "Database",
+                "Slots",
+                "Not served for",
+                "Served again",
+                "Promoted after detection",
+                "Failed",
+                "Delayed",
+                "Lost",
+            ],
             [_database(incident, each, names) for each in incident.databases],
             "No database lost a primary.",
         ),
@@ -64,12 +74,16 @@ def _summary(incident: Incident, cluster: str, now: int) -> list[list[str]]:
         if details.get("detected_ms") is not None:
             rows.append(["Detected after", span(details["detected_ms"])])
         rows.append(["Seen by", nodes(details.get("witnesses", []))])
-        rows.append(["Shards lost", f"{incident.primaries} primaries, {incident.replicas} replicas"])
+        lost = [plural(incident.primaries, "primary", "primaries"), plural(incident.replicas, "replica")]
+        rows.append(["Shards lost", ", ".join(lost)])
     rows.append(
         ["Down for" if incident.returned is None else "Back after", span((incident.returned or now) - begin.at)]
     )
     took = resync_ms(incident)
-    return rows + ([["Resynced in", span(took)]] if took is not None else [])
+    rows += [["Resynced in", span(took)]] if took is not None else []
+    return rows + (
+        [["Received in resyncs", size(received)]] if (received := incident.bytes_resynced) is not None else []
+    )
 
 
 def cause(incident: Incident) -> str:
@@ -84,9 +98,10 @@ def _database(incident: Incident, loss: Any, names: Mapping[int, str]) -> list[s
     unserved = "not known" if account.unserved_ms is None else span(account.unserved_ms)
     if account.unserved_since_ms is not None:
         unserved = f"since {utc(account.unserved_since_ms)}"
+    again = "–" if account.served_again_ms is None else utc(account.served_again_ms)
     promoted = "–" if loss.promoted_after_ms is None else span(loss.promoted_after_ms)
     counts = [f"{count:,}" for count in (account.failed, account.delayed, account.lost)]
-    return [names.get(loss.uid, str(loss.uid)), loss.slots or "–", unserved, promoted, *counts]
+    return [names.get(loss.uid, str(loss.uid)), loss.slots or "–", unserved, again, promoted, *counts]
 
 
 def _failover(incident: Incident, event: Told, names: Mapping[int, str]) -> list[str]:

@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 
 from shardboard.domain.incident_begins import ms
 from shardboard.domain.incidents import Incident, Loss
+from shardboard.domain.numerals import plural
 
 UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
-NAMED = 2
+NAMED = 3
 """Databases that a headline names."""
 
 
@@ -46,14 +47,15 @@ def _served(incident: Incident, names: Mapping[int, str]) -> list[str]:
     parts += [
         f"{_name(loss, names)} was not served for {span(loss.account.unserved_ms or 0)}" for loss in known[:NAMED]
     ]
-    more = len(waits[NAMED:]) + len(known[NAMED:])
-    if more:
-        parts.append(f"neither {'was' if more == 1 else 'were'} {_count(more, 'other database')}")
+    if others := len(waits[NAMED:]):
+        parts.append(f"{plural(others, 'more database')} {'is' if others == 1 else 'are'} not served")
+    if shorter := known[NAMED:]:
+        parts.append(f"{plural(len(shorter), 'more database')} for {span(shorter[0].account.unserved_ms or 0)} at most")
     if incident.databases and not parts and incident.state != "down":
         parts.append("how long clients waited is not known")
     failed, lost = (sum(getattr(loss.account, name) for loss in incident.databases) for name in ("failed", "lost"))
     if failed or lost:
-        told = [_count(failed, "request") + " failed"] * bool(failed) + [f"{lost:,} lost without an answer"] * bool(
+        told = [plural(failed, "request") + " failed"] * bool(failed) + [f"{lost:,} lost without an answer"] * bool(
             lost
         )
         parts.append(", ".join(told))
@@ -69,25 +71,25 @@ def _failovers(incident: Incident) -> list[str]:
     if incident.failovers:
         last = max(ms(event.time) for event in incident.failovers)
         after = span(max(0, last - incident.beginning.at))
-        parts.append(f"{_count(len(incident.failovers), 'shard')} failed over, promoted {after} after detection")
+        parts.append(f"{plural(len(incident.failovers), 'shard')} failed over, promoted {after} after detection")
     if incident.failed_failovers:
         parts.append("not all lost primaries could be replaced")
     elif not incident.failovers and incident.primaries:
-        parts.append(f"{_count(incident.primaries, 'primary', 'primaries')} lost")
+        parts.append(f"{plural(incident.primaries, 'primary', 'primaries')} lost")
     return parts
 
 
 def _resyncs(incident: Incident) -> list[str]:
     running = [event for event in incident.resyncs if event.details.get("open") and event.ended_at is None]
     if running:
-        return [f"{_count(len(running), 'replica')} resyncing, {int(incident.percent or 0)} %"]
+        return [f"{plural(len(running), 'replica')} resyncing, {int(incident.percent or 0)} %"]
     if incident.state == "resyncing":
         return ["replicas about to resync"]
     took = resync_ms(incident)
     if took is None:
-        return [f"{_count(incident.revived, 'replica')} back in sync"] if incident.revived else []
+        return [f"{plural(incident.revived, 'replica')} back in sync"] if incident.revived else []
     whole = sum(event.details.get("outcome") != "lost" for event in incident.resyncs)
-    return [f"{_count(whole, 'replica')} resynced in {span(took)}"]
+    return [f"{plural(whole, 'replica')} resynced in {span(took)}"]
 
 
 def resync_ms(incident: Incident) -> int | None:
@@ -131,10 +133,6 @@ def size(count: float) -> str:
             return f"{count:.3g} {unit}"
         count /= 1024
     return f"{count:.3g} TiB"
-
-
-def _count(number: int, one: str, many: str = "") -> str:
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def nodes(uids: Sequence[int]) -> str:

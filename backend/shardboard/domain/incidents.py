@@ -3,7 +3,7 @@ what the proxies saw. Times are milliseconds since 1970 by the console's clock."
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 from shardboard.domain import outages, slots
@@ -76,6 +76,12 @@ class Incident:
         """What the promoted replicas had not received; None when that is unknown of one of them."""
         known = [event.details.get("bytes_behind") for event in self.failovers]
         return None if None in known else sum(int(each or 0) for each in known)
+
+    @property
+    def bytes_resynced(self) -> int | None:
+        """What the replicas received in all resyncs; None when that is unknown of all of them."""
+        known = [int(each) for event in self.resyncs if (each := event.details.get("bytes")) is not None]
+        return sum(known) if known else None
 
 
 def incident(
@@ -254,7 +260,9 @@ def _loss(uid: int, texts: Sequence[str], seen: Sequence[Seen], promoted: int | 
     account = outages.account(seen)
     if state != "down" or promoted is not None:
         # A proxy whose node was lost, too, never tells the end of what it saw begin.
-        account = Account(account.unserved_ms, None, account.failed, account.delayed, account.lost)
+        account = replace(account, unserved_since_ms=None)
+    if account.unserved_since_ms is not None:
+        account = replace(account, served_again_ms=None)
     whole = slots.gather(slot for text in set(texts) for slot in slots.each(slots.parse(text)))
     return Loss(uid, slots.render(whole), account, promoted)
 

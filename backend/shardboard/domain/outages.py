@@ -49,6 +49,9 @@ class Account:
     client nor a canary is known to have been refused or kept waiting."""
     unserved_since_ms: int | None
     """By the console's clock: since when a slot is not served, as far as is known."""
+    served_again_ms: int | None
+    """By the console's clock: of the slots whose loss clients noticed and that are served again, the first good request of the
+    slowest one; None where there is none."""
     failed: int
     """Requests that were answered with an error without having been executed,"""
     delayed: int
@@ -60,11 +63,12 @@ class Account:
 def account(seen: Sequence[Seen]) -> Account:
     """Of one database, of all that belongs to one incident."""
     losses = [loss for shard in _by_shard(seen) for loss in _losses(shard)]
-    known = [gap for loss in losses if (gap := loss.gap()) is not None]
+    gaps = [(loss, gap) for loss in losses if (gap := loss.gap()) is not None]
     open_since = [loss.noticed for loss in losses if loss.is_open]
     return Account(
-        unserved_ms=max(known, default=None),
+        unserved_ms=max((gap for _, gap in gaps), default=None),
         unserved_since_ms=min(open_since, default=None),
+        served_again_ms=max((end for loss, _ in gaps if (end := loss.served_at) is not None), default=None),
         failed=sum(each.failed for each in seen),
         delayed=sum(max(0, each.waited - each.failed) for each in seen),
         lost=sum(each.lost for each in seen),

@@ -26,6 +26,11 @@ def render(ranges: Ranges) -> str:
     return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges)
 
 
+def spoken(text: str) -> str:
+    """What `render` made, in a sentence: `0–99, 200–299`."""
+    return text.replace("-", "–").replace(",", ", ")
+
+
 def parse(text: str) -> Ranges:
     """What `render` made."""
     ends = (each.partition("-") for each in text.split(",") if each)

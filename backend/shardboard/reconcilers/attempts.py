@@ -39,6 +39,7 @@ async def tell_failure(
         description,
         source=source,
         severity="ERROR",
+        originator=action.originator,
         bdb_uid=action.object_uid,
         action_uid=action.uid,
         details={"reason": reason, "tries": 1},

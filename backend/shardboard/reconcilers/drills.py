@@ -42,10 +42,15 @@ class DrillStepper:
         return Outcome(steps=[{"name": action.description, "status": "running"}])
 
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
-        _tell(session, action, f"{action.description}: it is over.", "INFO")
+        _tell(session, action, f"{_name(action)} ended.", "INFO")
 
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
-        _tell(session, action, f"{action.description}: it failed. {reason}", "ERROR")
+        _tell(session, action, f"{_name(action)} failed: {reason}", "ERROR")
+
+
+def _name(action: Action) -> str:
+    """'Drill "Reboot node 2 for 10 s"'"""
+    return f'Drill "{action.description.removeprefix("Drill: ")}"'
 
 
 def _tell(session: AsyncSession, action: Action, description: str, severity: str) -> None:

@@ -18,6 +18,7 @@ from shardboard.bus import Bus
 from shardboard.db import Store
 from shardboard.domain import failover
 from shardboard.domain.failover import Broken, Member
+from shardboard.domain.numerals import plural
 from shardboard.driver import cluster
 from shardboard.driver.cluster import ShardRef
 from shardboard.driver.ports import Agents
@@ -31,7 +32,7 @@ from shardboard.state.actions import Action
 from shardboard.state.events import record
 from shardboard.state.shards import Shard
 
-NAME = "SMFailover"
+NAME = actions.FAILOVER
 HANDOVER = "SMShardFailover"
 LOOK_AGAIN = 2.0
 DEADLINE = timedelta(seconds=120)
@@ -83,7 +84,7 @@ class FailoverLoop:
                     session,
                     NAME,
                     object_uid=bdb_uid,
-                    description=f"Fail over {len(found)} shards of {bdb.name}",
+                    description=f"Fail over {plural(len(found), 'shard')} of {bdb.name}",
                     originator="system",
                     deadline=DEADLINE,
                     params={"situation": situation},
@@ -219,6 +220,7 @@ class Failover:
                 + (f"in {seconds:.2f} s, as {action.originator} asked." if asked else _aftermath(seconds, each)),
                 source="shard",
                 severity="INFO" if asked else "WARNING",
+                originator=action.originator,
                 bdb_uid=bdb.uid,
                 node_uid=lost.node_uid,
                 shard_uid=heir.uid,

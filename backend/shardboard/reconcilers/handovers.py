@@ -27,7 +27,6 @@ PARAM = "handovers"
 """Where an action keeps `{heir: {"tries", "again_at"}}` of those that failed."""
 AGAIN_SCALE = 1.0
 """Tests do not wait as long."""
-LOST = "SMFailover"
 
 
 @dataclass(frozen=True)
@@ -111,7 +110,7 @@ class Handovers:
 
     async def _is_failing_over(self, bdb_uid: int) -> bool:
         async with self._store.read() as session:
-            return any(action.name == LOST for action in await actions.open_of_bdb(session, bdb_uid))
+            return any(action.name == actions.FAILOVER for action in await actions.open_of_bdb(session, bdb_uid))
 
     async def _tell(self, action: Action, ground: Ground, wish: Wish, made: Try) -> dict[str, Any]:
         """The event of one that failed, and what is to be kept of it."""

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
+from shardboard.domain.numerals import plural
 from shardboard.reconcilers.loop import Outcome
 from shardboard.state.actions import Action
 
@@ -19,11 +20,11 @@ def at(action: Action, phase: Phase, detail: str = "") -> list[dict[str, Any]]:
     params = action.params
     names: dict[Phase, str] = {}
     if params["newcomers"]:
-        names["join"] = f"Start {_many(len(params['newcomers']), 'shard')}"
-    names["move"] = f"Move {_many(params['total'], 'slot')}"
+        names["join"] = f"Start {plural(len(params['newcomers']), 'shard')}"
+    names["move"] = f"Move {plural(params['total'], 'slot')}"
     if params["leaving"]:
-        names["leave"] = f"Remove {_many(params['leaving'], 'shard')}"
-    names["settle"] = "Agree on the new spread"
+        names["leave"] = f"Remove {plural(params['leaving'], 'shard')}"
+    names["settle"] = "Confirm the new slot map"
     order = list(names)
     now = order.index(phase) if phase in order else 0
     return [
@@ -74,10 +75,6 @@ def waiting(action: Action, reason: str, steps: list[dict[str, Any]] | None = No
             {**step, "detail": f"waiting: {reason}"} if step["status"] == "running" else step for step in action.steps
         ]
     return Outcome(steps=steps, again_in=AGAIN_IN, remember={"stalled_since": since, "eta_seconds": None})
-
-
-def _many(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _sentence(text: str) -> str:

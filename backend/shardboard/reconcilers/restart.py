@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from shardboard.bus import Bus
 from shardboard.db import Store
 from shardboard.domain.failover import Member, restartable
+from shardboard.domain.numerals import plural
 from shardboard.driver import cluster
 from shardboard.driver.cluster import ShardRef
 from shardboard.driver.ports import Agents
@@ -60,7 +61,7 @@ class RestartLoop:
                     session,
                     NAME,
                     object_uid=bdb.uid,
-                    description=f"Start {len(dead)} primaries of {bdb.name} again from their persistence",
+                    description=f"Start {plural(len(dead), 'primary', 'primaries')} of {bdb.name} again from persistence",
                     originator="system",
                     deadline=DEADLINE,
                     params={"shards": dead, "discard_data": False, "situation": dead},

@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from shardboard.bus import Bus
 from shardboard.db import Store
 from shardboard.domain.failover import Member, revivable
+from shardboard.domain.numerals import plural
 from shardboard.domain.syncs import Transfer
 from shardboard.driver import cluster
 from shardboard.driver.ports import Agents
@@ -66,7 +67,7 @@ class RevivalLoop:
                     session,
                     NAME,
                     object_uid=bdb_uid,
-                    description=f"Bring back {len(dead)} replicas of {bdb.name}",
+                    description=f"Bring back {plural(len(dead), 'replica')} of {bdb.name}",
                     originator="system",
                     deadline=DEADLINE,
                     params={"shards": dead},

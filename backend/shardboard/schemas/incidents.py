@@ -33,6 +33,10 @@ class IncidentDatabase(BaseModel):
         "afterwards. null: no client is known to have been refused or kept waiting."
     )
     unserved_since_ms: OptionalInt = Field(description="While a slot is not served: since when clients notice it.")
+    served_again_ms: OptionalInt = Field(
+        description="When the last slot that clients had noticed was served again: the first good request of the slowest one. "
+        "Left out while a slot is not served, and where no client noticed anything."
+    )
     failed: int = Field(description="Requests that were answered with an error, without having been executed.")
     delayed: int = Field(description="Requests that waited for a primary and were answered then.")
     lost: int = Field(description="Requests that the lost primary had got and not answered: nobody knows of them.")
@@ -48,6 +52,7 @@ class IncidentResync(BaseModel):
     began_ms: int
     ended_ms: OptionalInt
     percent: float
+    bytes: OptionalInt = Field(description="That the replica received; left out when that is unknown.")
     in_sync: bool
 
 
@@ -77,6 +82,9 @@ class Incident(BaseModel):
     revived: int = Field(description="Shards that are replicas in sync again, whether or not it took a resync.")
     percent: float | None = Field(description="Of all resyncs together.")
     bytes_behind: int | None = Field(description="What the promoted replicas lacked; null when that is unknown.")
+    bytes_resynced: int | None = Field(
+        description="What the replicas received in all resyncs; null when that is unknown."
+    )
     summary: list[str] = Field(description="What followed, in parts of a sentence.")
     timeline: list[int] = Field(description="Uids of all events that belong to it, in the order of time.")
 
@@ -106,6 +114,7 @@ def render(incident: Told, names: Mapping[int, str]) -> dict[str, Any]:
         "revived": incident.revived,
         "percent": None if incident.percent is None else round(incident.percent, 1),
         "bytes_behind": incident.bytes_behind,
+        "bytes_resynced": incident.bytes_resynced,
         "summary": consequences(incident, names),
         "timeline": [event.uid for event in incident.timeline],
         **present(
@@ -141,7 +150,11 @@ def _database(loss: Loss, names: Mapping[int, str]) -> dict[str, Any]:
         "delayed": account.delayed,
         "lost": account.lost,
         "promoted_after_ms": loss.promoted_after_ms,
-        **present(name=names.get(loss.uid), unserved_since_ms=account.unserved_since_ms),
+        **present(
+            name=names.get(loss.uid),
+            unserved_since_ms=account.unserved_since_ms,
+            served_again_ms=account.served_again_ms,
+        ),
     }
 
 
@@ -153,5 +166,9 @@ def _resync(event: Any) -> dict[str, Any]:
         "began_ms": ms(event.time),
         "percent": float(told.get("percent") or 0),
         "in_sync": event.ended_at is not None and told.get("outcome") != "lost",
-        **present(bdb_uid=event.bdb_uid, ended_ms=None if event.ended_at is None else ms(event.ended_at)),
+        **present(
+            bdb_uid=event.bdb_uid,
+            ended_ms=None if event.ended_at is None else ms(event.ended_at),
+            bytes=told.get("bytes"),
+        ),
     }

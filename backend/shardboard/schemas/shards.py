@@ -36,6 +36,10 @@ class Shard(BaseModel):
     )
     detail: str = Field(description="One sentence when the shard is not ok.")
     assigned_slots: str = Field(description='Ranges of hash slots, for example "0-99,200-8191"; empty without any.')
+    lost_lead: bool = Field(
+        description="It was a primary when its node was lost, and another one leads since: "
+        "`return_primaries` gives it the lead back."
+    )
     pair: int = Field(description="A primary and its replica have the same.")
     loading: Loading
     sync: Annotated[Sync | SkipJsonSchema[None], Field(default=None, json_schema_extra=without_default)]
@@ -64,6 +68,7 @@ def render(shard: ShardRow, address: str, latest: Mapping[str, float | None]) ->
         "detailed_status": "busy" if refuses else shard.observed_status,
         "detail": shard.detail,
         "assigned_slots": shard.slots,
+        "lost_lead": shard.leads_again and shard.current_role == "slave",
         "pair": shard.pair,
         "loading": {"status": "in_progress" if shard.observed_status == "loading" else "idle"},
         "address": address,

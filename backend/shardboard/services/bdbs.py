@@ -1,6 +1,6 @@
 """Creating, changing and removing databases. The rows are the order; the loops carry it out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -9,6 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.domain.bdb_rules import MAX_UID
 from shardboard.domain.moves import Move
+from shardboard.domain.numerals import plural
 from shardboard.errors import Conflict, NotFound
 from shardboard.schemas import bdb_fields
 from shardboard.services import actions, bdb_drafts, bdb_layouts, events, moves, reshards
@@ -108,7 +109,7 @@ async def _change(
 ) -> Bdb:
     """Write what is wanted, and queue who brings it about. With a plan that is another number of pairs, or another spread."""
     target = _copy(bdb) if dry_run else bdb
-    old_name = bdb.name
+    old_name, primaries = bdb.name, bdb.shards_count
     _apply(target, changed)
     around = await moves.ground(session)
     planned = bdb_layouts.plan(around, target, changed) if plan is None else []
@@ -124,14 +125,28 @@ async def _change(
         _order_update(session, around, bdb, changed, planned, principal)
     if bdb.name != old_name:
         _tell(session, bdb, "bdb_name_updated", f"Database {old_name} was renamed to {bdb.name}.", principal)
-    what = ", ".join(sorted(changed)) or "an even spread of its slots"
-    _tell(session, bdb, "bdb_updated", f"A change of database {bdb.name} was ordered: {what}.", principal)
+    _tell(session, bdb, "bdb_updated", _ordered(bdb, changed, plan, primaries), principal)
     idle = bdb_drafts.without_effect(changed)
     if idle:
         sentence = f"Fields of database {bdb.name} were kept without effect: {', '.join(idle)}."
         _tell(session, bdb, "bdb_config_warning", sentence, principal, severity="WARNING")
     await session.flush()
     return bdb
+
+
+def _ordered(bdb: Bdb, changed: Collection[str], plan: reshards.Plan | None, primaries: int) -> str:
+    """`primaries` it had so far."""
+    parts = []
+    if plan is not None and plan.count != primaries:
+        parts = [
+            f"Resharding of {bdb.name} from {primaries} to {plural(plan.count, 'primary', 'primaries')} was ordered."
+        ]
+        changed = set(changed) - {"shards_count"}
+    elif plan is not None:
+        parts = [f"An even spread of the slots of {bdb.name} was ordered."]
+    if changed:
+        parts.append(f"A change of database {bdb.name} was ordered: {', '.join(sorted(changed))}.")
+    return " ".join(parts)
 
 
 def _order_update(
@@ -263,9 +278,9 @@ def _deadline(shard_count: int) -> timedelta:
 
 def _tell_created(session: AsyncSession, draft: Draft, principal: Principal) -> None:
     bdb = draft.bdb
-    shape = f"{bdb.shards_count} {'primary' if bdb.shards_count == 1 else 'primaries'}"
+    shape = plural(bdb.shards_count, "primary", "primaries")
     if bdb.replication:
-        shape += f", {bdb.shards_count} {'replica' if bdb.shards_count == 1 else 'replicas'}"
+        shape += f", {plural(bdb.shards_count, 'replica')}"
     sentence = f"The creation of database {bdb.name} was ordered: {shape}, port {bdb.port}."
     _tell(session, bdb, "bdb_created", sentence, principal)
     for warning in draft.warnings:

@@ -5,6 +5,7 @@ from datetime import timedelta
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from shardboard.domain.numerals import plural
 from shardboard.errors import BadRequest, Conflict, NotAcceptable, NotFound
 from shardboard.services import actions
 from shardboard.services.users import Principal
@@ -43,7 +44,7 @@ async def order(
         session,
         "SMShardFailover",
         object_uid=bdb.uid,
-        description=f"Fail over {len(rows)} shards of {bdb.name}",
+        description=f"Fail over {plural(len(rows), 'shard')} of {bdb.name}",
         originator=principal.username,
         deadline=DEADLINE,
         params={"shards": [row.uid for row in rows], "force": force},

@@ -5,6 +5,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from shardboard.domain import rebalance
 from shardboard.domain.layout import Layout
 from shardboard.domain.moves import Move
+from shardboard.domain.numerals import plural
 from shardboard.errors import Conflict, NotFound
 from shardboard.services import addresses, events, moves
 from shardboard.services.addresses import Change
@@ -57,8 +58,7 @@ async def order(
         around,
         NAME,
         planned,
-        description=f"Rebalance {bdb.name} ({bdb.config['shards_placement']}): {len(planned) - copied} handovers, "
-        f"{copied} shards to move",
+        description=f"Rebalance {bdb.name} ({bdb.config['shards_placement']}): {_steps(len(planned) - copied, copied)}",
         originator=principal.username,
         object_type="bdb",
         object_uid=uid,
@@ -66,8 +66,7 @@ async def order(
     events.record(
         session,
         "bdb_rebalance_request",
-        f"The rebalance of {bdb.name} was ordered: {len(planned) - copied} handovers, {copied} shards to move."
-        + addresses.told(left),
+        f"The rebalance of {bdb.name} was ordered: {_steps(len(planned) - copied, copied)}." + addresses.told(left),
         source="bdb",
         originator=principal.username,
         bdb_uid=uid,
@@ -100,3 +99,7 @@ def _play(board: Layout, move: Move) -> None:
         moved = board.move(move.leaves, move.to)
         if move.takes_lead:
             board.lead(moved.uid)
+
+
+def _steps(handovers: int, copied: int) -> str:
+    return f"{plural(handovers, 'handover')}, {plural(copied, 'shard')} to move"

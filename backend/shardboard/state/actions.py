@@ -12,6 +12,8 @@ from sqlalchemy.orm import Mapped, mapped_column
 from shardboard.db import Base, UtcDateTime
 
 OPEN = ("queued", "running")
+FAILOVER = "SMFailover"
+"""What the console orders when primaries are lost; every other change of roles is meant."""
 TRIES = 30
 """After far fewer failures the wait for the next try is the longest."""
 

@@ -147,17 +147,20 @@ async def touching(
     first: datetime,
     last: datetime,
     *,
+    family: str | None = None,
     bdb_uid: int | None = None,
     node_uid: int | None = None,
     limit: int,
 ) -> Sequence[Event]:
-    """Events of these types that lie in `first <= time < last`, or are spans that reach into it, oldest first.
+    """Events of these types, and of those whose type begins with `family`, that lie in `first <= time < last` or are spans
+    that reach into it, oldest first.
 
     A span that is still open has no end yet and reaches to now.
     """
     # Of conditions that several indices serve a planner may choose the one that most events meet: each query leaves it one.
     kind, began = func.coalesce(Event.type, ""), func.coalesce(Event.time, first, type_=Event.time.type)
-    wanted: list[ColumnElement[bool]] = [kind.in_(types)]
+    of_family = () if family is None else (kind.startswith(family, autoescape=True),)
+    wanted: list[ColumnElement[bool]] = [or_(kind.in_(types), *of_family)]
     if bdb_uid is not None:
         # What befell a node befell its databases.
         wanted.append(or_(func.coalesce(Event.bdb_uid, 0) == bdb_uid, Event.source == "node"))

@@ -104,6 +104,8 @@ async def test_one_in_full(client: httpx.AsyncClient, console: Console) -> None:
     found = reply.json()
     IncidentInFull.model_validate(found)
     assert (found["uid"], found["kind"], found["state"], found["node_uid"]) == (uid, "node_down", "over", 2)
+    [database] = found["databases"]
+    assert 0 < database.pop("served_again_ms") - found["detected_ms"] < 600
     assert found["databases"] == [
         {
             "uid": 1,

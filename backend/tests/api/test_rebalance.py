@@ -76,7 +76,7 @@ async def test_a_blueprint_changes_nothing(client: httpx.AsyncClient, console: C
 async def test_handovers(client: httpx.AsyncClient, console: Console) -> None:
     await lead(console, 4, 1)
     reply = (await client.put(f"{PATH}?only_failovers")).json()
-    assert reply["description"] == "Rebalance shop (sparse): 1 handovers, 0 shards to move"
+    assert reply["description"] == "Rebalance shop (sparse): 1 handover, 0 shards to move"
     action = await newest(console)
     assert [(each["leads"], each["to"]) for each in action.params["moves"]] == [(1, None)]
     assert action.uid == reply["action_uid"]

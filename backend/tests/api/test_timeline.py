@@ -58,6 +58,14 @@ async def test_all_of_it_in_order(client: httpx.AsyncClient) -> None:
     assert await told(client, 0, 60) == whole
 
 
+async def test_alarms_of_every_sort_are_among_them(client: httpx.AsyncClient, console: Console) -> None:
+    async with console.store.begin() as session:
+        for type_, seconds in (("alarm_node_cpu_utilization", 41), ("alarm_of_a_later_release", 42), ("alarming", 43)):
+            usual = {"severity": "WARNING", "description": "It happened.", "originator": "system", "details": {}}
+            session.add(Event(type=type_, source="node", time=at(seconds), **usual))
+    assert await told(client, 40, 44) == ["node_failed", "alarm_node_cpu_utilization", "alarm_of_a_later_release"]
+
+
 async def test_spans_that_overlap(client: httpx.AsyncClient) -> None:
     assert await told(client, 0, 10) == []
     assert await told(client, 0, 10.1) == ["node_failed"], "it began inside"

@@ -474,7 +474,7 @@ async def test_a_change_of_roles_is_told(console: Console, agents: FakeAgents, r
         return await told(console, "shard_role_changed")
 
     [event] = await until(changed)
-    assert event.description == "Shard redis:2 of shop on node 2 became primary."
+    assert event.description == "Shard redis:2 of shop on node 2 became primary of slots 0–16383 in place of redis:1."
     assert (await row(console, 2)).role == "slave", "desired state is not the collector's"
     assert (await row(console, 2)).observed_role == "master"
 

@@ -146,7 +146,7 @@ async def test_two_silent_rounds_are_a_node_down_told_once(
     counts = {"primaries": 1, "replicas": 1, "databases": lost}
     assert event.details == {"open": True, "witnesses": [1, 3], "detected_ms": 1000, **counts}
     assert event.description == (
-        "Node 2 went down with 1 primaries and 1 replicas: none answers the agents of nodes 1, 3."
+        "Node 2 went down with 1 primary and 1 replica: agents on nodes 1 and 3 reached none of its shards."
     )
     async with console.store.read() as session:
         status = {row.uid: row.observed_status for row in await shards.every(session)}
@@ -209,7 +209,7 @@ async def test_on_the_only_node_the_console_asks_itself(
     await until(lambda: is_down(console))
     [event] = await outages(console)
     assert (event.node_uid, event.details["witnesses"]) == (2, [])
-    assert event.description.endswith("none answers the console.")
+    assert event.description.endswith("the console reached none of its shards.")
     assert not [call for call in agents.calls if call[0] == "probe"]
 
 

@@ -103,6 +103,25 @@ def test_where_no_proxy_saw_a_request_nothing_is_claimed() -> None:
     assert "; how long clients waited is not known; 2 shards failed over" in headline(found, NAMES, NOW)
 
 
+def test_the_second_worst_is_named_and_all_others_are_bounded() -> None:
+    waits = (0.2, 0.9, 0.5, 0.3, 0.7)
+    seen = [Seen(0, 0, wait, bdb_uid=uid, port=20_000 + uid) for uid, wait in enumerate(waits, 1)]
+    found = told([failed()], seen)
+    assert (
+        "database 2 was not served for 0.9 s; database 5 was not served for 0.7 s; database 3 was not served for 0.5 s; "
+        "2 more databases for 0.3 s at most"
+    ) in headline(found, NAMES, NOW)
+    assert [loss.account.served_again_ms for loss in found.databases] == [ms(wait) for wait in waits]
+
+
+def test_when_the_first_request_succeeded_again() -> None:
+    seen = [Seen(0, 0, 0.6), Seen(0, 0, 0.9, port=20_001), Seen(0, 0, 4, port=20_002, waited=0)]
+    assert told(STORY, seen).databases[0].account.served_again_ms == ms(0.9), "of what clients noticed"
+    open_ = [Seen(0, 0, 0.6), Seen(0, 0, None, port=20_001)]
+    assert told([failed(back=None)], open_, ms(5), is_down=True).databases[0].account.served_again_ms is None
+    assert told(STORY, open_).databases[0].account.served_again_ms == ms(0.6), "nobody knows what became of the other"
+
+
 @pytest.mark.parametrize(
     "seen",
     [
@@ -187,7 +206,8 @@ class TestReport:
         )
         assert "| Cause | drill ordered by ann |" in text
         assert "| Seen by | agents on nodes 1 and 3 reached none of its shards |" in text
-        assert "| demo | 0-5460,8000 | 0.6 s | 0.22 s | 2 | 6 | 1 |" in text
+        assert "| demo | 0-5460,8000 | 0.6 s | 2026-03-01 04:00:00.300 UTC | 0.22 s | 2 | 6 | 1 |" in text
+        assert "| Received in resyncs | 4 MiB |" in text
         assert (
             "| 2026-03-01 04:00:00.220 UTC | demo | redis:2 → redis:8 | 0.22 s | 0.2 s | nothing that was last told of | FORCE |"
             in text

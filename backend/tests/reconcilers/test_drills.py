@@ -71,7 +71,7 @@ async def test_it_is_told_once_and_ends_by_the_clock(console: Console, agents: F
         await until(lambda: completed(console, uid))
     assert len(agents.drills) == 1
     [event] = await ended(console)
-    assert event.description == "Drill: Freeze node 2 for 30 s: it is over."
+    assert event.description == 'Drill "Freeze node 2 for 30 s" ended.'
     assert (event.node_uid, event.action_uid, event.originator) == (2, uid, "admin@example.org")
 
 
@@ -113,7 +113,7 @@ async def test_an_agent_out_of_reach_ends_it_with_a_reason(
         await until(lambda: ended(console))
     assert (await read(console, uid)).status == "failed"
     [event] = await ended(console)
-    assert event.description.startswith("Drill: Freeze node 2 for 30 s: it failed. The agent of node 2 ")
+    assert event.description.startswith('Drill "Freeze node 2 for 30 s" failed: The agent of node 2 ')
 
 
 async def test_a_node_that_was_removed_meanwhile(console: Console, agents: FakeAgents) -> None:
@@ -135,6 +135,4 @@ async def test_what_a_machine_cannot_do_ends_with_its_reason(console: Console, a
     [(node, drill)] = agents.drills
     assert (node, drill.kind, drill.peers) == (2, "cut_off", ["10.0.0.1", "10.0.0.3"])
     [event] = await ended(console)
-    assert (
-        event.description == "Drill: Cut node 2 off the network for 30 s: it failed. The agent may not change routes."
-    )
+    assert event.description == 'Drill "Cut node 2 off the network for 30 s" failed: The agent may not change routes.'

@@ -107,7 +107,7 @@ class TestLostPrimary:
         [order] = await orders(console)
         assert (order.status, order.description, order.originator) == (
             "completed",
-            "Fail over 1 shards of shop",
+            "Fail over 1 shard of shop",
             "system",
         )
         assert promotions(agents) == [(4, ("CLUSTER", "FAILOVER", "FORCE"))]

@@ -15,13 +15,13 @@ from shardboard.agent.contract import CommandResult, ShardCommand
 from shardboard.console import Console
 from shardboard.driver import handover as machines
 from shardboard.driver.ports import NodeRef
-from shardboard.reconcilers import failover, handovers, homecoming, moves
+from shardboard.reconcilers import failover, handovers, moves, primaries_return
 from shardboard.reconcilers import loop as loops
 from shardboard.reconcilers.failover import Handover
 from shardboard.reconcilers.loop import ActionLoop
 from shardboard.reconcilers.moves import Relocate
 from shardboard.services import failovers as service
-from shardboard.state import actions, events
+from shardboard.state import actions, events, movement, returns
 from shardboard.state.cluster import Cluster
 from shardboard.state.events import Event
 from shardboard.state.shards import Shard
@@ -111,7 +111,7 @@ async def shop(console: Console, agents: Voters, nodes: object) -> None:
 async def running(console: Console) -> AsyncIterator[None]:
     steps = {
         failover.HANDOVER: Handover(console.store, console.agents, lambda _: None),
-        homecoming.NAME: Relocate(console.store, console.agents),
+        returns.NAME: Relocate(console.store, console.agents),
     }
     loop = ActionLoop(console.store, console.bus, steps, "test")
     task = asyncio.create_task(loop.run())
@@ -134,8 +134,8 @@ async def plan(console: Console) -> None:
     async with console.store.begin() as session:
         for uid in (4, 5, 6):
             (await session.get_one(Shard, uid)).leads_again = True
-        around = await homecoming.movement.ground(session)
-        await homecoming._order(session, around, pairs.BDB)
+        around = await movement.ground(session)
+        await primaries_return._order(session, around, pairs.BDB)
 
 
 async def over(console: Console) -> bool:

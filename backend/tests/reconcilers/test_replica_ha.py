@@ -11,7 +11,7 @@ from backend.tests import pairs
 from shardboard.console import Console
 from shardboard.driver.fake import FakeAgents
 from shardboard.reconcilers import replica_ha
-from shardboard.reconcilers.homecoming import HomecomingLoop
+from shardboard.reconcilers.primaries_return import PrimariesReturnLoop
 from shardboard.reconcilers.replica_ha import ReplicaHaLoop
 from shardboard.state import actions, events
 from shardboard.state.actions import Action
@@ -100,7 +100,7 @@ async def test_what_has_no_room_is_told_once(console: Console) -> None:
 
 
 async def home(console: Console) -> list[list[tuple[int | None, int | None]]]:
-    await HomecomingLoop(console.store, console.bus)._sweep()
+    await PrimariesReturnLoop(console.store, console.bus)._sweep()
     async with console.store.read() as session:
         found = [each for each in await actions.recent(session) if each.name == "SMReturnPrimaries"]
     return [[(move["leads"], move["to"]) for move in each.params["moves"]] for each in found]

@@ -126,7 +126,7 @@ async def test_pairs_are_added(console: Console, agents: SlotEngines) -> None:
         await until(lambda: over(console, uid))
     action = await read(console, uid)
     assert (action.status, action.error, action.progress) == ("completed", "", 100)
-    assert [step["name"] for step in action.steps] == ["Start 4 shards", "Move 6553 slots", "Agree on the new spread"]
+    assert [step["name"] for step in action.steps] == ["Start 4 shards", "Move 6,553 slots", "Confirm the new slot map"]
     sizes = await check(console, agents)
     assert even(sizes)
     assert set(sizes) == set(range(5))

@@ -85,7 +85,7 @@ async def test_a_pair_that_lost_both_copies_starts_from_its_primarys_file(consol
         await until(lambda: over(console))
     [order] = await orders(console)
     assert (order.status, order.error) == ("completed", "")
-    assert order.description == "Start 1 primaries of shop again from their persistence"
+    assert order.description == "Start 1 primary of shop again from persistence"
     assert agents.restarted == [(1, False)]
     [event] = await told(console, "shard_restarted")
     assert (event.shard_uid, event.node_uid, event.severity) == (1, 1, "WARNING")

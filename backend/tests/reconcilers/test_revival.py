@@ -85,7 +85,7 @@ async def test_a_dead_replica_comes_back(console: Console, agents: FakeAgents) -
     [order] = await orders(console)
     assert (order.status, order.description, order.params["shards"]) == (
         "completed",
-        "Bring back 1 replicas of shop",
+        "Bring back 1 replica of shop",
         [4],
     )
     assert agents.running[2][4].role == "slave"

@@ -84,6 +84,10 @@ export const rebalanceAddresses = (uid: number, handoversOnly: boolean) =>
 export const rebalance = (uid: number, handoversOnly: boolean) =>
   request<RebalanceReply>('PUT', rebalancePath(uid, handoversOnly), {});
 
+/** Gives primaries that were lost with their node the lead back. */
+export const returnPrimaries = (uid: number) =>
+  request<RebalanceReply>('PUT', `/v1/bdbs/${uid}/actions/return_primaries`);
+
 /** The steps of an upgrade to the engine that the nodes have now; none when all shards run it. */
 export const previewUpgrade = (uid: number) =>
   request<UpgradePlan>('POST', `/v1/bdbs/${uid}/upgrade?dry_run`, {});

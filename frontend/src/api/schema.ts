@@ -388,6 +388,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/bdbs/{uid}/actions/return_primaries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Return Primaries
+         * @description Give primaries that were lost with their node (`lost_lead` of a shard) their lead back: roles are switched, no data moves.
+         */
+        put: operations["return_primaries_v1_bdbs__uid__actions_return_primaries_put"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/bdbs/{uid}/actions/revamp": {
         parameters: {
             query?: never;
@@ -4689,6 +4709,11 @@ export interface components {
              * @description What the promoted replicas lacked; null when that is unknown.
              */
             bytes_behind: number | null;
+            /**
+             * Bytes Resynced
+             * @description What the replicas received in all resyncs; null when that is unknown.
+             */
+            bytes_resynced: number | null;
             cause: components["schemas"]["Cause"] | null;
             /** Databases */
             databases: components["schemas"]["IncidentDatabase"][];
@@ -4796,6 +4821,11 @@ export interface components {
              */
             promoted_after_ms: number | null;
             /**
+             * Served Again Ms
+             * @description When the last slot that clients had noticed was served again: the first good request of the slowest one. Left out while a slot is not served, and where no client noticed anything.
+             */
+            served_again_ms?: number;
+            /**
              * Slots
              * @description Of the lost primaries.
              */
@@ -4824,6 +4854,11 @@ export interface components {
              * @description What the promoted replicas lacked; null when that is unknown.
              */
             bytes_behind: number | null;
+            /**
+             * Bytes Resynced
+             * @description What the replicas received in all resyncs; null when that is unknown.
+             */
+            bytes_resynced: number | null;
             cause: components["schemas"]["Cause"] | null;
             /** Databases */
             databases: components["schemas"]["IncidentDatabase"][];
@@ -4911,6 +4946,11 @@ export interface components {
             bdb_uid?: number;
             /** Began Ms */
             began_ms: number;
+            /**
+             * Bytes
+             * @description That the replica received; left out when that is unknown.
+             */
+            bytes?: number;
             /** Ended Ms */
             ended_ms?: number;
             /** Event Uid */
@@ -6537,6 +6577,11 @@ export interface components {
              */
             engine_version?: string;
             loading: components["schemas"]["Loading"];
+            /**
+             * Lost Lead
+             * @description It was a primary when its node was lost, and another one leads since: `return_primaries` gives it the lead back.
+             */
+            lost_lead: boolean;
             /**
              * Node
              * @description The same as a number, for clients that expect one.
@@ -9429,6 +9474,109 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["TrafficReply"];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Busy, or it exists already */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    return_primaries_v1_bdbs__uid__actions_return_primaries_put: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RebalanceReply"];
                 };
             };
             /** @description Broken JSON or a value of the wrong type */

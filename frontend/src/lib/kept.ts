@@ -12,6 +12,14 @@ export function readKept<T>(key: string): T | undefined {
   }
 }
 
+export function keep<T>(key: string, value: T): void {
+  try {
+    sessionStorage.setItem(PREFIX + key, JSON.stringify(value));
+  } catch {
+    // Then it lasts until the page is closed.
+  }
+}
+
 export function forget(key: string): void {
   try {
     sessionStorage.removeItem(PREFIX + key);
@@ -32,11 +40,7 @@ export function useKept<T>(
     (next: (now: T) => T) =>
       set((now) => {
         const changed = next(now);
-        try {
-          sessionStorage.setItem(PREFIX + key, JSON.stringify(part(changed)));
-        } catch {
-          // Then it lasts until the page is closed.
-        }
+        keep(key, part(changed));
         return changed;
       }),
     [key, part],

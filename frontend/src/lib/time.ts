@@ -44,6 +44,10 @@ export function clock(ms: number, zone: Zone): string {
     : `${pad(date.getHours())}:${pad(date.getMinutes())}:${pad(date.getSeconds())}`;
 }
 
+/** 14:03:07.250 */
+export const clockMs = (ms: number, zone: Zone): string =>
+  `${clock(ms, zone)}.${String(Math.floor(ms) % 1000).padStart(3, '0')}`;
+
 /** 2026-03-01 14:03:07 UTC */
 export function stamp(ms: number, zone: Zone): string {
   const date = new Date(ms);

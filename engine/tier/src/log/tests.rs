@@ -130,3 +130,40 @@ fn a_record_whose_segment_is_gone_is_not_used_again() {
     drop(log);
     fs::remove_dir_all(path).expect("removed");
 }
+
+/// What a forked process makes of it: its exit code.
+fn in_child(act: impl FnOnce() -> bool) -> i32 {
+    // SAFETY: the child does what a saving child of the server does, and ends without more.
+    unsafe {
+        let child = libc::fork();
+        if child == 0 {
+            libc::_exit(if act() { 0 } else { 2 });
+        }
+        let mut status = 0;
+        assert_eq!(libc::waitpid(child, &mut status, 0), child);
+        libc::WEXITSTATUS(status)
+    }
+}
+
+#[test]
+fn a_forked_child_reads_what_was_there_and_ends_where_it_cannot() {
+    let path = std::env::temp_dir().join(format!("tier-log-{}-child", std::process::id()));
+    let mut log = Log::open(&path, 1 << 20, 0).expect("a log");
+    let value = |number: usize| vec![number as u8; 900 + number % 200];
+    let key = |number: usize| format!("key {number}").into_bytes();
+    let places: Vec<Place> =
+        (0..3000).map(|number| log.append(1, 0, &key(number), &value(number)).expect("room")).collect();
+    let read_all = |log: &mut Log| {
+        (0..3000).rev().all(|number| {
+            log.read(places[number], &key(number)).is_ok_and(|found| found == value(number))
+                && log.read(places[number], b"another").is_err()
+        })
+    };
+    assert_eq!(in_child(|| read_all(&mut log)), 0);
+    assert!(read_all(&mut log));
+    let first = path.join(format!("{}.segment", places[0].segment()));
+    OpenOptions::new().write(true).open(first).and_then(|file| file.set_len(0)).expect("ours");
+    assert_eq!(in_child(|| read_all(&mut log)), 1);
+    drop(log);
+    fs::remove_dir_all(path).expect("removed");
+}

@@ -1,9 +1,22 @@
 /** One outage, to be read and shared. */
 import { useParams } from '@tanstack/react-router';
+import { HandBacks } from '@/features/databases/HandBack';
+import { RunningTour } from '@/features/drills/GuidedTour';
 import { IncidentView } from '@/features/timeline/IncidentView';
+import classes from './pages.module.css';
 import { TimelineCharts } from './timeline';
 
 export function IncidentPage() {
   const { uid } = useParams({ from: '/shell/timeline/incident/$uid' });
-  return <IncidentView key={uid} uid={Number(uid)} charts={<TimelineCharts />} />;
+  return (
+    <div className={classes.page}>
+      <RunningTour />
+      <IncidentView
+        key={uid}
+        uid={Number(uid)}
+        charts={(bdb) => <TimelineCharts key={bdb} bdb={bdb} />}
+        offers={(databases) => <HandBacks of={databases} />}
+      />
+    </div>
+  );
 }

@@ -4,6 +4,7 @@ import { Link, useNavigate } from '@tanstack/react-router';
 import { bdbsQuery } from '@/api/bdbs';
 import { DatabaseTable } from '@/features/databases/DatabaseTable';
 import { FirstSteps } from '@/features/databases/FirstSteps';
+import { HandBacks } from '@/features/databases/HandBack';
 import { GuidedTour } from '@/features/drills/GuidedTour';
 import { LatestEvents } from '@/features/events/LatestEvents';
 import { CLUSTER_THROUGHPUT } from '@/features/metrics/dashboards';
@@ -58,6 +59,7 @@ function Running() {
   return (
     <>
       <Totals unmeasured={reasons?.latency} />
+      <HandBacks />
       <GuidedTour onStarted={() => navigate({ to: '/timeline', search: { range: 60 } })} />
       <div className={classes.split}>
         <div className={classes.column}>

@@ -1,6 +1,6 @@
 /** What happened, on one time axis. */
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { GuidedTour, useTourOffered } from '@/features/drills/GuidedTour';
+import { GuidedTour, RunningTour, useTourOffered } from '@/features/drills/GuidedTour';
 import { THROUGHPUT } from '@/features/metrics/charts';
 import { CLUSTER_THROUGHPUT, NODE_THROUGHPUT } from '@/features/metrics/dashboards';
 import { TAIL_LATENCY } from '@/features/metrics/latency';
@@ -20,6 +20,7 @@ export function TimelinePage() {
   return (
     <div className={classes.page}>
       <h1>Timeline</h1>
+      <RunningTour />
       <Timeline
         filter={{ severity, node, bdb, kind }}
         onFilter={change}

@@ -17,6 +17,7 @@ import { ConfirmByTyping } from '@/ui/ConfirmByTyping';
 import { CopyInline } from '@/ui/Copy';
 import { Status } from '@/ui/Status';
 import classes from './databases.module.css';
+import { HandBack } from './HandBack';
 import { IncompleteChange } from './IncompleteChange';
 import { RebalanceDialog } from './RebalanceDialog';
 import { bdbState, endpointOf, isIncomplete } from './status';
@@ -95,6 +96,7 @@ export function DatabaseHeader({ bdb, onDeleted }: Props) {
       {bdb.status === 'creation-failed' && <CreationFailed bdb={bdb} />}
       {isIncomplete(bdb) && <IncompleteChange bdb={bdb} />}
       {bdb.traffic_manually_disabled && <TrafficStopped bdb={bdb} />}
+      <HandBack bdb={bdb} />
       {asking === 'rebalance' && <RebalanceDialog bdb={bdb} onClose={close} />}
       {asking === 'upgrade' && <UpgradeDialog bdb={bdb} onClose={close} />}
       {asking === 'stop' && (

@@ -9,11 +9,15 @@ import {
   Stack,
   TextInput,
 } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
+import { bdbsQuery } from '@/api/bdbs';
 import { DRILLS, drillOf, SECONDS_MAX, SECONDS_MIN } from '@/api/drillKinds';
 import { type DrillKind, startDrill } from '@/api/drills';
 import { messageOf } from '@/api/http';
-import { useNodeShards } from '@/api/shards';
+import { isPrimary, useNodeShards } from '@/api/shards';
+import type { Shard } from '@/api/types';
+import { plural } from '@/lib/format';
 
 interface Props {
   node: number;
@@ -24,6 +28,22 @@ interface Props {
 const DEFAULT_SECONDS = 20;
 /** How long one is told of a drill that is over at once. */
 const UNTIMED_SECONDS = 5;
+
+/** "Shards there: demo (2 primaries, 2 replicas), cache (1 replica)." */
+function concerned(shards: readonly Shard[], name: (uid: number) => string): string {
+  if (!shards.length) return 'The node has no shards: no database notices it.';
+  const parts = [...new Set(shards.map(({ bdb_uid }) => bdb_uid))].map((bdb) => {
+    const own = shards.filter(({ bdb_uid }) => bdb_uid === bdb);
+    const primaries = own.filter(isPrimary).length;
+    const replicas = own.length - primaries;
+    const counts = [
+      ...(primaries ? [plural(primaries, 'primary', 'primaries')] : []),
+      ...(replicas ? [plural(replicas, 'replica')] : []),
+    ];
+    return `${name(bdb)} (${counts.join(', ')})`;
+  });
+  return `Shards there: ${parts.join(', ')}.`;
+}
 
 export function DrillDialog({ node, onClose, onStarted }: Props) {
   const shards = useNodeShards(node).data ?? [];
@@ -36,9 +56,11 @@ export function DrillDialog({ node, onClose, onStarted }: Props) {
   const drill = drillOf(kind);
   const shard = chosen ?? shards[0]?.uid ?? '';
   const lasts = drill.timed ? Number(seconds) : UNTIMED_SECONDS;
-  const name = `node ${node}`;
+  const words = `node ${node}`;
+  const bdbs = useQuery(bdbsQuery).data;
+  const name = (uid: number) => bdbs?.find((bdb) => bdb.uid === uid)?.name ?? `database ${uid}`;
   const valid =
-    typed === name &&
+    typed === words &&
     (!drill.ofShard || shard !== '') &&
     lasts >= SECONDS_MIN &&
     lasts <= SECONDS_MAX;
@@ -74,9 +96,9 @@ export function DrillDialog({ node, onClose, onStarted }: Props) {
               label="Shard"
               value={shard}
               onChange={(event) => setChosen(event.currentTarget.value)}
-              data={shards.map(({ uid, role }) => ({
+              data={shards.map(({ uid, role, bdb_uid }) => ({
                 value: uid,
-                label: `redis:${uid} (${role === 'master' ? 'primary' : 'replica'})`,
+                label: `redis:${uid}, ${role === 'master' ? 'primary' : 'replica'} of ${name(bdb_uid)}`,
               }))}
             />
           )}
@@ -90,11 +112,12 @@ export function DrillDialog({ node, onClose, onStarted }: Props) {
             />
           )}
           <span>{drill.what(node, lasts || 0, shard)}</span>
+          {!drill.ofShard && <span>{concerned(shards, name)}</span>}
           <TextInput
             data-autofocus
             label={
               <>
-                Type <strong>{name}</strong> to confirm
+                Type <strong>{words}</strong> to confirm
               </>
             }
             value={typed}

@@ -1,5 +1,7 @@
 /** A declared chart on live or stored data; where there is no such metric yet, the reason. */
+import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useMemo, useSyncExternalStore } from 'react';
+import { bdbsQuery } from '@/api/bdbs';
 import { historyPath } from '@/api/history';
 import type { Unit } from '@/lib/format';
 import { intervalCount } from '@/lib/resolution';
@@ -47,6 +49,7 @@ function Drawn(props: Props) {
   const { declaration, topic, uid, limits, marks, height, compact, actions } = props;
   const reason = props.reasons?.[declaration.unit] ?? declaration.emptyReason;
   const uids = typeof uid === 'string' ? [uid] : uid;
+  const subject = useSubject(topic, uids);
   const limit = declaration.limit && limits?.[declaration.limit.key];
   const series = seriesOf(declaration, uids, limits);
   const source = useSeries({ topic, series });
@@ -62,12 +65,13 @@ function Drawn(props: Props) {
     return {
       ...{ id, title, unit, kind, ...query },
       ...(max && { max }),
+      ...(subject && { subject }),
       ...(reason && { emptyReason: reason }),
       ...(rollup && { rollup }),
       series: limit && line ? [...drawn, { ...line, limit: true }] : drawn,
       source: limit ? withLimit(source, limit) : source,
     };
-  }, [source, query, declaration, limit, reason]);
+  }, [source, query, declaration, limit, reason, subject]);
 
   return (
     <Chart
@@ -106,6 +110,19 @@ function withLimit(source: ChartSource, limit: number): ChartSource {
       return { ...columns, rows: [...columns.rows, line] };
     },
   };
+}
+
+/** Of what one object's chart is, in a picture that is taken along. */
+function useSubject(topic: string, uids: readonly string[]): string | undefined {
+  const [uid] = uids;
+  const { data: name } = useQuery({
+    ...bdbsQuery,
+    select: (bdbs) => bdbs.find((bdb) => String(bdb.uid) === uid)?.name,
+  });
+  if (uids.length !== 1) return undefined;
+  if (topic === 'bdbs') return name;
+  if (topic === 'nodes') return `node ${uid}`;
+  return topic === 'shards' ? `redis:${uid}` : undefined;
 }
 
 /** How else to get the numbers of a chart. */

@@ -4,11 +4,15 @@ import { useMemo } from 'react';
 import { endOf, isSpan, startOf } from '@/api/story';
 import type { LogEvent } from '@/api/types';
 import { plural } from '@/lib/format';
+import { clusters, union } from '@/lib/pack';
 import { useStory } from '@/live/useStory';
 import { useWindow } from '@/live/useWindow';
 import type { ChartMark } from '@/ui/chart/types';
 
-const KEPT = 100;
+/** Lines closer than this part of the window are one. */
+const GAP_SHARE = 1 / 150;
+/** Events of one mark that its label tells of. */
+const LISTED = 4;
 /** Logins are no news on a chart; what shards repeat of an outage, its bands say already. */
 const NOT_ON_CHARTS = new Set([
   'login',
@@ -31,71 +35,84 @@ export interface EventMark extends ChartMark {
   events: string;
 }
 
-/** `events` newest first. Without a concern: everything that happened. */
-export function marksOf(events: readonly LogEvent[], concern: Concern = {}): EventMark[] {
+/**
+ * `events` ascending. Without a concern: everything that happened. Instants closer than `gap` milliseconds are one line, and spans of
+ * one sort that overlap are one band: layers of them would hide the curve.
+ */
+export function marksOf(events: readonly LogEvent[], concern: Concern = {}, gap = 0): EventMark[] {
   const shown = events
     .filter(
       (event) => concern.bdb === undefined || event.bdb_uid === concern.bdb || isNodeEvent(event),
     )
     .filter((event) => concern.node === undefined || event.node_uid === concern.node)
-    .filter((event) => !NOT_ON_CHARTS.has(event.type))
-    .slice(0, KEPT);
-  const resyncs = shown.filter(({ type }) => type === 'resync');
-  return [...joined(resyncs), ...shown.filter(({ type }) => type !== 'resync').map(markOf)];
+    .filter((event) => !NOT_ON_CHARTS.has(event.type));
+  const isBand = (event: LogEvent) => isSpan(event) || event.type === 'resync';
+  const spans = new Map<string, LogEvent[]>();
+  for (const event of shown.filter(isBand))
+    spans.set(event.type, [...(spans.get(event.type) ?? []), event]);
+  const instants = shown.filter((event) => !isBand(event));
+  return [
+    ...[...spans.values()].flatMap(bands),
+    ...clusters(instants.map(startOf), gap).map((group) =>
+      lineOf(group.flatMap((index) => instants[index] ?? [])),
+    ),
+  ];
 }
 
-function markOf(event: LogEvent): EventMark {
+function lineOf(events: readonly LogEvent[]): EventMark {
   return {
-    at: startOf(event),
-    label: event.description || event.type,
-    tone: toneOf(event),
-    events: String(event.uid),
-    ...(isSpan(event) ? { until: endOf(event) } : {}),
+    at: events[0] ? startOf(events[0]) : 0,
+    label: listed(events),
+    tone: worst(events),
+    events: uidsOf(events),
   };
 }
 
-/** Resyncs that overlap are one band: layers of them would grow dark. */
-function joined(resyncs: readonly LogEvent[]): EventMark[] {
-  const found: { at: number; until: number | null; uids: number[] }[] = [];
-  for (const event of [...resyncs].sort((a, b) => startOf(a) - startOf(b))) {
-    const at = startOf(event);
-    const until = isSpan(event) ? endOf(event) : at;
-    const last = found.at(-1);
-    if (last && (last.until === null || at <= last.until)) {
-      last.uids.push(event.uid);
-      last.until = last.until === null || until === null ? null : Math.max(last.until, until);
-    } else found.push({ at, until, uids: [event.uid] });
-  }
-  return found.map(({ at, until, uids }) => ({
-    at,
-    until,
-    label: `Resync of ${plural(uids.length, 'replica')}`,
-    tone: 'progress',
-    events: uids.join(),
-  }));
+function bands(events: readonly LogEvent[]): EventMark[] {
+  const bars = events.map((event) => {
+    const from = startOf(event);
+    return { event, from, to: isSpan(event) ? endOf(event) : from };
+  });
+  return union(bars).map(({ from, to, parts }) => {
+    const own = parts.map(({ event }) => event);
+    const isResync = own[0]?.type === 'resync';
+    return {
+      at: from,
+      until: to,
+      label: isResync ? `Resync of ${plural(own.length, 'replica')}` : listed(own),
+      tone: isResync ? 'progress' : worst(own),
+      events: uidsOf(own),
+    };
+  });
 }
+
+function listed(events: readonly LogEvent[]): string {
+  const more = events.length - LISTED;
+  const words = events.slice(0, LISTED).map(({ description, type }) => description || type);
+  return [...words, ...(more > 0 ? [`and ${more} more`] : [])].join('\n');
+}
+
+const uidsOf = (events: readonly LogEvent[]): string => events.map(({ uid }) => uid).join();
 
 /** A node going down concerns every database that may have shards on it. */
 function isNodeEvent(event: LogEvent): boolean {
   return event.bdb_uid === undefined && event.node_uid !== undefined && event.severity !== 'INFO';
 }
 
-function toneOf(event: LogEvent): ChartMark['tone'] {
-  if (event.severity === 'ERROR' || event.severity === 'CRITICAL') return 'error';
-  return event.severity === 'WARNING' ? 'warning' : 'info';
+function worst(events: readonly LogEvent[]): ChartMark['tone'] {
+  const severities = new Set(events.map(({ severity }) => severity));
+  if (severities.has('ERROR') || severities.has('CRITICAL')) return 'error';
+  return severities.has('WARNING') ? 'warning' : 'info';
 }
 
 /** A click on a mark leads to the timeline. */
 export function useMarks({ bdb, node }: Concern = {}): readonly ChartMark[] {
-  const { from, to } = useWindow();
+  const { from, to, length } = useWindow();
   const story = useStory(from, to);
   const navigate = useNavigate();
   return useMemo(
     () =>
-      marksOf((story ?? []).toReversed(), {
-        ...(bdb === undefined ? {} : { bdb }),
-        ...(node === undefined ? {} : { node }),
-      }).map((mark) => ({
+      marksOf(story ?? [], { bdb, node }, length * 1000 * GAP_SHARE).map((mark) => ({
         ...mark,
         open: () =>
           void navigate({
@@ -103,6 +120,6 @@ export function useMarks({ bdb, node }: Concern = {}): readonly ChartMark[] {
             search: ({ range, from, to }) => ({ range, from, to, event: mark.events }),
           }),
       })),
-    [story, bdb, node, navigate],
+    [story, bdb, node, length, navigate],
   );
 }

@@ -67,14 +67,38 @@ describe('marksOf', () => {
     const down = event({ uid: 9, type: 'node_failed', severity: 'ERROR', open: true });
     const found = marksOf([
       down,
-      resync(3, 9_000, null),
-      resync(2, 3_000, 6_000),
       resync(1, 2_000, 4_000),
+      resync(2, 3_000, 6_000),
+      resync(3, 9_000, null),
     ]);
     expect(found.map(({ at, until, events }) => [at, until, events])).toEqual([
+      [1_000, null, '9'],
       [2_000, 6_000, '1,2'],
       [9_000, null, '3'],
-      [1_000, null, '9'],
+    ]);
+    expect(found[1]).toMatchObject({ label: 'Resync of 2\u00a0replicas', tone: 'progress' });
+  });
+
+  it('leaves nothing out: what is close together is one line of the worst tone', () => {
+    const flood = Array.from({ length: 300 }, (_, index) =>
+      event({ uid: index, time_ms: index * 10, severity: index === 7 ? 'ERROR' : 'INFO' }),
+    );
+    const found = marksOf(flood, {}, 1_000);
+    expect(found.map(({ at, tone }) => [at, tone])).toEqual([
+      [0, 'error'],
+      [1_000, 'info'],
+      [2_000, 'info'],
+    ]);
+    expect(found.flatMap(({ events }) => events.split(','))).toHaveLength(300);
+    expect(found[0]?.label).toBe('x\nx\nx\nx\nand 96 more');
+  });
+
+  it('shows alarms of one sort that overlap as one band', () => {
+    const alarm = (uid: number, from: number, to: number) =>
+      event({ uid, type: 'alarm_clock', severity: 'WARNING', time_ms: from, ended_ms: to });
+    const found = marksOf([alarm(1, 1_000, 5_000), alarm(2, 2_000, 9_000)]);
+    expect(found.map(({ at, until, tone }) => [at, until, tone])).toEqual([
+      [1_000, 9_000, 'warning'],
     ]);
   });
 });

@@ -4,6 +4,7 @@ import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { render, screen, within } from '@testing-library/react';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Incident } from '@/api/types';
+import { clockMs } from '@/lib/time';
 import { IncidentTables } from './IncidentTables';
 import { incidentInFull } from './incident.fixture';
 import { T0 } from './story.fixture';
@@ -31,7 +32,9 @@ const rows = (name: string) =>
 describe('IncidentTables', () => {
   it('tells by database what clients noticed, and apart from it when it was promoted', () => {
     show();
-    expect(rows('Databases')[1]).toBe('demofor 0.63 s0.22 s21.23 k10-5460');
+    expect(rows('Databases')[1]).toBe(
+      `demofor 0.63 s${clockMs(T0 + 640, 'local')}0.22 s21.23 k10-5460`,
+    );
     expect(screen.getByText('Drill ordered by ann')).toBeTruthy();
     expect(rows('Failovers')).toHaveLength(3);
     expect(rows('Resyncs')).toHaveLength(3);

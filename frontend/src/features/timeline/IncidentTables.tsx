@@ -4,7 +4,7 @@ import { bdbsQuery } from '@/api/bdbs';
 import { type Failover, failoverOf, phaseWord, type Resync, resyncOf } from '@/api/story';
 import type { IncidentInFull as Incident, IncidentDatabase } from '@/api/types';
 import { format } from '@/lib/format';
-import { precise, stamp } from '@/lib/time';
+import { clockMs, precise, stamp, type Zone } from '@/lib/time';
 import { Card } from '@/ui/Card';
 import { type Column, DataTable } from '@/ui/DataTable';
 import { Facts } from '@/ui/Facts';
@@ -40,7 +40,7 @@ export function IncidentTables({ incident, now }: { incident: Incident; now: num
         <Card title="What clients noticed" flush>
           <DataTable
             label="Databases"
-            columns={databaseColumns(now)}
+            columns={databaseColumns(now, zone)}
             rows={databases}
             rowKey={({ uid }) => uid}
             empty={<p className={classes.none}>No database lost a primary.</p>}
@@ -73,7 +73,15 @@ const capital = (text: string): string => text.charAt(0).toUpperCase() + text.sl
 
 const num = (text: string) => <span className="num">{text}</span>;
 
-function databaseColumns(now: number): Column<IncidentDatabase>[] {
+/** When clients noticed nothing there is none. */
+function servedAgain(database: IncidentDatabase, zone: Zone): string {
+  const { served_again_ms, unserved_since_ms, unserved_ms } = database;
+  if (served_again_ms !== undefined) return clockMs(served_again_ms, zone);
+  if (unserved_since_ms !== undefined) return 'not yet';
+  return unserved_ms === null ? 'not known' : '–';
+}
+
+function databaseColumns(now: number, zone: Zone): Column<IncidentDatabase>[] {
   const count = (id: 'failed' | 'delayed' | 'lost', header: string): Column<IncidentDatabase> => ({
     id,
     header,
@@ -88,6 +96,12 @@ function databaseColumns(now: number): Column<IncidentDatabase>[] {
       header: 'Not served',
       sort: ({ unserved_ms }) => unserved_ms ?? -1,
       cell: (database) => num(unservedWords(database, now)),
+    },
+    {
+      id: 'again',
+      header: 'First good request',
+      sort: ({ served_again_ms }) => served_again_ms ?? Number.POSITIVE_INFINITY,
+      cell: (database) => num(servedAgain(database, zone)),
     },
     {
       id: 'promoted',

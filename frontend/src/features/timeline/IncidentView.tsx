@@ -1,9 +1,10 @@
 /** One outage on one page: what happened in a sentence, on a time axis, in tables, and as a report to take along. */
-import { Button } from '@mantine/core';
+import { Button, NativeSelect } from '@mantine/core';
 import { IconCheck, IconCopy, IconDownload } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useMemo, useState } from 'react';
+import { bdbsQuery } from '@/api/bdbs';
 import { ApiError, messageOf } from '@/api/http';
 import { fetchReport, incidentQuery, reportPath } from '@/api/incidents';
 import { nodesQuery } from '@/api/nodes';
@@ -23,12 +24,14 @@ import { lanesOf } from './lanes';
 import { Swimlanes } from './Swimlanes';
 import classes from './timeline.module.css';
 import { useSelection } from './useSelection';
-import { headline } from './words';
+import { databaseName, headline } from './words';
 
 interface Props {
   uid: number;
-  /** Drawn on the axis of the incident. */
-  charts: ReactNode;
+  /** Drawn on the axis of the incident, of a database or of the whole cluster. */
+  charts: (bdb: number | undefined) => ReactNode;
+  /** What may be done about it now, for its databases. */
+  offers: (databases: number[]) => ReactNode;
 }
 
 const TONES: Record<Incident['state'], Tone> = {
@@ -37,7 +40,7 @@ const TONES: Record<Incident['state'], Tone> = {
   over: 'ok',
 };
 
-export function IncidentView({ uid, charts }: Props) {
+export function IncidentView({ uid, charts, offers }: Props) {
   const now = useNow();
   const { data: incident, error } = useQuery(incidentQuery(uid));
   if (!incident) {
@@ -60,6 +63,7 @@ export function IncidentView({ uid, charts }: Props) {
         </h1>
         <Report uid={incident.uid} />
       </header>
+      {offers(incident.databases.map(({ uid }) => uid))}
       <OnOwnAxis incident={incident} now={now} charts={charts} />
       <IncidentTables incident={incident} now={now} />
     </div>
@@ -73,7 +77,7 @@ function OnOwnAxis({
 }: {
   incident: Incident;
   now: number;
-  charts: ReactNode;
+  charts: Props['charts'];
 }) {
   const interval = intervalOf(incident.began_ms, incident.ended_ms ?? now);
   const [axis] = useState(() => new SpanAxis(interval));
@@ -81,9 +85,42 @@ function OnOwnAxis({
   useEffect(() => axis.follow({ from, to }), [axis, from, to]);
   return (
     <TimeAxisProvider value={axis}>
-      <div className={classes.charts}>{charts}</div>
+      <Charts databases={incident.databases} of={charts} />
       <Lanes incident={incident} />
     </TimeAxisProvider>
+  );
+}
+
+const WHOLE = 'cluster';
+
+/** Those of the database whose clients waited longest, until another is chosen. */
+function Charts({ databases, of }: { databases: Incident['databases']; of: Props['charts'] }) {
+  const [chosen, choose] = useState<string>();
+  // A database that was deleted since has no figures any more.
+  const there = databases
+    .filter(({ name }) => name !== undefined)
+    .sort((a, b) => (b.unserved_ms ?? -1) - (a.unserved_ms ?? -1));
+  const value = chosen ?? String(there[0]?.uid ?? WHOLE);
+  return (
+    <>
+      {there.length > 0 && (
+        <NativeSelect
+          size="xs"
+          className={classes.chartsOf}
+          label="Charts of"
+          value={value}
+          onChange={(event) => choose(event.currentTarget.value)}
+          data={[
+            ...there.map((database) => ({
+              value: String(database.uid),
+              label: databaseName(database),
+            })),
+            { value: WHOLE, label: 'Whole cluster' },
+          ]}
+        />
+      )}
+      <div className={classes.charts}>{of(value === WHOLE ? undefined : Number(value))}</div>
+    </>
   );
 }
 
@@ -91,6 +128,7 @@ function Lanes({ incident }: { incident: Incident }) {
   const window = useWindow();
   const nodes = useQuery(nodesQuery).data;
   const shards = useQuery(shardsQuery).data;
+  const bdbs = useQuery(bdbsQuery).data;
   const [folded, setFolded] = useState<ReadonlySet<number>>(new Set());
   const [chosen, choose] = useState<string>();
   const { events } = incident;
@@ -98,10 +136,18 @@ function Lanes({ incident }: { incident: Incident }) {
     const all = (nodes ?? []).map(({ uid }) => uid);
     const expanded = new Set(all.filter((uid) => !folded.has(uid)));
     const gap = (window.length * 1000) / 30;
-    const input = { events, actions: [], nodes: nodes ?? [], shards: shards ?? [], expanded, gap };
+    const input = {
+      events,
+      actions: [],
+      nodes: nodes ?? [],
+      shards: shards ?? [],
+      databases: new Map(bdbs?.map(({ uid, name }) => [uid, name])),
+      expanded,
+      gap,
+    };
     // Nodes that took no part say nothing here; `open` tells of shards below.
     return lanesOf(input).filter(({ items, open }) => items.length || open !== null);
-  }, [events, nodes, shards, folded, window]);
+  }, [events, nodes, shards, bdbs, folded, window]);
   const selection = useSelection(chosen, events);
   const toggle = (node: number) =>
     setFolded((now) => {

@@ -7,13 +7,16 @@ import { Ago, Elapsed, Stamp } from '@/ui/Ago';
 import { Card } from '@/ui/Card';
 import { type Column, DataTable } from '@/ui/DataTable';
 import { Status } from '@/ui/Status';
-import { lostOf } from './words';
+import { databaseName, lostOf } from './words';
 
 const STATES = {
   down: <Status tone="broken">Down</Status>,
   resyncing: <Status tone="progress">Resyncing</Status>,
   over: <Status tone="ok">Over</Status>,
 };
+
+/** Databases whose figures fit into a cell. */
+const NAMED = 3;
 
 const COLUMNS: readonly Column<Incident>[] = [
   {
@@ -46,14 +49,34 @@ const COLUMNS: readonly Column<Incident>[] = [
     id: 'unserved',
     header: 'Not served for',
     align: 'right',
-    cell: ({ databases }) => <span className="num">{longest(databases)}</span>,
+    cell: ({ databases }) => <Unserved databases={databases} />,
   },
 ];
 
-/** Of what clients noticed. */
-function longest(databases: Incident['databases']): string {
-  const known = databases.flatMap(({ unserved_ms }) => unserved_ms ?? []);
-  return known.length ? precise(Math.max(...known) / 1000) : '–';
+/** Of each database whose clients noticed something, the longest first. */
+function Unserved({ databases }: { databases: Incident['databases'] }) {
+  const known = databases
+    .filter(({ unserved_ms }) => unserved_ms !== null)
+    .sort((a, b) => (b.unserved_ms ?? 0) - (a.unserved_ms ?? 0));
+  if (!known.length)
+    return (
+      <span
+        title={
+          databases.length ? 'No client is known to have noticed it' : 'No database lost a primary'
+        }
+      >
+        –
+      </span>
+    );
+  const words = known.map(
+    (database) => `${databaseName(database)} ${precise((database.unserved_ms ?? 0) / 1000)}`,
+  );
+  const more = words.length - NAMED;
+  return (
+    <span className="num" title={words.join(', ')}>
+      {[...words.slice(0, NAMED), ...(more > 0 ? [`${more} more`] : [])].join(', ')}
+    </span>
+  );
 }
 
 export function Incidents() {

@@ -57,10 +57,11 @@ export function Timeline({ filter, onFilter, chosen, onChoose, charts, empty }: 
         actions: actionsIn(actions ?? [], window, filter),
         nodes: (nodes ?? []).filter(({ uid }) => filter.node === undefined || uid === filter.node),
         shards: shards ?? [],
+        databases: new Map(bdbs?.map(({ uid, name }) => [uid, name])),
         expanded,
         gap: window.length * 1000 * MARK_SHARE,
       }),
-    [events, actions, nodes, shards, expanded, window, filter],
+    [events, actions, nodes, shards, bdbs, expanded, window, filter],
   );
   const selection = useSelection(chosen, story ?? []);
   const close = () => onChoose(undefined);

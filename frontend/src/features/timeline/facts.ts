@@ -1,7 +1,7 @@
 /** What is known of one event, as names and values. Pure. */
 import { failoverOf, outageOf, phaseWord, resyncOf, startOf } from '@/api/story';
 import type { Incident, LogEvent } from '@/api/types';
-import { exact, format } from '@/lib/format';
+import { exact, format, plural } from '@/lib/format';
 import { precise } from '@/lib/time';
 import { databaseName, percentText, resyncSeconds, unservedWords } from './words';
 
@@ -46,6 +46,8 @@ function incidentFacts(incident: Incident, now: number): Pair[] {
   if (promoted.length) facts.push(['Promoted after detection', since(Math.max(...promoted))]);
   const resynced = resyncSeconds(incident);
   if (resynced !== null) facts.push(['Resynced in', precise(resynced)]);
+  if (incident.bytes_resynced !== null)
+    facts.push(['Received in resyncs', format('bytes', incident.bytes_resynced)]);
   if (incident.failovers.length)
     facts.push(['Behind when promoted', behind(incident.bytes_behind)]);
   return facts;
@@ -58,7 +60,10 @@ function outageFacts(event: LogEvent, now: number): Pair[] {
   const facts: Pair[] = [];
   if (detectedMs !== null) facts.push(['Detected after', precise(detectedMs / 1000)]);
   facts.push(['Seen by', witnesses.length ? nodesWord(witnesses) : 'console']);
-  facts.push(['Shards lost', `${primaries} primaries, ${replicas} replicas`]);
+  facts.push([
+    'Shards lost',
+    `${plural(primaries, 'primary', 'primaries')}, ${plural(replicas, 'replica')}`,
+  ]);
   facts.push([to === null ? 'Down for' : 'Back after', since((to ?? now) - from)]);
   return facts;
 }

@@ -1,5 +1,6 @@
 /** A shape for every sort of event, so that colour never speaks alone. */
 import {
+  IconAlertTriangle,
   IconArrowsExchange,
   IconBolt,
   IconCheck,
@@ -39,7 +40,12 @@ const ICONS: Record<string, TablerIcon> = {
   action: IconPlayerPlay,
 };
 
+function otherIcon(type: string): TablerIcon {
+  if (type.startsWith('alarm_')) return IconAlertTriangle;
+  return type.startsWith('bdb_') ? IconDatabase : IconPointFilled;
+}
+
 export function KindIcon({ type, size = 14 }: { type: string; size?: number }) {
-  const Icon = ICONS[type] ?? (type.startsWith('bdb_') ? IconDatabase : IconPointFilled);
+  const Icon = ICONS[type] ?? otherIcon(type);
   return <Icon size={size} stroke={1.8} aria-hidden />;
 }

@@ -78,6 +78,7 @@ describe('factsOf', () => {
       'demo not served: for 0.63 s',
       'Promoted after detection: 0.22 s',
       'Resynced in: 11 s',
+      'Received in resyncs: 2 MiB',
       'Behind when promoted: nothing that was last told of',
       'Detected after: 0.25 s',
       'Seen by: agents on nodes 1 and 3 reached none of its shards',

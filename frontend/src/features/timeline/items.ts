@@ -2,8 +2,8 @@
 import { isRunning } from '@/api/actions';
 import { endOf, resyncOf, startOf } from '@/api/story';
 import type { Action, LogEvent } from '@/api/types';
+import { union } from '@/lib/pack';
 import { nameOf, type Tone, toneOf, worst } from './kinds';
-import { union } from './pack';
 import { percentText } from './words';
 
 export interface Item {
@@ -45,7 +45,8 @@ export function mark(events: readonly LogEvent[]): Draft {
   };
 }
 
-export function bar(event: LogEvent): Draft {
+/** `databases` are names by uid: what befell a database and no node says which. */
+export function bar(event: LogEvent, databases: ReadonlyMap<number, string>): Draft {
   const resync = resyncOf(event);
   const percent = resync?.open ? resync.percent : null;
   return {
@@ -54,7 +55,9 @@ export function bar(event: LogEvent): Draft {
     type: event.type,
     tone: toneOf(event),
     label: sentence(event),
-    text: [nameOf(event), percent === null ? '' : percentText(percent)].filter(Boolean).join(' '),
+    text: [titleOf(event, databases), percent === null ? '' : percentText(percent)]
+      .filter(Boolean)
+      .join(' '),
     from: startOf(event),
     to: endOf(event),
     count: 1,
@@ -64,12 +67,15 @@ export function bar(event: LogEvent): Draft {
 }
 
 /** All resyncs of a folded node that overlap, as one bar with their mean percent. */
-export function foldedResyncs(events: readonly LogEvent[]): Draft[] {
+export function foldedResyncs(
+  events: readonly LogEvent[],
+  databases: ReadonlyMap<number, string>,
+): Draft[] {
   return union(events.map((event) => ({ event, from: startOf(event), to: endOf(event) }))).map(
     ({ from, to, parts }) => {
       const own = parts.map(({ event }) => event);
       const [only] = own;
-      if (only && own.length === 1) return bar(only);
+      if (only && own.length === 1) return bar(only, databases);
       const percent =
         own.reduce((sum, event) => sum + (resyncOf(event)?.percent ?? 0), 0) / own.length;
       return {
@@ -87,6 +93,13 @@ export function foldedResyncs(events: readonly LogEvent[]): Draft[] {
       };
     },
   );
+}
+
+function titleOf(event: LogEvent, databases: ReadonlyMap<number, string>): string {
+  const { bdb_uid } = event;
+  const name = nameOf(event);
+  if (bdb_uid === undefined || event.node_uid !== undefined) return name;
+  return `${name}, ${databases.get(bdb_uid) ?? `database ${bdb_uid}`}`;
 }
 
 const sentence = (event: LogEvent): string => event.description || nameOf(event);

@@ -8,6 +8,7 @@ export const GROUPS = {
   outages: 'Outages',
   failovers: 'Failovers',
   resyncs: 'Resyncs',
+  alarms: 'Alarms',
   drills: 'Drills',
   changes: 'Changes',
   actions: 'Actions',
@@ -48,14 +49,23 @@ const HIDDEN = new Set(['login', 'login_failed', 'authentication_err', 'join_tok
 
 export const isTold = (event: LogEvent): boolean => !HIDDEN.has(event.type);
 
+const ALARM = 'alarm_';
+const isAlarm = ({ type }: LogEvent): boolean => type.startsWith(ALARM);
+
 export function nameOf(event: LogEvent): string {
   const known = KINDS[event.type]?.name;
   if (known) return known;
+  if (isAlarm(event))
+    return `Alarm: ${event.type
+      .slice(ALARM.length)
+      .replaceAll('_', ' ')
+      .replace(/\bbdb\b/, 'database')}`;
   const words = event.type.replace(/^bdb_/, 'database_').replaceAll('_', ' ');
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-export const groupOf = (event: LogEvent): Group => KINDS[event.type]?.group ?? 'changes';
+export const groupOf = (event: LogEvent): Group =>
+  KINDS[event.type]?.group ?? (isAlarm(event) ? 'alarms' : 'changes');
 
 export function toneOf(event: LogEvent): Tone {
   if (event.type === 'resync' && !isOpen(event))

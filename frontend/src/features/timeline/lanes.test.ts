@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { Action, Node, Shard } from '@/api/types';
+import { clusters, rowsOf, union } from '@/lib/pack';
 import { toCsv } from './export';
 import { narrow } from './filter';
 import { lanesOf } from './lanes';
-import { clusters, rowsOf, union } from './pack';
 import { event, resync, STORY, T0 } from './story.fixture';
 import { ticksOf } from './ticks';
 
@@ -18,6 +18,7 @@ const lanes = (part: Partial<Parameters<typeof lanesOf>[0]> = {}) =>
     actions: [],
     nodes: NODES,
     shards: SHARDS,
+    databases: new Map([[1, 'demo']]),
     expanded: new Set(),
     gap: 5_000,
     ...part,

@@ -1,8 +1,8 @@
 /** Events and actions as lanes of marks and bars: cluster, nodes with their shards, actions. Pure. */
 import { failoverOf, isSpan, startOf } from '@/api/story';
 import type { Action, LogEvent, Node, Shard } from '@/api/types';
+import { clusters, rowsOf } from '@/lib/pack';
 import { actionBar, bar, type Draft, foldedResyncs, type Item, mark } from './items';
-import { clusters, rowsOf } from './pack';
 
 export interface Lane {
   id: string;
@@ -21,13 +21,15 @@ export interface LaneInput {
   actions: readonly Action[];
   nodes: readonly Node[];
   shards: readonly Shard[];
+  /** Names by uid. */
+  databases: ReadonlyMap<number, string>;
   expanded: ReadonlySet<number>;
   /** Milliseconds that a mark is wide. */
   gap: number;
 }
 
 export function lanesOf(input: LaneInput): Lane[] {
-  const { events, nodes, shards, expanded, gap } = input;
+  const { events, nodes, shards, databases, expanded, gap } = input;
   const home = new Map(shards.map((shard) => [shard.uid, Number(shard.node_uid)]));
   const places = new Map<string, LogEvent[]>();
   for (const event of events) {
@@ -36,7 +38,7 @@ export function lanesOf(input: LaneInput): Lane[] {
     }
   }
   const at = (place: string) => places.get(place) ?? [];
-  const found = [lane('cluster', 'Cluster', '', at('cluster'), gap)];
+  const found = [lane('cluster', 'Cluster', '', at('cluster'), databases, gap)];
   for (const { uid, addr } of withUnknown(nodes, events)) {
     const busy = shards.filter((shard) => Number(shard.node_uid) === uid && at(shard.uid).length);
     const open = expanded.has(uid);
@@ -44,14 +46,17 @@ export function lanesOf(input: LaneInput): Lane[] {
     const folded = open ? [] : busy.flatMap((shard) => at(shard.uid));
     const all = [...new Set([...own, ...folded])];
     found.push({
-      ...lane(`node ${uid}`, `Node ${uid}`, addr, all, gap, !open),
+      ...lane(`node ${uid}`, `Node ${uid}`, addr, all, databases, gap, !open),
       node: uid,
       open: busy.length ? open : null,
     });
     if (!open) continue;
     for (const shard of busy) {
       const role = shard.role === 'master' ? 'primary' : 'replica';
-      found.push({ ...lane(shard.uid, `redis:${shard.uid}`, role, at(shard.uid), gap), depth: 1 });
+      found.push({
+        ...lane(shard.uid, `redis:${shard.uid}`, role, at(shard.uid), databases, gap),
+        depth: 1,
+      });
     }
   }
   const bars = input.actions.map(actionBar);
@@ -83,6 +88,7 @@ function lane(
   title: string,
   detail: string,
   events: readonly LogEvent[],
+  databases: ReadonlyMap<number, string>,
   gap: number,
   folded = false,
 ): Lane {
@@ -94,7 +100,10 @@ function lane(
   const marks = clusters(instants.map(startOf), gap).map((group) =>
     mark(group.flatMap((index) => instants[index] ?? [])),
   );
-  const bars = [...spans.map(bar), ...foldedResyncs(resyncs)];
+  const bars = [
+    ...spans.map((event) => bar(event, databases)),
+    ...foldedResyncs(resyncs, databases),
+  ];
   return arrange({ id, title, detail }, marks, bars, gap);
 }
 

@@ -8,6 +8,7 @@ import classes from './Chart.module.css';
 import { ChartMenu } from './ChartMenu';
 import { isolate } from './isolate';
 import { Legend, type LegendHandle } from './Legend';
+import { useMarksShown } from './marksShown';
 import { onScreen } from './onScreen';
 import { sayMark } from './overlay';
 import { ChartPlot } from './plot';
@@ -30,7 +31,8 @@ interface Props {
 const NO_MARKS: readonly ChartMark[] = [];
 
 export function Chart(props: Props) {
-  const { spec, height = 150, marks = NO_MARKS, compact = false, menu, actions } = props;
+  const { spec, height = 150, compact = false, menu, actions } = props;
+  const marks = (useMarksShown() && props.marks) || NO_MARKS;
   const axis = useTimeAxis();
   const zone = useZone();
   const scheme = useComputedColorScheme('light');
@@ -139,6 +141,7 @@ export function Chart(props: Props) {
           drawn={() => plot.current}
           log={log}
           onLog={spec.unit === 'latency' || spec.unit === 'ms' ? setLog : undefined}
+          marks={props.marks !== undefined}
           extra={menu}
         />
       </header>

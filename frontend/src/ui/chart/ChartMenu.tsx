@@ -5,6 +5,8 @@ import {
   IconChartDots,
   IconCheck,
   IconDotsVertical,
+  IconFlag,
+  IconFlagOff,
   IconLink,
   IconMathFunction,
   IconPhoto,
@@ -12,6 +14,10 @@ import {
 } from '@tabler/icons-react';
 import { type ReactNode, useState } from 'react';
 import { copyImage, copyText } from '@/lib/clipboard';
+import { stamp } from '@/lib/time';
+import { useZone } from '../zone';
+import { showMarks, useMarksShown } from './marksShown';
+import { picture } from './picture';
 import { useTimeAxis } from './TimeAxisContext';
 import type { ChartSpec } from './types';
 
@@ -24,17 +30,23 @@ export interface Drawn {
 }
 
 interface Props {
-  of: Pick<ChartSpec, 'title' | 'id' | 'apiCall' | 'promql'>;
+  of: Pick<ChartSpec, 'title' | 'subject' | 'id' | 'apiCall' | 'promql'> & {
+    series?: ChartSpec['series'];
+  };
   drawn: () => Drawn | null;
   /** Powers of ten on the y axis, where that may be chosen. */
   log?: boolean;
   onLog?: ((log: boolean) => void) | undefined;
+  /** Whether there are events that the chart could show. */
+  marks?: boolean;
   extra?: ReactNode;
 }
 
-export function ChartMenu({ of, drawn, log, onLog, extra }: Props) {
+export function ChartMenu({ of, drawn, log, onLog, marks, extra }: Props) {
   const [done, setDone] = useState<string | null>(null);
   const axis = useTimeAxis();
+  const zone = useZone();
+  const shown = useMarksShown();
   const report = (what: string) => {
     setDone(what);
     setTimeout(() => setDone(null), 1500);
@@ -47,7 +59,12 @@ export function ChartMenu({ of, drawn, log, onLog, extra }: Props) {
   };
   const png = async () => {
     const canvas = drawn()?.canvas();
-    if (canvas) report(await copyImage(canvas, of.title));
+    if (!canvas) return;
+    const { from, to } = axis.window();
+    const time = `${stamp(from * 1000, zone)} – ${stamp(to * 1000, zone)}`;
+    const subtitle = [of.subject, time].filter(Boolean).join(' · ');
+    const blob = await picture(canvas, { title: of.title, subtitle, entries: of.series ?? [] });
+    report(await copyImage(blob, [of.subject, of.title].filter(Boolean).join(' ')));
   };
   const copy = async (text: string, what: string) => {
     await copyText(text);
@@ -80,6 +97,14 @@ export function ChartMenu({ of, drawn, log, onLog, extra }: Props) {
         {onLog && (
           <Menu.Item leftSection={<IconMathFunction size={15} />} onClick={() => onLog(!log)}>
             {log ? 'Linear scale' : 'Logarithmic scale'}
+          </Menu.Item>
+        )}
+        {marks && (
+          <Menu.Item
+            leftSection={shown ? <IconFlagOff size={15} /> : <IconFlag size={15} />}
+            onClick={() => showMarks(!shown)}
+          >
+            {shown ? 'Hide events on charts' : 'Show events on charts'}
           </Menu.Item>
         )}
         <Menu.Item leftSection={<IconTable size={15} />} onClick={csv}>

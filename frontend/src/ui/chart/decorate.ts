@@ -10,6 +10,14 @@ const LABEL_HEIGHT = 13;
 /** With more lines than this the values would hide one another; the legend has them. */
 const LABELS_MAX = 4;
 
+/** Of a band: what it lies beneath stays readable, and of several that overlap the worst is seen. */
+const FILL: Record<ChartMark['tone'], number> = {
+  error: 0.13,
+  progress: 0.1,
+  warning: 0.05,
+  info: 0.04,
+};
+
 /** Where a band lies on the canvas, in pixels after the left edge of the plot; null out of sight. */
 export function bandOf(plot: uPlot, mark: ChartMark, onCanvas: boolean): [number, number] | null {
   if (mark.until === undefined) return null;
@@ -29,7 +37,7 @@ export function drawBands(plot: uPlot, marks: readonly ChartMark[]): void {
     if (!band) continue;
     const [left, right] = band;
     ctx.fillStyle = resolveColor(`var(--mark-${mark.tone})`);
-    ctx.globalAlpha = 0.14;
+    ctx.globalAlpha = FILL[mark.tone];
     ctx.fillRect(left, bbox.top, Math.max(uPlot.pxRatio, right - left), bbox.height);
     // A cap tells neighbouring bands apart, and one that is too narrow to be seen.
     ctx.globalAlpha = 0.9;

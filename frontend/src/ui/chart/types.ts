@@ -46,6 +46,8 @@ export interface ChartMark {
 
 export interface ChartSpec {
   title: string;
+  /** Of what: "demo", "node 2"; left out where it is the whole cluster. */
+  subject?: string;
   /** Names the chart in links. */
   id?: string;
   unit: Unit;

@@ -2,8 +2,8 @@
 
 from backend.tests.domain.boards import fill, rooms
 
-from shardboard.domain.homecoming import returning
 from shardboard.domain.layout import Copy, Database, Layout
+from shardboard.domain.primaries_return import returning
 
 
 def board(*, dense: bool = False, ready: bool = True) -> Layout:

@@ -1,0 +1,6 @@
+"""Numbers in sentences."""
+
+
+def plural(number: int, one: str, many: str = "") -> str:
+    """ "1 shard", "2 shards", "1 primary", "1,200 primaries" """
+    return f"{number:,} {one if number == 1 else many or one + 's'}"

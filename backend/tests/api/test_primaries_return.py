@@ -1,0 +1,85 @@
+"""Returning primaries after an outage over HTTP."""
+
+from typing import Any
+
+import httpx
+import pytest
+from backend.tests import pairs
+
+from shardboard.console import Console
+from shardboard.driver.fake import FakeAgents
+from shardboard.state import actions, events
+from shardboard.state.bdbs import Bdb
+from shardboard.state.cluster import Cluster
+from shardboard.state.nodes import Node
+from shardboard.state.shards import Shard
+
+pytestmark = pytest.mark.store
+
+PATH = "/v1/bdbs/1/actions/return_primaries"
+
+
+@pytest.fixture(autouse=True)
+async def shop(console: Console, agents: FakeAgents, nodes: list[Node]) -> None:
+    """Primaries 1, 2, 3 on nodes 1, 2, 3; their replicas 4, 5, 6 on nodes 2, 3, 1."""
+    await pairs.active(console, agents)
+    async with console.store.begin() as session:
+        (await session.get_one(Cluster, 1)).next_shard_uid = 7
+        bdb = await session.get_one(Bdb, 1)
+        bdb.config = {**bdb.config, "shards_placement": "sparse"}
+
+
+async def fail_over(console: Console, heir: int, lost: int) -> None:
+    """As after an outage that is over: the lost one is back as a replica."""
+    async with console.store.begin() as session:
+        for uid, role in ((heir, "master"), (lost, "slave")):
+            row = await session.get_one(Shard, uid)
+            row.role = row.observed_role = role
+            row.observed_link = "" if role == "master" else "idle"
+            row.leads_again = role == "slave"
+
+
+async def refusal(client: httpx.AsyncClient) -> tuple[int, str, str]:
+    reply = await client.put(PATH)
+    return reply.status_code, reply.json()["error_code"], reply.json()["description"]
+
+
+async def lost_leads(client: httpx.AsyncClient) -> list[str]:
+    rows: list[dict[str, Any]] = (await client.get("/v1/shards")).json()
+    return [row["uid"] for row in rows if row["lost_lead"]]
+
+
+async def test_they_are_handed_back(client: httpx.AsyncClient, console: Console) -> None:
+    await fail_over(console, heir=4, lost=1)
+    assert await lost_leads(client) == ["1"]
+    reply = (await client.put(PATH)).json()
+    assert reply["description"] == "Return 1 primary of shop to where it was before the outage"
+    async with console.store.read() as session:
+        [action] = await actions.recent(session)
+        [event] = [
+            each for each in await events.page(session, newest_first=True) if each.type == "primaries_return_request"
+        ]
+    assert action.uid == reply["action_uid"] == event.action_uid
+    assert [(each["leads"], each["to"]) for each in action.params["moves"]] == [(1, None)]
+    assert event.originator == action.originator != "system"
+    assert (await refusal(client))[:2] == (409, "db_busy")
+
+
+async def test_where_none_lost_its_lead_there_is_nothing_to_return(client: httpx.AsyncClient) -> None:
+    assert await refusal(client) == (409, "nothing_to_return", "No primary of shop lost its lead in an outage.")
+    assert await lost_leads(client) == []
+
+
+async def test_what_is_in_the_way_is_told(client: httpx.AsyncClient, console: Console) -> None:
+    await fail_over(console, heir=4, lost=1)
+    async with console.store.begin() as session:
+        (await session.get_one(Shard, 1)).observed_link = "in_progress"
+    assert await refusal(client) == (
+        409,
+        "not_now",
+        "Primaries of shop cannot return now: redis:1 is not in sync.",
+    )
+
+
+async def test_a_database_that_is_not_there(client: httpx.AsyncClient) -> None:
+    assert (await client.put("/v1/bdbs/9/actions/return_primaries")).status_code == 404

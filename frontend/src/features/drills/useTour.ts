@@ -1,0 +1,20 @@
+/** When the tour's drill was ordered: known to every place that shows it, also after a reload. */
+import { useSyncExternalStore } from 'react';
+import { forget, keep, readKept } from '@/lib/kept';
+import { createStore } from '@/lib/store';
+
+const KEY = 'tour';
+const store = createStore<number | null>(readKept<number>(KEY) ?? null);
+
+/** Epoch milliseconds by the console's clock; null without a tour. */
+export const useTour = (): number | null => useSyncExternalStore(store.subscribe, store.get);
+
+export function beginTour(now: number): void {
+  keep(KEY, now);
+  store.set(now);
+}
+
+export function endTour(): void {
+  forget(KEY);
+  store.set(null);
+}

@@ -1,0 +1,26 @@
+/** Whether charts show events: one choice for all of them, kept by the browser. */
+import { useSyncExternalStore } from 'react';
+import { createStore } from '@/lib/store';
+
+const KEY = 'shardboard.marks';
+
+function stored(): boolean {
+  try {
+    return localStorage.getItem(KEY) !== 'hidden';
+  } catch {
+    return true;
+  }
+}
+
+const store = createStore(stored());
+
+export const useMarksShown = (): boolean => useSyncExternalStore(store.subscribe, store.get);
+
+export function showMarks(shown: boolean): void {
+  store.set(shown);
+  try {
+    localStorage.setItem(KEY, shown ? 'shown' : 'hidden');
+  } catch {
+    // Without storage the choice lasts until the page is closed.
+  }
+}
