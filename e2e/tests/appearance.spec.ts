@@ -69,6 +69,7 @@ const LOOKS: Look[] = [
   },
   { name: 'nodes', path: () => '/nodes', ready: rows('Nodes') },
   { name: 'node', path: () => '/nodes/1', ready: figures },
+  { name: 'alarms', path: () => '/alarms', ready: shown('Ended in this time range') },
   { name: 'events', path: () => '/events', ready: rows('Events') },
   { name: 'no-such-page', path: () => '/nowhere', ready: shown('There is no such page') },
   {

@@ -55,6 +55,10 @@ test('a limit of a database is set, raised and seen, and those of nodes are set'
   await expect(
     page.getByRole('link', { name: 'demo is sent fewer than 900,000,000 requests per second' }),
   ).toBeVisible();
+  await page.getByRole('link', { name: /^Alarms, \d+ raised$/ }).click();
+  const raised = page.getByRole('table', { name: 'Raised now' }).getByRole('row');
+  await expect(raised.filter({ hasText: 'demo is sent fewer than' })).toBeVisible();
+  await examine(page, 'alarms-raised');
   await page.goto('/databases/1/configuration');
   await alerts.getByLabel('Fewer requests than', { exact: true }).uncheck();
   await alerts.getByRole('button', { name: 'Save' }).click();

@@ -361,12 +361,17 @@ impl Worker {
             return;
         };
         self.dbs[db].leaving = false;
+        let is_sealed = self.dbs[db].config.tls.is_none() && database.tls.is_some();
         if self.dbs[db].config.access != database.access {
             self.greet_anew(db);
         }
         if self.dbs[db].configure(database) {
             self.demote_backends(db);
             self.retry_parked(db);
+        }
+        if is_sealed {
+            // From now on nothing of it goes over a wire in clear.
+            self.finish_clients(|client| client.db == db && !client.stream.is_tls());
         }
         self.warm(db);
     }
@@ -392,6 +397,9 @@ impl Worker {
 
     fn accepted(&mut self, uid: u64, stream: Stream, peer: Option<SocketAddr>, number: u64, seat: Seat) {
         let Some(db) = self.db_of(uid) else { return };
+        if self.dbs[db].config.tls.is_some() && !stream.is_tls() {
+            return; // Accepted before the listener knew.
+        }
         let id = self.welcome(Client::new(seat, stream, peer, db, number, self.now));
         if let Some(to) = self.retiring.clone() {
             // Dealt to this worker before the accepting thread knew.

@@ -16,6 +16,17 @@ export const healthQuery = queryOptions({
 export const openAlarms = (...lists: readonly (readonly LogEvent[])[]): LogEvent[] =>
   chronological(...lists).filter((event) => event.type.startsWith('alarm_') && isOpen(event));
 
+/** An alarm that is raised, in words. */
+export interface RaisedAlarm {
+  type: string;
+  text: string;
+  severity: LogEvent['severity'];
+  /** Epoch milliseconds. */
+  since: number;
+  bdb: number | undefined;
+  node: number | undefined;
+}
+
 const ASKED_AGAIN_MS = 10_000;
 
 /** Undefined until it is known. Who may not read the log hears of no event: then the console is asked again and again. */

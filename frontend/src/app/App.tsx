@@ -3,7 +3,7 @@ import { MantineProvider } from '@mantine/core';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
 import { ApiError, whenSignedOut } from '@/api/http';
-import { prefetch } from './prefetch';
+import { prefetch, preloadPages } from './prefetch';
 import { createAppRouter } from './router';
 import { cssVariables, theme } from './theme';
 
@@ -31,6 +31,7 @@ whenSignedOut(() => {
 
 // Not before somebody has signed in; elsewhere the guard of the router knows what to do without a session.
 if (location.pathname !== '/login') prefetch(client);
+preloadPages(router);
 
 export function App() {
   return (

@@ -1,5 +1,6 @@
 /** What every page shows, asked for while the first one is still being built. */
 import type { QueryClient } from '@tanstack/react-query';
+import type { AnyRoute, AnyRouter } from '@tanstack/react-router';
 import { actionsQuery } from '@/api/actions';
 import { bdbsQuery } from '@/api/bdbs';
 import { eventsQuery } from '@/api/events';
@@ -15,3 +16,23 @@ export function prefetch(client: QueryClient): void {
   void client.prefetchQuery(eventsQuery);
   void client.prefetchQuery(actionsQuery);
 }
+
+/** Loads the code of all pages once the first one stands, so that each opens also while the console cannot be reached. */
+export function preloadPages(router: AnyRouter): void {
+  const stop = router.subscribe('onRendered', () => {
+    stop();
+    whenIdle(async () => {
+      for (const route of Object.values<AnyRoute>(router.routesById)) {
+        try {
+          await router.loadRouteChunk(route);
+        } catch {
+          return; // It is asked for again when somebody opens the page.
+        }
+      }
+    });
+  });
+}
+
+/** Not every browser tells when it is idle. */
+const whenIdle = (act: () => void): unknown =>
+  'requestIdleCallback' in window ? requestIdleCallback(act) : setTimeout(act, 2_000);

@@ -16,6 +16,7 @@ import { LoginPage } from './routes/login';
 import { OverviewPage } from './routes/overview';
 import {
   compareSearch,
+  databasesSearch,
   eventSearch,
   frameSearch,
   loginSearch,
@@ -65,6 +66,7 @@ const clusterMetrics = createRoute({
 const databases = createRoute({
   getParentRoute: () => shell,
   path: 'databases',
+  validateSearch: databasesSearch,
   component: lazyRouteComponent(() => import('./routes/databases'), 'DatabasesPage'),
 });
 
@@ -175,6 +177,12 @@ const incident = createRoute({
   component: lazyRouteComponent(() => import('./routes/incident'), 'IncidentPage'),
 });
 
+const alarms = createRoute({
+  getParentRoute: () => shell,
+  path: 'alarms',
+  component: lazyRouteComponent(() => import('./routes/alarms'), 'AlarmsPage'),
+});
+
 const events = createRoute({
   getParentRoute: () => shell,
   path: 'events',
@@ -223,6 +231,7 @@ const tree = root.addChildren([
     benchmark,
     timeline,
     incident,
+    alarms,
     events,
     users,
     notifications,

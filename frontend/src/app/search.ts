@@ -72,6 +72,9 @@ export const newRunSearch = (raw: Raw): { bdb?: number | undefined } => ({
   bdb: Number.isInteger(Number(raw.bdb)) && raw.bdb !== undefined ? Number(raw.bdb) : undefined,
 });
 
+/** Words that databases are narrowed by. */
+export const databasesSearch = (raw: Raw): { q?: string | undefined } => ({ q: text(raw.q) });
+
 export interface ShardsSearch {
   shard?: string | undefined;
   colour?: string | undefined;

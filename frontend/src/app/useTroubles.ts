@@ -6,7 +6,7 @@ import { useOpenAlarms } from '@/api/health';
 import { incidentsQuery, isOver } from '@/api/incidents';
 import { nodesQuery } from '@/api/nodes';
 import { shardsQuery } from '@/api/shards';
-import { raisedAlarm } from '@/features/overview/alarmWords';
+import { raisedAlarm } from '@/features/alarms/words';
 import { type Trouble, troubles } from '@/features/overview/health';
 import { databaseName } from '@/features/timeline/words';
 

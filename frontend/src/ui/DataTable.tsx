@@ -7,8 +7,12 @@ export interface Column<T> {
   id: string;
   header: string;
   cell: (row: T) => ReactNode;
-  /** Makes the column sortable. */
+  /** In place of the words of the header, which then only name the column. */
+  head?: ReactNode;
+  /** Makes the column sortable; NaN, for what is not known, comes last. */
   sort?: (row: T) => string | number;
+  /** The first click on the header puts the highest on top. */
+  falling?: boolean;
   align?: 'left' | 'right';
   width?: string | number;
   /** Dropped on narrow screens. */
@@ -34,8 +38,8 @@ export function DataTable<T>(props: Props<T>) {
   const sorted = useMemo(() => sortRows(rows, columns, sort), [rows, columns, sort]);
   if (rows?.length === 0 && empty) return <>{empty}</>;
 
-  const sortBy = (id: string) =>
-    setSort((now) => ({ id, descending: now?.id === id ? !now.descending : false }));
+  const sortBy = ({ id, falling = false }: Column<T>) =>
+    setSort((now) => ({ id, descending: now?.id === id ? !now.descending : falling }));
 
   return (
     <div className={classes.scroll}>
@@ -57,7 +61,7 @@ export function DataTable<T>(props: Props<T>) {
                 }
               >
                 {column.sort ? (
-                  <button type="button" onClick={() => sortBy(column.id)}>
+                  <button type="button" onClick={() => sortBy(column)}>
                     {column.header}
                     {sort?.id === column.id &&
                       (sort.descending ? (
@@ -67,7 +71,7 @@ export function DataTable<T>(props: Props<T>) {
                       ))}
                   </button>
                 ) : (
-                  column.header
+                  (column.head ?? column.header)
                 )}
               </th>
             ))}
@@ -119,11 +123,15 @@ function sortRows<T>(
   return [...rows].sort((a, b) => {
     const x = value(a);
     const y = value(b);
-    if (typeof x === 'number' && typeof y === 'number') return sign * (x - y);
+    if (typeof x === 'number' && typeof y === 'number') {
+      if (Number.isNaN(x) || Number.isNaN(y))
+        return Number(Number.isNaN(x)) - Number(Number.isNaN(y));
+      return sign * (x - y);
+    }
     return sign * String(x).localeCompare(String(y), 'en', { numeric: true });
   });
 }
 
 function isControl(target: EventTarget): boolean {
-  return target instanceof Element && target.closest('a, button, input') !== null;
+  return target instanceof Element && target.closest('a, button, input, label') !== null;
 }

@@ -38,9 +38,14 @@ fn tls_with_and_without_client_certificates() {
     let shards = lab.cluster(false);
     let path = |name: &str| lab.directory.join(name).to_str().unwrap().to_string();
     let mut database = lab.database(&shards);
-    database["tls"] = json!({"certificate": path("server.pem"), "key": path("server.key")});
     let mut proxy = lab.proxy(&database);
+    let mut in_clear = lab.client();
+    assert_eq!(in_clear.ask("SET a 0"), "+OK\r\n");
+    database["tls"] = json!({"certificate": path("server.pem"), "key": path("server.key")});
+    proxy.apply(&database);
     assert_eq!(cli(&lab, "", "SET a 1"), "OK\n");
+    // Who came before goes on in clear no longer.
+    assert!(in_clear.try_reply().is_none());
     let large = "x".repeat(300_000);
     assert_eq!(cli(&lab, "", &format!("SET large {}", &large[..100_000])), "OK\n");
     assert_eq!(cli(&lab, "", "GET large").len(), 100_001);

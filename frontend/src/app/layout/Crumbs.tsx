@@ -11,6 +11,7 @@ const WORDS: Record<string, string> = {
   nodes: 'Nodes',
   benchmarks: 'Benchmarks',
   timeline: 'Timeline',
+  alarms: 'Alarms',
   events: 'Events',
   users: 'Users',
   notifications: 'Notifications',

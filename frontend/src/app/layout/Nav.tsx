@@ -1,6 +1,7 @@
 /** The left navigation; folds to icons. */
 
 import {
+  IconAlertTriangle,
   IconBell,
   IconDatabase,
   IconGauge,
@@ -15,6 +16,7 @@ import {
 } from '@tabler/icons-react';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
+import { useOpenAlarms } from '@/api/health';
 import { useMay } from '@/api/session';
 import classes from './Frame.module.css';
 
@@ -24,6 +26,7 @@ const LINKS = [
   { to: '/nodes', label: 'Nodes', Icon: IconServer2 },
   { to: '/benchmarks', label: 'Benchmarks', Icon: IconGauge },
   { to: '/timeline', label: 'Timeline', Icon: IconTimeline },
+  { to: '/alarms', label: 'Alarms', Icon: IconAlertTriangle },
   { to: '/events', label: 'Events', Icon: IconListDetails },
 ] as const;
 
@@ -36,6 +39,7 @@ const KEY = 'shardboard.nav';
 
 export function Nav() {
   const [collapsed, setCollapsed] = useState(() => localStorage.getItem(KEY) === 'collapsed');
+  const raised = useOpenAlarms()?.length ?? 0;
   const mayManage = useMay('manageUsers');
   const mayAdminister = useMay('administer');
   const links = [
@@ -61,11 +65,16 @@ export function Nav() {
           to={to}
           className={classes.link}
           activeOptions={{ exact: to === '/', includeSearch: false }}
-          aria-label={label}
+          aria-label={to === '/alarms' && raised ? `${label}, ${raised} raised` : label}
           title={label}
         >
           <Icon size={18} stroke={1.6} aria-hidden />
           <span className={classes.label}>{label}</span>
+          {to === '/alarms' && raised > 0 && (
+            <span className={classes.count} aria-hidden>
+              {raised}
+            </span>
+          )}
         </Link>
       ))}
       <button

@@ -2,7 +2,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { bdbsQuery } from '@/api/bdbs';
-import { DatabaseTable } from '@/features/databases/DatabaseTable';
+import { CompactDatabaseTable } from '@/features/databases/DatabaseTable';
 import { FirstSteps } from '@/features/databases/FirstSteps';
 import { HandBacks } from '@/features/databases/HandBack';
 import { GuidedTour } from '@/features/drills/GuidedTour';
@@ -74,7 +74,7 @@ function Running() {
           </div>
           <NodeStrip />
           <Card title="Databases" flush aside={<Link to="/databases">All databases</Link>}>
-            <DatabaseTable compact />
+            <CompactDatabaseTable />
           </Card>
         </div>
         <Events />

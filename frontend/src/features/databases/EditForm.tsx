@@ -1,4 +1,4 @@
-/** Name, memory, eviction, shape, threads and tags, saved together in one request that holds only what was changed. */
+/** Name, memory, eviction, shape, threads, clients and tags, saved together in one request that holds only what was changed. */
 import { Alert, Button, NativeSelect, NumberInput, Switch, TextInput } from '@mantine/core';
 import { type FormEvent, useState } from 'react';
 import { useUpdateBdb } from '@/api/bdbs';
@@ -10,6 +10,7 @@ import { BelowUse } from './BelowUse';
 import { ChangePreview, useChangePreview } from './ChangePreview';
 import classes from './databases.module.css';
 import { DURABILITY, EVICTION_POLICIES, memoryBytes } from './draft';
+import { EditClients } from './EditClients';
 import { EditConflicts } from './EditConflicts';
 import { bodyOf, conflictsOf, type Editable, editable, NOTHING, touch } from './edit';
 import { LeaveGuard } from './LeaveGuard';
@@ -17,6 +18,7 @@ import { MemoryInput } from './MemoryInput';
 import { RamLimit } from './RamLimit';
 import { TagsInput } from './TagsInput';
 import {
+  connectionsError,
   type FieldErrors,
   memoryError,
   nameError,
@@ -38,6 +40,11 @@ const SHOWN = new Set([
   'replication',
   'shards_placement',
   'io_threads',
+  'proxy_policy',
+  'max_connections',
+  'maxclients',
+  'tls_mode',
+  'slave_ha',
   'tags',
 ]);
 
@@ -66,6 +73,11 @@ export function EditForm({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) {
       : undefined,
     shards_count: shardsError({ sharding: bdb.sharding, shards_count: draft.shards_count }),
     io_threads: threadsError(draft.io_threads),
+    max_connections: connectionsError(draft.max_connections),
+    maxclients:
+      draft.maxclients === '' && 'maxclients' in edit.patch
+        ? 'At least 1.'
+        : connectionsError(draft.maxclients),
     tags: tagsError(draft.tags),
   };
   const invalid = Object.values(errors).some(Boolean);
@@ -184,6 +196,7 @@ export function EditForm({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) {
           error={errors.io_threads}
           onChange={(value) => update({ io_threads: value })}
         />
+        <EditClients bdb={bdb} draft={draft} errors={errors} onChange={update} />
         <TagsInput tags={draft.tags} error={errors.tags} onChange={(tags) => update({ tags })} />
         <EditConflicts bdb={bdb} conflicts={conflicts} onDecide={setEdit} />
         <ChangePreview bdb={bdb} body={body} preview={preview} />

@@ -43,6 +43,16 @@ describe('persistence', () => {
   });
 });
 
+describe('clients', () => {
+  it('says who is cut off, and that addresses change', () => {
+    expect(words({ tls_mode: 'enabled' })[0]).toMatch(/without TLS are disconnected/);
+    expect(words({ tls_mode: 'disabled' })[0]).toMatch(/unencrypted connections only/);
+    expect(words({ proxy_policy: 'all-nodes' })[0]).toMatch(/^Addresses of the endpoint/);
+    expect(isTold({ tls_mode: 'enabled' })).toBe(true);
+    expect(words({ max_connections: 5 })).toEqual([]);
+  });
+});
+
 describe('changesShape', () => {
   it('leaves names and limits out', () => {
     expect(changesShape({ name: 'x', memory_size: 1 })).toBe(false);

@@ -6,7 +6,7 @@ import { format, plural } from '@/lib/format';
 const SHAPE = ['shards_count', 'replication', 'shards_placement', 'io_threads'] as const;
 
 /** Fields whose change has consequences that are said before it is saved. */
-const TOLD = [...SHAPE, 'data_persistence'] as const;
+const TOLD = [...SHAPE, 'data_persistence', 'proxy_policy', 'tls_mode'] as const;
 
 export const isTold = (body: UpdateBdb): boolean => TOLD.some((field) => field in body);
 
@@ -38,6 +38,24 @@ export function changeWords(bdb: Bdb, body: UpdateBdb): string[] {
         ]),
     ...memoryWords(perShard(bdb), perShard(wanted)),
     ...persistenceWords(bdb, body),
+    ...clientWords(body),
+  ];
+}
+
+function clientWords(body: UpdateBdb): string[] {
+  const tls = {
+    enabled: [
+      'Clients that are connected without TLS are disconnected, and nobody can connect without it.',
+    ],
+    disabled: ['The endpoint serves unencrypted connections only; clients must not ask for TLS.'],
+  };
+  return [
+    ...(body.proxy_policy
+      ? [
+          'Addresses of the endpoint come or go; the tab Endpoint has those that clients should use.',
+        ]
+      : []),
+    ...(tls[body.tls_mode as keyof typeof tls] ?? []),
   ];
 }
 

@@ -36,6 +36,22 @@ describe('an edit', () => {
     expect(bodyOf(touch(NOTHING, { io_threads: '' }, now), now)).toEqual({ io_threads: 0 });
   });
 
+  it('sends how clients get to it, and 0 for no limit', () => {
+    const now = bdb({ proxy_policy: 'single', tls_mode: 'disabled', max_connections: 50 });
+    const clients = { proxy_policy: 'all-nodes', tls_mode: 'enabled', slave_ha: true } as const;
+    const edit = touch(NOTHING, { ...clients, max_connections: '', maxclients: 20_000 }, now);
+    expect(bodyOf(edit, now)).toEqual({ ...clients, max_connections: 0, maxclients: 20_000 });
+    const both = bdb({ ...now, proxy_policy: 'all-master-shards' });
+    expect(conflictsOf(edit, both)).toEqual([
+      {
+        field: 'proxy_policy',
+        before: 'One proxy',
+        now: 'One on every node with primaries',
+        mine: 'One on every node',
+      },
+    ]);
+  });
+
   it('sends persistence as the fields that say it', () => {
     const hourly = bdb({
       data_persistence: 'snapshot',

@@ -2,6 +2,7 @@
  * What somebody edits of a database, as a patch over the live object: only what was touched is sent, what others change
  * meanwhile is seen, and what both changed is a conflict. Pure.
  */
+import { PROXY_POLICIES } from '@/api/endpoints';
 import type { Bdb, UpdateBdb } from '@/api/types';
 import { format } from '@/lib/format';
 import {
@@ -26,6 +27,12 @@ export interface Editable {
   replication: boolean;
   shards_placement: Bdb['shards_placement'];
   io_threads: number | string;
+  proxy_policy: Bdb['proxy_policy'];
+  /** Empty: no limit of its own. */
+  max_connections: number | string;
+  maxclients: number | string;
+  tls_mode: 'enabled' | 'disabled';
+  slave_ha: boolean;
   tags: NonNullable<Bdb['tags']>;
 }
 
@@ -50,6 +57,11 @@ export const LABELS: Readonly<Record<Field, string>> = {
   replication: 'Replication',
   shards_placement: 'Shards placement',
   io_threads: 'I/O threads per shard',
+  proxy_policy: 'Database proxy',
+  max_connections: 'Connections per proxy',
+  maxclients: 'Connections per shard',
+  tls_mode: 'TLS',
+  slave_ha: 'Replica HA',
   tags: 'Tags',
 };
 
@@ -63,6 +75,11 @@ export const editable = (bdb: Bdb): Editable => ({
   replication: bdb.replication,
   shards_placement: bdb.shards_placement,
   io_threads: bdb.io_threads,
+  proxy_policy: bdb.proxy_policy,
+  max_connections: Number(bdb.max_connections) || '',
+  maxclients: Number(bdb.maxclients) || '',
+  tls_mode: bdb.tls_mode === 'enabled' ? 'enabled' : 'disabled',
+  slave_ha: Boolean(bdb.slave_ha),
   tags: bdb.tags ?? [],
 });
 
@@ -77,6 +94,8 @@ export function touch(edit: Edit, part: Partial<Editable>, bdb: Bdb): Edit {
 const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
 
 const touched = ({ patch }: Edit): Field[] => Object.keys(patch) as Field[];
+
+const NUMBERS: ReadonlySet<Field> = new Set(['io_threads', 'max_connections', 'maxclients']);
 
 /** The fields that differ from the database as it is now. */
 export function bodyOf(edit: Edit, bdb: Bdb): UpdateBdb {
@@ -93,8 +112,8 @@ export function bodyOf(edit: Edit, bdb: Bdb): UpdateBdb {
     else if (field === 'durability') {
       if (patch.durability) Object.assign(body, durabilityFields(patch.durability));
     }
-    // Empty: as the console chooses.
-    else if (field === 'io_threads') body.io_threads = Number(patch.io_threads);
+    // Empty: as the console chooses, and no limit.
+    else if (NUMBERS.has(field)) Object.assign(body, { [field]: Number(patch[field]) });
     else Object.assign(body, { [field]: patch[field] });
   }
   return body;
@@ -141,6 +160,10 @@ export function takeTheirs(edit: Edit, fields: readonly Field[]): Edit {
 }
 
 function text(value: Editable[Field] | undefined, field: Field): string {
+  if (field === 'proxy_policy') {
+    return PROXY_POLICIES.find((policy) => policy.value === value)?.label ?? String(value);
+  }
+  if (field === 'tls_mode') return value === 'enabled' ? 'on' : 'off';
   if (field === 'durability') {
     return DURABILITY.find((choice) => choice.value === value)?.label ?? 'Snapshots by other rules';
   }

@@ -23,6 +23,7 @@ export const TAGS_MAX = 30;
 export const MEMORY_MAX = 2 ** 50;
 /** The console also compares with the cores of the nodes. */
 export const THREADS_MAX = 128;
+export const CONNECTIONS_MAX = 1_000_000;
 /** An empty shard uses nearly this much itself. */
 export const SHARD_MEMORY_MIN = 3 * 2 ** 20;
 
@@ -87,6 +88,14 @@ export function threadsError(threads: number | string | undefined): string | und
   const whole = typeof threads === 'number' && Number.isInteger(threads);
   if (whole && threads >= 1 && threads <= THREADS_MAX) return undefined;
   return `A whole number from 1, which is off, to ${THREADS_MAX}.`;
+}
+
+/** Empty: no limit. */
+export function connectionsError(count: number | string): string | undefined {
+  if (count === '') return undefined;
+  const whole = typeof count === 'number' && Number.isInteger(count);
+  if (whole && count >= 1 && count <= CONNECTIONS_MAX) return undefined;
+  return 'A whole number from 1 to 1,000,000.';
 }
 
 /** `shards` counts replicas too. */

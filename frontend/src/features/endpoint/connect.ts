@@ -16,11 +16,12 @@ export interface Connection {
 export interface Client {
   id: string;
   label: string;
+  language: string;
   lines: (to: Connection) => string;
 }
 
 const PASSWORD = '<password>';
-const CA = '<ca.pem>';
+const CA = 'ca.pem';
 
 /** Those that serve come first; null as long as there is none. */
 export function connectionOf(endpoint: Endpoint): Connection | null {
@@ -50,36 +51,72 @@ function cli({ addresses: [{ host, port }], cluster, tls, authentication }: Conn
       'valkey-cli',
       cluster && '-c',
       `-h ${host} -p ${port}`,
-      tls && `--tls --cacert '${CA}'`,
+      tls && `--tls --cacert ${CA}`,
       authentication && `-a '${PASSWORD}'`,
     ],
     ' ',
   );
 }
 
-function python({ addresses: [{ host, port }], cluster, tls, authentication }: Connection): string {
+const python =
+  (module: string, one: string, many: string) =>
+  ({ addresses: [{ host, port }], cluster, tls, authentication }: Connection): string => {
+    const options = list([
+      `host="${host}", port=${port}`,
+      authentication && `password="${PASSWORD}"`,
+      tls && `ssl=True, ssl_ca_certs="${CA}"`,
+    ]);
+    return `import ${module}\ndb = ${module}.${cluster ? many : one}(${options})`;
+  };
+
+function glidePython({ addresses, cluster, tls, authentication }: Connection): string {
+  const kind = cluster ? 'GlideCluster' : 'Glide';
+  const places = addresses.map(({ host, port }) => `NodeAddress("${host}", ${port})`);
+  const advanced = `Advanced${kind}ClientConfiguration(tls_config=TlsAdvancedConfiguration(root_pem_cacerts=open("${CA}", "rb").read()))`;
   const options = list([
-    `host="${host}", port=${port}`,
-    authentication && `password="${PASSWORD}"`,
-    tls && `ssl=True, ssl_ca_certs="${CA}"`,
+    `[${(cluster ? places : places.slice(0, 1)).join(', ')}]`,
+    authentication && `credentials=ServerCredentials("${PASSWORD}")`,
+    tls && `use_tls=True, advanced_config=${advanced}`,
   ]);
-  return ['import redis', `db = redis.${cluster ? 'RedisCluster' : 'Redis'}(${options})`].join(
-    '\n',
-  );
+  return `from glide import *\ndb = await ${kind}Client.create(${kind}ClientConfiguration(${options}))`;
 }
 
 const READ_CA = `{ ca: readFileSync('${CA}') }`;
 const IMPORT_READ = "import { readFileSync } from 'node:fs';";
 
-function ioredis({ addresses, cluster, tls, authentication }: Connection): string {
-  const secrets = [authentication && `password: '${PASSWORD}'`, tls && `tls: ${READ_CA}`];
+const ioredis =
+  (module: string, name: string) =>
+  ({ addresses, cluster, tls, authentication }: Connection): string => {
+    const secrets = [authentication && `password: '${PASSWORD}'`, tls && `tls: ${READ_CA}`];
+    const places = addresses.map(({ host, port }) => `{ host: '${host}', port: ${port} }`);
+    const [{ host, port }] = addresses;
+    const options = list(secrets);
+    const made = cluster
+      ? `new ${name}.Cluster(${list([`[${places.join(', ')}]`, options && `{ redisOptions: { ${options} } }`])})`
+      : `new ${name}({ ${list([`host: '${host}', port: ${port}`, ...secrets])} })`;
+    return list(
+      [`import ${name} from '${module}';`, tls && IMPORT_READ, `const db = ${made};`],
+      '\n',
+    );
+  };
+
+function glideNode({ addresses, cluster, tls, authentication }: Connection): string {
+  const kind = cluster ? 'GlideClusterClient' : 'GlideClient';
   const places = addresses.map(({ host, port }) => `{ host: '${host}', port: ${port} }`);
-  const [{ host, port }] = addresses;
-  const options = list(secrets);
-  const made = cluster
-    ? `new Redis.Cluster(${list([`[${places.join(', ')}]`, options && `{ redisOptions: { ${options} } }`])})`
-    : `new Redis({ ${list([`host: '${host}', port: ${port}`, ...secrets])} })`;
-  return list(["import Redis from 'ioredis';", tls && IMPORT_READ, `const db = ${made};`], '\n');
+  const ca = `advancedConfiguration: { tlsAdvancedConfiguration: { rootCertificates: readFileSync('${CA}') } }`;
+  const options = list([
+    `addresses: [${(cluster ? places : places.slice(0, 1)).join(', ')}]`,
+    authentication && `credentials: { password: '${PASSWORD}' }`,
+    tls && `useTLS: true, ${ca}`,
+  ]);
+  return list(
+    [
+      `import { ${kind} } from '@valkey/valkey-glide';`,
+      tls && IMPORT_READ,
+      `const db = await ${kind}.createClient({ ${options} });`,
+    ],
+    '\n',
+  );
 }
 
 function nodeRedis({ addresses, cluster, tls, authentication }: Connection): string {
@@ -102,7 +139,11 @@ function nodeRedis({ addresses, cluster, tls, authentication }: Connection): str
   );
 }
 
-function go({ addresses, cluster, tls, authentication }: Connection): string {
+const GO_CA = `pem, _ := os.ReadFile("${CA}")
+ca := x509.NewCertPool()
+ca.AppendCertsFromPEM(pem)`;
+
+function goRedis({ addresses, cluster, tls, authentication }: Connection): string {
   const quoted = addresses.map((address) => `"${hostPort(address)}"`);
   const options = list([
     cluster ? `Addrs: []string{${quoted.join(', ')}}` : `Addr: ${quoted[0]}`,
@@ -110,13 +151,47 @@ function go({ addresses, cluster, tls, authentication }: Connection): string {
     tls && 'TLSConfig: &tls.Config{RootCAs: ca}',
   ]);
   const made = cluster ? 'NewClusterClient(&redis.ClusterOptions' : 'NewClient(&redis.Options';
-  return [`import "github.com/redis/go-redis/v9"`, `db := redis.${made}{${options}})`].join('\n');
+  const lines = ['import "github.com/redis/go-redis/v9"', tls && GO_CA];
+  return list([...lines, `db := redis.${made}{${options}})`], '\n');
 }
 
+function goValkey({ addresses, cluster, tls, authentication }: Connection): string {
+  const quoted = addresses.map((address) => `"${hostPort(address)}"`);
+  const options = list([
+    `InitAddress: []string{${(cluster ? quoted : quoted.slice(0, 1)).join(', ')}}`,
+    !cluster && 'ForceSingleClient: true',
+    authentication && `Password: "${PASSWORD}"`,
+    tls && 'TLSConfig: &tls.Config{RootCAs: ca}',
+  ]);
+  const lines = ['import "github.com/valkey-io/valkey-go"', tls && GO_CA];
+  return list([...lines, `db, err := valkey.NewClient(valkey.ClientOption{${options}})`], '\n');
+}
+
+/** By language; those of Valkey first. */
 export const CLIENTS: readonly Client[] = [
-  { id: 'valkey-cli', label: 'valkey-cli', lines: cli },
-  { id: 'redis-py', label: 'redis-py', lines: python },
-  { id: 'ioredis', label: 'ioredis', lines: ioredis },
-  { id: 'node-redis', label: 'node-redis', lines: nodeRedis },
-  { id: 'go', label: 'Go', lines: go },
+  { id: 'valkey-cli', label: 'valkey-cli', language: 'Command line', lines: cli },
+  {
+    id: 'valkey-py',
+    label: 'valkey-py',
+    language: 'Python',
+    lines: python('valkey', 'Valkey', 'ValkeyCluster'),
+  },
+  { id: 'glide-python', label: 'Valkey GLIDE', language: 'Python', lines: glidePython },
+  {
+    id: 'redis-py',
+    label: 'redis-py',
+    language: 'Python',
+    lines: python('redis', 'Redis', 'RedisCluster'),
+  },
+  { id: 'iovalkey', label: 'iovalkey', language: 'Node.js', lines: ioredis('iovalkey', 'Valkey') },
+  { id: 'glide-node', label: 'Valkey GLIDE', language: 'Node.js', lines: glideNode },
+  { id: 'ioredis', label: 'ioredis', language: 'Node.js', lines: ioredis('ioredis', 'Redis') },
+  { id: 'node-redis', label: 'node-redis', language: 'Node.js', lines: nodeRedis },
+  { id: 'valkey-go', label: 'valkey-go', language: 'Go', lines: goValkey },
+  { id: 'go', label: 'go-redis', language: 'Go', lines: goRedis },
 ];
+
+export const LANGUAGES: readonly string[] = [...new Set(CLIENTS.map(({ language }) => language))];
+
+/** Saves the certificate that endpoints are checked with; the console's own may be one that nobody knows yet. */
+export const caLine = (console: string): string => `curl -k -o ca.pem ${console}/v1/ca`;

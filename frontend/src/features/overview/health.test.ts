@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import type { RaisedAlarm } from '@/api/health';
 import type { Bdb, Node, Shard } from '@/api/types';
-import { type RaisedAlarm, troubles, wellSentence } from './health';
+import { troubles, wellSentence } from './health';
 
 const node = (uid: number, agent_status = 'connected') =>
   ({ uid, status: 'active', agent_status, last_seen: '2026-01-01T00:00:00Z' }) as Node;

@@ -1,7 +1,8 @@
 /** The state of the cluster in words. Pure. */
+import type { RaisedAlarm } from '@/api/health';
 import { dutyOf } from '@/api/nodes';
 import { isShardDown } from '@/api/shards';
-import type { Bdb, LogEvent, Node, Shard } from '@/api/types';
+import type { Bdb, Node, Shard } from '@/api/types';
 import { plural } from '@/lib/format';
 import { precise } from '@/lib/time';
 import type { Tone } from '@/ui/Status';
@@ -23,17 +24,6 @@ export interface Trouble {
     | { to: '/timeline/incident/$uid'; params: { uid: string } }
     | { to: '/databases/$uid/shards'; params: { uid: string } }
     | { to: '/databases/$uid/configuration'; params: { uid: string } };
-}
-
-/** An alarm that is raised, in words. */
-export interface RaisedAlarm {
-  type: string;
-  text: string;
-  severity: LogEvent['severity'];
-  /** Epoch milliseconds. */
-  since: number;
-  bdb: number | undefined;
-  node: number | undefined;
 }
 
 /** A node or a single primary that is down, or is being filled again after it was. */

@@ -1,8 +1,9 @@
 /** An alarm that is raised, as a sentence of what is so now. Pure. */
+
+import type { RaisedAlarm } from '@/api/health';
 import { startOf } from '@/api/story';
 import type { LogEvent } from '@/api/types';
 import { format, plural } from '@/lib/format';
-import type { RaisedAlarm } from './health';
 
 type Words = (alarm: LogEvent, name: string) => string;
 

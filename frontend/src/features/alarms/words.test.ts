@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { LogEvent } from '@/api/types';
-import { raisedAlarm } from './alarmWords';
+import { raisedAlarm } from './words';
 
 const names = new Map([[1, 'demo']]);
 const alarm = (part: Partial<LogEvent>) =>

@@ -1,0 +1,53 @@
+/** Many databases at once: found, compared, and ordered about together. */
+import { examine } from '../appearance.ts';
+import { expect, test } from '../fixtures.ts';
+import { DatabasesPage } from '../pages/databases.ts';
+import { createSmall } from '../rest.ts';
+
+const GONE = { timeout: 60_000 };
+
+test('databases are found, shown as one wants, and stopped and deleted several at a time', async ({
+  page,
+  api,
+}) => {
+  for (const name of ['several-1', 'several-2']) await createSmall(api, name);
+  const databases = new DatabasesPage(page);
+  await databases.open();
+  await expect(databases.row('demo')).toBeVisible();
+  await page.getByLabel('Filter').fill('several');
+  await expect(databases.row('demo')).toHaveCount(0);
+  expect(new URL(page.url()).searchParams.get('q')).toBe('several');
+
+  await page.getByRole('button', { name: 'Columns' }).click();
+  await page.getByRole('checkbox', { name: 'Trend' }).uncheck();
+  await page.keyboard.press('Escape');
+  await expect(page.getByRole('columnheader', { name: 'Trend' })).toHaveCount(0);
+  await page.reload();
+  await expect(databases.row('several-1')).toBeVisible();
+  await expect(page.getByRole('columnheader', { name: 'Trend' })).toHaveCount(0);
+  await page.getByRole('button', { name: 'Throughput' }).click();
+  await expect(page.getByRole('columnheader', { name: 'Throughput' })).toHaveAttribute(
+    'aria-sort',
+    'descending',
+  );
+
+  await page.getByLabel('All that are shown').check();
+  await expect(page.getByText('2 chosen')).toBeVisible();
+  await page.getByRole('button', { name: 'Stop traffic…' }).click();
+  const stop = page.getByRole('dialog', { name: 'Stop traffic: 2 databases' });
+  await stop.getByRole('textbox').fill('2 databases');
+  await stop.getByRole('button', { name: 'Stop traffic' }).click();
+  await expect(stop.getByText('All are ordered.')).toBeVisible();
+  await examine(page, 'databases-ordered');
+  await stop.getByRole('button', { name: 'Done' }).click();
+  await expect(databases.row('several-1')).toContainText('Traffic stopped');
+  await expect(databases.row('several-2')).toContainText('Traffic stopped');
+  await examine(page, 'databases-chosen');
+
+  await page.getByRole('button', { name: 'Delete…' }).click();
+  const remove = page.getByRole('dialog', { name: 'Delete: 2 databases' });
+  await remove.getByRole('textbox').fill('2 databases');
+  await remove.getByRole('button', { name: 'Delete' }).click();
+  await remove.getByRole('button', { name: 'Done' }).click();
+  await expect(page.getByText('No match').or(databases.row('demo'))).toBeVisible(GONE);
+});

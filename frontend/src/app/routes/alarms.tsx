@@ -1,0 +1,18 @@
+/** What is wrong by the console's own watch, and what was. */
+import { Link } from '@tanstack/react-router';
+import { useMay } from '@/api/session';
+import { AlarmTables } from '@/features/alarms/AlarmTables';
+import classes from './pages.module.css';
+
+export function AlarmsPage() {
+  const mayAdminister = useMay('administer');
+  return (
+    <div className={classes.page}>
+      <div className={classes.head}>
+        <h1>Alarms</h1>
+        {mayAdminister && <Link to="/notifications">Limits and receivers</Link>}
+      </div>
+      <AlarmTables />
+    </div>
+  );
+}

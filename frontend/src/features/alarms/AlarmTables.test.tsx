@@ -1,0 +1,117 @@
+// @vitest-environment jsdom
+import { MantineProvider } from '@mantine/core';
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { render, screen, within } from '@testing-library/react';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { sessionQuery } from '@/api/session';
+import type { LogEvent, Session } from '@/api/types';
+import { AlarmTables } from './AlarmTables';
+
+const story = vi.hoisted(() => ({ events: undefined as unknown }));
+vi.mock('@tanstack/react-router', () => ({
+  Link: ({ children }: { children: string }) => <a href="/">{children}</a>,
+}));
+vi.mock('@/live/useWindow', () => ({ useWindow: () => ({ from: 0, to: 1_000, length: 1_000 }) }));
+vi.mock('@/live/useStory', () => ({ useStory: () => story.events }));
+
+const T0 = 1_700_000_000_000;
+const alarm = (uid: number, part: Partial<LogEvent>): LogEvent =>
+  ({
+    uid,
+    time: new Date(T0).toISOString(),
+    time_ms: T0,
+    type: 'alarm_memory_full',
+    severity: 'WARNING',
+    description: 'It was so.',
+    open: true,
+    ...part,
+  }) as LogEvent;
+
+const replies: Record<string, unknown> = {};
+
+beforeEach(() => {
+  story.events = [];
+  Object.assign(replies, {
+    '/v1/bdbs': [{ uid: 1, name: 'orders' }],
+    '/v1/cluster/health': { status: 'ok', alarms: [] },
+  });
+  vi.stubGlobal('fetch', async (path: string) => {
+    const [bare = ''] = path.split('?');
+    return replies[bare] === undefined
+      ? Response.json({ error_code: 'x', description: 'The store is away.' }, { status: 500 })
+      : Response.json(replies[bare]);
+  });
+});
+
+function show(role = 'admin') {
+  const client = new QueryClient({ defaultOptions: { queries: { retry: false } } });
+  client.setQueryData(sessionQuery.queryKey, { role } as Session);
+  render(
+    <MantineProvider>
+      <QueryClientProvider client={client}>
+        <AlarmTables />
+      </QueryClientProvider>
+    </MantineProvider>,
+  );
+}
+
+const rows = (table: string) =>
+  within(screen.getByRole('table', { name: table }))
+    .getAllByRole('row')
+    .slice(1)
+    .map((row) => (row.textContent ?? '').replaceAll('\u00a0', ' '));
+
+describe('AlarmTables', () => {
+  it('lists what is raised, the worst first, with what it is of', async () => {
+    replies['/v1/cluster/health'] = {
+      status: 'degraded',
+      alarms: [
+        alarm(1, { type: 'alarm_clock', node_uid: 2 }),
+        alarm(2, { severity: 'ERROR', bdb_uid: 1 }),
+        alarm(3, { type: 'alarm_of_a_newer_console' }),
+        alarm(4, { bdb_uid: 9 }),
+      ],
+    };
+    show();
+    expect(await screen.findByText('orders refuses writes: its memory is full')).toBeTruthy();
+    const found = rows('Raised now');
+    expect(found[0]).toMatch(/^Error.*orders/);
+    expect(found.filter((row) => row.startsWith('Warning'))).toHaveLength(3);
+    expect(found.some((row) => row.includes('It was socluster'))).toBe(true);
+    expect(found.some((row) => row.includes('database 9, deleted'))).toBe(true);
+    expect(screen.getByText('node 2')).toBeTruthy();
+  });
+
+  it('says so when none is raised', async () => {
+    show();
+    expect(await screen.findByText('No alarm is raised')).toBeTruthy();
+  });
+
+  it('does not say none while they cannot be read', async () => {
+    delete replies['/v1/cluster/health'];
+    show();
+    expect(await screen.findByText('The alarms could not be read')).toBeTruthy();
+    expect(screen.queryByText('No alarm is raised')).toBeNull();
+  });
+
+  it('lists those that ended, the newest first, and how long they lasted', async () => {
+    story.events = [
+      alarm(1, { ended_ms: T0 + 4_000, open: false, node_uid: 1 }),
+      alarm(2, { time_ms: T0 + 1_000, ended_ms: T0 + 62_000, open: false, node_uid: 2 }),
+      alarm(3, {}),
+      alarm(4, { type: 'node_failed', ended_ms: T0 + 9_000 }),
+    ];
+    show();
+    await screen.findByText('node 2');
+    const found = rows('Ended in this time range');
+    expect(found).toHaveLength(2);
+    expect(found[0]).toMatch(/node 2.*1 min 1 s$/);
+    expect(found[1]).toMatch(/node 1.*4 s$/);
+  });
+
+  it('shows nothing of the log to those who may not read it', async () => {
+    show('db_viewer');
+    expect(await screen.findByText('No alarm is raised')).toBeTruthy();
+    expect(screen.queryByText('Ended in this time range')).toBeNull();
+  });
+});

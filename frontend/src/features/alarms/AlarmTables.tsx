@@ -1,0 +1,158 @@
+/** The alarms that are raised now, and those that ended in the chosen time range. */
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { useMemo } from 'react';
+import { bdbsQuery } from '@/api/bdbs';
+import { healthQuery, useOpenAlarms } from '@/api/health';
+import { messageOf } from '@/api/http';
+import { useMay } from '@/api/session';
+import { endOf, startOf } from '@/api/story';
+import type { LogEvent } from '@/api/types';
+import { precise } from '@/lib/time';
+import { useStory } from '@/live/useStory';
+import { useWindow } from '@/live/useWindow';
+import { Elapsed, Stamp } from '@/ui/Ago';
+import { Card } from '@/ui/Card';
+import { type Column, DataTable } from '@/ui/DataTable';
+import { EmptyState } from '@/ui/EmptyState';
+import { Status } from '@/ui/Status';
+import { raisedAlarm } from './words';
+
+type Names = ReadonlyMap<number, string>;
+
+export function AlarmTables() {
+  const bdbs = useQuery(bdbsQuery).data;
+  const names = useMemo(() => new Map(bdbs?.map(({ uid, name }) => [uid, name])), [bdbs]);
+  const mayReadLog = useMay('readLog');
+  return (
+    <>
+      <Raised names={names} />
+      {mayReadLog && <Ended names={names} />}
+    </>
+  );
+}
+
+function Raised({ names }: { names: Names }) {
+  const alarms = useOpenAlarms();
+  const { error } = useQuery(healthQuery);
+  if (error && !alarms)
+    return <EmptyState title="The alarms could not be read">{messageOf(error)}</EmptyState>;
+  const columns: Column<LogEvent>[] = [
+    ...common(names),
+    {
+      id: 'for',
+      header: 'For',
+      align: 'right',
+      sort: (alarm) => -startOf(alarm),
+      cell: (alarm) => <Elapsed since={startOf(alarm)} />,
+    },
+  ];
+  return (
+    <Card title="Raised now" flush>
+      <DataTable
+        label="Raised now"
+        columns={columns}
+        rows={alarms?.toSorted(worstFirst)}
+        rowKey={({ uid }) => uid}
+        empty={
+          <EmptyState title="No alarm is raised">
+            <span>
+              The console looks each second at nodes, shards, replication, memory and flash, and at
+              limits of your own for throughput, latency and use.
+            </span>
+          </EmptyState>
+        }
+      />
+    </Card>
+  );
+}
+
+function Ended({ names }: { names: Names }) {
+  const { from, to } = useWindow();
+  const story = useStory(from, to);
+  const rows = story
+    ?.filter((event) => event.type.startsWith('alarm_') && endOf(event) !== null)
+    .reverse();
+  const columns: Column<LogEvent>[] = [
+    ...common(names),
+    {
+      id: 'ended',
+      header: 'Ended',
+      sort: (alarm) => endOf(alarm) ?? 0,
+      cell: (alarm) => <Stamp time={new Date(endOf(alarm) ?? 0).toISOString()} />,
+    },
+    {
+      id: 'lasted',
+      header: 'Lasted',
+      align: 'right',
+      sort: seconds,
+      cell: (alarm) => <span className="num">{precise(seconds(alarm))}</span>,
+    },
+  ];
+  return (
+    <Card title="Ended in this time range" flush>
+      <DataTable
+        label="Ended in this time range"
+        columns={columns}
+        rows={rows}
+        rowKey={({ uid }) => uid}
+        empty={
+          <EmptyState title="None">
+            <span>Choose a longer time range at the top of the page to look further back.</span>
+          </EmptyState>
+        }
+      />
+    </Card>
+  );
+}
+
+const seconds = (alarm: LogEvent): number => ((endOf(alarm) ?? 0) - startOf(alarm)) / 1000;
+
+const isError = ({ severity }: LogEvent): boolean =>
+  severity === 'ERROR' || severity === 'CRITICAL';
+
+const worstFirst = (a: LogEvent, b: LogEvent): number =>
+  Number(isError(b)) - Number(isError(a)) || startOf(b) - startOf(a);
+
+function common(names: Names): Column<LogEvent>[] {
+  return [
+    {
+      id: 'severity',
+      header: 'Severity',
+      width: 110,
+      sort: (alarm) => Number(isError(alarm)),
+      cell: (alarm) =>
+        isError(alarm) ? (
+          <Status tone="broken">Error</Status>
+        ) : (
+          <Status tone="attention">Warning</Status>
+        ),
+    },
+    { id: 'alarm', header: 'Alarm', cell: (alarm) => raisedAlarm(alarm, names).text },
+    { id: 'of', header: 'Of', cell: (alarm) => <Concerned alarm={alarm} names={names} /> },
+    {
+      id: 'raised',
+      header: 'Raised',
+      sort: startOf,
+      cell: (alarm) => <Stamp time={alarm.time} />,
+    },
+  ];
+}
+
+function Concerned({ alarm, names }: { alarm: LogEvent; names: Names }) {
+  const { bdb_uid: bdb, node_uid: node } = alarm;
+  const name = bdb === undefined ? undefined : names.get(bdb);
+  if (name !== undefined)
+    return (
+      <Link to="/databases/$uid/metrics" params={{ uid: String(bdb) }}>
+        {name}
+      </Link>
+    );
+  if (bdb !== undefined) return <span className="dim">database {bdb}, deleted</span>;
+  if (node === undefined) return <span className="dim">cluster</span>;
+  return (
+    <Link to="/nodes/$uid" params={{ uid: String(node) }}>
+      node {node}
+    </Link>
+  );
+}

@@ -1,0 +1,175 @@
+/** All databases: to be narrowed, with the columns one wants, and several of them at once. */
+import { Button, Checkbox, Popover, TextInput } from '@mantine/core';
+import { IconColumns3, IconSearch } from '@tabler/icons-react';
+import { useQuery } from '@tanstack/react-query';
+import { type ReactNode, useMemo, useState } from 'react';
+import { bdbsQuery } from '@/api/bdbs';
+import { ROLE_FORBIDS, useMay } from '@/api/session';
+import type { Bdb } from '@/api/types';
+import { plural } from '@/lib/format';
+import { Card } from '@/ui/Card';
+import type { Column } from '@/ui/DataTable';
+import { EmptyState } from '@/ui/EmptyState';
+import { BulkDialog } from './BulkDialog';
+import { BULK_ACTIONS, type BulkAction } from './bulk';
+import { DatabaseTable, useDatabaseColumns } from './DatabaseTable';
+import classes from './databases.module.css';
+import { narrowed, present } from './list';
+import { useHiddenColumns } from './useHiddenColumns';
+
+interface Props {
+  text: string;
+  onText: (text: string) => void;
+  empty: ReactNode;
+}
+
+/** From this many on there is something to narrow. */
+const FEW = 2;
+
+export function DatabaseList({ text, onText, empty }: Props) {
+  const { data } = useQuery(bdbsQuery);
+  const all = useDatabaseColumns();
+  const [hidden, hide] = useHiddenColumns();
+  const [chosen, setChosen] = useState<ReadonlySet<number>>(new Set());
+  const [asking, setAsking] = useState<BulkAction | null>(null);
+  const may = useMay('edit');
+  const rows = useMemo(() => data && narrowed(data, text), [data, text]);
+  const selected = present(chosen, rows ?? []);
+  const choose = (uids: readonly number[], on: boolean) =>
+    setChosen((now) => {
+      const next = new Set(now);
+      for (const uid of uids) {
+        if (on) next.add(uid);
+        else next.delete(uid);
+      }
+      return next;
+    });
+  const columns = [
+    ...(may ? [selection(rows ?? [], selected, choose)] : []),
+    ...all.filter(({ id }) => id === 'name' || !hidden.has(id)),
+  ];
+  if (!data || data.length < FEW) {
+    return (
+      <Card flush>
+        <DatabaseTable rows={data} columns={all} empty={empty} />
+      </Card>
+    );
+  }
+  return (
+    <>
+      <div className={classes.listTools}>
+        <TextInput
+          aria-label="Filter"
+          placeholder="Name, tag, port, state …"
+          leftSection={<IconSearch size={14} />}
+          value={text}
+          onChange={(event) => onText(event.currentTarget.value)}
+        />
+        <span className="dim" role="status">
+          {text ? `${rows?.length} of ${data.length}` : plural(data.length, 'database')}
+        </span>
+        <Columns all={all} hidden={hidden} onHide={hide} />
+        {selected.length > 0 && (
+          <fieldset className={classes.bulkBar}>
+            <legend className="sr-only">Chosen databases</legend>
+            <span>{selected.length} chosen</span>
+            {BULK_ACTIONS.map((action) => (
+              <Button
+                key={action.id}
+                variant="default"
+                disabled={!may || !selected.some(action.fits)}
+                title={may ? undefined : ROLE_FORBIDS}
+                onClick={() => setAsking(action)}
+              >
+                {action.label}…
+              </Button>
+            ))}
+          </fieldset>
+        )}
+      </div>
+      <Card flush>
+        <DatabaseTable
+          rows={rows}
+          columns={columns}
+          empty={
+            <EmptyState title="No match">
+              <span>No database has all these words in its name, tags, endpoint or features.</span>
+              <Button variant="default" onClick={() => onText('')}>
+                Show all {data.length}
+              </Button>
+            </EmptyState>
+          }
+        />
+      </Card>
+      {asking && <BulkDialog action={asking} chosen={selected} onClose={() => setAsking(null)} />}
+    </>
+  );
+}
+
+function selection(
+  rows: readonly Bdb[],
+  selected: readonly Bdb[],
+  choose: (uids: readonly number[], on: boolean) => void,
+): Column<Bdb> {
+  const uids = new Set(selected.map(({ uid }) => uid));
+  return {
+    id: 'chosen',
+    header: 'Chosen',
+    width: 36,
+    head: (
+      <Checkbox
+        size="xs"
+        aria-label="All that are shown"
+        checked={rows.length > 0 && uids.size === rows.length}
+        indeterminate={uids.size > 0 && uids.size < rows.length}
+        onChange={(event) =>
+          choose(
+            rows.map(({ uid }) => uid),
+            event.currentTarget.checked,
+          )
+        }
+      />
+    ),
+    cell: ({ uid, name }) => (
+      <Checkbox
+        size="xs"
+        aria-label={`Choose ${name}`}
+        checked={uids.has(uid)}
+        onChange={(event) => choose([uid], event.currentTarget.checked)}
+      />
+    ),
+  };
+}
+
+function Columns({
+  all,
+  hidden,
+  onHide,
+}: {
+  all: readonly Column<Bdb>[];
+  hidden: ReadonlySet<string>;
+  onHide: (id: string, hide: boolean) => void;
+}) {
+  return (
+    <Popover position="bottom-end" trapFocus>
+      <Popover.Target>
+        <Button variant="default" leftSection={<IconColumns3 size={14} />}>
+          Columns
+        </Button>
+      </Popover.Target>
+      <Popover.Dropdown className={classes.columnChoice} aria-label="Columns">
+        {all
+          .filter(({ id }) => id !== 'name')
+          .map(({ id, header }) => (
+            <Checkbox
+              key={id}
+              size="xs"
+              label={header}
+              checked={!hidden.has(id)}
+              onChange={(event) => onHide(id, !event.currentTarget.checked)}
+            />
+          ))}
+      </Popover.Dropdown>
+    </Popover>
+  );
+}
