@@ -5,7 +5,6 @@ came through a proxy, or under a name that is not this machine's, does not count
 must not be able to create clusters.
 """
 
-import ipaddress
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request
@@ -13,6 +12,7 @@ from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 
 from shardboard.api.deps import Evidence, Reader, TheConsole, Tx
+from shardboard.api.locality import is_local, is_loopback
 from shardboard.api.replies import errors
 from shardboard.errors import ApiError, Forbidden, NotAcceptable
 from shardboard.schemas import bootstrap as schema
@@ -22,8 +22,6 @@ from shardboard.services.users import ADMINS
 from shardboard.state import cluster
 
 router = APIRouter(tags=["cluster"])
-
-_FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip", "origin")
 
 
 async def starter(request: Request, evidence: Evidence) -> str:
@@ -69,15 +67,5 @@ async def bootstrap(who: Starter, session: Tx, body: schema.Bootstrap) -> JSONRe
 
 
 def _is_local(request: Request) -> bool:
-    client = request.client.host if request.client else ""
-    direct = not any(header in request.headers for header in _FORWARDED)
-    return (
-        direct and _is_loopback(client) and (request.url.hostname == "localhost" or _is_loopback(request.url.hostname))
-    )
-
-
-def _is_loopback(host: str | None) -> bool:
-    try:
-        return ipaddress.ip_address(host or "").is_loopback
-    except ValueError:
-        return False
+    host = request.url.hostname
+    return is_local(request) and (host == "localhost" or is_loopback(host))

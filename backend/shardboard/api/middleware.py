@@ -1,7 +1,7 @@
 """What every reply carries: the cluster state id, and the headers that keep a browser strict."""
 
 from fastapi import FastAPI
-from starlette.datastructures import MutableHeaders
+from starlette.datastructures import URL, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from shardboard.console import Console
@@ -15,6 +15,8 @@ HEADERS = {
         "frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
     ),
 }
+TRANSPORT = "max-age=31536000"
+"""A year: a browser that was here once asks for nothing in clear. Not for `localhost`, whose other ports belong to others."""
 DOCS = "/docs"
 """FastAPI's own page starts by a script within it: allowed there, and nowhere else."""
 
@@ -41,6 +43,8 @@ class ReplyHeaders:
                 headers["cluster-state-id"] = str(console.store.state_id)
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)
+                if scope["scheme"] == "https" and not _is_localhost(scope):
+                    headers.setdefault("Strict-Transport-Security", TRANSPORT)
                 if scope["path"] == DOCS:
                     policy = HEADERS["Content-Security-Policy"]
                     headers["Content-Security-Policy"] = f"{policy}; script-src 'self' 'unsafe-inline'"
@@ -49,3 +53,7 @@ class ReplyHeaders:
             await send(message)
 
         await self._app(scope, receive, with_headers)
+
+
+def _is_localhost(scope: Scope) -> bool:
+    return URL(scope=scope).hostname == "localhost"

@@ -1,13 +1,12 @@
 """Metrics for Prometheus: `/metrics` of the console, and a port of its own with the reference's paths `/` and `/v2`."""
 
-from ipaddress import ip_address
-
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import PlainTextResponse
 
 from shardboard.api import credentials
 from shardboard.api import errors as failures
 from shardboard.api.deps import Reader, TheConsole
+from shardboard.api.locality import is_local
 from shardboard.api.replies import errors
 from shardboard.console import Console
 from shardboard.errors import Forbidden
@@ -23,7 +22,7 @@ router = APIRouter(tags=["statistics"])
 async def get_metrics(request: Request, session: Reader, console: TheConsole) -> PlainTextResponse:
     """The newest second in the text format of Prometheus. Without login from the machine itself; from elsewhere the policy
     `metrics_auth` decides."""
-    if not _is_local(request) and (await cluster.load(session)).rules.metrics_auth:
+    if not is_local(request) and (await cluster.load(session)).rules.metrics_auth:
         login = await credentials.prove(request, console.store)
         if login.principal.role not in VIEWERS:
             raise Forbidden("unauthorized_action", f"The role {login.principal.role} does not allow this.")
@@ -44,10 +43,3 @@ def create_app(console: Console) -> FastAPI:
         app.get(path, include_in_schema=False)(get_metrics)
     failures.install(app)
     return app
-
-
-def _is_local(request: Request) -> bool:
-    try:
-        return request.client is not None and ip_address(request.client.host).is_loopback
-    except ValueError:
-        return False

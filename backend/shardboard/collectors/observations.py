@@ -163,12 +163,13 @@ async def _role(session: AsyncSession, shard: Shard, observed: Observed) -> str:
 
 
 async def _is_meant(session: AsyncSession, bdb_uid: int) -> bool:
-    """Whether something under way changes roles by itself: no replacement of what was lost."""
-    for action in await actions.unfinished(session):
-        concerns = action.object_type != "bdb" or action.object_uid == bdb_uid
-        if concerns and action.name != actions.FAILOVER:
-            return True
-    return False
+    """Whether something under way hands leads over, and nothing replaces what was lost."""
+    names = {
+        action.name
+        for action in await actions.unfinished(session)
+        if action.object_type == "node" or (action.object_type, action.object_uid) == ("bdb", bdb_uid)
+    }
+    return actions.FAILOVER not in names and not names.isdisjoint(actions.HAND_OVER)
 
 
 def recorded(shard: Condition) -> Observed:

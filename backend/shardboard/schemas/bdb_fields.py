@@ -50,8 +50,17 @@ READ_ONLY = frozenset(
 ALIASES = {"persistence": "data_persistence"}
 """What clients are known to call a field otherwise; replies have the reference's name only."""
 
-SECRETS = ("authentication_redis_pass", "authentication_sasl_pass")
-"""Shown to those who may edit the database, empty for everybody else."""
+SECRETS: dict[str, Any] = {
+    "authentication_redis_pass": "",
+    "authentication_sasl_pass": "",
+    "backup_location": {},
+    "replica_sources": [],
+    "sync_sources": [],
+    "dataset_import_sources": [],
+    "crdt_sources": [],
+}
+"""Shown to those who may edit the database, and what everybody else sees in their place: places for backups and sources are named
+with their credentials."""
 
 EFFECTIVE: dict[str, Any] = {
     "type": "redis",

@@ -135,7 +135,7 @@ def render(
     authentication = bool(config["authentication_redis_pass"])
     config = {name: value for name, value in config.items() if name not in bdb_fields.ALIASES}
     if not secrets:
-        config |= dict.fromkeys(bdb_fields.SECRETS, "")
+        config |= bdb_fields.SECRETS
     return {
         "uid": bdb.uid,
         "name": bdb.name,

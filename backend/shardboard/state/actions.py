@@ -13,7 +13,22 @@ from shardboard.db import Base, UtcDateTime
 
 OPEN = ("queued", "running")
 FAILOVER = "SMFailover"
-"""What the console orders when primaries are lost; every other change of roles is meant."""
+"""What the console orders when primaries are lost."""
+HAND_OVER = frozenset(
+    {
+        "SMShardFailover",
+        "SMMigrateShards",
+        "SMRebalance",
+        "SMReturnPrimaries",
+        "SMReshardBDB",
+        "SMUpgradeBDB",
+        "SMNodeMaintenanceOn",
+        "SMNodeMaintenanceOff",
+        "SMNodeEnslave",
+        "SMNodeRemove",
+    }
+)
+"""What changes roles on purpose."""
 TRIES = 30
 """After far fewer failures the wait for the next try is the longest."""
 

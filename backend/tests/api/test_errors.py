@@ -30,6 +30,15 @@ async def test_routes(client: httpx.AsyncClient, method: str, path: str, status:
     assert reply.headers["cluster-state-id"].isdigit()
 
 
+@pytest.mark.parametrize(
+    ("url", "year"),
+    [("https://console.example", True), ("https://localhost:9443", False), ("http://console.example", False)],
+)
+async def test_a_browser_asks_for_nothing_in_clear_any_more(client: httpx.AsyncClient, url: str, year: bool) -> None:
+    reply = await client.get(f"{url}/v1/cluster")
+    assert reply.headers.get("strict-transport-security") == ("max-age=31536000" if year else None)
+
+
 async def test_unexpected_failure_tells_nothing_of_the_inside(
     console: Console, client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

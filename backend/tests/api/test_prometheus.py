@@ -127,6 +127,8 @@ async def test_paths_of_the_metrics_port(telling: Console, path: str) -> None:
 async def test_strangers_log_in_unless_the_policy_lets_them(telling: Console, client: httpx.AsyncClient) -> None:
     assert (await scraped(telling, "192.0.2.7")).status_code == 401
     assert (await scraped(telling, "::1")).status_code == 200
+    through_a_proxy = {"X-Forwarded-For": "192.0.2.7"}
+    assert (await scraped(telling, "127.0.0.1", headers=through_a_proxy)).status_code == 401
     assert (await client.get("/metrics")).status_code == 200
     assert (await scraped(telling, "192.0.2.7", auth=client.auth)).status_code == 200
     async with telling.store.begin() as session:

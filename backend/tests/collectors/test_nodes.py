@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -18,7 +18,8 @@ from shardboard.console import Console
 from shardboard.driver.fake import FACTS, FakeAgents
 from shardboard.driver.ports import NodeRef
 from shardboard.schemas import bdb_fields
-from shardboard.state import events, nodes, shards
+from shardboard.state import actions, events, nodes, shards
+from shardboard.state import cluster as clusters
 from shardboard.state.bdbs import Bdb
 from shardboard.state.events import Event
 from shardboard.state.nodes import Node
@@ -477,6 +478,44 @@ async def test_a_change_of_roles_is_told(console: Console, agents: FakeAgents, r
     assert event.description == "Shard redis:2 of shop on node 2 became primary of slots 0–16383 in place of redis:1."
     assert (await row(console, 2)).role == "slave", "desired state is not the collector's"
     assert (await row(console, 2)).observed_role == "master"
+
+
+@pytest.mark.usefixtures("database")
+@pytest.mark.parametrize(
+    ("names", "severity"),
+    [
+        ([("SMRebalance", "bdb", 1)], "INFO"),
+        ([("SMNodeMaintenanceOn", "node", 1)], "INFO"),
+        ([("SMRebalance", "bdb", 7)], "WARNING"),
+        ([("SMDrill", "node", 1), ("SMBenchmark", "benchmark", 1)], "WARNING"),
+        ([("SMRebalance", "bdb", 1), ("SMFailover", "bdb", 1)], "WARNING"),
+    ],
+    ids=["rebalance", "maintenance", "of another database", "drill and benchmark", "a primary is lost meanwhile"],
+)
+async def test_a_change_of_roles_that_is_meant_is_no_warning(
+    console: Console, agents: FakeAgents, running: NodeCollector, names: list[tuple[str, str, int]], severity: str
+) -> None:
+    await all_well(agents)
+    await observed(console, 2, "ok")
+    async with console.store.begin() as session:
+        await clusters.load_for_update(session)
+        for name, kind, uid in names:
+            actions.start(
+                session,
+                name,
+                object_type=kind,
+                object_uid=uid,
+                description="",
+                originator="ann",
+                deadline=timedelta(minutes=1),
+            )
+    agents.sample(2, sample(NOW + 1, {2: shard()}))
+
+    async def changed() -> list[Event]:
+        return await told(console, "shard_role_changed")
+
+    [event] = await until(changed)
+    assert event.severity == severity
 
 
 @pytest.mark.usefixtures("database")

@@ -180,6 +180,22 @@ def test_passwords_are_shown_to_editors_only() -> None:
     assert bdbs.render(secret, [], NODES, CLUSTER, secrets=True)["authentication_redis_pass"] == "s3cret"
 
 
+def test_credentials_within_other_fields_are_shown_to_editors_only() -> None:
+    config = {
+        "backup_location": {"type": "s3", "secret_access_key": "hidden-1"},
+        "replica_sources": [{"uri": "redis://:hidden-2@elsewhere:12000"}],
+        "dataset_import_sources": [{"type": "ftp", "url": "ftp://u:hidden-3@elsewhere"}],
+    }
+    shown = bdbs.render(row(config=config), [], NODES, CLUSTER)
+    assert "hidden" not in str(shown)
+    for name, default in bdb_fields.SECRETS.items():
+        assert shown[name] == default
+    assert (
+        bdbs.render(row(config=config), [], NODES, CLUSTER, secrets=True)["backup_location"]
+        == config["backup_location"]
+    )
+
+
 def test_field_tables_do_not_overlap() -> None:
     groups = [
         set(bdb_fields.COLUMNS),

@@ -17,22 +17,26 @@ export function prefetch(client: QueryClient): void {
   void client.prefetchQuery(actionsQuery);
 }
 
-/** Loads the code of all pages once the first one stands, so that each opens also while the console cannot be reached. */
+/** Who stays this long will open others; who only passes by is not to pay for them. */
+const STAYED_MS = 10_000;
+
+/** Loads the code of all pages after a while, so that each opens also while the console cannot be reached. */
 export function preloadPages(router: AnyRouter): void {
   const stop = router.subscribe('onRendered', () => {
     stop();
-    whenIdle(async () => {
-      for (const route of Object.values<AnyRoute>(router.routesById)) {
-        try {
-          await router.loadRouteChunk(route);
-        } catch {
-          return; // It is asked for again when somebody opens the page.
-        }
-      }
-    });
+    setTimeout(() => whenIdle(load), STAYED_MS);
   });
+  const load = async () => {
+    for (const route of Object.values<AnyRoute>(router.routesById)) {
+      try {
+        await router.loadRouteChunk(route);
+      } catch {
+        return; // It is asked for again when somebody opens the page.
+      }
+    }
+  };
 }
 
 /** Not every browser tells when it is idle. */
 const whenIdle = (act: () => void): unknown =>
-  'requestIdleCallback' in window ? requestIdleCallback(act) : setTimeout(act, 2_000);
+  'requestIdleCallback' in window ? requestIdleCallback(act) : act();
