@@ -250,6 +250,8 @@ async def _in_store() -> "AsyncIterator[tuple[AsyncSession, Authority]]":
 def run_status(arguments: argparse.Namespace) -> int:
     import httpx
 
+    from shardboard.domain.numerals import plural
+
     try:
         with _console(arguments) as console:
             replies = [console.get(path) for path in ("/v1/cluster", "/v1/nodes", "/v1/bdbs")]
@@ -259,8 +261,6 @@ def run_status(arguments: argparse.Namespace) -> int:
         if reply.status_code != 200:
             raise CommandError(f"the console refused: {_description(reply.text)}")
     cluster, nodes, bdbs = (reply.json() for reply in replies)
-    from shardboard.domain.numerals import plural
-
     print(f"{cluster['name']}: {plural(len(nodes), 'node')}, {plural(len(bdbs), 'database')}")
     _print_table(
         ["NODE", "ADDRESS", "STATUS", "AGENT", "VALKEY", "SHARDS"],

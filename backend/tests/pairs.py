@@ -9,6 +9,7 @@ from shardboard.driver.fake import FakeAgents
 from shardboard.schemas import bdb_fields
 from shardboard.state import nodes, shards
 from shardboard.state.bdbs import Bdb
+from shardboard.state.cluster import Cluster
 from shardboard.state.shards import Shard
 
 BDB = 1
@@ -53,6 +54,15 @@ async def active(console: Console, agents: FakeAgents, pairs: int = 3, *, shardi
             agents.running[row.node_uid][uid] = ShardSpec(
                 uid=uid, bdb_uid=BDB, engine_id=row.engine_id, port=row.port, bus_port=row.bus_port, role=row.role
             )
+
+
+async def sparse(console: Console, agents: FakeAgents) -> None:
+    """As `active`, to be spread out: primaries 1, 2, 3 on nodes 1, 2, 3; replicas 4, 5, 6 on nodes 2, 3, 1."""
+    await active(console, agents)
+    async with console.store.begin() as session:
+        (await session.get_one(Cluster, 1)).next_shard_uid = 7
+        bdb = await session.get_one(Bdb, BDB)
+        bdb.config = {**bdb.config, "shards_placement": "sparse"}
 
 
 async def die(console: Console, agents: FakeAgents, *uids: int) -> None:

@@ -10,7 +10,6 @@ from shardboard.console import Console
 from shardboard.driver.fake import FakeAgents
 from shardboard.state import actions
 from shardboard.state.bdbs import Bdb
-from shardboard.state.cluster import Cluster
 from shardboard.state.nodes import Node
 from shardboard.state.shards import Shard
 
@@ -21,12 +20,7 @@ PATH = "/v1/bdbs/1/actions/rebalance"
 
 @pytest.fixture(autouse=True)
 async def shop(console: Console, agents: FakeAgents, nodes: list[Node]) -> None:
-    """Sparse. Primaries 1, 2, 3 on nodes 1, 2, 3; their replicas 4, 5, 6 on nodes 2, 3, 1."""
-    await pairs.active(console, agents)
-    async with console.store.begin() as session:
-        (await session.get_one(Cluster, 1)).next_shard_uid = 7
-        bdb = await session.get_one(Bdb, 1)
-        bdb.config = {**bdb.config, "shards_placement": "sparse"}
+    await pairs.sparse(console, agents)
 
 
 async def lead(console: Console, heir: int, old: int) -> None:

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { eventSearch, frameSearch, loginSearch } from './search';
+import { GROUPS } from '@/features/timeline/kinds';
+import { eventSearch, frameSearch, loginSearch, timelineSearch } from './search';
 
 describe('search', () => {
   it('keeps known ranges and leaves the default out of the address', () => {
@@ -33,5 +34,12 @@ describe('search', () => {
       source: 'node',
       text: '5',
     });
+  });
+});
+
+describe('timelineSearch', () => {
+  it('takes every kind that the timeline can be narrowed to, and no other', () => {
+    for (const kind of Object.keys(GROUPS)) expect(timelineSearch({ kind }).kind).toBe(kind);
+    expect(timelineSearch({ kind: 'logins' }).kind).toBeUndefined();
   });
 });

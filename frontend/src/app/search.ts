@@ -1,4 +1,5 @@
 /** What the address bar may hold; anything else is dropped. */
+import { GROUPS, type Group } from '@/features/timeline/kinds';
 import { isStep } from '@/lib/resolution';
 import { windowFault } from '@/lib/timeWindow';
 
@@ -89,12 +90,12 @@ export interface TimelineSearch {
   severity?: 'WARNING' | 'ERROR' | undefined;
   node?: number | undefined;
   bdb?: number | undefined;
-  kind?: (typeof TIMELINE_KINDS)[number] | undefined;
+  kind?: Group | undefined;
   /** Uids of the chosen events, or "action:" and the uid of one. */
   event?: string | undefined;
 }
 
-const TIMELINE_KINDS = ['outages', 'failovers', 'resyncs', 'drills', 'changes', 'actions'] as const;
+const TIMELINE_KINDS = Object.keys(GROUPS) as Group[];
 
 const uid = (value: unknown): number | undefined => {
   const found = Number(value);

@@ -11,7 +11,9 @@ const story = vi.hoisted(() => ({ events: undefined as unknown }));
 vi.mock('@tanstack/react-router', () => ({
   Link: ({ children }: { children: string }) => <a href="/">{children}</a>,
 }));
-vi.mock('@/live/useWindow', () => ({ useWindow: () => ({ from: 0, to: 1_000, length: 1_000 }) }));
+vi.mock('@/live/useWindow', () => ({
+  useWindow: () => ({ from: 0, to: 1_700_000_100, length: 1_000 }),
+}));
 vi.mock('@/live/useStory', () => ({ useStory: () => story.events }));
 
 const T0 = 1_700_000_000_000;
@@ -99,6 +101,7 @@ describe('AlarmTables', () => {
       alarm(1, { ended_ms: T0 + 4_000, open: false, node_uid: 1 }),
       alarm(2, { time_ms: T0 + 1_000, ended_ms: T0 + 62_000, open: false, node_uid: 2 }),
       alarm(3, {}),
+      alarm(5, { ended_ms: T0 + 200_000, open: false, node_uid: 3 }),
       alarm(4, { type: 'node_failed', ended_ms: T0 + 9_000 }),
     ];
     show();

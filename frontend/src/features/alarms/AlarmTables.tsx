@@ -71,7 +71,10 @@ function Ended({ names }: { names: Names }) {
   const { from, to } = useWindow();
   const story = useStory(from, to);
   const rows = story
-    ?.filter((event) => event.type.startsWith('alarm_') && endOf(event) !== null)
+    ?.filter((event) => {
+      const ended = endOf(event);
+      return event.type.startsWith('alarm_') && ended !== null && ended <= to * 1000;
+    })
     .reverse();
   const columns: Column<LogEvent>[] = [
     ...common(names),

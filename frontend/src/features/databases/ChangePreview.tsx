@@ -6,7 +6,7 @@ import { checkUpdate, previewRevamp } from '@/api/bdbs';
 import { ApiError, messageOf } from '@/api/http';
 import { useBdbShards } from '@/api/shards';
 import type { Bdb, BlueprintPair, ReshardPreview, UpdateBdb } from '@/api/types';
-import { changesShape, changeWords, isTold } from './changeWords';
+import { changesShape, changeWords, cutsOff, isTold } from './changeWords';
 import classes from './databases.module.css';
 import { PlanView } from './PlanView';
 import { ReshardCost } from './ReshardCost';
@@ -93,7 +93,7 @@ export function ChangePreview({ bdb, body, preview }: Props) {
             <PlanView shards={shards} blueprint={blueprint} nothing="No shard and no slot moves." />
           )}
           {cost && <ReshardCost cost={cost} />}
-          {!asking && <p>The database goes on serving meanwhile.</p>}
+          {!asking && !cutsOff(body) && <p>The database goes on serving meanwhile.</p>}
         </>
       )}
     </Alert>

@@ -10,6 +10,9 @@ const TOLD = [...SHAPE, 'data_persistence', 'proxy_policy', 'tls_mode'] as const
 
 export const isTold = (body: UpdateBdb): boolean => TOLD.some((field) => field in body);
 
+/** Some clients are disconnected, or have to connect in another way. */
+export const cutsOff = (body: UpdateBdb): boolean => 'tls_mode' in body;
+
 export const changesShape = (body: UpdateBdb): boolean => SHAPE.some((field) => field in body);
 
 export function changeWords(bdb: Bdb, body: UpdateBdb): string[] {

@@ -176,7 +176,7 @@ export const CLIENTS: readonly Client[] = [
     language: 'Python',
     lines: python('valkey', 'Valkey', 'ValkeyCluster'),
   },
-  { id: 'glide-python', label: 'Valkey GLIDE', language: 'Python', lines: glidePython },
+  { id: 'glide-python', label: 'Valkey GLIDE (Python)', language: 'Python', lines: glidePython },
   {
     id: 'redis-py',
     label: 'redis-py',
@@ -184,7 +184,7 @@ export const CLIENTS: readonly Client[] = [
     lines: python('redis', 'Redis', 'RedisCluster'),
   },
   { id: 'iovalkey', label: 'iovalkey', language: 'Node.js', lines: ioredis('iovalkey', 'Valkey') },
-  { id: 'glide-node', label: 'Valkey GLIDE', language: 'Node.js', lines: glideNode },
+  { id: 'glide-node', label: 'Valkey GLIDE (Node.js)', language: 'Node.js', lines: glideNode },
   { id: 'ioredis', label: 'ioredis', language: 'Node.js', lines: ioredis('ioredis', 'Redis') },
   { id: 'node-redis', label: 'node-redis', language: 'Node.js', lines: nodeRedis },
   { id: 'valkey-go', label: 'valkey-go', language: 'Go', lines: goValkey },
