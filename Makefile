@@ -80,7 +80,7 @@ simulate: setup-tests ## The proxy's worker with clients, shards and failures in
 
 .PHONY: test-chaos
 test-chaos: proxy ## Short: client libraries while shards and proxies fail, and the flash tier beside a plain server
-	@$(bin)/pytest --quiet engine/chaos engine/tier
+	@$(if $(ALL),SHARDBOARD_KILLS=50) $(bin)/pytest --quiet engine/chaos engine/tier
 	@$(bin)/python engine/chaos --short --seed 1
 	@$(bin)/python engine/tier/oracle --seed 1 --rounds $(if $(ALL),40,8)
 

@@ -1,8 +1,9 @@
 """A database on flash beside the same one all in RAM: throughput by the share of requests that RAM answers.
 
-Both are databases of the product with one shard, asked directly and in turn by `shardboard-load`. Keys are written in random order,
-so those that are asked for often lie scattered over memory and flash. How often RAM answers follows from how narrow the load is
-about the middle key, and is told as the six exact counters have it.
+Both are databases of the product with one shard, asked directly and in turn by `shardboard-load`. Keys are written in random
+order, so those that are asked for often lie scattered over memory and flash; or, where a row says so, in the order of their
+popularity. How often RAM answers follows from how narrow the load is about the middle key, and is told as the six exact counters
+have it, beside what an ideal LRU of as many values would answer.
 """
 
 import json
@@ -20,18 +21,19 @@ from typing import Any
 import hiredis
 import valkey
 
+from bench import lru
 from bench.endpoint import ENGINE, repeat
 from bench.report import Report
 from bench.scale import counted, scaled
 from shardboard.local import LocalCluster, ok, private_cluster
 
 KEYS = counted("TIER_KEYS", 1_000_000, 30_000)
-SIZE = 1000
-"""Bytes of a value."""
 IN_RAM = 0.3
 """Share of the values that RAM has room for."""
-OF_A_HOT_KEY, OF_A_COLD_KEY, OF_NO_KEYS = 1150, 100, 4_000_000
+BESIDE_A_HOT_VALUE, OF_A_COLD_KEY, OF_NO_KEYS = 150, 100, 4_000_000
 """Bytes of RAM, about: the limit that leaves room for that share."""
+FROM_IDEAL = 3.0
+"""Points of the hit ratio."""
 ROUNDS = counted("TIER_ROUNDS", 3, 1)
 SECONDS = scaled(5, 1)
 SETTLING = scaled(60, 2)
@@ -52,10 +54,24 @@ class Row:
     least: Mapping[str, float]
 
 
-ROWS = (
-    Row("GET -P 16", 0, 16, {"all": 0.93, "95 %": 0.80, "85 %": 0.60, "50 %": 0.25}),
-    Row("GET -P 1", 0, 1, {"95 %": 0.90, "85 %": 0.80, "50 %": 0.40}),
-    Row("GET:SET 1:1 -P 16", 1, 16, {"95 %": 0.75, "85 %": 0.60, "50 %": 0.25}),
+@dataclass(frozen=True)
+class Data:
+    """Bytes of a value, whether neighbours in memory are as popular as each other, and what is done with them."""
+
+    name: str
+    size: int
+    by_popularity: bool
+    rows: tuple[Row, ...]
+
+
+GETS = Row("GET -P 16", 0, 16, {"all": 0.93, "95 %": 0.80, "85 %": 0.60, "50 %": 0.25})
+MIXED = Row("GET:SET 1:1 -P 16", 1, 16, {"95 %": 0.75, "85 %": 0.60, "50 %": 0.25})
+SCATTERED = Data(
+    "1000 B", 1000, False, (GETS, Row("GET -P 1", 0, 1, {"95 %": 0.90, "85 %": 0.80, "50 %": 0.40}), MIXED)
+)
+OTHERS = (
+    Data("500 B", 500, False, (MIXED,)),
+    Data("1000 B, by popularity", 1000, True, (Row("GET -P 16", 0, 16, {"85 %": 0.58}),)),
 )
 THROUGH = {"95 %": 0.8, "85 %": 0.7, "50 %": 0.6}
 """What an endpoint serves of what its shard does, GET -P 16."""
@@ -64,22 +80,31 @@ THROUGH = {"95 %": 0.8, "85 %": 0.7, "50 %": 0.6}
 def tier(report: Report, directory: Path) -> None:
     """Every row at every hit ratio, both databases in turn."""
     subprocess.run(BUILD, cwd=ENGINE, check=True)
-    cluster = private_cluster(directory, nodes=1, flash=8 * KEYS * SIZE + 2**30)
+    cluster = private_cluster(directory, nodes=1, flash=16 * KEYS * SCATTERED.size + 2**30)
     try:
         cluster.start_console()
         cluster.start_agents()
-        places = {"ram": _database(cluster, "ram"), "flash": _database(cluster, "flash")}
-        for place in places.values():
-            _fill(place)
-        for row in ROWS:
-            for hit, least in row.least.items():
-                _compare(report, places, row, hit, least)
+        places = _measure(report, cluster, SCATTERED)
         through = {"direct": places["flash"], "endpoint": _endpoint(cluster, "flash")}
         for hit, least in THROUGH.items():
             _compare_endpoint(report, through, hit, least)
+        for data in OTHERS:
+            _forget(cluster)
+            _measure(report, cluster, data)
     finally:
         cluster.stop()
         cluster.kill_shards()
+
+
+def _measure(report: Report, cluster: LocalCluster, data: Data) -> dict[str, tuple[str, int]]:
+    """All that is done with these data; where both databases are."""
+    places = {name: _database(cluster, name, data.size) for name in ("ram", "flash")}
+    for place in places.values():
+        _fill(place, data)
+    for row in data.rows:
+        for hit, least in row.least.items():
+            _compare(report, places, data, row, hit, least)
+    return places
 
 
 def tier_memory(report: Report) -> None:
@@ -88,10 +113,17 @@ def tier_memory(report: Report) -> None:
     repeat(report, [sys.executable, str(ENGINE / "bench"), "flash"])
 
 
-def _database(cluster: LocalCluster, name: str) -> tuple[str, int]:
+def _forget(cluster: LocalCluster) -> None:
+    """Deletes both, as they would not fit beside others."""
+    for row in ok(cluster.api.get("/v1/bdbs")):
+        ok(cluster.api.delete(f"/v1/bdbs/{row['uid']}"))
+    cluster.until(lambda: ok(cluster.api.get("/v1/bdbs")) == [], "the databases are not deleted", 120)
+
+
+def _database(cluster: LocalCluster, name: str, size: int) -> tuple[str, int]:
     """Where its shard listens."""
-    ram = OF_NO_KEYS + round(KEYS * (IN_RAM * OF_A_HOT_KEY + OF_A_COLD_KEY)) * 16 // 15
-    whole = max(10 * ram // 9, 2 * KEYS * (SIZE + 200)) + 2**26
+    ram = OF_NO_KEYS + round(KEYS * (IN_RAM * (size + BESIDE_A_HOT_VALUE) + OF_A_COLD_KEY)) * 16 // 15
+    whole = max(10 * ram // 9, 2 * KEYS * (size + 200)) + 2**26
     sizes = {"bigstore": True, "bigstore_ram_size": max(ram, 2**24), "memory_size": whole} if name == "flash" else {}
     wanted = {"name": name, "memory_size": 0, "replication": False, "sharding": False, **sizes}
     uid = ok(cluster.api.post("/v1/bdbs", json=wanted))["uid"]
@@ -110,60 +142,71 @@ def _endpoint(cluster: LocalCluster, name: str) -> tuple[str, int]:
     return found["addr"][0], found["port"]
 
 
-def _fill(place: tuple[str, int]) -> None:
-    """Every key once, in an order that is random and the same for both."""
+def _fill(place: tuple[str, int], data: Data) -> None:
+    """Every key once, in an order that is the same for both: random, or the most popular last."""
     numbers = list(range(1, KEYS + 1))
     random.Random(1).shuffle(numbers)
+    if data.by_popularity:
+        numbers.sort(key=lambda number: -abs(number - KEYS // 2))
     with socket.create_connection(place) as connection:
-        for packed, count in _packed(numbers):
+        for packed, count in _packed(numbers, data.size):
             connection.sendall(packed)
             waiting = len(b"+OK\r\n") * count
             while waiting:
                 waiting -= len(connection.recv(65536))
 
 
-def _packed(numbers: list[int]) -> Iterator[tuple[bytes, int]]:
-    value = b"x" * SIZE
+def _packed(numbers: list[int], size: int) -> Iterator[tuple[bytes, int]]:
+    value = b"x" * size
     for start in range(0, len(numbers), 1000):
         some = numbers[start : start + 1000]
         yield b"".join(hiredis.pack_command(("SET", f"{PREFIX}{number}", value)) for number in some), len(some)  # type: ignore[arg-type]
 
 
-def _compare(report: Report, places: Mapping[str, tuple[str, int]], row: Row, hit: str, least: float) -> None:
+def _compare(
+    report: Report, places: Mapping[str, tuple[str, int]], data: Data, row: Row, hit: str, least: float
+) -> None:
     """Rounds of both in turn, after the one on flash has settled."""
     width = _width(hit)
-    _settle(places["flash"], row, width)
+    _settle(places["flash"], data, row, width)
     rates: dict[str, list[float]] = {"ram": [], "flash": []}
     share = []
     for _ in range(ROUNDS):
         for name, place in places.items():
             before = _accesses(place) if name == "flash" else (0, 0)
-            rates[name].append(_rate(place, row, width, SECONDS))
+            rates[name].append(_rate(place, data, row, width, SECONDS))
             if name == "flash":
                 share.append(_share(before, _accesses(place)))
     ratio = median(rates["flash"]) / median(rates["ram"])
     told = f" ({median(rates['flash']):,.0f} of {median(rates['ram']):,.0f} a second, RAM answered {median(share):.1%})"
-    report.least(f"{row.name}, {SIZE} B, RAM answers {hit}: of the same in RAM", ratio, least, "x", told)
+    report.least(f"{row.name}, {data.name}, RAM answers {hit}: of the same in RAM", ratio, least, "x", told)
+    if row is GETS and HITS[hit] < 1:
+        ideal = lru.hit_ratio(*lru.gaussian(KEYS, width), _values_in_ram(places["flash"]))
+        told = f" ({median(share):.1%} of {ideal:.1%})"
+        what = f"{row.name}, {data.name}, RAM answers {hit}: below an ideal LRU of as many values"
+        report.limit(what, 100 * (ideal - median(share)), FROM_IDEAL, "points", told)
 
 
 def _compare_endpoint(report: Report, places: Mapping[str, tuple[str, int]], hit: str, least: float) -> None:
     """The endpoint beside the shard asked directly, in turn."""
-    row, width = ROWS[0], _width(hit)
-    _settle(places["direct"], row, width)
+    data, row, width = SCATTERED, GETS, _width(hit)
+    _settle(places["direct"], data, row, width)
     rates: dict[str, list[float]] = {"direct": [], "endpoint": []}
     for _ in range(ROUNDS):
         for name, place in places.items():
-            rates[name].append(_rate(place, row, width, SECONDS))
+            rates[name].append(_rate(place, data, row, width, SECONDS))
     ratio = median(rates["endpoint"]) / median(rates["direct"])
     told = f" ({median(rates['endpoint']):,.0f} of {median(rates['direct']):,.0f} a second)"
-    report.least(f"{row.name}, {SIZE} B, RAM answers {hit}, through the endpoint: of direct", ratio, least, "x", told)
+    report.least(
+        f"{row.name}, {data.name}, RAM answers {hit}, through the endpoint: of direct", ratio, least, "x", told
+    )
 
 
 def _width(hit: str) -> float:
     return IN_RAM / 2 * KEYS / NormalDist().inv_cdf(0.5 + min(HITS[hit], 0.9999) / 2)
 
 
-def _settle(place: tuple[str, int], row: Row, width: float) -> None:
+def _settle(place: tuple[str, int], data: Data, row: Row, width: float) -> None:
     """Until the share that RAM answers rises no more. Reads alone bring back some thousands of values a second, so those that
     RAM has room for, and the load asks for most, are brought back first."""
     middle, half = KEYS // 2, round(KEYS * IN_RAM / 2)
@@ -174,18 +217,27 @@ def _settle(place: tuple[str, int], row: Row, width: float) -> None:
     last = -1.0
     while time.monotonic() < until:
         before = _accesses(place)
-        _rate(place, row, width, SECONDS)
+        _rate(place, data, row, width, SECONDS)
         share = _share(before, _accesses(place))
         if share < last + 0.003:
             return
         last = share
 
 
-def _rate(place: tuple[str, int], row: Row, width: float, seconds: int) -> float:
+def _rate(place: tuple[str, int], data: Data, row: Row, width: float, seconds: int) -> float:
     """Requests a second."""
     command: list[Any] = [LOAD, "-s", place[0], "-p", place[1], "-t", 1, "-c", 50, "--pipeline", row.depth]
     command += ["--key-minimum", 1, "--key-maximum", KEYS, "--key-pattern", "G:G", "--key-stddev", width]
-    command += ["-d", SIZE, "--ratio", f"{row.sets}:1", "--test-time", seconds, "--distinct-client-seed", "--randomize"]
+    command += [
+        "-d",
+        data.size,
+        "--ratio",
+        f"{row.sets}:1",
+        "--test-time",
+        seconds,
+        "--distinct-client-seed",
+        "--randomize",
+    ]
     command += ["--hide-histogram", "-o", "/dev/null", "--json-out-file=/dev/stdout"]
     told = json.loads(
         subprocess.run([str(word) for word in command], capture_output=True, text=True, check=True).stdout
@@ -202,6 +254,12 @@ def _accesses(place: tuple[str, int]) -> tuple[int, int]:
     with valkey.Valkey(*place) as shard:
         told: dict[str, int] = shard.info("tier")
     return tuple(sum(told[f"tier_{kind}_{where}"] for kind in ("fetch", "write", "del")) for where in ("ram", "flash"))  # type: ignore[return-value]
+
+
+def _values_in_ram(place: tuple[str, int]) -> int:
+    with valkey.Valkey(*place) as shard:
+        values: int = shard.info("tier")["tier_values_ram"]
+    return values
 
 
 def _share(before: tuple[int, int], after: tuple[int, int]) -> float:

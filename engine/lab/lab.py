@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -36,12 +37,12 @@ class Lab:
         self.directory = Path(tempfile.mkdtemp(prefix="shardboard-lab-"))
         self.processes: list[subprocess.Popen[bytes]] = []
 
-    def server(self, port: int, *options: str) -> subprocess.Popen[bytes]:
-        """A valkey-server that keeps nothing."""
+    def server(self, port: int, *options: str, through: Sequence[str] = ()) -> subprocess.Popen[bytes]:
+        """A valkey-server that keeps nothing; started through a program that becomes it, `env` for example."""
         home = self.directory / str(port)
         home.mkdir(exist_ok=True)
         process = subprocess.Popen(
-            ["valkey-server", "--bind", self.address, "--port", str(port), "--dir", str(home), "--save", ""]
+            [*through, "valkey-server", "--bind", self.address, "--port", str(port), "--dir", str(home), "--save", ""]
             + ["--unixsocket", str(home / "socket"), "--protected-mode", "no", "--repl-diskless-sync-delay", "0"]
             + ["--enable-debug-command", "yes", "--replica-announce-ip", self.address, *options],
             stdout=(home / "log").open("ab"),

@@ -57,7 +57,8 @@ class AlarmCollector:
         self._board = Board()
         self._known = _Known()
         self._keys: dict[int, Keys] = {}
-        self._refusals = alarms.Refusals()
+        self._refusals = alarms.Rises()
+        self._unreadable = alarms.Rises()
         self._collapsed: dict[int, float] = {}
         """Keys that a primary had before its collapse, by uid."""
 
@@ -150,7 +151,7 @@ class AlarmCollector:
             *self._known.structure,
             *self._of_nodes(),
             *self._of_shards(now),
-            *self._of_flash(),
+            *self._of_flash(now),
             *self._of_limits(),
         ]
         fresh, changed, over = self._board.update(now, found)
@@ -179,20 +180,27 @@ class AlarmCollector:
                 else:
                     found += self._of_keys(bdb_uid, name, part, raw[part.uid])
                     self._note_refusals(part.uid, raw[part.uid], now)
-            found += self._refusals.of(bdb_uid, name, parts, now)
+            found += alarms.memory_full(bdb_uid, name, parts, self._refusals, now)
         return found
 
-    def _of_flash(self) -> list[Alarm]:
+    def _of_flash(self, now: float) -> list[Alarm]:
         found = []
         for uid, (promised, size) in self._known.flash.items():
             found += flash_alarms.of_node(uid, promised=promised, size=size)
         tiers = self._live.raw_tiers() if self._known.on_flash else {}
+        _, raw = self._live.raw()
         for bdb_uid, ram_size in self._known.on_flash.items():
             name, parts = self._known.databases[bdb_uid]
             found += flash_alarms.of_database(bdb_uid, name, self._live.latest("flash", str(bdb_uid)), ram_size)
             for part in parts:
-                if part.uid in tiers:
-                    found += flash_alarms.of_shard(bdb_uid, name, part, tiers[part.uid]["flash_state"])
+                if part.uid not in tiers or part.uid not in raw:
+                    continue
+                tier, started_at = tiers[part.uid], raw[part.uid]["started_at"]
+                if started_at is not None:
+                    errors = (tier["read_errors"] or 0.0) + (tier["checksum_errors"] or 0.0)
+                    self._unreadable.note(part.uid, started_at, errors, now)
+                is_unreadable = self._unreadable.are_recent(part.uid, now)
+                found += flash_alarms.of_shard(bdb_uid, name, part, tier["flash_state"], is_unreadable=is_unreadable)
         return found
 
     def _of_limits(self) -> list[Alarm]:

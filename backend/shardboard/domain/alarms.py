@@ -38,8 +38,8 @@ STORAGE_LEFT = 0.05
 COLLAPSED = 0.1
 """A primary that has less than this share of its keys after a restart has lost them."""
 RECOVERED = 0.5
-REFUSED = 15.0
-"""Seconds without another refusal until memory counts as full no more."""
+RECENT = 15.0
+"""Seconds without another error until its alarm ends."""
 FEW_KEYS = 100
 """Fewer than this are no data set whose loss is told by counting."""
 CLOCK_SECONDS = 2.0
@@ -217,29 +217,33 @@ def of_engine(uid: int, version: str) -> list[Alarm]:
     return [Alarm("alarm_engine_advisories", told, "WARNING", node_uid=uid, details=details)]
 
 
+def memory_full(bdb_uid: int, name: str, parts: Iterable[Part], refusals: "Rises", now: float) -> list[Alarm]:
+    """One alarm for a database whose primaries refused writes lately."""
+    full = sorted(part.uid for part in parts if part.role == "master" and refusals.are_recent(part.uid, now))
+    if not full:
+        return []
+    who = ", ".join(f"redis:{uid}" for uid in full)
+    told = f"{name} refused writes: the memory of {who} was full."
+    return [Alarm("alarm_memory_full", told, "ERROR", bdb_uid, details={"shards": full})]
+
+
 @dataclass
-class Refusals:
-    """Which primaries refuse writes because their memory is full: whose count of refusals rose lately."""
+class Rises:
+    """Of which shards a count of errors rose lately."""
 
     _counts: dict[int, tuple[float, float]] = field(default_factory=dict)
     _rose: dict[int, float] = field(default_factory=dict)
 
     def note(self, uid: int, started_at: float, count: float, now: float) -> None:
+        """The count of a process, which begins anew when another is started."""
         before = self._counts.get(uid)
         self._counts[uid] = (started_at, count)
         if before is not None and before[0] == started_at and count > before[1]:
             self._rose[uid] = now
 
-    def of(self, bdb_uid: int, name: str, parts: Iterable[Part], now: float) -> list[Alarm]:
-        """One alarm for the database."""
-        full = sorted(
-            part.uid for part in parts if part.role == "master" and now - self._rose.get(part.uid, -1e9) < REFUSED
-        )
-        if not full:
-            return []
-        who = ", ".join(f"redis:{uid}" for uid in full)
-        told = f"{name} refused writes: the memory of {who} was full."
-        return [Alarm("alarm_memory_full", told, "ERROR", bdb_uid, details={"shards": full})]
+    def are_recent(self, uid: int, now: float) -> bool:
+        """Whether it rose in the last seconds, `RECENT`."""
+        return now - self._rose.get(uid, -1e9) < RECENT
 
 
 @dataclass

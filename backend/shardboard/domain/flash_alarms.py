@@ -30,16 +30,20 @@ def of_database(uid: int, name: str, latest: Mapping[str, Value], ram_size: int)
     return found
 
 
-def of_shard(bdb_uid: int, name: str, part: Part, state: Value) -> list[Alarm]:
-    """Flash that is full, or cannot be read or written."""
+def of_shard(bdb_uid: int, name: str, part: Part, state: Value, *, is_unreadable: bool = False) -> list[Alarm]:
+    """Flash that is full or cannot be written, and values there that could not be read lately."""
     who = f"redis:{part.uid} of {name} on node {part.node_uid}"
+    found = []
     if state == FULL:
         told = f"The flash of {who} was full: no more values leave its RAM, and then the eviction policy decides."
-        return [Alarm("alarm_flash_full", told, "WARNING", bdb_uid, part.node_uid, part.uid)]
+        found.append(Alarm("alarm_flash_full", told, "WARNING", bdb_uid, part.node_uid, part.uid))
     if state == FAILING:
-        told = f"The flash of {who} failed: values that are there cannot be read, and none leave its RAM."
-        return [Alarm("alarm_flash_failing", told, "ERROR", bdb_uid, part.node_uid, part.uid)]
-    return []
+        told = f"The flash of {who} could not be written: no more values leave its RAM."
+        found.append(Alarm("alarm_flash_failing", told, "ERROR", bdb_uid, part.node_uid, part.uid))
+    if is_unreadable:
+        told = f"Values on the flash of {who} could not be read or were damaged: requests for them failed."
+        found.append(Alarm("alarm_flash_unreadable", told, "ERROR", bdb_uid, part.node_uid, part.uid))
+    return found
 
 
 def of_node(uid: int, *, promised: int, size: int) -> list[Alarm]:

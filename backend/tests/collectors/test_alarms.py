@@ -7,7 +7,7 @@ import pytest
 from backend.tests import pairs
 from backend.tests.collectors.samples import sample, shard
 
-from shardboard.agent.contract import NODE_FIELDS
+from shardboard.agent.contract import NODE_FIELDS, TIER_FIELDS
 from shardboard.collectors import live
 from shardboard.collectors.alarms import AlarmCollector
 from shardboard.collectors.live import members
@@ -15,7 +15,7 @@ from shardboard.collectors.pulse import Pulses
 from shardboard.console import Console
 from shardboard.domain import alarms
 from shardboard.driver.fake import FakeAgents
-from shardboard.state import cluster, events, shards
+from shardboard.state import bdbs, cluster, events, shards
 from shardboard.state.events import Event
 from shardboard.state.nodes import Node
 
@@ -48,7 +48,13 @@ async def raised(console: Console) -> list[Event]:
         return [each for each in await events.page(session, newest_first=False) if each.type.startswith("alarm_")]
 
 
-def second(console: Console, *, say: Mapping[int, Mapping[str, float]], free: float = 50e9) -> None:
+def second(
+    console: Console,
+    *,
+    say: Mapping[int, Mapping[str, float]],
+    free: float = 50e9,
+    flash: Mapping[int, Mapping[str, float]] | None = None,
+) -> None:
     """All six shards in the newest second, told."""
     now = int(time.time())
     hub = console.live
@@ -56,7 +62,10 @@ def second(console: Console, *, say: Mapping[int, Mapping[str, float]], free: fl
         held = {uid: shard(**say.get(uid, {})) for uid in hub._members if hub._members[uid].node_uid == node}
         made = sample(now, held, seq=now)
         made.node[NODE_FIELDS.index("storage_avail")] = free
-        hub.ingest(node, made)
+        tiers = {
+            uid: [told.get(name, 0.0) for name in TIER_FIELDS] for uid, told in (flash or {}).items() if uid in held
+        }
+        hub.ingest(node, made.model_copy(update={"tiers": tiers}))
     hub._tell(now, hub._seconds[now])
 
 
@@ -185,8 +194,23 @@ async def test_memory_that_is_full_is_an_alarm_while_writes_are_refused(console:
     await look(watching, 2)
     [span] = await raised(console)
     assert (span.type, span.bdb_uid, span.severity, span.details["shards"]) == ("alarm_memory_full", 1, "ERROR", [1])
-    await look(watching, 3 + alarms.REFUSED)
+    await look(watching, 3 + alarms.RECENT)
     [span] = await raised(console)
+    assert span.ended_at is not None
+
+
+async def test_values_on_flash_that_cannot_be_read(console: Console, pulses: Pulses) -> None:
+    async with console.store.begin() as session:
+        [bdb] = await bdbs.every(session)
+        bdb.config = {**bdb.config, "bigstore": True, "bigstore_ram_size": 2**28}
+    watching = collector(console, pulses)
+    for now, errors in enumerate(({}, {}, {"read_errors": 3.0}, {"read_errors": 3.0, "checksum_errors": 1.0})):
+        second(console, say={1: {"started_at": 1000.0}}, flash={1: errors})
+        await look(watching, now)
+        found = [each for each in await raised(console) if each.type == "alarm_flash_unreadable"]
+        assert [(each.shard_uid, each.severity) for each in found] == ([(1, "ERROR")] if now > 1 else [])
+    await look(watching, 4 + alarms.RECENT)
+    [span] = [each for each in await raised(console) if each.type == "alarm_flash_unreadable"]
     assert span.ended_at is not None
 
 

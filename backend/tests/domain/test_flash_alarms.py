@@ -27,6 +27,8 @@ def test_flash_that_is_full_or_fails() -> None:
     [failing] = flash_alarms.of_shard(1, "db", PART, 2.0)
     assert (full.type, full.severity, full.shard_uid) == ("alarm_flash_full", "WARNING", 7)
     assert (failing.type, failing.severity) == ("alarm_flash_failing", "ERROR")
+    both = flash_alarms.of_shard(1, "db", PART, 2.0, is_unreadable=True)
+    assert [alarm.type for alarm in both] == ["alarm_flash_failing", "alarm_flash_unreadable"]
 
 
 def test_the_flash_of_a_node() -> None:

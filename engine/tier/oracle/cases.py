@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lab import wait_for
+from tiered import info, is_cold
 from wire import Wire
 
 WAITED = 1200
@@ -13,11 +14,6 @@ WAITED = 1200
 def cases(at: tuple[str, int], replica: tuple[str, int], resync: Callable[[], None]) -> list[str]:
     """What a primary with the tier, and its replica, do wrong."""
     return paused(at) + refused_multi(at) + sorted_on_replica(at, replica) + cold_at_exec(at, replica, resync) + waited_reads(at)
-
-
-def is_cold(wire: Wire, name: str) -> bool:
-    """Whether the value is on flash."""
-    return bool(wire.say("TIER.WHERE", name) == b"flash")
 
 
 def paused(at: tuple[str, int]) -> list[str]:
@@ -172,6 +168,5 @@ def at_of(wire: Wire) -> tuple[str, int]:
 
 def calls(wire: Wire, command: str) -> int:
     """How often the server executed it."""
-    lines = wire.say("INFO", "commandstats").decode().splitlines()
-    told = next((line for line in lines if line.startswith(f"cmdstat_{command}:")), "calls=0,")
+    told = info(wire, "commandstats").get(f"cmdstat_{command}", "calls=0,")
     return int(told.partition("calls=")[2].partition(",")[0])

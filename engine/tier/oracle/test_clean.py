@@ -10,11 +10,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "lab"))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from lab import Lab, wait_for
+from tiered import info, options
 from wire import Wire
 
 from shardboard.local import claim_network
 
-MODULE = Path(__file__).resolve().parents[2] / "target/release/libshardboard_tier.so"
 KEYS = 200
 PORT = 21812
 
@@ -23,16 +23,14 @@ PORT = 21812
 def wire(tmp_path: Path) -> Iterator[Wire]:
     lab = Lab(f"{claim_network()}.2")
     try:
-        options = ["--tier.flash-path", str(tmp_path), "--tier.ram-limit", "1"]  # nothing stays in RAM
-        lab.server(PORT, "--loadmodule", str(MODULE), *options)
+        lab.server(PORT, *options(tmp_path, ram_limit=1))  # nothing stays in RAM
         yield Wire((lab.address, PORT))
     finally:
         lab.close()
 
 
 def told(wire: Wire) -> dict[str, int]:
-    lines = [line.split(":", 1) for line in wire.say("INFO", "tier").decode().splitlines() if ":" in line]
-    return {name.removeprefix("tier_"): int(value) for name, value in lines if value.isdigit()}
+    return {name.removeprefix("tier_"): int(value) for name, value in info(wire).items() if value.isdigit()}
 
 
 def all_on_flash(wire: Wire) -> dict[str, int]:

@@ -11,11 +11,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "lab"))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from lab import Lab
+from tiered import info, options
 from wire import Failure, Wire
 
 from shardboard.local import claim_network
 
-MODULE = Path(__file__).resolve().parents[2] / "target/release/libshardboard_tier.so"
 MIB = 2**20
 LIMIT, MOST = 30 * MIB, 32 * MIB
 KEYS, SIZE = 60_000, 1_500
@@ -27,9 +27,8 @@ PORT = 21810
 def wire(tmp_path: Path) -> Iterator[Wire]:
     lab = Lab(f"{claim_network()}.2")
     try:
-        options = {"flash-path": tmp_path, "ram-limit": LIMIT, "flash-limit": 256 * MIB, "segment-size": 4 * MIB}
-        words = [word for name, value in options.items() for word in (f"--tier.{name}", str(value))]
-        lab.server(PORT, "--loadmodule", str(MODULE), "--maxmemory", str(MOST), *words)
+        tier = options(tmp_path, ram_limit=LIMIT, flash_limit=256 * MIB, segment_size=4 * MIB)
+        lab.server(PORT, "--maxmemory", str(MOST), *tier)
         yield Wire((lab.address, PORT))
     finally:
         lab.close()
@@ -42,7 +41,7 @@ def test_three_times_the_limit_written_at_full_speed(wire: Wire) -> None:
         replies = wire.batch([("SET", f"key:{number}", value) for number in range(first, first + AT_ONCE)])
         refused += [reply for reply in replies if isinstance(reply, Failure)]
     assert refused == []
-    told = dict(line.split(":", 1) for line in wire.say("INFO", "everything").decode().splitlines() if ":" in line)
+    told = info(wire, "everything")
     # A hash table that grows takes a mebibyte at once.
     assert int(told["used_memory_peak"]) < LIMIT + 1.5 * MIB
     assert int(told["tier_values_flash"]) > KEYS / 2

@@ -9,40 +9,17 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "lab"))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from cases import calls, is_cold
+from cases import calls
 from lab import Lab, wait_for
+from tiered import TieredLab, is_cold
 from wire import Failure, Wire
 
 from shardboard.local import claim_network
 
-MODULE = Path(__file__).resolve().parents[2] / "target/release/libshardboard_tier.so"
 PORTS = [21811, 21812]
 OTHERS = 1_200
 """Keys; more than what is not yet in a file."""
 TRIES = 20
-
-
-class TieredLab(Lab):
-    """Nothing fits in RAM."""
-
-    def shard_server(self, port: int) -> object:  # type: ignore[override]
-        options = {
-            "flash-path": self.directory / f"flash-{port}",
-            "ram-limit": 1,
-            "min-value": 64,
-            "segment-size": 65536,
-        }
-        words = [word for name, value in options.items() for word in (f"--tier.{name}", str(value))]
-        usual = self.server
-
-        def with_tier(port: int, *given: str) -> object:
-            return usual(port, *given, "--loadmodule", str(MODULE), *words)
-
-        self.server = with_tier  # type: ignore[method-assign, assignment]
-        try:
-            return super().shard_server(port)
-        finally:
-            self.server = usual  # type: ignore[method-assign]
 
 
 @pytest.fixture

@@ -240,8 +240,10 @@ unsafe fn cannot_save(io: *mut Io) {
     // SAFETY: see above.
     unsafe {
         (api().LogIOError)(io, c"warning".as_ptr(), c"a cold value cannot be read from flash".as_ptr());
+        give_up_child();
+        // In the server itself (SAVE, its end) the file must not be finished either. To emit what is no command is the one way to say so.
+        (api().EmitAOF)(io, c"a value that cannot be read".as_ptr(), c"".as_ptr());
     }
-    give_up_child();
 }
 
 /// In the forked child or in the server; takes no locks.
@@ -301,7 +303,7 @@ unsafe extern "C" fn rdb_load(io: *mut Io, encoding: c_int) -> *mut c_void {
         let name = (api().GetKeyNameFromIO)(io);
         let database = usize::try_from((api().GetDbIdFromIO)(io)).unwrap_or(0);
         let tier = tier();
-        if tier.log.state != State::Ok {
+        if tier.log.state() != State::Ok {
             tier.log.retry();
         }
         let mut at = None;

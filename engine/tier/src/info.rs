@@ -12,7 +12,7 @@ pub unsafe extern "C" fn add(info: *mut InfoCtx, crash: c_int) {
     }
     let tier = tier();
     let (ram, flash) = limit::values(tier.ctx);
-    let state = match tier.log.state {
+    let state = match tier.log.state() {
         State::Ok => c"ok",
         State::Full => c"full",
         State::Failing => c"failing",

@@ -2,7 +2,7 @@
 
 use crate::cold;
 use crate::ffi::*;
-use crate::log::{NEAR, State};
+use crate::log::State;
 use crate::tier::tier;
 use crate::value;
 use std::collections::HashSet;
@@ -274,10 +274,10 @@ fn demote_next() -> bool {
     }
     if let Some(freed) = cold::demote(ctx, database, name.0) {
         tier().used -= freed as i64;
-    } else if tier().log.state == State::Ok {
+    } else if tier().log.state() == State::Ok {
         refuse(ctx, database, name.0);
     }
-    tier().log.state == State::Ok
+    tier().log.state() == State::Ok
 }
 
 /// What the last command brought above the limit goes before the next one runs.
@@ -321,7 +321,7 @@ fn compact(ctx: *mut Ctx, state: &mut Compaction) {
             number
         }
     };
-    let hurry = if tier().log.at_limit(NEAR) { HURRY } else { 1 };
+    let hurry = if tier().log.is_short() { HURRY } else { 1 };
     let end = state.offset + hurry * COMPACT_BYTES;
     while state.offset < end {
         let Some((record, next)) = tier().log.walk(number, state.offset) else {

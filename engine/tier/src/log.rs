@@ -5,8 +5,11 @@
 
 mod child;
 mod clean;
+mod compaction;
 mod place;
 mod record;
+mod room;
+mod segment;
 #[cfg(test)]
 mod tests;
 
@@ -15,38 +18,20 @@ pub use place::Place;
 use crate::latency::Latency;
 use child::Maps;
 use clean::Clean;
-use place::{MAX_SEGMENT, SEGMENTS, UNIT, live_in};
+use place::{MAX_SEGMENT, UNIT, live_in};
 use record::{compose, parse, sum};
-use std::collections::{BTreeMap, HashSet};
+use room::{COMPACTION, DEMOTION};
+use segment::Segment;
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const BLOCK: usize = 256 * 1024;
-/// Read at once by a walk along a segment.
-const AHEAD: u64 = 4096;
-/// Where only so many segments more can be written, even those that are mostly alive are compacted, and quicker.
-pub const NEAR: u64 = 5;
-
-struct Segment {
-    file: Arc<File>,
-    /// The same for reads past the page cache, where the file system knows that.
-    direct: Arc<File>,
-    path: PathBuf,
-    size: u64,
-}
-
-/// What a record says, found by walking a segment.
-pub struct Walked {
-    pub place: Place,
-    pub database: u32,
-    pub key: Vec<u8>,
-    pub value: Vec<u8>,
-}
 
 #[derive(Debug)]
 pub enum Fault {
@@ -85,7 +70,14 @@ pub struct Log {
     next: u32,
     /// The end of the active segment, not yet in its file.
     pending: Vec<u8>,
-    pub state: State,
+    /// How the last access to files ended that was not for want of room for another segment.
+    writing: State,
+    /// Demotion has no segment to write to: the limit is reached, or the disk is full.
+    has_no_room: bool,
+    /// Room on the disk that only compaction uses.
+    reserve: Option<Segment>,
+    /// The active segment is the one that was kept for compaction.
+    is_last: bool,
     pub counters: Counters,
     pub clean: Clean,
     /// Empty but in a forked child.
@@ -127,11 +119,19 @@ impl Log {
             active: None,
             next: 0,
             pending: Vec::new(),
-            state: State::Ok,
+            writing: State::Ok,
+            has_no_room: false,
+            reserve: None,
+            is_last: false,
             counters: Counters::default(),
             clean: Clean::new(),
             maps: Maps::default(),
         })
+    }
+
+    /// Whether it takes values; if not, why.
+    pub fn state(&self) -> State {
+        if self.writing == State::Ok && self.has_no_room { State::Full } else { self.writing }
     }
 
     /// Whether a value of that many bytes can be a record.
@@ -154,7 +154,10 @@ impl Log {
 
     /// Writes a record; None when the log cannot take it now.
     pub fn append(&mut self, kind: u8, database: u32, key: &[u8], value: &[u8]) -> Option<Place> {
-        self.write(kind, database, key, value, 2)
+        if self.has_no_room {
+            return None;
+        }
+        self.write(kind, database, key, value, DEMOTION)
     }
 
     /// A value that comes back leaves its record, to be used again if it goes as it came.
@@ -175,26 +178,26 @@ impl Log {
         Some(place)
     }
 
-    /// As `append`, into the one segment that demotion leaves free below the limit.
+    /// As `append`, into the one segment that demotion leaves free.
     pub fn append_moved(&mut self, kind: u8, database: u32, key: &[u8], value: &[u8]) -> Option<Place> {
-        if self.state == State::Full && self.pending.is_empty() {
-            self.state = State::Ok;
-        }
-        self.write(kind, database, key, value, 1)
+        self.write(kind, database, key, value, COMPACTION)
     }
 
     fn write(&mut self, kind: u8, database: u32, key: &[u8], value: &[u8], spare: u64) -> Option<Place> {
         let length = record::length(key.len(), value.len());
-        if self.state != State::Ok || length > self.longest() {
+        if self.writing != State::Ok || length > self.longest() {
             return None;
         }
         if self.pending.len() >= BLOCK {
             self.flush();
-            if self.state != State::Ok {
+            if self.writing != State::Ok {
                 return None;
             }
         }
-        if self.active.is_none_or(|number| self.segments[&number].size + length > self.segment_size) {
+        let is_kept = self.is_last && spare > COMPACTION;
+        if is_kept
+            || self.active.is_none_or(|number| self.segments[&number].size + length > self.segment_size)
+        {
             self.start_segment(spare)?;
         }
         let number = self.active?;
@@ -205,58 +208,6 @@ impl Log {
         place.occupy();
         self.counters.writes += 1;
         Some(place)
-    }
-
-    /// Room for one more segment for demotion, which leaves another to compaction.
-    pub fn at_limit(&self, spare: u64) -> bool {
-        self.limit > 0 && self.file_bytes() + spare * self.segment_size > self.limit
-    }
-
-    /// As `at_limit`, once the segments in which nothing lives are gone: no timer removes them while a file is loaded.
-    fn is_full(&mut self, spare: u64) -> bool {
-        if self.at_limit(spare) {
-            self.remove_empty();
-        }
-        self.at_limit(spare)
-    }
-
-    fn start_segment(&mut self, spare: u64) -> Option<()> {
-        self.flush();
-        if self.state != State::Ok {
-            return None;
-        }
-        if self.is_full(spare) {
-            self.state = State::Full;
-            return None;
-        }
-        let mut number = self.next % SEGMENTS as u32;
-        while self.segments.contains_key(&number) || live_in(number) != 0 {
-            number = (number + 1) % SEGMENTS as u32;
-        }
-        if number < self.next {
-            self.clean.clear(); // numbers begin anew, and so do places
-        }
-        self.next = number + 1;
-        let path = self.directory.join(format!("{number}.segment"));
-        match OpenOptions::new().create_new(true).read(true).write(true).open(&path) {
-            Ok(file) => {
-                let file = Arc::new(file);
-                let direct = OpenOptions::new().read(true).custom_flags(libc::O_DIRECT).open(&path);
-                let direct = direct.map_or_else(|_| file.clone(), Arc::new);
-                self.segments.insert(number, Segment { file, direct, path, size: 0 });
-                self.active = Some(number);
-                Some(())
-            }
-            Err(error) => {
-                self.fail(&error);
-                None
-            }
-        }
-    }
-
-    fn fail(&mut self, error: &io::Error) {
-        let full = matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG));
-        self.state = if full { State::Full } else { State::Failing };
     }
 
     /// Writes what is pending; what cannot be written stays pending and readable.
@@ -270,21 +221,9 @@ impl Log {
                 self.counters.write_bytes += self.pending.len() as u64;
                 self.pending.clear();
                 self.pending.shrink_to(2 * BLOCK);
-                self.state = State::Ok;
+                self.writing = State::Ok;
             }
-            Err(error) => self.fail(&error),
-        }
-    }
-
-    /// Looks whether a log that refused can take values again.
-    pub fn retry(&mut self) {
-        if self.state == State::Ok {
-            return;
-        }
-        if self.pending.is_empty() {
-            self.state = if self.is_full(2) { State::Full } else { State::Ok };
-        } else {
-            self.flush();
+            Err(error) => self.writing = if segment::is_full(&error) { State::Full } else { State::Failing },
         }
     }
 
@@ -369,58 +308,14 @@ impl Log {
         let numbers: Vec<u32> = self.segments.keys().copied().filter(dead).collect();
         for number in numbers {
             if let Some(segment) = self.segments.remove(&number) {
-                let _ = fs::remove_file(&segment.path);
+                segment.remove();
             }
         }
-    }
-
-    /// The closed segment with the least that lives, when the files are larger than twice what lives.
-    pub fn to_compact(&self, without: &HashSet<u32>) -> Option<u32> {
-        let spare = 2 * self.segment_size;
-        let full = self.at_limit(NEAR);
-        if self.file_bytes() <= 2 * self.live_bytes() + spare && !full {
-            return None;
-        }
-        let most = if full { self.segment_size / 4 * 3 } else { self.segment_size };
-        self.segments
-            .keys()
-            .filter(|number| Some(**number) != self.active && !without.contains(number))
-            .min_by_key(|number| live_in(**number))
-            .filter(|number| live_in(**number) <= most as i64)
-            .copied()
-    }
-
-    /// Whether nothing of that segment is left from the offset on.
-    pub fn is_end(&self, number: u32, offset: u64) -> bool {
-        self.segments.get(&number).is_none_or(|segment| offset >= segment.size)
-    }
-
-    /// The record at an offset of a closed segment, and where the next begins; None at the end or where it is damaged.
-    pub fn walk(&mut self, number: u32, offset: u64) -> Option<(Walked, u64)> {
-        let size = self.segments.get(&number)?.size;
-        if offset >= size {
-            return None;
-        }
-        // Most records are read whole with their header.
-        let mut record = self.bytes(number, offset, AHEAD.min(size - offset)).ok()?;
-        let word = u64::from_le_bytes(record[16..24].try_into().ok()?);
-        let place = Place::from_word(word);
-        if place.segment() != number || place.offset() != offset || offset + place.length() > size {
-            return None;
-        }
-        if place.length() > record.len() as u64 {
-            record = self.bytes(number, offset, place.length()).ok()?;
-        }
-        let (database, key, value) = parse(self.secret, place, record.get(..place.length() as usize)?)?;
-        let (key, value) = (key.to_vec(), record[value].to_vec());
-        Some((Walked { place, database, key, value }, offset + place.length()))
     }
 }
 
 impl Drop for Log {
     fn drop(&mut self) {
-        for segment in self.segments.values() {
-            let _ = fs::remove_file(&segment.path);
-        }
+        self.segments.values().chain(&self.reserve).for_each(Segment::remove);
     }
 }

@@ -1,4 +1,4 @@
-use super::place::{MAX_SEGMENT, UNIT};
+use super::place::{MAX_SEGMENT, SEGMENTS, UNIT};
 use super::record::{HEADER, parse};
 use super::*;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
@@ -67,9 +67,9 @@ fn a_full_log_whose_records_were_released_takes_others_without_a_tick() {
     log.next = 1000;
     let value = [0; 1000];
     let places: Vec<Place> = std::iter::from_fn(|| log.append(1, 0, b"key", &value)).collect();
-    assert_eq!(log.state, State::Full);
+    assert_eq!(log.state(), State::Full);
     log.retry();
-    assert_eq!(log.state, State::Full, "all of it lives");
+    assert_eq!(log.state(), State::Full, "all of it lives");
     places.into_iter().for_each(Place::release);
     log.retry();
     assert!(log.append(1, 0, b"key", &value).is_some());
@@ -124,7 +124,7 @@ fn a_record_whose_segment_is_gone_is_not_used_again() {
     let place = log.append(1, 0, b"key", b"value").expect("a record");
     log.leave(place, 0, b"key", b"value");
     log.next = SEGMENTS as u32;
-    log.start_segment(2).expect("room");
+    log.start_segment(room::DEMOTION).expect("room");
     assert!(log.active.expect("started") < 2000);
     assert!(log.reuse(1, 0, b"key", b"value").is_none());
     drop(log);
@@ -165,5 +165,30 @@ fn a_forked_child_reads_what_was_there_and_ends_where_it_cannot() {
     OpenOptions::new().write(true).open(first).and_then(|file| file.set_len(0)).expect("ours");
     assert_eq!(in_child(|| read_all(&mut log)), 1);
     drop(log);
+    fs::remove_dir_all(path).expect("removed");
+}
+
+#[test]
+fn the_last_segment_below_the_limit_is_for_what_moves() {
+    let path = std::env::temp_dir().join(format!("tier-log-{}-moves", std::process::id()));
+    let mut log = Log::open(&path, 4096, 4 * 4096).expect("a log");
+    // Live bytes are counted for the process: numbers that no other test uses.
+    log.next = 3000;
+    let value = [0; 1000];
+    let places: Vec<Place> = std::iter::from_fn(|| log.append(1, 0, b"key", &value)).collect();
+    let (dead, moved) = places.split_at(places.len() - 1);
+    dead[..2].iter().for_each(|place| place.release());
+    let moved_to = log.append_moved(1, 0, b"key", &value).expect("room for what moves");
+    assert!(moved_to.segment() > moved[0].segment());
+    log.retry();
+    assert_eq!(log.state(), State::Full);
+    assert!(log.append(1, 0, b"key", &value).is_none(), "what moves may need the rest");
+    assert!(log.append_moved(1, 0, b"key", &value).is_some());
+    dead[2..].iter().for_each(|place| place.release());
+    log.retry();
+    assert_eq!(log.state(), State::Ok);
+    assert!(log.append(1, 0, b"key", &value).is_some());
+    drop(log);
+    assert_eq!(fs::read_dir(&path).expect("ours").count(), 1, "only the lock is left");
     fs::remove_dir_all(path).expect("removed");
 }

@@ -42,7 +42,9 @@ const WORDS: Record<string, Words> = {
   alarm_flash_full: ({ shard_uid }, name) =>
     `The flash of redis:${shard_uid} of ${name} is full: its values stay in RAM`,
   alarm_flash_failing: ({ shard_uid, node_uid }, name) =>
-    `The flash of redis:${shard_uid} of ${name} on node ${node_uid} fails: values there cannot be read`,
+    `The flash of redis:${shard_uid} of ${name} on node ${node_uid} cannot be written: its values stay in RAM`,
+  alarm_flash_unreadable: ({ shard_uid, node_uid }, name) =>
+    `Values on the flash of redis:${shard_uid} of ${name} on node ${node_uid} cannot be read: requests for them fail`,
   alarm_ram_values: ({ threshold }, name) =>
     `Less than ${format('ratio', Number(threshold))} of the values of ${name} are in RAM`,
   alarm_ram_dataset_overhead: (_, name) =>

@@ -1,0 +1,68 @@
+"""A server that is killed at random moments while it is written to: what it has answered is in its append-only file."""
+
+import os
+import sys
+import threading
+from pathlib import Path
+from random import Random
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "lab"))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from lab import wait_for
+from tiered import TieredLab, info
+from wire import Wire
+
+from shardboard.local import claim_network
+
+PORT = 21815
+KEYS = 300
+KILLS = int(os.environ.get("SHARDBOARD_KILLS", "6"))
+AT_ONCE = 20
+
+
+def write_until_killed(wire: Wire, random: Random, held: dict[str, bytes]) -> dict[str, list[bytes]]:
+    """What was answered is in `held`; the rest may be there or not, in this order."""
+    open_: dict[str, list[bytes]] = {}
+    while True:
+        batch = [(f"key:{random.randrange(KEYS)}", random.randbytes(random.randrange(10, 2000))) for _ in range(AT_ONCE)]
+        open_ = {}
+        for name, value in batch:
+            open_.setdefault(name, []).append(value)
+        try:
+            for name, value in batch:
+                wire.send("SET", name, value)
+            for name, value in batch:
+                if wire.reply() != b"OK":
+                    raise ConnectionError(name)
+                held[name] = value
+                open_[name].remove(value)
+        except OSError:
+            return open_
+
+
+def test_a_server_killed_at_random_moments() -> None:
+    random = Random(int(os.environ.get("SHARDBOARD_SEED", "1")))
+    lab = TieredLab(f"{claim_network()}.2", "--appendonly", "yes", "--auto-aof-rewrite-min-size", "1mb")
+    held: dict[str, bytes] = {}
+    try:
+        lab.server(PORT)
+        for _ in range(KILLS):
+            wire = Wire((lab.address, PORT))
+            # Not before it has written: a moment within whatever it does then.
+            killer = threading.Timer(random.uniform(0.05, 0.4), lambda: lab.kill(PORT))
+            killer.start()
+            open_ = write_until_killed(wire, random, held)
+            killer.join()
+            lab.server(PORT)
+            wire = Wire((lab.address, PORT))
+            wait_for(lambda wire=wire: info(wire, "persistence")["loading"] == "0", "the file to be loaded")  # type: ignore[misc]
+            for name in {*held, *open_}:
+                found = wire.say("GET", name)
+                assert found in [held.get(name), *open_.get(name, [])], f"{name}: {str(found)[:50]}"
+                if found is not None:
+                    held[name] = found
+            assert int(info(wire)["tier_values_flash"]) > KEYS / 4
+            wire.close()
+    finally:
+        lab.close()

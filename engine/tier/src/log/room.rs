@@ -1,0 +1,115 @@
+//! Room for the next segment, below the limit and on the disk. The last one belongs to compaction: what lives in a segment must go
+//! elsewhere before its file can.
+
+use super::place::{SEGMENTS, live_in};
+use super::segment::{self, Segment};
+use super::{Log, State};
+use std::io;
+use std::path::PathBuf;
+
+/// Where only so many segments more can be written, even those that are mostly alive are compacted, and quicker.
+const NEAR: u64 = 5;
+
+/// Segments below the limit that must be free, the one to be written included.
+pub const DEMOTION: u64 = 2;
+pub const COMPACTION: u64 = 1;
+
+impl Log {
+    /// Room for one more segment for demotion, which leaves another to compaction.
+    pub fn at_limit(&self, spare: u64) -> bool {
+        self.limit > 0 && self.file_bytes() + spare * self.segment_size > self.limit
+    }
+
+    /// Whether compaction must make room where there is little to win, and quickly.
+    pub fn is_short(&self) -> bool {
+        self.has_no_room || self.at_limit(NEAR)
+    }
+
+    /// As `at_limit`, once the segments in which nothing lives are gone: no timer removes them while a file is loaded.
+    fn is_full(&mut self, spare: u64) -> bool {
+        if self.at_limit(spare) {
+            self.remove_empty();
+        }
+        self.at_limit(spare)
+    }
+
+    pub(super) fn start_segment(&mut self, spare: u64) -> Option<()> {
+        self.flush();
+        if self.writing != State::Ok {
+            return None;
+        }
+        let is_demotion = spare > COMPACTION;
+        if self.is_full(spare) {
+            self.has_no_room |= is_demotion;
+            return None;
+        }
+        let number = self.unused_number();
+        let path = self.directory.join(format!("{number}.segment"));
+        let is_last = !is_demotion && self.at_limit(DEMOTION);
+        let made = if is_demotion { self.make_segment(path) } else { self.make_last_segment(path) };
+        match made {
+            Ok((segment, is_reserve)) => {
+                if let Some(closed) = self.active.and_then(|number| self.segments.get(&number)) {
+                    closed.close();
+                }
+                self.segments.insert(number, segment);
+                self.active = Some(number);
+                self.is_last = is_last || is_reserve;
+                self.has_no_room &= !is_demotion;
+                Some(())
+            }
+            Err(error) if segment::is_full(&error) => {
+                self.has_no_room |= is_demotion;
+                None
+            }
+            Err(_) => {
+                self.writing = State::Failing;
+                None
+            }
+        }
+    }
+
+    /// Beside room for one more, which compaction may need; that is taken first.
+    fn make_segment(&mut self, path: PathBuf) -> io::Result<(Segment, bool)> {
+        if self.reserve.is_none() {
+            self.reserve = Some(Segment::create(self.directory.join("reserve.segment"), self.segment_size)?);
+        }
+        Ok((Segment::create(path, self.segment_size)?, false))
+    }
+
+    /// From that room, when the disk has no other.
+    fn make_last_segment(&mut self, path: PathBuf) -> io::Result<(Segment, bool)> {
+        match Segment::create(path.clone(), self.segment_size) {
+            Err(error) if segment::is_full(&error) => {
+                let reserve = self.reserve.take().ok_or(error)?;
+                Ok((reserve.renamed(path)?, true))
+            }
+            made => Ok((made?, false)),
+        }
+    }
+
+    fn unused_number(&mut self) -> u32 {
+        let mut number = self.next % SEGMENTS as u32;
+        while self.segments.contains_key(&number) || live_in(number) != 0 {
+            number = (number + 1) % SEGMENTS as u32;
+        }
+        if number < self.next {
+            self.clean.clear(); // numbers begin anew, and so do places
+        }
+        self.next = number + 1;
+        number
+    }
+
+    /// Looks whether a log that refused can take values again.
+    pub fn retry(&mut self) {
+        if self.state() == State::Ok {
+            return;
+        }
+        if self.writing == State::Ok || self.pending.is_empty() {
+            self.writing = State::Ok;
+            self.start_segment(DEMOTION);
+        } else {
+            self.flush();
+        }
+    }
+}
