@@ -1,7 +1,7 @@
 // @vitest-environment jsdom
 import { MantineProvider } from '@mantine/core';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
-import { fireEvent, render, screen, waitFor, within } from '@testing-library/react';
+import { act, fireEvent, render, screen, waitFor, within } from '@testing-library/react';
 import { useState } from 'react';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { bdbsQuery } from '@/api/bdbs';
@@ -82,6 +82,7 @@ function show(bdbs = BDBS, role = 'admin') {
       </QueryClientProvider>
     </MantineProvider>,
   );
+  return client;
 }
 
 const names = () =>
@@ -152,6 +153,21 @@ describe('DatabaseList', () => {
       'POST /v1/bdbs/1/actions/stop_traffic',
       'POST /v1/bdbs/3/actions/stop_traffic',
     ]);
+  });
+
+  it('keeps telling when what was chosen is gone by then', async () => {
+    const client = show(BDBS.slice(0, 2));
+    choose('orders');
+    press('Delete…');
+    const dialog = await screen.findByRole('dialog');
+    fireEvent.change(within(dialog).getByRole('textbox'), { target: { value: '1 database' } });
+    fireEvent.click(within(dialog).getByRole('button', { name: 'Delete' }));
+    await screen.findByText(/All are ordered/);
+    act(() => client.setQueryData(bdbsQuery.queryKey, []));
+    expect(await screen.findByText('none')).toBeTruthy();
+    expect(screen.getByText(/All are ordered/)).toBeTruthy();
+    press('Done');
+    await waitFor(() => expect(screen.queryByRole('dialog')).toBeNull());
   });
 
   it('chooses all that are shown, and no others', async () => {

@@ -48,11 +48,18 @@ export function DatabaseList({ text, onText, empty }: Props) {
     ...(may ? [selection(rows ?? [], selected, choose)] : []),
     ...all.filter(({ id }) => id === 'name' || !hidden.has(id)),
   ];
+  // It tells how its order went, though those that it was for are gone by then.
+  const dialog = asking && (
+    <BulkDialog key="bulk" action={asking} chosen={selected} onClose={() => setAsking(null)} />
+  );
   if (!data || data.length < FEW) {
     return (
-      <Card flush>
-        <DatabaseTable rows={data} columns={all} empty={empty} />
-      </Card>
+      <>
+        <Card flush>
+          <DatabaseTable rows={data} columns={all} empty={empty} />
+        </Card>
+        {dialog}
+      </>
     );
   }
   return (
@@ -101,7 +108,7 @@ export function DatabaseList({ text, onText, empty }: Props) {
           }
         />
       </Card>
-      {asking && <BulkDialog action={asking} chosen={selected} onClose={() => setAsking(null)} />}
+      {dialog}
     </>
   );
 }
