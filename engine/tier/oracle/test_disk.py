@@ -143,7 +143,8 @@ def test_a_full_disk_is_used_again_once_there_is_room(lab: Lab, tmp_path: Path) 
     wait_for(lambda: info(wire)["tier_flash_state"] == "full", "the disk to be full")
     assert int(info(wire)["tier_values_ram"]) > 500
     assert read(wire, values) == (0, [])
-    assert wire.say("SAVE") == b"OK"
+    assert wire.say("DEBUG", "RELOAD") == b"OK"
+    assert read(wire, values) == (0, [])
 
     gone = [f"key:{number}" for number in range(2_000) if number % 3]
     assert wire.say("DEL", *gone) == len(gone)

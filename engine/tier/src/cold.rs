@@ -1,7 +1,7 @@
 //! Cold values: the data type that stands in for a value on flash, and the two ways, to flash and back.
 
 use crate::ffi::*;
-use crate::log::{Fault, Place, State};
+use crate::log::{Fault, Place};
 use crate::tier::{Tier, tier};
 use crate::value;
 use std::ffi::{c_int, c_void};
@@ -303,9 +303,7 @@ unsafe extern "C" fn rdb_load(io: *mut Io, encoding: c_int) -> *mut c_void {
         let name = (api().GetKeyNameFromIO)(io);
         let database = usize::try_from((api().GetDbIdFromIO)(io)).unwrap_or(0);
         let tier = tier();
-        if tier.log.state() != State::Ok {
-            tier.log.retry();
-        }
+        tier.log.retry_now_and_then();
         let mut at = None;
         if kind != LOST && !name.is_null() && tier.log.fits(bytes(name).len(), length) {
             let token = tier.tokens.get(database).copied().unwrap_or(0);

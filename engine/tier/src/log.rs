@@ -74,6 +74,7 @@ pub struct Log {
     writing: State,
     /// Demotion has no segment to write to: the limit is reached, or the disk is full.
     has_no_room: bool,
+    tried: Instant,
     /// Room on the disk that only compaction uses.
     reserve: Option<Segment>,
     /// The active segment is the one that was kept for compaction.
@@ -121,6 +122,7 @@ impl Log {
             pending: Vec::new(),
             writing: State::Ok,
             has_no_room: false,
+            tried: Instant::now(),
             reserve: None,
             is_last: false,
             counters: Counters::default(),

@@ -6,6 +6,7 @@ use super::segment::{self, Segment};
 use super::{Log, State};
 use std::io;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 /// Where only so many segments more can be written, even those that are mostly alive are compacted, and quicker.
 const NEAR: u64 = 5;
@@ -13,6 +14,7 @@ const NEAR: u64 = 5;
 /// Segments below the limit that must be free, the one to be written included.
 pub const DEMOTION: u64 = 2;
 pub const COMPACTION: u64 = 1;
+const RETRY: Duration = Duration::from_millis(10);
 
 impl Log {
     /// Room for one more segment for demotion, which leaves another to compaction.
@@ -52,6 +54,10 @@ impl Log {
                 if let Some(closed) = self.active.and_then(|number| self.segments.get(&number)) {
                     closed.close();
                 }
+                if number < self.next {
+                    self.clean.clear(); // numbers begin anew, and so do places
+                }
+                self.next = number + 1;
                 self.segments.insert(number, segment);
                 self.active = Some(number);
                 self.is_last = is_last || is_reserve;
@@ -88,16 +94,19 @@ impl Log {
         }
     }
 
-    fn unused_number(&mut self) -> u32 {
+    fn unused_number(&self) -> u32 {
         let mut number = self.next % SEGMENTS as u32;
         while self.segments.contains_key(&number) || live_in(number) != 0 {
             number = (number + 1) % SEGMENTS as u32;
         }
-        if number < self.next {
-            self.clean.clear(); // numbers begin anew, and so do places
-        }
-        self.next = number + 1;
         number
+    }
+
+    /// The same for those who ask for each value: not more often than a tick does.
+    pub fn retry_now_and_then(&mut self) {
+        if self.tried.elapsed() >= RETRY {
+            self.retry();
+        }
     }
 
     /// Looks whether a log that refused can take values again.
@@ -105,6 +114,7 @@ impl Log {
         if self.state() == State::Ok {
             return;
         }
+        self.tried = Instant::now();
         if self.writing == State::Ok || self.pending.is_empty() {
             self.writing = State::Ok;
             self.start_segment(DEMOTION);

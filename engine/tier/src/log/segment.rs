@@ -17,9 +17,9 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// An empty file for which so many bytes are free.
+    /// An empty file for which so many bytes are free; what a failing disk has left there under that name is gone.
     pub fn create(path: PathBuf, room: u64) -> io::Result<Self> {
-        let file = OpenOptions::new().create_new(true).read(true).write(true).open(&path)?;
+        let file = OpenOptions::new().create(true).truncate(true).read(true).write(true).open(&path)?;
         if let Err(error) = take_room(&file, room) {
             let _ = fs::remove_file(&path);
             return Err(error);
