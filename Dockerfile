@@ -23,7 +23,7 @@ FROM python:3.13-slim-trixie@sha256:9d2e5553305c7c7b0097999bb17187c69b921ccd6bc9
 WORKDIR /opt/shardboard
 COPY requirements.lock ./
 RUN python -m venv .venv && .venv/bin/pip install --no-cache-dir --require-hashes --requirement requirements.lock
-COPY pyproject.toml LICENSE ./
+COPY pyproject.toml hatch_build.py LICENSE ./
 COPY backend/shardboard backend/shardboard
 RUN .venv/bin/pip install --no-cache-dir --no-deps --no-build-isolation --editable .
 

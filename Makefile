@@ -36,6 +36,11 @@ setup: ## Install what running Shardboard needs and build page and proxy
 demo: setup ## Console, three agents, a live database with traffic; Ctrl-C stops it all
 	@exec $(bin)/shardboard demo
 
+.PHONY: wheel
+wheel: setup ## One file for `pip install`, with page, proxy, load generator and flash tier inside, in dist/
+	@$(bin)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
+	@ls dist/*.whl
+
 .PHONY: clean-demo
 clean-demo: ## Forget the demo: its database, shards and settings
 	@if [ -x $(bin)/shardboard ]; then exec $(bin)/shardboard demo --clean; else echo "Nothing to forget."; fi

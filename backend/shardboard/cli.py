@@ -92,7 +92,7 @@ def build_parser() -> argparse.ArgumentParser:
     reset.add_argument("--user", metavar="NAME", help="made an administrator if need be; default SHARDBOARD_ADMIN_USER")
     reset.set_defaults(run=run_reset)
 
-    unlock = commands.add_parser("unlock", help="lift the lock after failed logins, on the console's machine")
+    unlock = commands.add_parser("unlock", help="end the waiting after failed logins, on the console's machine")
     unlock.add_argument("user", metavar="NAME")
     unlock.set_defaults(run=run_unlock)
 
@@ -321,9 +321,12 @@ def _console(arguments: argparse.Namespace) -> Any:
     from shardboard.settings import Settings
 
     settings = Settings()
-    if settings.admin_password is None:
-        raise CommandError("set SHARDBOARD_ADMIN_USER and SHARDBOARD_ADMIN_PASSWORD to the user to log in as")
-    auth = (settings.admin_user, settings.admin_password.get_secret_value())
+    password = settings.given_password
+    if password is None:
+        raise CommandError(
+            "set SHARDBOARD_ADMIN_USER and SHARDBOARD_ADMIN_PASSWORD_FILE (or …_PASSWORD) to the user to log in as"
+        )
+    auth = (settings.admin_user, password)
     ca = arguments.ca or settings.state_dir / "tls" / "ca.pem"
     trust = ssl.create_default_context(cafile=str(ca) if arguments.ca or ca.exists() else None)
     return httpx.Client(base_url=arguments.url, auth=auth, verify=trust, trust_env=False, timeout=10)

@@ -8,7 +8,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from alembic import command
@@ -19,8 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, async_sessionmaker
 from sqlalchemy.orm import DeclarativeBase, Session
 
 from shardboard.bus import Bus
-
-MIGRATIONS = Path(__file__).resolve().parents[2] / "migrations"
+from shardboard.resources import MIGRATIONS
 
 
 class UtcDateTime(TypeDecorator[datetime]):

@@ -143,8 +143,7 @@ class Demo:
         if self._login_file.is_file():
             kept = json.loads(self._login_file.read_text())
             return kept["user"], kept["password"]
-        given = self._settings.admin_password
-        return self._settings.admin_user, given.get_secret_value() if given else secrets.token_urlsafe(12)
+        return self._settings.admin_user, self._settings.given_password or secrets.token_urlsafe(12)
 
     def _remember_login(self) -> None:
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)

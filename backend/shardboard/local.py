@@ -101,9 +101,14 @@ class LocalCluster:
     def start_console(self) -> None:
         """Start the console and wait until it answers. Call `end_leftovers` before, when an earlier owner may have been killed."""
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.spawn("console", ["console"], environment={"SHARDBOARD_ADMIN_PASSWORD": self.login[1]})
+        # By a file: a process shows its environment to others of its user for as long as it runs.
+        password = self.directory / "first-password"
+        with os.fdopen(os.open(password, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            file.write(self.login[1])
+        self.spawn("console", ["console"], environment={"SHARDBOARD_ADMIN_PASSWORD_FILE": str(password)})
         self.until((self.directory / "tls" / "ca.pem").is_file, "the console makes no certificate")
         self.until(self._answers, "the console does not answer")
+        password.unlink()
 
     def start_agents(self) -> None:
         """Start an agent for every address that has none, joining those that are new, and wait until they are connected."""

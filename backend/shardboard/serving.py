@@ -2,19 +2,28 @@
 
 import asyncio
 import contextlib
+import logging
 import signal
 import socket
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.config import STARTUP_FAILURE
+
+from shardboard import connections
+
+log = logging.getLogger("uvicorn.error")
 
 DRAIN_SECONDS = 3
 """How long requests under way may take to end after that."""
 PARTING_SECONDS = 0.1
 IDLE_SECONDS = 75
 """After which an idle connection is closed. Longer than clients keep theirs: who sends in that very moment gets an error."""
+
+_repeats = connections.Repeats()
 
 
 def config(app: ASGIApp, host: str, port: int, **tls: Any) -> uvicorn.Config:
@@ -28,6 +37,7 @@ def config(app: ASGIApp, host: str, port: int, **tls: Any) -> uvicorn.Config:
         server_header=False,
         timeout_graceful_shutdown=DRAIN_SECONDS,
         timeout_keep_alive=IDLE_SECONDS,
+        http=connections.Patience,
         **tls,
     )
 
@@ -39,6 +49,8 @@ async def serve(
 
     `stopping` is called once before the servers are drained: the place to end endless replies.
     """
+    connections.raise_file_limit()
+    log.addFilter(_repeats)
     told = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, told.set)
@@ -62,6 +74,15 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
         self._leaving = asyncio.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """With listeners of our own."""
+        try:
+            listeners = connections.listen(self.config.host, self.config.port, self.config.backlog)
+        except OSError as error:
+            log.error("%s:%s: %s", self.config.host, self.config.port, error)
+            sys.exit(STARTUP_FAILURE)
+        await super().startup([*listeners])
 
     def leave(self) -> None:
         self.should_exit = True

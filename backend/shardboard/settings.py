@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
-from pydantic import Field, SecretStr
+from pydantic import Field, FilePath, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from shardboard.resources import PAGE
 
 
 class Settings(BaseSettings):
@@ -15,17 +17,19 @@ class Settings(BaseSettings):
     admin_password: SecretStr | None = Field(
         default=None, description="first start only; generated and printed once when absent"
     )
+    admin_password_file: FilePath | None = Field(default=None, description="file that holds it instead")
     state_dir: Path = Path("var")
     database_url: str | None = Field(
         default=None, description="SQLAlchemy URL; SQLite in the state directory when absent"
+    )
+    database_password_file: FilePath | None = Field(
+        default=None, description="file that holds the password for that URL"
     )
     https_host: str = "0.0.0.0"  # noqa: S104 - the console is a server; the plain HTTP port below is loopback only
     https_port: int = Field(default=9443, ge=1, le=65535)
     http_port: int = Field(default=8080, ge=0, le=65535, description="loopback only; 0 turns it off")
     metrics_port: int = Field(default=8070, ge=0, le=65535, description="metrics for Prometheus, HTTPS; 0 turns it off")
-    page_dir: Path = Field(
-        default=Path(__file__).resolve().parents[2] / "frontend" / "dist", description="built web page"
-    )
+    page_dir: Path = Field(default=PAGE, description="built web page")
     public_names: list[str] = Field(
         default_factory=list, description="more host names and addresses for the console's certificate"
     )
@@ -36,10 +40,26 @@ class Settings(BaseSettings):
     smtp_password_file: Path | None = Field(default=None, description="password of the mail server, for notifications")
 
     @property
+    def given_password(self) -> str | None:
+        """The administrator's, where one was given. Raises OSError."""
+        if self.admin_password_file is not None:
+            return _secret(self.admin_password_file)
+        return self.admin_password.get_secret_value() if self.admin_password else None
+
+    @property
     def store_url(self) -> str:
-        """SQLAlchemy URL with an async driver filled in where the given one names none."""
+        """With an async driver filled in where the given URL names none, and the password of its file. Raises OSError."""
+        from sqlalchemy.engine import make_url  # takes its time, and most commands need no store
+
         if self.database_url is None:
             return f"sqlite+aiosqlite:///{(self.state_dir / 'console.db').resolve()}"
-        if self.database_url.startswith(("postgresql://", "postgres://")):
-            return "postgresql+asyncpg://" + self.database_url.split("://", 1)[1]
-        return self.database_url
+        url = make_url(self.database_url)
+        if url.drivername in ("postgresql", "postgres"):
+            url = url.set(drivername="postgresql+asyncpg")
+        if self.database_password_file is not None:
+            url = url.set(password=_secret(self.database_password_file))
+        return url.render_as_string(hide_password=False)
+
+
+def _secret(file: Path) -> str:
+    return file.read_text().removesuffix("\n")

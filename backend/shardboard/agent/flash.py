@@ -12,13 +12,11 @@ from pathlib import Path
 import psutil
 
 from shardboard.agent.settings import AgentSettings
+from shardboard.resources import PROGRAMS
 
 MODULE = "libshardboard_tier.so"
-PLACES = (
-    Path(__file__).resolve().parents[3] / "engine" / "target" / "release",
-    Path("/usr/local/lib/shardboard"),
-)
-"""Where a checkout builds the module, and where the image has it."""
+PLACES = (PROGRAMS, Path("/usr/local/lib/shardboard"))
+"""Where this installation has the module, and where the image has it."""
 
 
 class FlashError(Exception):
@@ -74,7 +72,7 @@ def find(settings: AgentSettings) -> Flash | None:
 
 
 def built() -> Path | None:
-    """The engine's module for flash, where a checkout builds it or the image has it."""
+    """The engine's module for flash."""
     return next((place / MODULE for place in PLACES if (place / MODULE).is_file()), None)
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import psutil
 
+from shardboard import resources
 from shardboard.agent import memtier
 from shardboard.agent.contract import LoadLines, LoadReports, LoadState, NamedLoad, ReadLoad, StartLoad
 from shardboard.agent.contract.loads import MOST_LINES
@@ -26,8 +27,6 @@ from shardboard.agent.settings import AgentSettings
 log = logging.getLogger(__name__)
 
 BINARY = "shardboard-load"
-BUILT = Path(__file__).resolve().parents[3] / "engine" / "target" / "release" / BINARY
-"""Where a checkout builds it."""
 LINES, TEXT, SAID, JSON = "lines.ndjson", "report.txt", "stderr.log", "report.json"
 PASSWORD = "SHARDBOARD_LOAD_PASSWORD"  # noqa: S105 - the name of a variable
 LOOK_SECONDS = 0.05
@@ -186,11 +185,8 @@ class Loads:
 
 
 def find() -> str | None:
-    """The generator's binary: on PATH, else as built in a checkout."""
-    found = shutil.which(BINARY)
-    if found is None and os.access(BUILT, os.X_OK):
-        found = str(BUILT)
-    return str(Path(found).absolute()) if found is not None else None
+    """The generator's binary."""
+    return resources.program(BINARY)
 
 
 def _command(order: StartLoad) -> list[str]:

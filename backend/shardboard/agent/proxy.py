@@ -9,16 +9,15 @@ import asyncio
 import json
 import logging
 import os
-import shutil
 import signal
 import subprocess
 from collections.abc import Coroutine
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
+from shardboard import resources
 from shardboard.agent import render
 from shardboard.agent.contract import (
     CommandCounts,
@@ -38,8 +37,7 @@ log = logging.getLogger(__name__)
 CONTROL = "control.sock"
 STATE = "state.json"
 LOG = "proxy.log"
-BUILT = Path(__file__).resolve().parents[3] / "engine" / "target" / "release" / "shardboard-proxy"
-"""Where a checkout builds it."""
+BINARY = "shardboard-proxy"
 READY_SECONDS = 10
 ANSWER_SECONDS = 5
 RETRY_SECONDS = 0.2
@@ -219,7 +217,7 @@ class Proxy:
         binary = find(self._settings)
         if binary is None:
             raise ProxyError(
-                f"shardboard-proxy is not installed on node {self._settings.address}; "
+                f"{BINARY} is not installed on node {self._settings.address}; "
                 "build it with `cargo build --release` in engine/, or put it on the agent's PATH"
             )
         if self._popen is not None:
@@ -364,8 +362,5 @@ def version_of(binary: str) -> str:
 
 
 def find(settings: AgentSettings) -> str | None:
-    """The proxy's binary: as told, else on PATH, else as built in a checkout."""
-    found = shutil.which(settings.proxy or "shardboard-proxy")
-    if found is None and not settings.proxy and os.access(BUILT, os.X_OK):
-        found = str(BUILT)
-    return str(Path(found).absolute()) if found is not None else None  # it is started in another directory
+    """The proxy's binary: the one that the agent was given, else the one of this installation."""
+    return resources.program(settings.proxy or BINARY)

@@ -7,7 +7,7 @@ A cluster whose nodes start with a complete `nodes.conf` needs no MEET and no wa
 import hashlib
 from pathlib import Path
 
-from shardboard.agent.contract import BdbSpec, Peer, ShardSpec, canary
+from shardboard.agent.contract import APPLICATION_RIGHTS, BdbSpec, Peer, ShardSpec, canary
 from shardboard.agent.flash import Flash
 
 ADMIN = "shardboard"
@@ -131,8 +131,7 @@ def _default_user(bdb: BdbSpec) -> str:
     if not bdb.default_user:
         return "user default off"
     password = f"#{_sha256(bdb.client_password)}" if bdb.client_password else "nopass"
-    # Not the administration of the engine: it could read the replication password and undo what the console arranged.
-    return f"user default on {password} ~* &* +@all -@admin"
+    return f"user default on {password} ~* &* {APPLICATION_RIGHTS}"
 
 
 def _segment(flash_limit: int) -> int:

@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 
 from fastapi import Request
 
+from shardboard.connections import place
 from shardboard.db import Store
 from shardboard.errors import ApiError, Forbidden, NotAcceptable, Unauthorized
 from shardboard.services import logins, passwords, tokens, user_accounts
@@ -17,6 +18,7 @@ from shardboard.state.users import User
 
 COOKIE = "shardboard_session"
 PAGE_HEADER = "x-requested-with"
+REFUSAL = "Wrong user name or password; after several of these from your address, wait a while before the next attempt."
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -95,7 +97,7 @@ async def new_password(store: Store, password: str, email: str, before: str | No
     few at a time and in no transaction."""
     async with store.read() as session:
         await user_accounts.insist_on_password(session, password, email)
-    async with gate(store).verifier.turn():
+    async with gate(store).verifier.turn(f"for {email}"):
         if before is not None and await passwords.matches(password, before):
             sentence = "The new password is the one that you have; choose another one."
             raise NotAcceptable("new_password_same_as_current", sentence, field="password")
@@ -107,18 +109,19 @@ async def log_in(store: Store, username: str, password: str, source: str, *, aud
     """The user whose password this is. Counts failures in its own transaction, for the request's is rolled back."""
     keeper = gate(store)
     async with store.read() as session:
-        user = await logins.account(session, username)
-    known = user is not None and keeper.verifier.remembers(username, password, user.password_hash)
-    if user is not None and known and not audit:
-        return user
-    async with keeper.verifier.turn():
+        found = await logins.candidate(session, username, source)
+    known = found is not None and keeper.verifier.remembers(username, password, found.user.password_hash)
+    if found is not None and known and not audit:
+        return found.user
+    async with keeper.verifier.turn(place(source)):
         if not known:
-            user = await _verify(store, keeper, username, password, source)
-        if user is not None and (audit or user.failed_logins):
+            found = await _verify(store, keeper, username, password, source)
+        user = found.user if found is not None else None
+        if found is not None and (audit or found.has_failed):
             async with store.begin() as session:
                 user = await logins.succeeded(session, username, source, audit=audit)
     if user is None:
-        raise Unauthorized("invalid_credentials", "Wrong user name or password.")
+        raise Unauthorized("invalid_credentials", REFUSAL)
     return user
 
 
@@ -135,20 +138,21 @@ def look_again(store: Store) -> None:
     store.bus.publish("logins")
 
 
-async def _verify(store: Store, keeper: Gate, username: str, password: str, source: str) -> User | None:
-    # Read again: while this attempt waited for its turn, others may have locked the user.
+async def _verify(store: Store, keeper: Gate, username: str, password: str, source: str) -> logins.Candidate | None:
+    # Read again: while this attempt waited for its turn, others may have failed too often.
     async with store.read() as session:
-        user = await logins.account(session, username)
-    if await passwords.matches(password, user.password_hash if user else None):
-        assert user is not None  # noqa: S101 - `matches` never says yes to nobody
+        found = await logins.candidate(session, username, source)
+    if await passwords.matches(password, found.user.password_hash if found else None):
+        assert found is not None  # noqa: S101 - `matches` never says yes to nobody
+        user = found.user
         keeper.verifier.remember(username, password, user.password_hash)
         if user.data_hash is None:
             await _note_data_hash(store, user, password)
-        return user
+        return found
     audit, unlisted = keeper.audit.spend()
-    if user is not None or audit:
+    if found is not None or audit:
         async with store.begin() as session:
-            await logins.failed(session, username, source, audit=audit, unlisted=unlisted)
+            await logins.failed(session, username, source, counts=found is not None, audit=audit, unlisted=unlisted)
     return None
 
 

@@ -1,5 +1,6 @@
 """Users, and tokens for scripts (REST reference 1.2, 3.5)."""
 
+from collections.abc import Collection
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Request
@@ -116,7 +117,8 @@ async def refresh(session: Reader, login: CurrentLogin, body: TokenRequest | Non
 @router.get("")
 async def list_users(session: Reader, _: UserManager) -> list[UserOut]:
     """All users."""
-    return [_shape(user) for user in await services.every(session)]
+    locked = await logins.locked(session)
+    return [_shape(user, locked) for user in await services.every(session)]
 
 
 @router.post("")
@@ -125,7 +127,7 @@ async def create_user(console: TheConsole, manager: UserManager, body: NewUser, 
     password = await credentials.new_password(console.store, body.password, body.email)
     async with console.store.begin() as session:
         role = await access.chosen(session, body.role, body.role_uids) or user_accounts.GivenRole("db_viewer")
-        made = _shape(await user_accounts.create(session, body.email, body.name, password, role, manager))
+        made = _shape(await user_accounts.create(session, body.email, body.name, password, role, manager), ())
         if is_on(dry_run):
             await take_back(session)
     return made
@@ -134,7 +136,7 @@ async def create_user(console: TheConsole, manager: UserManager, body: NewUser, 
 @router.get("/{uid}")
 async def get_user(uid: int, session: Reader, _: UserManager) -> UserOut:
     """One user."""
-    return _shape(await services.one(session, uid))
+    return _shape(await services.one(session, uid), await logins.locked(session))
 
 
 @router.put("/{uid}")
@@ -152,7 +154,8 @@ async def change_user(
     async with console.store.begin() as session:
         role = await access.chosen(session, body.role, body.role_uids)
         given = user_accounts.Changes(body.email, body.name, password, role)
-        changed = _shape(await user_accounts.change(session, uid, given, by))
+        user = await user_accounts.change(session, uid, given, by)
+        changed = _shape(user, await logins.locked(session))
         if is_on(dry_run):
             await take_back(session)
             return changed
@@ -176,13 +179,13 @@ async def _issue(session: AsyncSession, user: User | None, body: TokenRequest | 
     return tokens.issue(secret, user, "api", (body or TokenRequest()).ttl)
 
 
-def _shape(user: User) -> UserOut:
+def _shape(user: User, locked: Collection[int]) -> UserOut:
     return UserOut(
         uid=user.uid,
         email=user.email,
         name=user.name,
         role=user.role,
         role_uids=[uid] if (uid := user.role_uid or uid_of(user.role)) else [],
-        status=services.status(user),
+        status="locked" if user.uid in locked else "active",
         last_login=epoch(user.last_login) if user.last_login else None,
     )

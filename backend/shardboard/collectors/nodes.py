@@ -138,16 +138,16 @@ class NodeCollector:
                 reason = "the console failed to read its samples"
             self._pulses.broke(node.uid)
             untold = connected is not False or node.uid in self._connected
-            if untold and loop.time() - last_sample > LOST_AFTER:
+            if untold and (silence := loop.time() - last_sample) > LOST_AFTER:
                 connected = False
                 self._live.disconnect(node.uid)
-                await self._note_lost(node, reason)
+                await self._note_lost(node, reason, silence)
             await asyncio.sleep(RETRY_SECONDS)
 
-    async def _note_lost(self, node: NodeRef, reason: str) -> None:
+    async def _note_lost(self, node: NodeRef, reason: str, silence: float) -> None:
         try:
             async with self._store.begin() as session:
-                await observations.agent_lost(session, node.uid, reason)
+                await observations.agent_lost(session, node.uid, reason, silence)
         except Exception:  # a store that fails for a moment must not end the following of the node
             log.exception("the loss of node %s's agent could not be recorded", node.uid)
 

@@ -36,6 +36,7 @@ async def agent_seen(
     if node.health == "down":
         node.health = "up"
         await _end_outage(session, node_uid, restarted)
+    node.unavailable_since = None
     node.facts = facts
     node.last_seen = datetime.now(UTC)
 
@@ -51,6 +52,7 @@ async def node_down(
     if node is None or node.health == "down":
         return
     node.health = "down"
+    node.unavailable_since = datetime.now(UTC) - timedelta(milliseconds=detected_ms or 0)
     lost = await shards.of_node(session, node_uid)
     for shard in lost:
         shard.observed_status = "down"
@@ -91,14 +93,15 @@ def _lost_slots(lost: Sequence[Shard]) -> list[dict[str, Any]]:
     ]
 
 
-async def agent_lost(session: AsyncSession, node_uid: int, reason: str) -> None:
-    """The agent does not answer. That says nothing about its shards, and the event says so."""
+async def agent_lost(session: AsyncSession, node_uid: int, reason: str, silent_seconds: float = 0) -> None:
+    """The agent has not answered for so long. That says nothing about its shards, and the event says so."""
     node = await nodes.by_uid(session, node_uid)
     if node is None or node.agent_status == "lost":
         return
     node.agent_status = "lost"
     if node.health == "down":
         return  # that has been told, and says more
+    node.unavailable_since = datetime.now(UTC) - timedelta(seconds=silent_seconds)
     description = (
         f"The agent of node {node_uid} was lost: {reason}. Its shards may well be running; nobody watches them."
     )

@@ -8,8 +8,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-GUARD = "-@admin"
-"""Behind every list, and every selector of one."""
+GUARD = ("-@admin", "-migrate", "-restore-asking", "-script|debug")
+"""Behind every list, and every selector of one. The engine counts no more than `@admin` to its administration; but MIGRATE
+connects to where it is told and empties a shard, RESTORE-ASKING writes to slots that are another shard's, and the debugger of
+scripts stops a shard for everybody."""
 LONGEST = 4096
 RESERVED = frozenset({"default", "shardboard", "shardboard-canary"})
 """Users of the engine that are not people's."""
@@ -108,6 +110,6 @@ def for_engine(acl: str, *, all_channels: bool) -> list[str]:
 
     Raises Malformed.
     """
-    words = [f"{word[:-1]} {GUARD})" if word.startswith("(") else word for word in parse(acl)]
+    words = [f"{word[:-1]} {' '.join(GUARD)})" if word.startswith("(") else word for word in parse(acl)]
     says_channels = any(word[:1] == "&" or word.endswith("channels") for word in words)
-    return [*([] if says_channels or not all_channels else ["allchannels"]), *words, GUARD]
+    return [*([] if says_channels or not all_channels else ["allchannels"]), *words, *GUARD]

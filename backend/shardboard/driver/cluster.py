@@ -8,7 +8,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from shardboard.agent.contract import BdbSpec, CommandResult, Peer, ShardCommand, ShardSpec, StartShards, TierSpec
+from shardboard.agent.contract import (
+    APPLICATION_RIGHTS,
+    BdbSpec,
+    CommandResult,
+    Peer,
+    ShardCommand,
+    ShardSpec,
+    StartShards,
+    TierSpec,
+)
 from shardboard.domain.creation import Seen
 from shardboard.domain.flash import Share
 from shardboard.domain.slots import Ranges, parse
@@ -155,13 +164,14 @@ async def align(agents: Agents, engine: Engine, shards: Sequence[ShardRef], chan
 
 
 def _default_user(engine: Engine) -> tuple[str, ...]:
-    """As at birth (`agent/render.py`); its rights stay. Only the hash of the password is told."""
+    """As at birth (`agent/render.py`), its rights too: shards of an earlier version gave more. Of the password the hash is told."""
     user = ("ACL", "SETUSER", "default")
     if not engine.default_user:
         return (*user, "off")
+    rights = APPLICATION_RIGHTS.split()
     if not engine.client_password:
-        return (*user, "on", "nopass")
-    return (*user, "on", "resetpass", f"#{hashlib.sha256(engine.client_password.encode()).hexdigest()}")
+        return (*user, "on", *rights, "nopass")
+    return (*user, "on", *rights, "resetpass", f"#{hashlib.sha256(engine.client_password.encode()).hexdigest()}")
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from shardboard.domain.flash import Share
 from shardboard.domain.rules import Address, ListOf, Rule, Text
-from shardboard.schemas.absent import OptionalInt, present, without_default
+from shardboard.schemas.absent import OptionalInt, OptionalStr, present, without_default
 from shardboard.schemas.bdb_fields import ENGINE_VERSION
 from shardboard.schemas.node_actions import SnapshotRow
 from shardboard.schemas.rows import NodeRow, ShardRow
@@ -61,6 +61,9 @@ class Node(BaseModel):
     engine_version: str = Field(description="Version of valkey-server; empty when it is missing.")
     memtier_version: str = Field(
         description="Version of memtier_benchmark on its agent's PATH; empty when there is none."
+    )
+    unavailable_since: OptionalStr = Field(
+        description="When the machine, or while it is not down its agent, was last known to answer; absent while they do."
     )
     last_seen: str
     total_memory: int
@@ -134,6 +137,7 @@ def render(
         "agent_status": node.agent_status,
         "engine_version": facts["engine_version"],
         "memtier_version": facts.get("memtier_version", ""),
+        **present(unavailable_since=iso(node.unavailable_since) if node.unavailable_since else None),
         "last_seen": iso(node.last_seen),
         "supported_database_versions": SUPPORTED_DATABASE_VERSIONS if facts["engine_version"] else [],
         "total_memory": facts["total_memory"],

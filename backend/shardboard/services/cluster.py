@@ -47,7 +47,7 @@ async def restore_policy(session: AsyncSession, principal: Principal) -> Cluster
 
 
 async def create(session: AsyncSession, name: str, username: str, password: str, originator: str) -> Cluster:
-    """Name the cluster and set its administrator's credentials. Possible once, before the first node joins."""
+    """Name the cluster and set its administrator's credentials, also the name. Possible once, before the first node joins."""
     cluster = await state.load_for_update(session)
     if cluster.bootstrap_state != "idle":
         raise Conflict("cluster_exists", f"The cluster {cluster.name} was created already.")
@@ -56,6 +56,7 @@ async def create(session: AsyncSession, name: str, username: str, password: str,
             "The cluster's name must be a host name (letters, digits, hyphens and dots) of at most 64 characters."
         )
         raise NotAcceptable("config_error", sentence, field="cluster.name")
+    await users.rename_only_admin(session, username)
     await users.set_admin(session, username, password, originator=originator)
     cluster.name = name
     cluster.bootstrap_state = "completed"

@@ -1,65 +1,83 @@
-"""Logging in: the account behind a user name, the lockout after repeated failures, and the audit events of both."""
+"""Logging in: the account behind a user name, the waiting after repeated failures, and the audit events of both.
+
+Failures count for a user and a network, so that nobody keeps a user out from elsewhere. Who has failed too often waits before
+the next attempt, each time twice as long; what is sent meanwhile is answered as a wrong password is, right or not.
+"""
 
 import time
+from collections.abc import Collection
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from shardboard.errors import Unauthorized
+from shardboard.connections import place
 from shardboard.services import events
-from shardboard.state import cluster, users
+from shardboard.state import cluster, login_failures, users
+from shardboard.state.login_failures import LoginFailures
 from shardboard.state.users import User
 
 _NEVER = datetime(9999, 12, 31, tzinfo=UTC)
 _LONGEST_NAME = 254
 _MOST_FAILURES = 1_000_000
-"""Counted on for ever where nobody is locked, the number would outgrow its column."""
+"""Counted on for ever where nobody has to wait, the number would outgrow its column."""
 _EVENT_BURST = 20
 _EVENT_EVERY_SECONDS = 30.0
 
 
-async def account(session: AsyncSession, username: str) -> User | None:
-    """The user of that name, if any; a locked one is refused before its password is looked at."""
-    if not is_user_name(username):
+@dataclass(frozen=True)
+class Candidate:
+    """Whose password may be looked at. None is told apart from a user who does not exist to nobody."""
+
+    user: User
+    has_failed: bool
+    """From there, lately."""
+
+
+async def candidate(session: AsyncSession, username: str, source: str) -> Candidate | None:
+    """The user of that name, unless there is none or attempts from there have to wait."""
+    user = await users.by_email(session, username) if is_user_name(username) else None
+    if user is None:
         return None
-    user = await users.by_email(session, username)
-    if user is not None and is_locked(user):
-        raise Unauthorized("login_locked", "This user is locked after too many failed logins; try again later.")
-    return user
+    failures = await login_failures.of(session, user.uid, place(source))
+    return None if _has_to_wait(failures) else Candidate(user, failures is not None)
 
 
-def is_locked(user: User) -> bool:
-    return user.locked_until is not None and user.locked_until > datetime.now(UTC)
-
-
-async def failed(session: AsyncSession, username: str, origin: str, *, audit: bool, unlisted: int) -> None:
-    """Count a wrong password. `audit` adds the event, which also tells of `unlisted` earlier failures."""
-    user = await _for_update(session, username)
-    locked = user is not None and await _count_failure(session, user)
-    if not (audit or locked):
+async def failed(
+    session: AsyncSession, username: str, source: str, *, counts: bool, audit: bool, unlisted: int
+) -> None:
+    """A wrong password, which `counts` if it was looked at. `audit` adds the event, which also tells of `unlisted` earlier ones."""
+    user = await users.by_email(session, username) if counts and is_user_name(username) else None
+    waits = user is not None and await _count_failure(session, user, place(source))
+    if not (audit or waits):
         return
-    description = f'Login as "{_shown(username)}" from {origin} failed: wrong user name or password.'
-    if locked:
-        description += " The user was locked."
+    description = f'Login as "{_shown(username)}" from {source} failed: wrong user name or password.'
+    if waits:
+        description += " Attempts from there have to wait from now on, each time longer."
     if unlisted:
         description += f" {unlisted} more failures since the last one listed."
     events.record(session, "authentication_err", description, source="cluster", severity="WARNING")
 
 
-async def succeeded(session: AsyncSession, username: str, origin: str, *, audit: bool) -> User | None:
-    """Forget earlier failures; `audit` (sessions and tokens, not every call) notes the login."""
-    user = await _for_update(session, username)
+async def succeeded(session: AsyncSession, username: str, source: str, *, audit: bool) -> User | None:
+    """Forget failures from there; `audit` (sessions and tokens, not every call) notes the login."""
+    user = await users.by_email(session, username) if is_user_name(username) else None
     if user is None:
         return None
-    user.failed_logins = 0
-    user.last_failed_at = None
-    user.locked_until = None
+    failures = await login_failures.of(session, user.uid, place(source), for_update=True)
+    if failures is not None:
+        await session.delete(failures)
     if audit:
         user.last_login = datetime.now(UTC)
         events.record(
-            session, "login", f"Login succeeded ({user.email}, from {origin}).", source="cluster", originator=user.email
+            session, "login", f"Login succeeded ({user.email}, from {source}).", source="cluster", originator=user.email
         )
     return user
+
+
+async def locked(session: AsyncSession) -> Collection[int]:
+    """Uids of the users for whom somebody has to wait."""
+    return await login_failures.waiting(session, datetime.now(UTC))
 
 
 class AuditBudget:
@@ -83,32 +101,27 @@ class AuditBudget:
         return True, unlisted
 
 
-async def _for_update(session: AsyncSession, username: str) -> User | None:
-    if not is_user_name(username):
-        return None
-    user = await users.by_email(session, username)
-    if user is not None:
-        await session.refresh(user, with_for_update=True)
-    return user
+def _has_to_wait(failures: LoginFailures | None) -> bool:
+    return failures is not None and failures.waits_until is not None and failures.waits_until > datetime.now(UTC)
 
 
-async def _count_failure(session: AsyncSession, user: User) -> bool:
-    """True when this failure locked the user."""
+async def _count_failure(session: AsyncSession, user: User, network: str) -> bool:
+    """True when this failure is the first after which attempts have to wait."""
     rules = (await cluster.load(session)).rules
     now = datetime.now(UTC)
-    if user.last_failed_at is None or now - user.last_failed_at > timedelta(
-        seconds=rules.login_lockout_counter_reset_after
-    ):
-        user.failed_logins = 0
-    user.failed_logins = min(user.failed_logins + 1, _MOST_FAILURES)
-    user.last_failed_at = now
-    if not rules.login_lockout_threshold or user.failed_logins < rules.login_lockout_threshold:
+    await login_failures.forget_old(session, now - timedelta(seconds=rules.login_lockout_counter_reset_after))
+    failures = await login_failures.of(session, user.uid, network, for_update=True)
+    if failures is None:
+        failures = LoginFailures(user_uid=user.uid, network=network, count=0)
+        session.add(failures)
+    failures.count = min(failures.count + 1, _MOST_FAILURES)
+    failures.last_at = now
+    excess = failures.count - rules.login_lockout_threshold
+    if not rules.login_lockout_threshold or excess < 0:
         return False
-    user.failed_logins = 0
-    user.locked_until = (
-        now + timedelta(seconds=rules.login_lockout_duration) if rules.login_lockout_duration else _NEVER
-    )
-    return True
+    longest = rules.login_lockout_duration
+    failures.waits_until = now + timedelta(seconds=min(2 ** min(excess, 30), longest)) if longest else _NEVER
+    return excess == 0
 
 
 def is_user_name(username: str) -> bool:

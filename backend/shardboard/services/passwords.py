@@ -9,6 +9,7 @@ import hashlib
 import hmac
 import secrets
 import time
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -22,7 +23,9 @@ MAX_LENGTH = 256
 _REMEMBERED_SECONDS = 60.0
 _REMEMBERED_ENTRIES = 1024
 _AT_ONCE = 2
-_WAITING_LIMIT = 32
+_WAITING_LIMIT = 64
+_WAITING_OF_ONE = 4
+"""From one network, so that it leaves places to others."""
 
 _hasher = PasswordHasher()
 _dummy_hash = ""
@@ -69,18 +72,20 @@ class Verifier:
         self._key = secrets.token_bytes(32)
         self._remembered: dict[bytes, float] = {}
         self._free = asyncio.Semaphore(_AT_ONCE)
-        self._waiting = 0
+        self._waiting: Counter[str] = Counter()
 
     @asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
-        """One of the few places in which a password may be verified; refuses when the queue is long."""
-        if self._waiting >= _WAITING_LIMIT:
+    async def turn(self, network: str) -> AsyncIterator[None]:
+        """One of the few places in which a password may be verified; refuses when the queue is long, or that of the network."""
+        if self._waiting[network] >= _WAITING_OF_ONE or self._waiting.total() >= _WAITING_LIMIT:
             raise Unavailable("busy", "Too many logins at this moment; try again in a few seconds.")
-        self._waiting += 1
+        self._waiting[network] += 1
         try:
             await self._free.acquire()
         finally:
-            self._waiting -= 1
+            self._waiting[network] -= 1
+            if not self._waiting[network]:
+                del self._waiting[network]
         try:
             yield
         finally:

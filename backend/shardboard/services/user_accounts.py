@@ -14,7 +14,7 @@ from shardboard.errors import Conflict, Forbidden, NotAcceptable, NotFound
 from shardboard.services import events, logins, passwords
 from shardboard.services.users import Principal, insist_on_another_admin, insist_on_power, one
 from shardboard.state import cluster as clusters
-from shardboard.state import data_users, users
+from shardboard.state import data_users, login_failures, users
 from shardboard.state.users import User
 
 _FORBIDDEN_IN_NAMES = frozenset('&<>"')
@@ -91,7 +91,7 @@ async def create(
 
 
 async def change(session: AsyncSession, uid: int, given: Changes, by: Principal) -> User:
-    """A new password ends all tokens and sessions of the user, and the lock after failed logins."""
+    """A new password ends all tokens and sessions of the user, and the waiting after failed logins."""
     await clusters.load_for_update(session)  # two administrators cannot make each other ordinary users at once
     user = await one(session, uid)
     if user.email != by.username:
@@ -114,7 +114,7 @@ async def change(session: AsyncSession, uid: int, given: Changes, by: Principal)
         told.append("the password")
         user.password_hash, user.data_hash = given.password.password_hash, None
         await note_data_hash(session, user, given.password.data_hash)
-        user.failed_logins, user.locked_until = 0, None
+        await login_failures.forget(session, user.uid)
     if told:
         _tell(session, "user_updated", f"User {user.email} was changed: {', '.join(told)}.", by)
         await session.flush()
@@ -122,16 +122,15 @@ async def change(session: AsyncSession, uid: int, given: Changes, by: Principal)
 
 
 async def unlock(session: AsyncSession, email: str, originator: str) -> bool:
-    """Lift the lock after failed logins; False when there was none."""
+    """End the waiting after failed logins; False when there was none."""
     user = await users.by_email(session, email) if logins.is_user_name(email) else None
     if user is None:
         raise NotFound("user_not_exist", f"There is no user {email}.")
-    was_locked = logins.is_locked(user)
-    user.failed_logins, user.locked_until = 0, None
+    was_locked = user.uid in await logins.locked(session)
+    await login_failures.forget(session, user.uid)
     if was_locked:
-        events.record(
-            session, "user_updated", f"User {user.email} was unlocked.", source="cluster", originator=originator
-        )
+        sentence = f"Waiting after failed logins of {user.email} was ended."
+        events.record(session, "user_updated", sentence, source="cluster", originator=originator)
     return was_locked
 
 
@@ -142,6 +141,7 @@ async def remove(session: AsyncSession, uid: int, by: Principal) -> None:
     await insist_on_another_admin(session, [user])
     if user.email == by.username:
         raise Forbidden("unauthorized_action", "Nobody removes himself; another administrator can.")
+    await login_failures.forget(session, user.uid)
     await session.delete(user)
     _tell(session, "user_deleted", f"User {user.email} was deleted.", by)
 

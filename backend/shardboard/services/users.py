@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from shardboard.errors import Forbidden, NotAcceptable, NotFound
 from shardboard.services import events, logins, passwords
 from shardboard.settings import Settings
-from shardboard.state import users
+from shardboard.state import login_failures, users
 from shardboard.state.cluster import Cluster
 from shardboard.state.users import User
 
@@ -45,7 +45,7 @@ async def first_start(session: AsyncSession, settings: Settings) -> str | None:
                 jwt_secret=secrets.token_urlsafe(48),
             )
         )
-    given = settings.admin_password.get_secret_value() if settings.admin_password else None
+    given = settings.given_password
     if await users.count(session):
         await _mention_unused(session, settings.admin_user, given)
         return None
@@ -77,11 +77,17 @@ async def set_admin(session: AsyncSession, username: str, password: str, *, orig
     else:
         user.password_hash, user.data_hash = password_hash, None
         user.role, user.role_uid = "admin", None
-        user.failed_logins = 0
-        user.locked_until = None
+        await login_failures.forget(session, user.uid)
         events.record(session, "user_updated", f"User {username} was changed.", source="cluster", originator=originator)
     await session.flush()
     return user
+
+
+async def rename_only_admin(session: AsyncSession, username: str) -> None:
+    """The one of the first start, whose password was printed, does not stay beside another."""
+    admins = [user for user in await every(session) if user.role in ADMINS]
+    if len(admins) == 1 and logins.is_user_name(username) and await users.by_email(session, username) is None:
+        admins[0].email = username
 
 
 async def every(session: AsyncSession) -> Sequence[User]:
@@ -119,8 +125,3 @@ async def _mention_unused(session: AsyncSession, username: str, given: str | Non
     user = await users.by_email(session, username)
     if user is None or not await passwords.matches(given, user.password_hash):
         log.warning("SHARDBOARD_ADMIN_PASSWORD is used at the first start only; the passwords stay as they are")
-
-
-def status(user: User) -> str:
-    """As the REST reference names it (3.5)."""
-    return "locked" if logins.is_locked(user) else "active"

@@ -25,6 +25,8 @@ class Node(Base):
     """`connected` or `lost`: about the agent only; its shards may well live on."""
     health: Mapped[str] = mapped_column(default="up")
     """`up`, or `down` when its shards answer nobody: about the machine, not the agent."""
+    unavailable_since: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    """When the machine, or else its agent, was last known to be there; None while both are."""
     last_seen: Mapped[datetime] = mapped_column(UtcDateTime)
     joined_at: Mapped[datetime] = mapped_column(UtcDateTime)
     accept_servers: Mapped[bool] = mapped_column(default=True)

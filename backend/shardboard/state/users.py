@@ -10,8 +10,6 @@ from shardboard.db import Base, UtcDateTime
 
 
 class User(Base):
-    """`failed_logins` and `locked_until` implement the login lockout of the REST reference (1.2)."""
-
     __tablename__ = "users"
     __kind__ = "user"
 
@@ -28,9 +26,6 @@ class User(Base):
     """SHA-256 of the password, hex, for engines; only of those that some database lets at its data (`state/data_users.py`)."""
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
     last_login: Mapped[datetime | None] = mapped_column(UtcDateTime)
-    failed_logins: Mapped[int] = mapped_column(default=0)
-    last_failed_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
-    locked_until: Mapped[datetime | None] = mapped_column(UtcDateTime)
 
 
 async def by_email(session: AsyncSession, email: str) -> User | None:

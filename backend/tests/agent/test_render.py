@@ -8,7 +8,7 @@ import pytest
 from backend.tests.shards import FIRST_PORT, PASSWORD, lone, request
 
 from shardboard.agent import render
-from shardboard.agent.contract import Peer, TierSpec, canary
+from shardboard.agent.contract import APPLICATION_RIGHTS, Peer, TierSpec, canary
 from shardboard.agent.flash import Flash
 
 A, B, C, D = (letter * 40 for letter in "abcd")
@@ -80,7 +80,7 @@ def test_several_ranges_and_single_slots() -> None:
 def test_passwords_are_hashed_where_the_engine_allows() -> None:
     lines = conf(client_password="open sesame")
     digest = hashlib.sha256(b"open sesame").hexdigest()
-    assert f"user default on #{digest} ~* &* +@all -@admin" in lines
+    assert f"user default on #{digest} ~* &* {APPLICATION_RIGHTS}" in lines
     assert not any("sesame" in line for line in lines)
     assert [line for line in lines if PASSWORD in line] == [f"masterauth {PASSWORD}"]
     [canaries] = [line for line in lines if line.startswith("user shardboard-canary ")]
@@ -92,7 +92,7 @@ def test_passwords_are_hashed_where_the_engine_allows() -> None:
 @pytest.mark.parametrize(
     ("changes", "line"),
     [
-        ({}, "user default on nopass ~* &* +@all -@admin"),
+        ({}, f"user default on nopass ~* &* {APPLICATION_RIGHTS}"),
         ({"default_user": False}, "user default off"),
         ({}, 'save ""'),
         ({"save": [(60, 100)]}, "save 60 100"),

@@ -60,13 +60,21 @@ async def test_others_need_a_login(console: Console, address: str, base_url: str
         assert (await other.get("/v1/bootstrap")).json()["bootstrap_status"]["state"] == "idle"
 
 
-async def test_wrong_password_is_no_anonymous_call(console: Console) -> None:
-    async with caller(console, "127.0.0.1", auth=("admin@example.org", "wrong")) as local:
-        assert (await local.post("/v1/bootstrap/create_cluster", json=BODY)).status_code == 401
+async def test_a_local_caller_may_send_the_login_that_is_to_be_made(console: Console) -> None:
+    async with caller(console, "127.0.0.1", auth=("first@example.org", "a long password")) as local:
+        assert (await local.post("/v1/bootstrap/create_cluster", json=BODY)).status_code == 200
+        assert (await local.get("/v1/cluster")).status_code == 200
 
 
 async def test_administrator_from_afar(client: httpx.AsyncClient) -> None:
     assert (await client.post("/v1/bootstrap/create_cluster", json=BODY)).status_code == 200
+
+
+async def test_one_administrator_is_left(client: httpx.AsyncClient, console: Console) -> None:
+    assert (await client.post("/v1/bootstrap/create_cluster", json=BODY)).status_code == 200
+    assert (await client.get("/v1/users")).status_code == 401, "the first start's"
+    client.auth = ("first@example.org", "a long password")
+    assert [user["email"] for user in (await client.get("/v1/users")).json()] == ["first@example.org"]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,8 @@ from backend.tests.api.test_bootstrap import BODY, caller
 from shardboard.console import Console
 from shardboard.domain.cluster_settings import NAMES
 from shardboard.services import passwords
-from shardboard.state import users
+from shardboard.state import login_failures
+from shardboard.state.login_failures import LoginFailures
 from shardboard.state.users import User
 
 HUGE = "x" * 1_000_000
@@ -122,10 +123,7 @@ async def test_rows_that_differ_in_case_only_are_each_their_own(console: Console
         {"password_hash": ""},
         {"password_hash": "$argon2id$v=19$m=65536,t=3,p=4$"},
         {"password_hash": HUGE},
-        {"failed_logins": 2**31 - 1, "last_failed_at": datetime.now(UTC)},
-        {"failed_logins": -(2**31), "last_failed_at": datetime(9999, 12, 31, tzinfo=UTC)},
         {"last_login": datetime(1, 1, 1, tzinfo=UTC)},
-        {"locked_until": datetime(1, 1, 1, tzinfo=UTC)},
     ],
     # Without the moment, which is another one for each worker that collects them.
     ids=lambda columns: ",".join(f"{name}={str(value)[:5]}" for name, value in columns.items()),
@@ -147,16 +145,14 @@ async def test_rows_of_users_that_hold_junk_harm_nobody(
 @pytest.mark.store
 async def test_a_counter_of_failures_does_not_overflow(console: Console, client: httpx.AsyncClient) -> None:
     async with console.store.begin() as session:
-        user = await users.by_email(session, ADMIN)
-        assert user is not None
-        user.failed_logins, user.last_failed_at = 2**31 - 1, datetime.now(UTC)
+        session.add(LoginFailures(user_uid=1, network="192.0.2.1", count=2**31 - 1, last_at=datetime.now(UTC)))
     await client.put("/v1/cluster/policy", json={"login_lockout_threshold": 0})
     async with caller(console, "192.0.2.1", auth=(ADMIN, "wrong")) as far:
         assert (await far.get("/v1/users")).status_code == 401
     async with console.store.read() as session:
-        user = await users.by_email(session, ADMIN)
-        assert user is not None
-        assert user.failed_logins < 2**31, "a column of 32 bits would refuse it"
+        failures = await login_failures.of(session, 1, "192.0.2.1")
+        assert failures is not None
+        assert failures.count < 2**31, "a column of 32 bits would refuse it"
 
 
 async def add(console: Console, **columns: Any) -> None:

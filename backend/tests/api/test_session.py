@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
@@ -10,14 +11,15 @@ import httpx
 import jwt
 import pytest
 from backend.tests.application import app_of
+from backend.tests.shards import until
 
 from shardboard.api import credentials
 from shardboard.console import Console
 from shardboard.services import logins
 from shardboard.services.users import set_admin
-from shardboard.state import cluster, events, users
+from shardboard.state import cluster, events, login_failures, users
 from shardboard.state.events import Event
-from shardboard.state.users import User
+from shardboard.state.login_failures import LoginFailures
 
 pytestmark = pytest.mark.store
 
@@ -48,11 +50,18 @@ async def events_of(console: Console, type_: str) -> list[Event]:
         return [event for event in await events.page(session, newest_first=False) if event.type == type_]
 
 
-async def admin_row(console: Console) -> User:
+async def failures_of(console: Console) -> LoginFailures | None:
+    """Of the administrator, from where the browser is."""
     async with console.store.read() as session:
-        user = await users.by_email(session, console.settings.admin_user)
-    assert user is not None
-    return user
+        return await login_failures.of(session, 1, "192.0.2.9")
+
+
+async def put_off(console: Console, time: timedelta) -> None:
+    """So long attempts from there wait yet."""
+    async with console.store.begin() as session:
+        failures = await login_failures.of(session, 1, "192.0.2.9")
+        assert failures is not None
+        failures.waits_until = datetime.now(UTC) + time
 
 
 async def test_a_session_from_login_to_logout(
@@ -184,51 +193,66 @@ async def test_unknown_users_get_the_same_answer(browser: httpx.AsyncClient, rig
     assert unknown.status_code == 401
 
 
-async def test_five_failures_lock_the_user(
+async def test_after_five_failures_attempts_from_there_wait(
     browser: httpx.AsyncClient, console: Console, right: dict[str, str], caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
     await log_in(browser, right)
-    began = datetime.now(UTC)
-    for _ in range(5):
-        reply = await log_in(browser, {**right, "password": "wrong password"})
-        assert reply.json()["error_code"] == "invalid_credentials"
-    locked = datetime.now(UTC)
-    for _ in range(2):
-        reply = await log_in(browser, right)
-        assert (reply.status_code, reply.json()["error_code"]) == (401, "login_locked")
+    wrong = {**right, "password": "wrong password"}
+    async with console.store.begin() as session:
+        (await cluster.load(session)).policy = {"login_lockout_threshold": 5, "login_lockout_duration": 3}
+    for seconds in (None, None, None, None, 1, 2, 3):
+        began = datetime.now(UTC)
+        replies = [await log_in(browser, wrong)]
+        told = await failures_of(console)
+        assert told is not None
+        if seconds is None:
+            assert told.waits_until is None
+        else:
+            assert told.waits_until is not None
+            assert began <= told.waits_until - timedelta(seconds=seconds) <= datetime.now(UTC)
+            await put_off(console, timedelta(hours=1))
+            replies += [await log_in(browser, credentials) for credentials in (right, wrong)]
+            await put_off(console, timedelta(0))
+        assert {(reply.status_code, reply.text) for reply in replies} == {(401, replies[0].text)}, "right ones, too"
     assert (await browser.get("/v1/session")).status_code == 200, "who is logged in stays so"
-    user = await admin_row(console)
-    assert user.locked_until is not None
-    assert began <= user.locked_until - timedelta(seconds=1800) <= locked
+    assert (await log_in(browser, right)).status_code == 200
+    assert await failures_of(console) is None
     failures = await events_of(console, "authentication_err")
-    assert [event.severity for event in failures] == ["WARNING"] * 5
-    assert failures[-1].description.endswith("The user was locked.")
+    assert [event.severity for event in failures] == ["WARNING"] * len(failures)
+    said = [event.description for event in failures if "have to wait" in event.description]
+    assert said == [failures[4].description], "once"
     assert "192.0.2.9" in failures[0].description
     for text in (caplog.text, *(event.description for event in failures)):
         assert "wrong password" not in text.replace("wrong user name or password", "")
         assert right["password"] not in text
 
 
-async def test_a_lock_ends_by_itself(browser: httpx.AsyncClient, console: Console, right: dict[str, str]) -> None:
-    user = await admin_row(console)
-    async with console.store.begin() as session:
-        user = await session.merge(user)
-        user.locked_until = datetime.now(UTC) - timedelta(seconds=1)
-    assert (await log_in(browser, right)).status_code == 200
-    user = await admin_row(console)
-    assert (user.locked_until, user.failed_logins) == (None, 0)
+async def test_who_fails_keeps_nobody_out_elsewhere(
+    browser: httpx.AsyncClient, console: Console, right: dict[str, str]
+) -> None:
+    for _ in range(6):
+        await log_in(browser, {**right, "password": "wrong password"})
+    assert (await log_in(browser, right)).status_code == 401
+    for address in ("192.0.2.10", "2001:db8::1"):
+        transport = httpx.ASGITransport(app_of(console), client=(address, 40000))
+        async with httpx.AsyncClient(transport=transport, base_url="https://console") as elsewhere:
+            assert (await log_in(elsewhere, right)).status_code == 200
 
 
 async def test_old_failures_do_not_count(browser: httpx.AsyncClient, console: Console, right: dict[str, str]) -> None:
-    user = await admin_row(console)
+    wrong = {**right, "password": "wrong password"}
+    for _ in range(4):
+        await log_in(browser, wrong)
     async with console.store.begin() as session:
-        user = await session.merge(user)
-        user.failed_logins = 4
-        user.last_failed_at = datetime.now(UTC) - timedelta(seconds=901)
-    await log_in(browser, {**right, "password": "wrong password"})
-    user = await admin_row(console)
-    assert (user.failed_logins, user.locked_until) == (1, None)
+        failures = await login_failures.of(session, 1, "192.0.2.9")
+        assert failures is not None
+        assert failures.count == 4
+        failures.last_at = datetime.now(UTC) - timedelta(seconds=901)
+    await log_in(browser, wrong)
+    told = await failures_of(console)
+    assert told is not None
+    assert (told.count, told.waits_until) == (1, None)
 
 
 async def test_the_policy_rules_the_lockout(
@@ -237,20 +261,45 @@ async def test_the_policy_rules_the_lockout(
     async with console.store.begin() as session:
         (await cluster.load(session)).policy = {"login_lockout_threshold": 1, "login_lockout_duration": 0}
     await log_in(browser, {**right, "password": "wrong password"})
-    user = await admin_row(console)
-    assert user.locked_until is not None
-    assert user.locked_until.year == 9999
+    told = await failures_of(console)
+    assert told is not None
+    assert told.waits_until is not None
+    assert told.waits_until.year == 9999
 
 
 async def test_guessing_at_once_gains_little(
     browser: httpx.AsyncClient, console: Console, right: dict[str, str]
 ) -> None:
     wrong = {**right, "password": "wrong password"}
-    replies = await asyncio.gather(*(log_in(browser, wrong) for _ in range(40)))
-    codes = [reply.json()["error_code"] for reply in replies]
-    assert codes.count("invalid_credentials") <= 6
-    assert set(codes) <= {"invalid_credentials", "login_locked", "busy"}
-    assert (await admin_row(console)).locked_until is not None
+    await asyncio.gather(*(log_in(browser, wrong) for _ in range(40)))
+    told = await failures_of(console)
+    assert told is not None
+    assert told.count <= 6
+
+
+async def test_many_logins_from_one_place_leave_room_for_others(
+    browser: httpx.AsyncClient, console: Console, right: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those there are told to try again."""
+    held = asyncio.Event()
+
+    async def slow(password: str, _: str | None) -> bool:
+        await held.wait()
+        return password == right["password"]
+
+    monkeypatch.setattr("shardboard.services.passwords.matches", slow)
+    crowd = [asyncio.create_task(log_in(browser, {**right, "password": "wrong password"})) for _ in range(40)]
+    ended, _ = await asyncio.wait(crowd, return_when=asyncio.FIRST_COMPLETED)
+    assert {task.result().json()["error_code"] for task in ended} == {"busy"}
+    transport = httpx.ASGITransport(app_of(console), client=("192.0.2.10", 40000))
+    async with httpx.AsyncClient(transport=transport, base_url="https://console") as elsewhere:
+        login = asyncio.create_task(log_in(elsewhere, right))
+        waiting = credentials.gate(console.store).verifier._waiting
+        await until(lambda: login.done() or waiting["192.0.2.10"])
+        held.set()
+        assert (await login).status_code == 200
+    codes = Counter(reply.json()["error_code"] for reply in await asyncio.gather(*crowd))
+    assert codes == {"busy": 34, "invalid_credentials": 6}
 
 
 async def test_a_flood_does_not_fill_the_log(

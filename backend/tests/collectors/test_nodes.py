@@ -116,6 +116,14 @@ async def status_is(console: Console, wanted: str) -> bool:
     return found is not None and found.agent_status == wanted
 
 
+async def since(console: Console) -> datetime | None:
+    """When node 1 was last there."""
+    async with console.store.read() as session:
+        found = await nodes.by_uid(session, 1)
+    assert found is not None
+    return found.unavailable_since
+
+
 @pytest.mark.usefixtures("database", "running")
 async def test_an_agent_tells_of_its_own_shards_only(console: Console, agents: FakeAgents) -> None:
     await all_well(agents)
@@ -132,6 +140,7 @@ async def test_an_agent_is_lost_once_and_back_once(
     console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(collector, "LOST_AFTER", 3600)
+    started = datetime.now(UTC)
     agents.sample(1, sample(NOW))
     await until(lambda: console.live.resume_point(1)[1] == NOW)
     agents.unreachable = {1}
@@ -142,6 +151,9 @@ async def test_an_agent_is_lost_once_and_back_once(
     await until(lambda: status_is(console, "lost"))
     calls = len(agents.calls)
     await until(lambda: len(agents.calls) > calls + 20)
+    gone = await since(console)
+    assert gone is not None
+    assert started <= gone <= datetime.now(UTC)
     [lost] = await told(console, "node_agent_lost")
     assert (lost.severity, lost.source, lost.node_uid) == ("WARNING", "node", 1)
     assert lost.description == (
@@ -155,6 +167,7 @@ async def test_an_agent_is_lost_once_and_back_once(
     await until(lambda: console.live.resume_point(1)[1] == NOW + 10)
     [back] = await told(console, "node_agent_connected")
     assert back.description == "The agent of node 1 answered again."
+    assert await since(console) is None
 
 
 async def test_an_agent_that_was_never_there_is_lost_too(
@@ -181,10 +194,10 @@ async def test_a_loss_that_could_not_be_written_is_told_when_the_store_is_back(
     await until(lambda: status_is(console, "connected"))
     failures, lost = [OSError("no store")], observations.agent_lost
 
-    async def failing(session: Any, uid: int, reason: str) -> None:
+    async def failing(session: Any, uid: int, reason: str, silence: float) -> None:
         if failures:
             raise failures.pop()
-        await lost(session, uid, reason)
+        await lost(session, uid, reason, silence)
 
     monkeypatch.setattr(observations, "agent_lost", failing)
     agents.sample(1, None)
@@ -271,11 +284,15 @@ async def test_a_node_found_down_while_its_agent_is_noted_is_up_with_its_next_sa
 async def test_a_lost_agent_of_a_node_that_is_down_is_not_told(
     console: Console, agents: FakeAgents, nodes: list[Node]
 ) -> None:
+    started = datetime.now(UTC)
     async with console.store.begin() as session:
-        await observations.node_down(session, 1, [])
+        await observations.node_down(session, 1, [], detected_ms=400)
         await observations.node_down(session, 1, [])
         await observations.agent_lost(session, 1, "it is gone")
-    assert len(await told(console, "node_failed", "node_agent_lost")) == 1
+    [lost] = await told(console, "node_failed", "node_agent_lost")
+    found = await since(console)
+    assert found is not None
+    assert started <= found + timedelta(milliseconds=400) <= lost.time
 
 
 async def test_facts_and_the_time_are_written_when_a_stream_starts(

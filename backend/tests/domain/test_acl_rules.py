@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shardboard.agent.contract import APPLICATION_RIGHTS
 from shardboard.domain import acl_rules
 from shardboard.domain.acl_rules import GUARD, Malformed, for_engine, parse
 
@@ -54,7 +55,12 @@ def test_a_password_is_not_repeated() -> None:
 
 
 def test_administration_is_nobodys() -> None:
-    assert for_engine("+@all ~* (+@all ~x)", all_channels=False) == ["+@all", "~*", f"(+@all ~x {GUARD})", GUARD]
+    words = for_engine("+@all ~* (+@all ~x)", all_channels=False)
+    assert words == ["+@all", "~*", f"(+@all ~x {' '.join(GUARD)})", *GUARD]
+
+
+def test_applications_without_a_user_are_kept_from_the_same() -> None:
+    assert APPLICATION_RIGHTS.split() == ["+@all", *GUARD]
 
 
 def test_channels_follow_the_policy_unless_the_list_says() -> None:
@@ -69,5 +75,5 @@ def test_anything_is_refused_or_ends_with_the_guard(acl: str) -> None:
         words = for_engine(acl, all_channels=False)
     except Malformed:
         return
-    assert words[-1] == GUARD
-    assert all(word.endswith(f" {GUARD})") for word in words if word.startswith("("))
+    assert tuple(words[-len(GUARD) :]) == GUARD
+    assert all(word.endswith(f" {' '.join(GUARD)})") for word in words if word.startswith("("))

@@ -10,6 +10,7 @@ from backend.tests.shards import ENGINE, Farm, ask, bring_up, farm, layout, unti
 
 from shardboard.agent.shard import Shard
 from shardboard.driver import cluster, persistence
+from shardboard.driver.cluster import ShardRef
 
 MEMBERS = [str(number) for number in range(1000)]
 
@@ -74,7 +75,38 @@ async def test_a_password_is_wanted_from_then_on(nodes: Farm) -> None:
         fields = dict(zip(told[::2], told[1::2], strict=True))
         assert flags <= set(fields["flags"])
         assert len(fields["passwords"]) == bool(password)
-        assert "-@admin" in fields["commands"], "its rights stay"
+        assert "-@admin" in fields["commands"]
+
+
+async def test_applications_may_not_move_keys_between_servers_or_stop_a_shard(nodes: Farm) -> None:
+    """Also where an earlier version of this console had left it to them."""
+    shards = layout(nodes.nodes, 1, replication=False)
+    await bring_up(nodes, ENGINE, shards)
+    shard = nodes[1].shards[shards[0].uid]
+    migrate = ["MIGRATE", shards[0].node.addr, "1", "key", "0", "1"]
+    within = f"return redis.call({', '.join(f'{word!r}' for word in migrate)})"
+    for earlier in (False, True):
+        if earlier:
+            await ask(shard, "ACL", "SETUSER", "default", "+@all", "-@admin")
+            assert await cluster.align(nodes, ENGINE, shards, ()) == {}
+        for words in (
+            migrate,
+            ["RESTORE-ASKING", "key", "0", "x"],
+            ["SCRIPT", "DEBUG", "SYNC"],
+            ["EVAL", within, "1", "key"],
+        ):
+            assert "has no permissions to run" in await say(shards[0], *words), words
+        assert (await say(shards[0], "EVAL", "return redis.call('set', KEYS[1], 'x')", "1", "key")) == "+OK"
+
+
+async def say(shard: ShardRef, *words: str) -> str:
+    """First line of the reply to an application that has no user of its own."""
+    reader, writer = await asyncio.open_connection(shard.node.addr, shard.port)
+    lines = [f"*{len(words)}", *(line for word in words for line in (f"${len(word)}", word)), ""]
+    writer.write("\r\n".join(lines).encode())
+    line = await reader.readline()
+    writer.close()
+    return line.decode().strip()
 
 
 async def test_who_cannot_write_one_is_named(nodes: Farm) -> None:

@@ -65,7 +65,7 @@ def known(agents: FakeAgents, of: Sequence[int]) -> set[tuple[str, ...]]:
 
 
 def rules(text: str, *rules: str) -> tuple[str, ...]:
-    return ("reset", "on", f"#{data_users.digest(text)}", *rules, GUARD)
+    return ("reset", "on", f"#{data_users.digest(text)}", *rules, *GUARD)
 
 
 READER = ("+@read", "~cache:*")

@@ -69,3 +69,13 @@ export const previewNodeUpgrade = (node: number) =>
 /** They get the engine that their nodes have now. */
 export const upgradeNode = (node: number) =>
   request<NodeUpgrades>('POST', `/v1/nodes/${node}/upgrade`, {});
+
+/** Of a node that is not there; a duration may follow. */
+export function lossOf(
+  node: Pick<Node, 'status' | 'agent_status'> & Partial<Pick<Node, 'unavailable_since'>>,
+): string {
+  if (node.status === 'down') return 'down';
+  // Its shards may well be running: nobody watches them.
+  if (node.agent_status !== 'lost') return '';
+  return node.unavailable_since ? 'agent has not answered' : 'agent does not answer';
+}

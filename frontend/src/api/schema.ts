@@ -5540,6 +5540,11 @@ export interface components {
             total_memory: number;
             /** Uid */
             uid: number;
+            /**
+             * Unavailable Since
+             * @description When the machine, or while it is not down its agent, was last known to answer; absent while they do.
+             */
+            unavailable_since?: string;
             /** Uptime */
             uptime: number;
         } & {

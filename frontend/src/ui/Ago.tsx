@@ -9,7 +9,11 @@ let users = 0;
 let timer: ReturnType<typeof setInterval> | undefined;
 
 function subscribe(listener: () => void): () => void {
-  if (users++ === 0) timer = setInterval(() => clock.set(correctedNow()), 1000);
+  const tick = () => clock.set(correctedNow());
+  if (users++ === 0) {
+    tick(); // it stood still while nobody looked
+    timer = setInterval(tick, 1000);
+  }
   const stop = clock.subscribe(listener);
   return () => {
     stop();
@@ -45,6 +49,18 @@ export function Elapsed({ since, unspoken }: ElapsedProps) {
     <span className="num" aria-hidden={unspoken}>
       {duration((Math.max(now, since) - since) / 1000)}
     </span>
+  );
+}
+
+/** " for 12 s", after what a thing is; nothing while it is not known since when. */
+export function Lasting({ since }: { since: string | undefined }) {
+  const ms = Date.parse(since ?? '');
+  if (Number.isNaN(ms)) return null;
+  return (
+    <>
+      {' for '}
+      <Elapsed since={ms} unspoken />
+    </>
   );
 }
 

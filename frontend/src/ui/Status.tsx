@@ -6,6 +6,7 @@ import {
   IconHelpCircleFilled,
   IconLoader2,
 } from '@tabler/icons-react';
+import type { ReactNode } from 'react';
 import classes from './ui.module.css';
 
 export type Tone = 'ok' | 'attention' | 'broken' | 'progress' | 'unknown';
@@ -32,7 +33,7 @@ export function StatusIcon({ tone, size = 14 }: { tone: Tone; size?: number }) {
 
 interface Props {
   tone: Tone;
-  children: string;
+  children: ReactNode;
   /** A tinted chip, for headers. */
   chip?: boolean;
   title?: string;

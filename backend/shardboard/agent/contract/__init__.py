@@ -51,6 +51,7 @@ from shardboard.agent.contract.samples import (
     fitted,
 )
 from shardboard.agent.contract.shards import (
+    APPLICATION_RIGHTS,
     BdbSpec,
     CommandResult,
     MoveSlots,
@@ -69,6 +70,7 @@ from shardboard.agent.contract.shards import (
 from shardboard.agent.contract.slots import HotSlots, SlotCount, SlotCounts
 
 __all__ = [
+    "APPLICATION_RIGHTS",
     "ENDPOINT_FIELDS",
     "MAX_OUTAGES",
     "NODE_FIELDS",

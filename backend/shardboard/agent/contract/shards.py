@@ -6,6 +6,10 @@ from pydantic import Field
 
 from shardboard.agent.contract.base import Hex40, Message, Port, Reply
 
+APPLICATION_RIGHTS = "+@all -@admin -migrate -restore-asking -script|debug"
+"""Of the engine's user `default`. Not its administration, which could read the password of replication and undo what the console
+arranged, nor what `domain/acl_rules.py` keeps from all others, too."""
+
 
 class Peer(Message):
     """One shard of the database as all its shards must know it: a line of `nodes.conf`."""

@@ -14,6 +14,7 @@ import { NodeCharts } from '@/features/metrics/NodeCharts';
 import { NodeFacts } from '@/features/nodes/NodeFacts';
 import { NodeMenu } from '@/features/nodes/NodeMenu';
 import { NodeShards } from '@/features/nodes/NodeShards';
+import { StateText } from '@/features/nodes/StateText';
 import { nodeState } from '@/features/nodes/status';
 import { Card } from '@/ui/Card';
 import { EmptyState } from '@/ui/EmptyState';
@@ -38,13 +39,13 @@ export function NodePage() {
       </EmptyState>
     );
   }
-  const { tone, text } = nodeState(node);
+  const { tone } = nodeState(node);
   return (
     <div className={classes.page}>
       <div className={classes.head}>
         <h1>Node {node.uid}</h1>
         <Status chip tone={tone}>
-          {text}
+          <StateText node={node} />
         </Status>
         <span className="dim">
           {[node.addr, node.hostname, node.agent_version && `agent ${node.agent_version}`]

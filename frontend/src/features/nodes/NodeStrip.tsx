@@ -8,6 +8,7 @@ import { LiveText } from '@/live/LiveText';
 import { NodeCpu } from '@/live/NodeCpu';
 import { StatusIcon } from '@/ui/Status';
 import classes from './nodes.module.css';
+import { StateText } from './StateText';
 import { nodeState } from './status';
 
 export function NodeStrip() {
@@ -46,7 +47,9 @@ function NodeTile({ node }: { node: Node }) {
           </span>
         </span>
       ) : (
-        <span className={classes.tileFacts}>{text}</span>
+        <span className={classes.tileFacts}>
+          <StateText node={node} />
+        </span>
       )}
     </Link>
   );

@@ -10,6 +10,7 @@ import { NodeCpu } from '@/live/NodeCpu';
 import { type Column, DataTable } from '@/ui/DataTable';
 import { Status } from '@/ui/Status';
 import { LastSeen } from './LastSeen';
+import { StateText } from './StateText';
 import { nodeState } from './status';
 
 const COLUMNS: readonly Column<Node>[] = [
@@ -17,7 +18,11 @@ const COLUMNS: readonly Column<Node>[] = [
     id: 'status',
     header: 'Status',
     sort: (node) => nodeState(node).text,
-    cell: (node) => <Status tone={nodeState(node).tone}>{nodeState(node).text}</Status>,
+    cell: (node) => (
+      <Status tone={nodeState(node).tone}>
+        <StateText node={node} />
+      </Status>
+    ),
   },
   {
     id: 'node',

@@ -1,9 +1,10 @@
 /** The head of a node's column. */
 import { Link } from '@tanstack/react-router';
-import { dutyOf } from '@/api/nodes';
+import { dutyOf, lossOf } from '@/api/nodes';
 import { format } from '@/lib/format';
 import { LiveText } from '@/live/LiveText';
 import { NodeCpu } from '@/live/NodeCpu';
+import { Lasting } from '@/ui/Ago';
 import { StatusIcon } from '@/ui/Status';
 import type { Column } from './model';
 import classes from './placement.module.css';
@@ -11,23 +12,21 @@ import classes from './placement.module.css';
 export function NodeHead({ node, shards }: { node: Column; shards: number }) {
   const down = node.status === 'down';
   const duty = dutyOf(node);
-  const lost = down || node.agent_status === 'lost';
   return (
     <div className={classes.nodeHead}>
       <span className={classes.nodeName}>
-        <StatusIcon tone={down ? 'broken' : lost || duty ? 'attention' : 'ok'} />
+        <StatusIcon tone={down ? 'broken' : lossOf(node) || duty ? 'attention' : 'ok'} />
         <Link to="/nodes/$uid" params={{ uid: String(node.uid) }}>
           node {node.uid}
         </Link>
         <span className="dim">{node.addr}</span>
       </span>
       <span className={classes.nodeFacts}>
-        {lost ? (
-          down ? (
-            'down'
-          ) : (
-            'agent does not answer'
-          )
+        {lossOf(node) ? (
+          <span>
+            {lossOf(node)}
+            <Lasting since={node.unavailable_since} />
+          </span>
         ) : (
           <>
             CPU <NodeCpu node={node.uid} />

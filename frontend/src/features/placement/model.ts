@@ -41,7 +41,7 @@ const roleOf = (shard: Shard): Cell['role'] => (isPrimary(shard) ? 'primary' : '
 
 /** What is shown of a node. */
 export type Column = Pick<Node, 'uid' | 'addr' | 'status' | 'agent_status'> &
-  Partial<Pick<Node, 'total_memory' | 'in_maintenance'>>;
+  Partial<Pick<Node, 'total_memory' | 'in_maintenance' | 'unavailable_since'>>;
 
 /** Nodes that hold a shard, and those that could. */
 function columns(nodes: readonly Node[], shards: readonly Shard[]): Column[] {

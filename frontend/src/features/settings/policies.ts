@@ -154,14 +154,14 @@ export const SECTIONS: readonly Section[] = [
     rules: [
       {
         name: 'login_lockout_threshold',
-        label: 'Wrong passwords until a user is locked',
-        help: 'Counted for each user.',
-        zero: 'never locked',
+        label: 'Wrong passwords until attempts have to wait',
+        help: 'Counted for each user and address they come from: 1 s first, then twice as long after each.',
+        zero: 'never',
       },
       {
         name: 'login_lockout_duration',
-        label: 'Locked for',
-        help: 'An administrator of the machine unlocks sooner: shardboard unlock.',
+        label: 'Longest wait',
+        help: 'Who may log in on the console’s machine ends all waiting by: shardboard unlock.',
         unit: 'seconds',
         zero: 'until unlocked',
       },

@@ -90,7 +90,7 @@ export function NewPassword({ user, onClose }: OfUser) {
     >
       <span>
         The old one is void at once: sessions and tokens of this user end
-        {user.status === 'locked' && ', and the lock after failed attempts is lifted'}.
+        {user.status === 'locked' && ', and nobody has to wait any more after failed attempts'}.
       </span>
       <PasswordField label="New password" value={password} onChange={setPassword} autoFocus />
     </Ask>

@@ -85,9 +85,9 @@ function columnsOf(
         status === 'locked' ? (
           <Status
             tone="attention"
-            title="After failed attempts to sign in; a new password lifts it"
+            title="After failed attempts, further ones from the same address have to wait; a new password ends that"
           >
-            Locked
+            Sign-ins wait
           </Status>
         ) : (
           <Status tone="ok">Active</Status>

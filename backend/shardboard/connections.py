@@ -1,0 +1,176 @@
+"""What the connections of strangers may take: so many from one place, and so long for a request to arrive."""
+
+import asyncio
+import contextlib
+import errno
+import ipaddress
+import logging
+import resource
+import socket
+import time
+import weakref
+from collections import Counter
+from typing import Any
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+IPV6_SITE = 64
+"""Bits of an IPv6 address that one machine does not choose itself."""
+MOST_OF_ONE = 1000
+"""Connections from one place at most; a quarter of what the system grants, where that is less."""
+HEAD_SECONDS = 10.0
+"""From a connection, or the first byte of a request, to the end of its header."""
+BODY_SECONDS = 60.0
+REFUSALS_AT_ONCE = 100
+REPEAT_SECONDS = 10.0
+"""For so long a line that is in the log is not written again."""
+
+
+def place(address: str) -> str:
+    """What counts as one place: an address, of IPv6 the site that it is in."""
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    if isinstance(found, ipaddress.IPv6Address):
+        if found.ipv4_mapped is not None:
+            return str(found.ipv4_mapped)
+        return str(ipaddress.ip_network((found, IPV6_SITE), strict=False))
+    return str(found)
+
+
+def raise_file_limit() -> None:
+    """Every connection is an open file, and the usual limit is 1024 although the system grants more."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        with contextlib.suppress(ValueError, OSError):  # beyond what the kernel takes
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def listen(host: str, port: int, backlog: int) -> "list[Listener]":
+    """A listening socket for each address of the host; all count together. Raises OSError."""
+    found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    counts: Counter[str] = Counter()
+    opened: list[Listener] = []
+    try:
+        for family, kind, protocol, _, address in found:
+            listener = Listener(family, kind, protocol, counts=counts)
+            opened.append(listener)
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            listener.bind(address)
+            listener.listen(backlog)
+            listener.setblocking(False)
+    except OSError:
+        for listener in opened:
+            listener.close()
+        raise
+    return opened
+
+
+class Listener(socket.socket):
+    """Accepts no more connections from one place than are good for all."""
+
+    def __init__(self, *of: int, counts: Counter[str]) -> None:
+        super().__init__(*of)
+        self._counts = counts
+        self._most = min(MOST_OF_ONE, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 4)
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        for _ in range(REFUSALS_AT_ONCE):
+            connection, address = super().accept()
+            source = place(str(address[0]))
+            if self._counts[source] < self._most:
+                return _Counted(connection.detach(), source, self._counts), address
+            connection.close()
+        raise BlockingIOError(errno.EAGAIN, "others want their turn")
+
+
+class _Counted(socket.socket):
+    """One connection, until it is closed."""
+
+    def __init__(self, descriptor: int, source: str, counts: Counter[str]) -> None:
+        super().__init__(fileno=descriptor)
+        counts[source] += 1
+        self._end = weakref.finalize(self, _leave, counts, source)
+
+    def close(self) -> None:
+        super().close()
+        self._end()
+
+
+def _leave(counts: Counter[str], source: str) -> None:
+    counts[source] -= 1
+    if not counts[source]:
+        del counts[source]
+
+
+class Patience(H11Protocol):
+    """HTTP as uvicorn does it; a request that does not arrive in time ends its connection."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._deadline: asyncio.TimerHandle | None = None
+        self._awaits: object = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._await(h11.IDLE, HEAD_SECONDS)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._await_rest()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if (
+            self.conn.trailing_data[0] or self.conn.their_state is not h11.IDLE
+        ):  # else nothing has come of the next request
+            self._await_rest()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._await(None)
+        super().connection_lost(exc)
+
+    def _await_rest(self) -> None:
+        """Of the request that is arriving, if one is."""
+        state = self.conn.their_state
+        if state is h11.IDLE:
+            self._await(state, HEAD_SECONDS)
+        elif state is h11.SEND_BODY:
+            self._await(state, BODY_SECONDS)
+        else:
+            self._await(None)
+
+    def _await(self, what: object, seconds: float = 0) -> None:
+        """Something that may take so long, beginning now unless it is awaited already."""
+        if what is self._awaits:
+            return
+        self._awaits = what
+        if self._deadline is not None:
+            self._deadline.cancel()
+        self._deadline = self.loop.call_later(seconds, self.transport.abort) if what is not None else None
+
+
+class Repeats(logging.Filter):
+    """Keeps warnings, which any stranger may cause, from filling a disk: one text once in a while, with how often it was meant."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._last: dict[str, tuple[float, int]] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.levelno > logging.WARNING or record.exc_info:
+            return True
+        now = time.monotonic()
+        text = str(record.msg)
+        at, count = self._last.get(text, (-REPEAT_SECONDS, 0))
+        if now - at < REPEAT_SECONDS:
+            self._last[text] = (at, count + 1)
+            return False
+        self._last[text] = (now, 0)
+        if count:
+            record.msg = f"{text} ({count} more of these since)"
+        return True

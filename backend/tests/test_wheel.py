@@ -1,0 +1,88 @@
+"""What `pip install` of the built wheel brings runs the demo: console, page, agents, proxy and flash, without the checkout."""
+
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+import textwrap
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+UNSHARE = ("unshare", "--map-root-user", "--net", "--pid", "--fork", "--mount-proc", "--kill-child")
+PIP = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check")
+
+# In a network of its own, as the demo has fixed addresses.
+LOOKS = textwrap.dedent("""
+    import json, os, signal, subprocess, sys, time
+    from pathlib import Path
+    import httpx, psutil
+
+    python, state = sys.argv[1:]
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+    demo = subprocess.Popen([python, "-m", "shardboard", "demo"], cwd=state)
+    login = Path(state, "var", "demo-login.json")
+
+    def answer(path):
+        assert demo.poll() is None, f"the demo ended: {demo.returncode}"
+        try:
+            who = json.loads(login.read_text())
+            reply = httpx.get("http://localhost:8080" + path, auth=(who["user"], who["password"]))
+            return reply if reply.status_code == 200 else None
+        except (OSError, ValueError, httpx.TransportError):
+            return None
+
+    def until(look):
+        while not (found := look()):
+            time.sleep(0.1)
+        return found
+
+    def active():
+        reply = answer("/v1/bdbs")
+        return reply and [bdb for bdb in reply.json() if bdb["name"] == "demo" and bdb["status"] == "active"]
+
+    until(active)
+    print(json.dumps({
+        "page": answer("/").text,
+        "flash": [node["bigstore_enabled"] for node in answer("/v1/nodes").json()],
+        "proxies": [process.exe() for process in psutil.process_iter() if process.name() == "shardboard-proxy"],
+    }), flush=True)
+    demo.send_signal(signal.SIGINT)
+    sys.exit(demo.wait())
+""")
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Path:
+    """One with the wheel installed; what that depends on is taken from the environment of the tests."""
+    made = tmp_path / "environment"
+    subprocess.run([*PIP, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", tmp_path, CHECKOUT], check=True)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", made], check=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    subprocess.run([*PIP, "--python", made / "bin" / "python", "install", "--no-deps", wheel], check=True)
+    # The checkout itself is found by a .pth file in that directory, and such files count in one's own only.
+    (site,) = made.glob("lib/python*/site-packages")
+    (site / "dependencies.pth").write_text(sysconfig.get_path("purelib"))
+    return made
+
+
+@pytest.mark.skipif(
+    subprocess.run([*UNSHARE, "ip", "link", "set", "lo", "up"], capture_output=True, check=False).returncode != 0,
+    reason="this machine does not let us make a network of our own",
+)
+def test_it_runs_the_demo(environment: Path, tmp_path: Path) -> None:
+    variables = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "SHARDBOARD_"))}
+    done = subprocess.run(
+        [*UNSHARE, sys.executable, "-c", LOOKS, environment / "bin" / "python", tmp_path],
+        env=variables,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    found = json.loads(next(line for line in done.stdout.splitlines() if line.startswith("{")))
+    assert '<div id="root">' in found["page"]
+    assert found["flash"] == [True] * 3
+    assert len(found["proxies"]) == 3
+    assert all(Path(proxy).is_relative_to(environment) for proxy in found["proxies"])
