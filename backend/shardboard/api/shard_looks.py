@@ -1,5 +1,7 @@
-"""What a shard's engine tells of itself, over HTTP: its slow log and its INFO."""
+"""What a shard's engine tells of itself, over HTTP: its slow log, its INFO and its clients."""
 
+import heapq
+from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -16,6 +18,7 @@ from shardboard.errors import Conflict
 router = APIRouter(tags=["shards"])
 
 MOST = 128
+MOST_CLIENTS = 1000
 
 
 class SlowEntry(BaseModel):
@@ -36,6 +39,28 @@ class SlowLog(BaseModel):
 class EngineInfo(BaseModel):
     shard_uid: str
     sections: dict[str, dict[str, str]] = Field(description="Values by section and name, as the engine tells them.")
+
+
+class ShardClient(BaseModel):
+    id: int
+    kind: str = Field(
+        description="What it is: endpoint for a proxy, console for agents, too.",
+        json_schema_extra={"enum": ["application", "endpoint", "replica", "primary", "console"]},
+    )
+    addr: str
+    name: str
+    user: str
+    library: str = Field(description="Client library and version, where it tells.")
+    connected_seconds: int
+    idle_seconds: int
+    command: str = Field(description="The last one; empty before the first.")
+    memory_bytes: int = Field(description="Of its buffers and structures in the engine.")
+
+
+class ShardClients(BaseModel):
+    shard_uid: str
+    total: int = Field(description="All of them.")
+    clients: list[ShardClient] = Field(description="Those that take most memory first.")
 
 
 @router.get("/shards/{uid}/slowlog", response_model=SlowLog, responses=errors(404, 409))
@@ -62,6 +87,19 @@ async def get_info(_viewer: Viewer, console: TheConsole, uid: Uid) -> JSONRespon
     """The shard's INFO, section by section."""
     told = await console.shard_looks.ask(uid, "INFO", "everything")
     return JSONResponse({"shard_uid": str(uid), "sections": engine_tells.sections(told)})
+
+
+@router.get("/shards/{uid}/clients", response_model=ShardClients, responses=errors(404, 409))
+async def get_clients(
+    _viewer: Viewer,
+    console: TheConsole,
+    uid: Uid,
+    limit: Annotated[int, Query(ge=1, le=MOST_CLIENTS, description="clients, at most")] = 100,
+) -> JSONResponse:
+    """Connections to the shard, from whom, and what they did last."""
+    found = engine_tells.clients(await console.shard_looks.ask(uid, "CLIENT", "LIST"))
+    first = heapq.nlargest(limit, found, key=lambda each: (each.memory_bytes, -each.id))
+    return JSONResponse({"shard_uid": str(uid), "total": len(found), "clients": [asdict(each) for each in first]})
 
 
 def _entry(each: SlowCommand) -> dict[str, Any]:

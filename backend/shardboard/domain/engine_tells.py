@@ -1,9 +1,14 @@
-"""What an engine tells of itself in its own words: INFO and the slow log."""
+"""What an engine tells of itself in its own words: INFO, the slow log and its clients."""
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+ENDPOINT = "shardboard-proxy"
+"""Name of a proxy's connections."""
+CONSOLE = "shardboard"
+"""The engine's user of console, agents and replication."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,64 @@ def _slow(row: Any) -> SlowCommand:
 
 def _text(value: Any) -> str:
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+
+
+@dataclass(frozen=True)
+class ClientLine:
+    """A connection to an engine."""
+
+    id: int
+    kind: str
+    """`application`, `endpoint` (a proxy), `replica`, `primary` or `console` (agents, too)."""
+    addr: str
+    name: str
+    user: str
+    library: str
+    """Name and version of the client library, where it tells."""
+    connected_seconds: int
+    idle_seconds: int
+    command: str
+    """The last one, `get` or `client|list`; empty before the first."""
+    memory_bytes: int
+    """Of its buffers and structures in the engine."""
+
+
+def clients(text: str) -> list[ClientLine]:
+    """The reply to CLIENT LIST. Lines that are none are left out."""
+    return [found for line in text.splitlines() if (found := _client(line)) is not None]
+
+
+def _client(line: str) -> ClientLine | None:
+    said = dict(word.partition("=")[::2] for word in line.split(" ") if "=" in word)
+    if not said.get("id", "").isdigit():
+        return None
+    return ClientLine(
+        id=int(said["id"]),
+        kind=_kind(said),
+        addr=said.get("addr", ""),
+        name=said.get("name", ""),
+        user=said.get("user", ""),
+        library="-".join(part for part in (said.get("lib-name", ""), said.get("lib-ver", "")) if part),
+        connected_seconds=_number(said.get("age")),
+        idle_seconds=_number(said.get("idle")),
+        command="" if said.get("cmd") == "NULL" else said.get("cmd", ""),
+        memory_bytes=_number(said.get("tot-mem")),
+    )
+
+
+def _kind(said: Mapping[str, str]) -> str:
+    flags = said.get("flags", "")
+    if "S" in flags:
+        return "replica"
+    if "M" in flags:
+        return "primary"
+    if said.get("name") == ENDPOINT:
+        return "endpoint"
+    return "console" if said.get("user") == CONSOLE else "application"
+
+
+def _number(text: str | None) -> int:
+    return int(text) if text is not None and text.isdigit() and text.isascii() else 0
 
 
 def sections(text: str) -> dict[str, dict[str, str]]:

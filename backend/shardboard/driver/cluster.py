@@ -170,8 +170,9 @@ def _default_user(engine: Engine) -> tuple[str, ...]:
         return (*user, "off")
     rights = APPLICATION_RIGHTS.split()
     if not engine.client_password:
-        return (*user, "on", *rights, "nopass")
-    return (*user, "on", *rights, "resetpass", f"#{hashlib.sha256(engine.client_password.encode()).hexdigest()}")
+        return (*user, "on", "nopass", *rights)
+    password = f"#{hashlib.sha256(engine.client_password.encode()).hexdigest()}"
+    return (*user, "on", "resetpass", password, *rights)
 
 
 @dataclass(frozen=True)

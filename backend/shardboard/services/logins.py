@@ -47,7 +47,7 @@ async def failed(
     session: AsyncSession, username: str, source: str, *, counts: bool, audit: bool, unlisted: int
 ) -> None:
     """A wrong password, which `counts` if it was looked at. `audit` adds the event, which also tells of `unlisted` earlier ones."""
-    user = await users.by_email(session, username) if counts and is_user_name(username) else None
+    user = await _for_update(session, username) if counts else None
     waits = user is not None and await _count_failure(session, user, place(source))
     if not (audit or waits):
         return
@@ -61,10 +61,10 @@ async def failed(
 
 async def succeeded(session: AsyncSession, username: str, source: str, *, audit: bool) -> User | None:
     """Forget failures from there; `audit` (sessions and tokens, not every call) notes the login."""
-    user = await users.by_email(session, username) if is_user_name(username) else None
+    user = await _for_update(session, username)
     if user is None:
         return None
-    failures = await login_failures.of(session, user.uid, place(source), for_update=True)
+    failures = await login_failures.of(session, user.uid, place(source))
     if failures is not None:
         await session.delete(failures)
     if audit:
@@ -101,6 +101,14 @@ class AuditBudget:
         return True, unlisted
 
 
+async def _for_update(session: AsyncSession, username: str) -> User | None:
+    """With a lock on the user, behind which failures are counted."""
+    user = await users.by_email(session, username) if is_user_name(username) else None
+    if user is not None:
+        await session.refresh(user, with_for_update=True)
+    return user
+
+
 def _has_to_wait(failures: LoginFailures | None) -> bool:
     return failures is not None and failures.waits_until is not None and failures.waits_until > datetime.now(UTC)
 
@@ -109,8 +117,8 @@ async def _count_failure(session: AsyncSession, user: User, network: str) -> boo
     """True when this failure is the first after which attempts have to wait."""
     rules = (await cluster.load(session)).rules
     now = datetime.now(UTC)
-    await login_failures.forget_old(session, now - timedelta(seconds=rules.login_lockout_counter_reset_after))
-    failures = await login_failures.of(session, user.uid, network, for_update=True)
+    await login_failures.forget_old(session, user.uid, now - timedelta(seconds=rules.login_lockout_counter_reset_after))
+    failures = await login_failures.of(session, user.uid, network)
     if failures is None:
         failures = LoginFailures(user_uid=user.uid, network=network, count=0)
         session.add(failures)

@@ -23,10 +23,8 @@ class LoginFailures(Base):
     """Before that nothing from there is tried for this user."""
 
 
-async def of(session: AsyncSession, user_uid: int, network: str, *, for_update: bool = False) -> LoginFailures | None:
-    return await session.get(
-        LoginFailures, (user_uid, network), with_for_update=for_update, populate_existing=for_update
-    )
+async def of(session: AsyncSession, user_uid: int, network: str) -> LoginFailures | None:
+    return await session.get(LoginFailures, (user_uid, network))
 
 
 async def waiting(session: AsyncSession, now: datetime) -> Collection[int]:
@@ -40,7 +38,8 @@ async def forget(session: AsyncSession, user_uid: int) -> None:
     await session.execute(delete(LoginFailures).where(LoginFailures.user_uid == user_uid))
 
 
-async def forget_old(session: AsyncSession, before: datetime) -> None:
-    """All of which neither the last one nor the waiting was later."""
+async def forget_old(session: AsyncSession, user_uid: int, before: datetime) -> None:
+    """Those of a user of which neither the last one nor the waiting was later."""
     waited = or_(LoginFailures.waits_until.is_(None), LoginFailures.waits_until < before)
-    await session.execute(delete(LoginFailures).where(LoginFailures.last_at < before, waited))
+    old = (LoginFailures.user_uid == user_uid, LoginFailures.last_at < before, waited)
+    await session.execute(delete(LoginFailures).where(*old))

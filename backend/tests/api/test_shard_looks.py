@@ -4,7 +4,7 @@ import httpx
 import pytest
 from backend.tests import pairs
 
-from shardboard.api.shard_looks import EngineInfo, SlowLog
+from shardboard.api.shard_looks import EngineInfo, ShardClients, SlowLog
 from shardboard.console import Console
 from shardboard.driver.fake import FakeAgents
 from shardboard.state.nodes import Node
@@ -50,6 +50,17 @@ async def test_info(client: httpx.AsyncClient) -> None:
     found = (await client.get("/v1/shards/1/info")).json()
     EngineInfo.model_validate(found, strict=True)
     assert found == {"shard_uid": "1", "sections": {"Server": {"valkey_version": "9.1.2"}}}
+
+
+async def test_clients(client: httpx.AsyncClient, agents: FakeAgents) -> None:
+    lines = [
+        f"id={n} addr=127.0.0.2:{n} flags=N user=default tot-mem={memory}" for n, memory in ((1, 5), (2, 9), (3, 7))
+    ]
+    agents.told[1, "CLIENT LIST"] = "\n".join(lines)
+    found = (await client.get("/v1/shards/1/clients?limit=2")).json()
+    ShardClients.model_validate(found, strict=True)
+    assert (found["total"], [each["id"] for each in found["clients"]]) == (3, [2, 3])
+    assert (await client.get("/v1/shards/1/clients?limit=1001")).status_code == 400
 
 
 async def test_who_does_not_answer_says_why(client: httpx.AsyncClient, agents: FakeAgents) -> None:

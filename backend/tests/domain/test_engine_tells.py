@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardboard.domain.engine_tells import SlowCommand, sections, slow_commands
+from shardboard.domain.engine_tells import ClientLine, SlowCommand, clients, sections, slow_commands
 
 
 def test_a_slow_log() -> None:
@@ -23,6 +23,34 @@ def test_a_slow_log() -> None:
 def test_a_slow_log_that_is_none(reply: str) -> None:
     with pytest.raises(ValueError, match=r"slow log|invalid|malformed"):
         slow_commands(reply)
+
+
+def test_clients() -> None:
+    plain = "id=7 addr=127.0.0.2:51000 laddr=127.0.0.1:20000 fd=9 name=app age=61 idle=3 flags=N db=0 tot-mem=2048 cmd=client|list"
+    by_library = "id=8 addr=a:1 name= age=1 idle=0 flags=N cmd=NULL user=ann lib-name=valkey-py lib-ver=6.1 tot-mem=5"
+    assert clients(f"{plain} user=default\n{by_library}\nwhat?\nid=x addr=y\n") == [
+        ClientLine(7, "application", "127.0.0.2:51000", "app", "default", "", 61, 3, "client|list", 2048),
+        ClientLine(8, "application", "a:1", "", "ann", "valkey-py-6.1", 1, 0, "", 5),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ("flags=S user=shardboard", "replica"),
+        ("flags=M user=shardboard", "primary"),
+        ("flags=N user=shardboard", "console"),
+        ("flags=N user=default name=shardboard-proxy", "endpoint"),
+        ("flags=N user=default name=another", "application"),
+    ],
+)
+def test_what_a_client_is(said: str, kind: str) -> None:
+    assert [client.kind for client in clients(f"id=1 {said}")] == [kind]
+
+
+@given(st.text())
+def test_no_line_breaks_it(text: str) -> None:
+    assert all(client.memory_bytes >= 0 for client in clients(f"id=1 tot-mem={text} age={text}"))
 
 
 @given(st.text())

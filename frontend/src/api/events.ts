@@ -15,10 +15,10 @@ export interface EventFilter {
   etime?: string | undefined;
 }
 
-const page = (filter: EventFilter, offset: number, signal?: AbortSignal) => {
+const page = (filter: EventFilter, offset: number, signal?: AbortSignal, limit = EVENT_PAGE) => {
   const query = new URLSearchParams({
     order: 'desc',
-    limit: String(EVENT_PAGE),
+    limit: String(limit),
     offset: String(offset),
   });
   for (const [name, value] of Object.entries(filter)) {
@@ -32,6 +32,14 @@ export const eventsQuery = queryOptions({
   queryKey: ['events'],
   queryFn: () => page({}, 0),
 });
+
+/** The newest few that mention a text. */
+export const mentionsQuery = (text: string, limit: number) =>
+  queryOptions({
+    queryKey: ['log', 'mentions', text, limit],
+    queryFn: ({ signal }) => page({ text }, 0, signal, limit),
+    staleTime: 0,
+  });
 
 /** Pages of the whole log. What happens while it is shown comes from `eventsQuery`. */
 export const eventLogQuery = (filter: EventFilter) =>

@@ -2682,6 +2682,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/shards/{uid}/clients": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Clients
+         * @description Connections to the shard, from whom, and what they did last.
+         */
+        get: operations["get_clients_v1_shards__uid__clients_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/shards/{uid}/info": {
         parameters: {
             query?: never;
@@ -6629,6 +6649,57 @@ export interface components {
              * @description Bytes, from the newest sample; absent without one.
              */
             used_memory?: number;
+        };
+        /** ShardClient */
+        ShardClient: {
+            /** Addr */
+            addr: string;
+            /**
+             * Command
+             * @description The last one; empty before the first.
+             */
+            command: string;
+            /** Connected Seconds */
+            connected_seconds: number;
+            /** Id */
+            id: number;
+            /** Idle Seconds */
+            idle_seconds: number;
+            /**
+             * Kind
+             * @description What it is: endpoint for a proxy, console for agents, too.
+             * @enum {string}
+             */
+            kind: "application" | "endpoint" | "replica" | "primary" | "console";
+            /**
+             * Library
+             * @description Client library and version, where it tells.
+             */
+            library: string;
+            /**
+             * Memory Bytes
+             * @description Of its buffers and structures in the engine.
+             */
+            memory_bytes: number;
+            /** Name */
+            name: string;
+            /** User */
+            user: string;
+        };
+        /** ShardClients */
+        ShardClients: {
+            /**
+             * Clients
+             * @description Those that take most memory first.
+             */
+            clients: components["schemas"]["ShardClient"][];
+            /** Shard Uid */
+            shard_uid: string;
+            /**
+             * Total
+             * @description All of them.
+             */
+            total: number;
         };
         /** ShardHealth */
         ShardHealth: {
@@ -21923,6 +21994,112 @@ export interface operations {
             };
             /** @description Understood, but not valid */
             406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Busy, or it exists already */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    get_clients_v1_shards__uid__clients_get: {
+        parameters: {
+            query?: {
+                /** @description clients, at most */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ShardClients"];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

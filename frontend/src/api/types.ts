@@ -63,6 +63,7 @@ export type BenchmarkResult = Schemas['Result'];
 export type BenchmarkPart = Schemas['Part'];
 export type BenchmarkOrder = Schemas['BenchmarkCreate'];
 export type SlowLog = Schemas['SlowLog'];
+export type ShardClients = Schemas['ShardClients'];
 export type EngineInfo = Schemas['EngineInfo'];
 export type RamCurve = Schemas['RamCurve'];
 export type Percentile = Schemas['Percentile'];

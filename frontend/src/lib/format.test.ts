@@ -18,11 +18,16 @@ describe('format', () => {
     ['ratio', 1, '100 %'],
     ['ms', 0.312, '0.312 ms'],
     ['ms', 1500, '1.5 s'],
-    ['latency', 0, '0 µs'],
-    ['latency', 310.4, '310 µs'],
-    ['latency', 999.6, '1 ms'],
+    ['latency', 0, '0 ms'],
+    ['latency', 310.4, '0.31 ms'],
+    ['latency', 0.2, '<0.001 ms'],
     ['latency', 1_234, '1.23 ms'],
+    ['latency', 999_600, '1 s'],
     ['latency', 2_300_000, '2.3 s'],
+    ['microseconds', 0, '0 µs'],
+    ['microseconds', 310.4, '310 µs'],
+    ['microseconds', 999.6, '1 ms'],
+    ['microseconds', 1_234, '1.23 ms'],
     ['count', 812_345, '812 k'],
     ['cores', 0.05, '0.05 cores'],
     ['cores', 0.006_94, '0.007 cores'],
@@ -41,7 +46,7 @@ describe('format', () => {
   });
 
   it('keeps the exact number for tooltips', () => {
-    expect(exact('ops', 94_234.5).replaceAll('\u00a0', ' ')).toBe('94,234.5 ops/s');
+    expect(exact('ops', 94_234.5).replaceAll('\u00a0', ' ')).toBe('94,235 ops/s');
     expect(exact('ratio', 0.12345).replaceAll('\u00a0', ' ')).toBe('12.345 %');
   });
 

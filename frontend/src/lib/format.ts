@@ -8,8 +8,10 @@ export type Unit =
   | 'bytesPerSecond'
   | 'ratio'
   | 'ms'
-  /** Microseconds, said in the unit that suits the size. */
+  /** Microseconds, said in milliseconds, so that all of them compare at a glance. */
   | 'latency'
+  /** Microseconds, said in the unit that suits the size: where figures are looked at one by one. */
+  | 'microseconds'
   | 'cores'
   | 'plain';
 
@@ -27,6 +29,7 @@ const SUFFIX: Record<Unit, string> = {
   ratio: '%',
   ms: 'ms',
   latency: 'µs',
+  microseconds: 'µs',
   cores: 'cores',
   plain: '',
 };
@@ -68,10 +71,12 @@ export function scaleFor(value: number, unit: Unit): Scale {
   return { divisor, prefix: names[power] ?? '' };
 }
 
-/** Rounded: 999.6 µs are 1 ms. */
-function latencyScale(value: number): Scale {
+const isLatency = (unit: Unit) => unit === 'latency' || unit === 'microseconds';
+
+/** Rounded: 999.6 ms are 1 s. */
+function latencyScale(value: number, unit: Unit): Scale {
   const size = Math.abs(value);
-  if (size < 999.5) return { divisor: 1, prefix: 'µs' };
+  if (size < 999.5 && unit === 'microseconds') return { divisor: 1, prefix: 'µs' };
   return size < 999_500 ? { divisor: 1e3, prefix: 'ms' } : { divisor: 1e6, prefix: 's' };
 }
 
@@ -86,8 +91,8 @@ function withUnit(value: string, prefix: string, unit: Unit): string {
 export function format(unit: Unit, value: number | null | undefined): string {
   if (!isKnown(value)) return UNKNOWN;
   if (unit === 'ratio') return significant(value * 100) + SPACE + SUFFIX.ratio;
-  if (unit === 'latency') {
-    const { divisor, prefix } = latencyScale(value);
+  if (isLatency(unit)) {
+    const { divisor, prefix } = latencyScale(value, unit);
     return significant(value / divisor) + SPACE + prefix;
   }
   if (unit === 'ms' && Math.abs(value) >= 1000) return `${significant(value / 1000)}${SPACE}s`;
@@ -110,11 +115,12 @@ export function unitWord(unit: Unit): string {
   return unit === 'ops' || unit === 'cores' ? SUFFIX[unit] : '';
 }
 
-/** The whole number behind a shortened one, for tooltips. */
+/** The whole number behind a shortened one, for tooltips. Of great ones the fractions, which only averages have, are left out. */
 export function exact(unit: Unit, value: number | null | undefined): string {
   if (!isKnown(value)) return UNKNOWN;
   const shown = unit === 'ratio' ? value * 100 : value;
-  const text = shown.toLocaleString('en-US', { maximumFractionDigits: 3 });
+  const maximumFractionDigits = Math.abs(shown) < 1000 ? DECIMALS : 0;
+  const text = shown.toLocaleString('en-US', { maximumFractionDigits });
   return SUFFIX[unit] ? text + SPACE + SUFFIX[unit] : text;
 }
 
@@ -122,7 +128,9 @@ export function exact(unit: Unit, value: number | null | undefined): string {
 export function axisLabels(unit: Unit, ticks: readonly number[]): string[] {
   const largest = ticks.reduce((max, tick) => Math.max(max, Math.abs(tick)), 0);
   if (unit === 'ratio') return ticks.map((tick) => `${significant(tick * 100)}${SPACE}%`);
-  const { divisor, prefix } = unit === 'latency' ? latencyScale(largest) : scaleFor(largest, unit);
+  const { divisor, prefix } = isLatency(unit)
+    ? latencyScale(largest, unit)
+    : scaleFor(largest, unit);
   const mark = unit === 'bytesPerSecond' ? `${prefix}/s` : unit === 'ms' ? 'ms' : prefix;
   return ticks.map((tick) =>
     tick === 0 ? '0' : `${significant(tick / divisor)}${mark ? SPACE + mark : ''}`,

@@ -129,7 +129,9 @@ describe('HeatPast', () => {
     answer = () => {
       throw new Error('no');
     };
+    expect(past.pending).toBe(true);
     await want(NOW - 60, NOW);
+    expect(past.pending).toBe(false);
     expect(past.reason).toBe('The stored history could not be read: no');
     await pass(1);
     expect(asked.length).toBe(1);

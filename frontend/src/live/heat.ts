@@ -54,8 +54,8 @@ export function joined(
 }
 
 export class HeatPast {
-  /** Why there is nothing yet. */
-  reason: string | undefined = 'Reading the stored history …';
+  /** Why it could not be read. */
+  reason: string | undefined;
   private known: Known | null = null;
   private length = 0;
   private busy = false;
@@ -67,6 +67,10 @@ export class HeatPast {
     private readonly now: () => number,
     private readonly changed: () => void,
   ) {}
+
+  get pending(): boolean {
+    return !this.known && !this.reason;
+  }
 
   read(from: number, to: number): Heat {
     const { known } = this;

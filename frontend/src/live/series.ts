@@ -146,9 +146,11 @@ export function seriesSource(live: Live, axis: TimeAxis, wanted: SeriesWanted): 
         for (const stop of stops) stop();
       };
     },
-    reason: () => {
-      if (isRecent(axis.window())) return undefined;
-      return past?.reason ?? (past?.columns ? undefined : 'Reading the stored history …');
+    reason: () => (isRecent(axis.window()) ? undefined : past?.reason),
+    pending: () => {
+      if (isRecent(axis.window()))
+        return !live.ring(topic).since && live.freshness.get() === 'waiting';
+      return !past?.reason && !past?.columns;
     },
   };
 }

@@ -2,6 +2,7 @@
 import { useSyncExternalStore } from 'react';
 import { createStore } from '@/lib/store';
 import { ago, correctedNow, duration, stamp } from '@/lib/time';
+import { Dash } from './Dash';
 import { useZone } from './zone';
 
 const clock = createStore(correctedNow());
@@ -29,7 +30,7 @@ export function Ago({ time }: { time: string | number | undefined }) {
   const now = useNow();
   const zone = useZone();
   const ms = typeof time === 'number' ? time : Date.parse(time ?? '');
-  if (Number.isNaN(ms)) return <span title="Not known">–</span>;
+  if (Number.isNaN(ms)) return <Dash why="Never, or not known" />;
   return (
     <time className="num" dateTime={new Date(ms).toISOString()} title={stamp(ms, zone)}>
       {ago(ms, Math.max(now, ms))}
@@ -67,7 +68,7 @@ export function Lasting({ since }: { since: string | undefined }) {
 export function Stamp({ time }: { time: string | undefined }) {
   const zone = useZone();
   const ms = Date.parse(time ?? '');
-  if (Number.isNaN(ms)) return <span title="Not known">–</span>;
+  if (Number.isNaN(ms)) return <Dash why="Not known" />;
   return (
     <time className="num" dateTime={time}>
       {stamp(ms, zone)}

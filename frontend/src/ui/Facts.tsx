@@ -1,6 +1,6 @@
 /** Name and value pairs; an unknown value is a dash. */
 import { Fragment, type ReactNode } from 'react';
-import { UNKNOWN } from '@/lib/format';
+import { Dash } from './Dash';
 import classes from './ui.module.css';
 
 export type Fact = readonly [name: string, value: ReactNode];
@@ -11,7 +11,9 @@ export function Facts({ items }: { items: readonly Fact[] }) {
       {items.map(([name, value]) => (
         <Fragment key={name}>
           <dt>{name}</dt>
-          <dd className="num">{value === undefined || value === '' ? UNKNOWN : value}</dd>
+          <dd className="num">
+            {value === undefined || value === '' ? <Dash why="Not known" /> : value}
+          </dd>
         </Fragment>
       ))}
     </dl>

@@ -1,16 +1,27 @@
-/** Jump to a database, a node or a shard by typing a part of its name. */
+/** Jump to a database, a node or a shard by typing a part of its name, or to an event by what it says. */
 import { Modal, TextInput } from '@mantine/core';
-import { IconDatabase, IconSearch, IconServer2, IconStack2 } from '@tabler/icons-react';
+import { useDebouncedValue } from '@mantine/hooks';
+import { IconDatabase, IconList, IconSearch, IconServer2, IconStack2 } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { type KeyboardEvent, useMemo, useState } from 'react';
 import { bdbsQuery } from '@/api/bdbs';
+import { mentionsQuery } from '@/api/events';
 import { nodesQuery } from '@/api/nodes';
+import { useMay } from '@/api/session';
 import { shardsQuery } from '@/api/shards';
+import { useZone } from '@/ui/zone';
 import classes from './Frame.module.css';
-import { findHits, type Hit } from './searchHits';
+import { eventHits, findHits, type Hit } from './searchHits';
 
-const ICONS = { database: IconDatabase, node: IconServer2, shard: IconStack2 } as const;
+const ICONS = {
+  database: IconDatabase,
+  node: IconServer2,
+  shard: IconStack2,
+  event: IconList,
+} as const;
+/** Letters from which on the log is searched, milliseconds after the last of them, and events that are shown. */
+const [LEAST, TYPING_MS, MENTIONS] = [3, 250, 5];
 
 export function Search({ onClose }: { onClose: () => void }) {
   const navigate = useNavigate();
@@ -19,9 +30,19 @@ export function Search({ onClose }: { onClose: () => void }) {
   const { data: shards } = useQuery(shardsQuery);
   const [text, setText] = useState('');
   const [active, setActive] = useState(0);
+  const [settled] = useDebouncedValue(text.trim(), TYPING_MS);
+  const reads = useMay('readLog') && settled.length >= LEAST;
+  const { data: events, isFetching } = useQuery({
+    ...mentionsQuery(settled, MENTIONS),
+    enabled: reads,
+  });
+  const zone = useZone();
   const hits = useMemo(
-    () => findHits(text, bdbs ?? [], nodes ?? [], shards ?? []),
-    [text, bdbs, nodes, shards],
+    () => [
+      ...findHits(text, bdbs ?? [], nodes ?? [], shards ?? []),
+      ...(reads ? eventHits(settled, events ?? [], zone) : []),
+    ],
+    [text, bdbs, nodes, shards, reads, settled, events, zone],
   );
 
   const open = (hit: Hit | undefined) => {
@@ -45,11 +66,11 @@ export function Search({ onClose }: { onClose: () => void }) {
           <TextInput
             data-autofocus
             role="combobox"
-            aria-label="Search databases, nodes and shards"
+            aria-label="Search databases, nodes, shards and events"
             aria-expanded
             aria-controls="search-results"
             aria-activedescendant={hits[active] ? `hit-${active}` : undefined}
-            placeholder="Database, node or shard"
+            placeholder="Database, node, shard, or words of an event"
             leftSection={<IconSearch size={15} />}
             value={text}
             onChange={(event) => {
@@ -80,7 +101,7 @@ export function Search({ onClose }: { onClose: () => void }) {
               );
             })}
           </div>
-          {hits.length === 0 && <p className="dim">Nothing is called like that.</p>}
+          {hits.length === 0 && !(reads && isFetching) && <p className="dim">No match</p>}
         </Modal.Body>
       </Modal.Content>
     </Modal.Root>

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { Bdb, Node, Shard } from '@/api/types';
-import { findHits } from './searchHits';
+import type { Bdb, LogEvent, Node, Shard } from '@/api/types';
+import { eventHits, findHits } from './searchHits';
 
 const bdbs = [{ uid: 1, name: 'demo' }] as Bdb[];
 const nodes = [{ uid: 2, addr: '10.0.0.2', hostname: 'alpha' }] as Node[];
@@ -37,5 +37,19 @@ describe('findHits', () => {
 
   it('does not offer shards before anything is typed', () => {
     expect(names('')).toEqual(['demo', 'node 2']);
+  });
+});
+
+describe('eventHits', () => {
+  it('leads to the moment of an event, and to all that say so', () => {
+    const event = { uid: 9, time_ms: 1_772_337_787_400, description: 'Node 2 went down.' };
+    const [first, all] = eventHits('down', [event as LogEvent], 'utc');
+    expect([first?.name, first?.detail]).toEqual(['Node 2 went down.', '2026-03-01 04:03:07 UTC']);
+    expect(first?.link).toEqual({
+      to: '/timeline',
+      search: { from: 1_772_337_637, to: 1_772_337_937, event: '9' },
+    });
+    expect(all?.link).toEqual({ to: '/events', search: { span: 'all', text: 'down' } });
+    expect(eventHits('down', [], 'utc')).toEqual([]);
   });
 });

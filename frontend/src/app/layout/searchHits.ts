@@ -1,12 +1,14 @@
 /** What a search text finds, best first. Pure. */
-import type { Bdb, Node, Shard } from '@/api/types';
+import type { Bdb, LogEvent, Node, Shard } from '@/api/types';
+import { describe } from '@/features/events/filter';
+import { stamp, type Zone } from '@/lib/time';
 
 export interface Hit {
   id: string;
-  kind: 'database' | 'node' | 'shard';
+  kind: 'database' | 'node' | 'shard' | 'event';
   name: string;
   detail: string;
-  link: { to: string; params?: Record<string, string>; search?: Record<string, string> };
+  link: { to: string; params?: Record<string, string>; search?: Record<string, string | number> };
 }
 
 const LIMIT = 30;
@@ -67,6 +69,35 @@ export function findHits(
     .filter(matches)
     .sort((a, b) => rankOf(a, typed) - rankOf(b, typed))
     .slice(0, LIMIT);
+}
+
+/** Seconds of the timeline before and after an event. */
+const AROUND = 150;
+
+/** Events that mention the text, and the way to all of them. */
+export function eventHits(text: string, events: readonly LogEvent[], zone: Zone): Hit[] {
+  if (events.length === 0) return [];
+  const found = events.map((event): Hit => {
+    const at = Math.floor(event.time_ms / 1000);
+    return {
+      id: `event-${event.uid}`,
+      kind: 'event',
+      name: describe(event),
+      detail: stamp(event.time_ms, zone),
+      link: {
+        to: '/timeline',
+        search: { from: at - AROUND, to: at + AROUND, event: String(event.uid) },
+      },
+    };
+  });
+  const all: Hit = {
+    id: 'events',
+    kind: 'event',
+    name: `All events with “${text}”`,
+    detail: '',
+    link: { to: '/events', search: { span: 'all', text } },
+  };
+  return [...found, all];
 }
 
 /** What is called so comes before what only begins so, and that before what mentions it. */

@@ -77,7 +77,7 @@ export function CompareView({ uids }: { uids: readonly number[] }) {
           rowKey={({ name }) => name}
           columns={[
             { id: 'name', header: 'Setting', cell: ({ label }) => label },
-            ...perRun<Setting>((row, index) => String(row.values[index] ?? '–')),
+            ...perRun<Setting>((row, index) => String(row.values[index] ?? 'not set')),
           ]}
           empty={<EmptyState title="All settings were the same" />}
         />

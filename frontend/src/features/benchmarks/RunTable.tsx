@@ -7,6 +7,7 @@ import { benchmarksQuery } from '@/api/benchmarks';
 import type { Benchmark } from '@/api/types';
 import { Ago } from '@/ui/Ago';
 import { Card } from '@/ui/Card';
+import { Dash } from '@/ui/Dash';
 import { type Column, DataTable } from '@/ui/DataTable';
 import { EmptyState } from '@/ui/EmptyState';
 import { Status } from '@/ui/Status';
@@ -75,7 +76,11 @@ export function RunTable() {
       header: 'SLA',
       cell: (run) => {
         const verdict = sla(run);
-        return verdict ? <Status tone={verdict.tone}>{verdict.word}</Status> : '–';
+        return verdict ? (
+          <Status tone={verdict.tone}>{verdict.word}</Status>
+        ) : (
+          <Dash why="No limits were set for it, or it has not ended" />
+        );
       },
     },
     {

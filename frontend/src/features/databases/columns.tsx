@@ -5,6 +5,7 @@ import type { Bdb } from '@/api/types';
 import { LiveText } from '@/live/LiveText';
 import type { Live } from '@/live/live';
 import { CopyInline } from '@/ui/Copy';
+import { Dash } from '@/ui/Dash';
 import type { Column } from '@/ui/DataTable';
 import { Status } from '@/ui/Status';
 import { LiveSpark } from './LiveSpark';
@@ -60,7 +61,7 @@ const ENDPOINT: Column<Bdb> = {
   sort: (bdb) => endpointOf(bdb)?.port ?? 0,
   cell: (bdb) => {
     const endpoint = endpointOf(bdb);
-    if (!endpoint) return <span title="Known once the database is created">–</span>;
+    if (!endpoint) return <Dash why="Known once the database is created" />;
     return <CopyInline text={`${endpoint.host}:${endpoint.port}`} label="Copy endpoint" />;
   },
 };
@@ -162,7 +163,7 @@ export function columnsOf(source: Live): Column<Bdb>[] {
             nothing="No key was touched in the last seconds"
           />
         ) : (
-          <span title="In RAM, all of it">–</span>
+          <Dash why="All of it is in RAM" />
         ),
     },
     SPARK,

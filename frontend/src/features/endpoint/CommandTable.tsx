@@ -65,9 +65,9 @@ const COLUMNS: Column<CommandUse>[] = [
   },
   number('calls', 'Calls', 'perSecond', (row) => row.calls_per_second),
   number('errors', 'Errors', 'perSecond', (row) => row.errors_per_second),
-  number('avg', 'Average', 'latency', (row) => micros(row.avg_latency)),
-  number('p50', 'P50', 'latency', (row) => micros(row.p50_latency)),
-  number('p99', 'P99', 'latency', (row) => micros(row.p99_latency)),
+  number('avg', 'Average', 'microseconds', (row) => micros(row.avg_latency)),
+  number('p50', 'P50', 'microseconds', (row) => micros(row.p50_latency)),
+  number('p99', 'P99', 'microseconds', (row) => micros(row.p99_latency)),
 ];
 
 function number(

@@ -8,6 +8,7 @@ import type { Endpoint, EndpointProxy } from '@/api/types';
 import type { Unit } from '@/lib/format';
 import { LiveText } from '@/live/LiveText';
 import { CopyInline } from '@/ui/Copy';
+import { Dash } from '@/ui/Dash';
 import { type Column, DataTable } from '@/ui/DataTable';
 import { EmptyState } from '@/ui/EmptyState';
 import { Status } from '@/ui/Status';
@@ -108,7 +109,7 @@ function columns(
       sort: ({ threads }) => threads ?? 0,
       cell: (proxy) => (
         <span className={classes.threads}>
-          <span className="num">{proxy.threads ?? '–'}</span>
+          <span className="num">{proxy.threads ?? <Dash why="It has not told yet" />}</span>
           <ActionIcon
             variant="subtle"
             color="gray"

@@ -1,51 +1,98 @@
 /** The log as a table: filtered by the console, live, older ones on demand. */
 import { Button, SegmentedControl } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
+import { IconChevronDown, IconChevronRight } from '@tabler/icons-react';
 import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query';
-import { useMemo } from 'react';
+import { Link } from '@tanstack/react-router';
+import { useMemo, useState } from 'react';
 import { type EventFilter, eventLogQuery, eventsQuery, mergeEvents } from '@/api/events';
 import { messageOf } from '@/api/http';
-import type { LogEvent } from '@/api/types';
+import { useIncidents } from '@/api/incidents';
 import { plural } from '@/lib/format';
 import { Ago, Stamp } from '@/ui/Ago';
+import { Dash } from '@/ui/Dash';
 import { type Column, DataTable } from '@/ui/DataTable';
 import { EmptyState } from '@/ui/EmptyState';
 import { EventFilters } from './EventFilters';
 import { EventLinks } from './EventLinks';
 import classes from './events.module.css';
 import { describe, filterEvents, SOURCE_WORDS } from './filter';
+import { grouped, keyOf, type Row } from './groups';
 import { SeverityMark } from './SeverityMark';
 
-const COLUMNS: readonly Column<LogEvent>[] = [
-  { id: 'time', header: 'Time', width: 180, cell: (event) => <Stamp time={event.time} /> },
+const columns = (toggle: (incident: number) => void, open: ReadonlySet<number>): Column<Row>[] => [
+  { id: 'time', header: 'Time', width: 180, cell: ({ event }) => <Stamp time={event.time} /> },
   {
     id: 'ago',
     header: 'Age',
     width: 90,
     optional: true,
-    cell: (event) => <Ago time={event.time} />,
+    cell: ({ event }) => <Ago time={event.time} />,
   },
   {
     id: 'severity',
     header: 'Severity',
     width: 100,
-    cell: (event) => <SeverityMark severity={event.severity} />,
+    cell: ({ event }) => <SeverityMark severity={event.severity} />,
   },
   {
     id: 'source',
     header: 'Source',
     width: 90,
     optional: true,
-    cell: (event) => SOURCE_WORDS[event.source] ?? event.source,
+    cell: ({ event }) => SOURCE_WORDS[event.source] ?? event.source,
   },
   {
     id: 'what',
     header: 'What happened',
-    cell: (event) => <span className={classes.what}>{describe(event)}</span>,
+    cell: (row) =>
+      row.group ? (
+        <GroupHead row={row} group={row.group} toggle={toggle} open={open} />
+      ) : (
+        <span className={classes.what} data-within={row.within || undefined}>
+          {describe(row.event)}
+        </span>
+      ),
   },
-  { id: 'links', header: 'Concerns', width: 170, cell: (event) => <EventLinks event={event} /> },
-  { id: 'who', header: 'Who', optional: true, cell: (event) => event.originator || '–' },
+  {
+    id: 'links',
+    header: 'Concerns',
+    width: 170,
+    cell: ({ event }) => <EventLinks event={event} />,
+  },
+  {
+    id: 'who',
+    header: 'Who',
+    optional: true,
+    cell: ({ event }) => event.originator || <Dash why="Nobody ordered it" />,
+  },
 ];
+
+interface GroupHeadProps {
+  row: Row;
+  group: NonNullable<Row['group']>;
+  toggle: (incident: number) => void;
+  open: ReadonlySet<number>;
+}
+
+function GroupHead({ row, group: { incident, count, since }, toggle, open }: GroupHeadProps) {
+  const isOpen = open.has(incident.uid);
+  const Chevron = isOpen ? IconChevronDown : IconChevronRight;
+  return (
+    <span className={classes.what}>
+      {describe(row.event)}{' '}
+      <span className={classes.group}>
+        <button type="button" aria-expanded={isOpen} onClick={() => toggle(incident.uid)}>
+          <Chevron size={13} aria-hidden />
+          {plural(count, 'event')} since <Stamp time={since} />
+        </button>
+        <Link to="/timeline/incident/$uid" params={{ uid: String(incident.uid) }}>
+          Incident
+        </Link>
+      </span>
+    </span>
+  );
+}
 
 const TYPING_MS = 250;
 
@@ -75,9 +122,19 @@ export function EventLog({ filter, onFilter, span, bdbUid }: Props) {
   );
   const latest = useQuery(eventsQuery).data;
   const log = useInfiniteQuery({ ...eventLogQuery(asked), placeholderData: keepPreviousData });
-  const rows = useMemo(
+  const events = useMemo(
     () => log.data && mergeEvents(...log.data.pages, filterEvents(latest ?? [], asked)),
     [log.data, latest, asked],
+  );
+  const incidents = useIncidents();
+  const [open, setOpen] = useState<ReadonlySet<number>>(new Set());
+  const rows = useMemo(
+    () => events && grouped(events, incidents ?? [], open),
+    [events, incidents, open],
+  );
+  const shownColumns = useMemo(
+    () => columns((uid) => setOpen((now) => toggled(now, uid)), open),
+    [open],
   );
   return (
     <div className={classes.log}>
@@ -96,9 +153,9 @@ export function EventLog({ filter, onFilter, span, bdbUid }: Props) {
       <div className={classes.table}>
         <DataTable
           label="Events"
-          columns={COLUMNS}
+          columns={shownColumns}
           rows={log.error ? [] : rows}
-          rowKey={(event) => event.uid}
+          rowKey={keyOf}
           empty={
             <EmptyState title={log.error ? 'The log could not be read' : 'No match'}>
               <span>
@@ -108,12 +165,12 @@ export function EventLog({ filter, onFilter, span, bdbUid }: Props) {
           }
         />
       </div>
-      {rows && rows.length > 0 && (
+      {events && events.length > 0 && (
         <div className={classes.more}>
           <span className="dim num">
             {log.hasNextPage
-              ? `The newest ${plural(rows.length, 'event')} shown`
-              : `All ${plural(rows.length, 'event')} shown`}
+              ? `The newest ${plural(events.length, 'event')} shown`
+              : `All ${plural(events.length, 'event')} shown`}
           </span>
           {log.hasNextPage && (
             <Button
@@ -128,4 +185,10 @@ export function EventLog({ filter, onFilter, span, bdbUid }: Props) {
       )}
     </div>
   );
+}
+
+function toggled(now: ReadonlySet<number>, uid: number): ReadonlySet<number> {
+  const next = new Set(now);
+  if (!next.delete(uid)) next.add(uid);
+  return next;
 }

@@ -1,33 +1,47 @@
 /** The newest events, short. */
 import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import { eventsQuery } from '@/api/events';
+import { useIncidents } from '@/api/incidents';
 import type { LogEvent } from '@/api/types';
+import { plural } from '@/lib/format';
 import { Ago } from '@/ui/Ago';
 import { StatusIcon } from '@/ui/Status';
 import classes from './events.module.css';
 import { describe, isRoutine } from './filter';
+import { grouped } from './groups';
 
 const SHOWN = 12;
+const NONE: ReadonlySet<number> = new Set();
 
 const isQuiet = ({ severity }: LogEvent) => severity !== 'ERROR' && severity !== 'WARNING';
 
 export function LatestEvents() {
   const { data } = useQuery(eventsQuery);
   // One that changes late, as an alarm that ends, is folded in at the front.
-  const shown = data
-    ?.filter((event) => !isRoutine(event))
-    .sort((a, b) => b.uid - a.uid)
-    .slice(0, SHOWN);
+  const incidents = useIncidents();
+  const events = data?.filter((event) => !isRoutine(event)).sort((a, b) => b.uid - a.uid);
+  const shown = events && grouped(events, incidents ?? [], NONE).slice(0, SHOWN);
   if (shown?.length === 0) return <p className={classes.none}>Nothing has happened yet.</p>;
   return (
     <ol className={classes.latest}>
-      {shown?.map((event) => (
-        <li key={event.uid}>
+      {shown?.map(({ event, group }) => (
+        <li key={group ? `incident-${group.incident.uid}` : event.uid}>
           <span className={classes.icon} data-quiet={isQuiet(event) || undefined}>
             {event.severity === 'ERROR' && <StatusIcon tone="broken" />}
             {event.severity === 'WARNING' && <StatusIcon tone="attention" />}
           </span>
-          <span>{describe(event)}</span>
+          <span>
+            {describe(event)}
+            {group && (
+              <>
+                {' '}
+                <Link to="/timeline/incident/$uid" params={{ uid: String(group.incident.uid) }}>
+                  Incident with {plural(group.count, 'event')}
+                </Link>
+              </>
+            )}
+          </span>
           <span className="dim">
             <Ago time={event.time} />
           </span>

@@ -88,6 +88,7 @@ function heatSource(live: Live, axis: TimeAxis, of: string, kind: LatencyKind): 
       };
     },
     reason: () => past.reason,
+    pending: () => past.pending,
     apiCall: (from, to) => {
       const path = latencyHistoryPath({ of, kind, from, to, points: POINTS });
       return `curl -k -u "<user>:<password>" "${location.origin}${path}"`;

@@ -4,6 +4,7 @@ import type { Node } from '@/api/types';
 import { exact, format } from '@/lib/format';
 import { Elapsed } from '@/ui/Ago';
 import { Card } from '@/ui/Card';
+import { Dash } from '@/ui/Dash';
 import { Facts } from '@/ui/Facts';
 import { LastSeen } from './LastSeen';
 import classes from './nodes.module.css';
@@ -53,5 +54,9 @@ function takesShards(node: Node): string {
 /** The object is as old as its last change; the machine has been running on since. */
 function Uptime({ node }: { node: Node }) {
   const told = Date.parse(String(node.system_time ?? node.last_seen));
-  return Number.isNaN(told) ? '–' : <Elapsed since={told - node.uptime * 1000} />;
+  return Number.isNaN(told) ? (
+    <Dash why="Its agent has not told" />
+  ) : (
+    <Elapsed since={told - node.uptime * 1000} />
+  );
 }

@@ -4,6 +4,7 @@ import { isShardDown, isShardStarting, useNodeShards } from '@/api/shards';
 import type { Bdb, Shard } from '@/api/types';
 import { format } from '@/lib/format';
 import { parseSlots, showSlots } from '@/lib/slots';
+import { Dash } from '@/ui/Dash';
 import { type Column, DataTable } from '@/ui/DataTable';
 import { EmptyState } from '@/ui/EmptyState';
 import { Status, type Tone } from '@/ui/Status';
@@ -76,7 +77,7 @@ function columns(bdbs: readonly Bdb[]): Column<Shard>[] {
       header: 'Port',
       align: 'right',
       sort: (shard) => shard.port ?? 0,
-      cell: (shard) => <span className="num">{shard.port ?? '–'}</span>,
+      cell: (shard) => <span className="num">{shard.port ?? <Dash why="Not known yet" />}</span>,
     },
     {
       id: 'memory',

@@ -7,6 +7,7 @@ import type { Node } from '@/api/types';
 import { format } from '@/lib/format';
 import { LiveText } from '@/live/LiveText';
 import { NodeCpu } from '@/live/NodeCpu';
+import { Dash } from '@/ui/Dash';
 import { type Column, DataTable } from '@/ui/DataTable';
 import { Status } from '@/ui/Status';
 import { LastSeen } from './LastSeen';
@@ -40,13 +41,18 @@ const COLUMNS: readonly Column<Node>[] = [
     sort: (node) => node.addr,
     cell: (node) => <code>{node.addr}</code>,
   },
-  { id: 'host', header: 'Host', optional: true, cell: (node) => node.hostname ?? '–' },
+  {
+    id: 'host',
+    header: 'Host',
+    optional: true,
+    cell: (node) => node.hostname || <Dash why="Its agent has not told" />,
+  },
   {
     id: 'shards',
     header: 'Shards',
     align: 'right',
     sort: (node) => node.shard_count ?? 0,
-    cell: (node) => <span className="num">{node.shard_count ?? '–'}</span>,
+    cell: (node) => <span className="num">{node.shard_count}</span>,
   },
   {
     id: 'cpu',
@@ -76,8 +82,19 @@ const COLUMNS: readonly Column<Node>[] = [
     width: 120,
     cell: (node) => <LiveText topic="nodes" uid={node.uid} metric="total_req" unit="ops" />,
   },
-  { id: 'engine', header: 'Engine', optional: true, cell: (node) => node.engine_version ?? '–' },
-  { id: 'agent', header: 'Agent', optional: true, cell: (node) => node.agent_version ?? '–' },
+  {
+    id: 'engine',
+    header: 'Engine',
+    optional: true,
+    cell: (node) =>
+      node.engine_version || <Dash why="valkey-server is not installed on this node" />,
+  },
+  {
+    id: 'agent',
+    header: 'Agent',
+    optional: true,
+    cell: (node) => node.agent_version || <Dash why="Its agent has not told" />,
+  },
   {
     id: 'seen',
     header: 'Last seen',

@@ -170,6 +170,6 @@ function rate(
 function totalOf({ total }: HotSlot, counter: Counter): string {
   const count = total[counter];
   if (count === undefined) return 'Not counted by its engine';
-  const text = counter === 'cpu_usec' ? format('latency', count) : exact('bytes', count);
+  const text = counter === 'cpu_usec' ? format('microseconds', count) : exact('bytes', count);
   return `${text} since its shard began`;
 }

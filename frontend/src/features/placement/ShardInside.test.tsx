@@ -72,6 +72,21 @@ describe('ShardInside', () => {
     expect(answered).not.toHaveBeenCalled();
   });
 
+  it('lists clients, and says how many more there are', async () => {
+    const client = { id: 7, kind: 'endpoint', addr: '127.0.0.2:51000', name: 'shardboard-proxy' };
+    const rest = { user: 'default', library: '', command: 'config|get', memory_bytes: 2048 };
+    open('Clients', 'cluster_viewer', {
+      shard_uid: '3',
+      total: 3,
+      clients: [{ ...client, ...rest, connected_seconds: 61, idle_seconds: 3 }],
+    });
+    expect(await screen.findByText('127.0.0.2:51000')).toBeTruthy();
+    for (const text of ['Endpoint proxy', 'CONFIG GET', /^1\smin\s1\ss$/, /^2\sKiB$/])
+      expect(screen.getByText(text)).toBeTruthy();
+    expect(screen.getByText(/2\smore clients: shown are those/)).toBeTruthy();
+    expect(answered.mock.calls[0]?.[0]).toBe('/v1/shards/3/clients');
+  });
+
   it('filters INFO, and says what the shard said when it does not answer', async () => {
     const sections = { Server: { valkey_version: '9.1.2' }, Memory: { used_memory: '5' } };
     open('Engine INFO', 'cluster_viewer', { shard_uid: '3', sections });

@@ -1,13 +1,15 @@
-/** What the engine of a shard tells of itself: commands that took long, and INFO. Asked for when it is unfolded. */
+/** What the engine of a shard tells of itself: commands that took long, its clients, and INFO. Asked for when it is unfolded. */
 import { Alert, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { messageOf } from '@/api/http';
 import { ROLE_FORBIDS, useMay } from '@/api/session';
-import { engineInfoQuery, slowLogQuery } from '@/api/shardLooks';
-import type { SlowLog } from '@/api/types';
-import { format } from '@/lib/format';
+import { engineInfoQuery, shardClientsQuery, slowLogQuery } from '@/api/shardLooks';
+import type { ShardClients, SlowLog } from '@/api/types';
+import { format, plural } from '@/lib/format';
+import { duration } from '@/lib/time';
 import { Ago } from '@/ui/Ago';
+import { Dash } from '@/ui/Dash';
 import { type Column, DataTable } from '@/ui/DataTable';
 import classes from './placement.module.css';
 
@@ -16,6 +18,9 @@ export function ShardInside({ shard }: { shard: string }) {
     <div className={classes.inside}>
       <Unfolding title="Slow log">
         <Slow shard={shard} />
+      </Unfolding>
+      <Unfolding title="Clients">
+        <Clients shard={shard} />
       </Unfolding>
       <Unfolding title="Engine INFO">
         <Info shard={shard} />
@@ -57,7 +62,9 @@ const COLUMNS: readonly Column<Entry>[] = [
   {
     id: 'client',
     header: 'Client',
-    cell: ({ client, client_name }) => <span title={client_name}>{client || '–'}</span>,
+    cell: ({ client, client_name }) => (
+      <span title={client_name}>{client || <Dash why="The engine does not tell" />}</span>
+    ),
   },
 ];
 
@@ -88,6 +95,85 @@ function Slow({ shard }: { shard: string }) {
           it. Clients of the endpoint have the address of their proxy.
         </p>
       )}
+    </>
+  );
+}
+
+type Client = ShardClients['clients'][number];
+
+const KINDS: Readonly<Record<Client['kind'], string>> = {
+  application: 'Application',
+  endpoint: 'Endpoint proxy',
+  replica: 'Replica',
+  primary: 'Primary',
+  console: 'Console or agent',
+};
+
+const CLIENT_COLUMNS: readonly Column<Client>[] = [
+  {
+    id: 'addr',
+    header: 'Client',
+    sort: ({ addr }) => addr,
+    cell: ({ addr, name }) => (
+      <span title={name}>{addr || <Dash why="The engine does not tell" />}</span>
+    ),
+  },
+  { id: 'kind', header: 'What', sort: ({ kind }) => kind, cell: ({ kind }) => KINDS[kind] },
+  {
+    id: 'user',
+    header: 'User',
+    sort: ({ user }) => user,
+    cell: ({ user, library }) => (
+      <span title={library}>{user || <Dash why="Not logged in" />}</span>
+    ),
+  },
+  {
+    id: 'connected',
+    header: 'Connected',
+    align: 'right',
+    sort: ({ connected_seconds }) => connected_seconds,
+    cell: ({ connected_seconds }) => <span className="num">{duration(connected_seconds)}</span>,
+  },
+  {
+    id: 'idle',
+    header: 'Idle',
+    align: 'right',
+    sort: ({ idle_seconds }) => idle_seconds,
+    cell: ({ idle_seconds }) => <span className="num">{duration(idle_seconds)}</span>,
+  },
+  {
+    id: 'command',
+    header: 'Last command',
+    cell: ({ command }) =>
+      command ? <code>{command.replace('|', ' ').toUpperCase()}</code> : <Dash why="None yet" />,
+  },
+  {
+    id: 'memory',
+    header: 'Memory',
+    align: 'right',
+    sort: ({ memory_bytes }) => memory_bytes,
+    cell: ({ memory_bytes }) => <span className="num">{format('bytes', memory_bytes)}</span>,
+  },
+];
+
+function Clients({ shard }: { shard: string }) {
+  const { data, error } = useQuery(shardClientsQuery(shard));
+  if (error && !data) return <Failure error={error} />;
+  const hidden = data ? data.total - data.clients.length : 0;
+  return (
+    <>
+      <DataTable
+        label="Clients"
+        columns={CLIENT_COLUMNS}
+        rows={data?.clients}
+        rowKey={({ id }) => id}
+        empty={<p className="dim small">Nobody is connected to this shard.</p>}
+      />
+      <p className="dim small">
+        {hidden > 0 &&
+          `${plural(hidden, 'more client')}: shown are those that take most memory of the engine. `}
+        Clients of the endpoint share the connections of its proxies.
+      </p>
     </>
   );
 }

@@ -8,6 +8,7 @@ import { duration } from '@/lib/time';
 import { useTopic } from '@/live/LiveProvider';
 import { LiveText } from '@/live/LiveText';
 import { Ago, useNow } from '@/ui/Ago';
+import { Dash } from '@/ui/Dash';
 import { Facts } from '@/ui/Facts';
 import { Status, type Tone } from '@/ui/Status';
 import { FailOver } from './FailOver';
@@ -153,5 +154,9 @@ function syncFacts(shard: Shard): [string, string][] {
 function Uptime({ since }: { since: string | undefined }) {
   const now = useNow();
   const start = Date.parse(since ?? '');
-  return Number.isNaN(start) ? '–' : duration((now - start) / 1000);
+  return Number.isNaN(start) ? (
+    <Dash why="Its process does not run, or was not seen yet" />
+  ) : (
+    duration((now - start) / 1000)
+  );
 }

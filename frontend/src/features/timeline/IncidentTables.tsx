@@ -6,6 +6,7 @@ import type { IncidentInFull as Incident, IncidentDatabase } from '@/api/types';
 import { format } from '@/lib/format';
 import { clockMs, precise, stamp, type Zone } from '@/lib/time';
 import { Card } from '@/ui/Card';
+import { Dash } from '@/ui/Dash';
 import { type Column, DataTable } from '@/ui/DataTable';
 import { Facts } from '@/ui/Facts';
 import { useZone } from '@/ui/zone';
@@ -78,7 +79,7 @@ function servedAgain(database: IncidentDatabase, zone: Zone): string {
   const { served_again_ms, unserved_since_ms, unserved_ms } = database;
   if (served_again_ms !== undefined) return clockMs(served_again_ms, zone);
   if (unserved_since_ms !== undefined) return 'not yet';
-  return unserved_ms === null ? 'not known' : '–';
+  return unserved_ms === null ? 'not known' : 'always served';
 }
 
 function databaseColumns(now: number, zone: Zone): Column<IncidentDatabase>[] {
@@ -108,12 +109,18 @@ function databaseColumns(now: number, zone: Zone): Column<IncidentDatabase>[] {
       header: 'Promoted after detection',
       align: 'right',
       sort: ({ promoted_after_ms }) => promoted_after_ms ?? -1,
-      cell: ({ promoted_after_ms: after }) => num(after === null ? '–' : precise(after / 1000)),
+      cell: ({ promoted_after_ms: after }) =>
+        after === null ? <Dash why="No replica of it was promoted" /> : num(precise(after / 1000)),
     },
     count('failed', 'Failed'),
     count('delayed', 'Delayed'),
     count('lost', 'Lost'),
-    { id: 'slots', header: 'Slots', optional: true, cell: ({ slots }) => num(slots || '–') },
+    {
+      id: 'slots',
+      header: 'Slots',
+      optional: true,
+      cell: ({ slots }) => (slots ? num(slots) : <Dash why="It lost no primary" />),
+    },
   ];
 }
 
@@ -137,7 +144,7 @@ function failoverColumns(from: number, name: (uid?: number) => string): Column<F
       header: 'Took',
       align: 'right',
       sort: ({ seconds }) => seconds ?? 0,
-      cell: ({ seconds }) => num(seconds === null ? '–' : precise(seconds)),
+      cell: ({ seconds }) => (seconds === null ? <Dash why="Not known" /> : num(precise(seconds))),
     },
     {
       id: 'behind',
@@ -146,7 +153,12 @@ function failoverColumns(from: number, name: (uid?: number) => string): Column<F
       sort: ({ bytesBehind }) => bytesBehind ?? -1,
       cell: ({ bytesBehind }) => num(behind(bytesBehind)),
     },
-    { id: 'method', header: 'Method', optional: true, cell: ({ method }) => method || '–' },
+    {
+      id: 'method',
+      header: 'Method',
+      optional: true,
+      cell: ({ method }) => method || <Dash why="Not known" />,
+    },
   ];
 }
 

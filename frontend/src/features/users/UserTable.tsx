@@ -9,6 +9,7 @@ import { sessionQuery } from '@/api/session';
 import type { Role, Session, User } from '@/api/types';
 import { usersQuery } from '@/api/users';
 import { Ago } from '@/ui/Ago';
+import { Dash } from '@/ui/Dash';
 import { type Column, DataTable } from '@/ui/DataTable';
 import { Status } from '@/ui/Status';
 import { changeFault, removalFault, roleName } from './roles';
@@ -69,7 +70,7 @@ function columnsOf(
       header: 'Name',
       optional: true,
       sort: ({ name }) => name,
-      cell: ({ name }) => name || '–',
+      cell: ({ name }) => name || <Dash why="No name was given" />,
     },
     {
       id: 'role',

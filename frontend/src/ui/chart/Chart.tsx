@@ -6,6 +6,7 @@ import { clock, duration } from '@/lib/time';
 import { useZone } from '../zone';
 import classes from './Chart.module.css';
 import { ChartMenu } from './ChartMenu';
+import { Empty, sayEmpty } from './Empty';
 import { isolate } from './isolate';
 import { Legend, type LegendHandle } from './Legend';
 import { useMarksShown } from './marksShown';
@@ -42,7 +43,6 @@ export function Chart(props: Props) {
   const legend = useRef<LegendHandle>(null);
   const tooltip = useRef<TooltipHandle>(null);
   const resolution = useRef<HTMLSpanElement>(null);
-  const reason = useRef<HTMLSpanElement>(null);
   const plot = useRef<ChartPlot | null>(null);
   const redraw = useRef(() => {});
   const marksNow = useRef(marks);
@@ -66,11 +66,12 @@ export function Chart(props: Props) {
         const any = data.raw.some(
           (row, i) => !spec.series[i]?.limit && row.some((value) => !Number.isNaN(value)),
         );
-        if (empty.current) empty.current.hidden = any;
-        if (reason.current && !any) {
-          reason.current.textContent =
-            spec.source.reason?.() ?? spec.emptyReason ?? 'No sample arrived in this time range.';
-        }
+        const why = spec.source.reason?.() ?? spec.emptyReason;
+        sayEmpty(empty.current, {
+          any,
+          pending: spec.source.pending?.() ?? false,
+          reason: why ?? 'No sample arrived in this time range.',
+        });
         if (resolution.current) {
           // A percentile of an interval is no average.
           const percentiles = spec.series.every(({ noAverage, limit }) => noAverage || limit);
@@ -148,10 +149,7 @@ export function Chart(props: Props) {
       <div className={classes.body} style={{ height }}>
         <div ref={host} className={classes.plot} />
         <div ref={bubble} className={classes.bubble} hidden />
-        <div ref={empty} className={classes.empty} hidden>
-          <strong>No data</strong>
-          <span ref={reason} />
-        </div>
+        <Empty ref={empty} />
         <Tooltip ref={tooltip} series={spec.series} unit={spec.unit} />
       </div>
       {!(compact && spec.series.length === 1) && (

@@ -1,6 +1,6 @@
 /** What the crosshair says: the time, the highest series and how many more there are. Written, not rendered. */
 import { type Ref, useImperativeHandle, useRef } from 'react';
-import { brief, type Unit } from '@/lib/format';
+import { exact, type Unit } from '@/lib/format';
 import classes from './Chart.module.css';
 import { besideCrosshair } from './overlay';
 import { rankAt } from './rank';
@@ -8,7 +8,7 @@ import type { ChartSeries } from './types';
 
 const TOP = 8;
 /** Pixels that the box may need at most. */
-const WIDTH = 220;
+const WIDTH = 260;
 
 export interface TooltipHandle {
   show: (at: { left: number; width: number; time: string; values: readonly number[] }) => void;
@@ -31,7 +31,7 @@ export function Tooltip({ ref, series, unit }: Props) {
       const rest = [more && `and ${more} more`, silent && `${silent} without data`];
       root.replaceChildren(
         line('time', time),
-        ...top.map((index) => row(series[index], brief(unit, values[index]))),
+        ...top.map((index) => row(series[index], exact(unit, values[index]))),
         ...(more || silent ? [line('rest', rest.filter(Boolean).join(', '))] : []),
       );
       besideCrosshair(root, { left, width }, WIDTH);

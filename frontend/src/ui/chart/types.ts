@@ -20,6 +20,8 @@ export interface ChartSource {
   subscribe: (listener: () => void) => () => void;
   /** Why there is nothing at the moment, if the source knows. */
   reason?: () => string | undefined;
+  /** Nothing is there yet, and is on its way. */
+  pending?: () => boolean;
 }
 
 export interface ChartSeries {

@@ -6,6 +6,7 @@ import { duration } from '@/lib/time';
 import { useZone } from '../../zone';
 import classes from '../Chart.module.css';
 import { ChartMenu } from '../ChartMenu';
+import { Empty, sayEmpty } from '../Empty';
 import { onScreen } from '../onScreen';
 import { sayMark } from '../overlay';
 import { useTimeAxis } from '../TimeAxisContext';
@@ -34,7 +35,6 @@ export function HeatChart({ id, title, source, marks, height, emptyReason, actio
   const scheme = useComputedColorScheme('light');
   const host = useRef<HTMLDivElement>(null);
   const empty = useRef<HTMLDivElement>(null);
-  const reason = useRef<HTMLSpanElement>(null);
   const bubble = useRef<HTMLDivElement>(null);
   const resolution = useRef<HTMLSpanElement>(null);
   const legend = useRef<HeatLegendHandle>(null);
@@ -57,11 +57,12 @@ export function HeatChart({ id, title, source, marks, height, emptyReason, actio
       onData: (heat, extent, scale) => {
         legend.current?.show(heat, extent && scale);
         const counted = heat.columns.some((column) => column?.seconds);
-        if (empty.current) empty.current.hidden = extent !== null;
-        if (reason.current && !extent) {
-          reason.current.textContent =
-            source.reason() ?? (counted ? emptyReason : 'Nobody counted requests in this time.');
-        }
+        sayEmpty(empty.current, {
+          any: extent !== null,
+          pending: source.pending?.() ?? false,
+          reason:
+            source.reason() ?? (counted ? emptyReason : 'Nobody counted requests in this time.'),
+        });
         if (resolution.current) {
           resolution.current.textContent =
             heat.step > 1 && extent ? `${duration(heat.step)} columns` : '';
@@ -109,10 +110,7 @@ export function HeatChart({ id, title, source, marks, height, emptyReason, actio
       <div className={classes.body} style={{ height }}>
         <div ref={host} className={`${classes.plot} ${heatClasses.plot}`} />
         <div ref={bubble} className={classes.bubble} hidden />
-        <div ref={empty} className={classes.empty} hidden>
-          <strong>No data</strong>
-          <span ref={reason} />
-        </div>
+        <Empty ref={empty} />
         <HeatTooltip ref={tooltip} />
       </div>
       <HeatLegend ref={legend} />

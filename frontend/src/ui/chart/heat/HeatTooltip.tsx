@@ -56,7 +56,7 @@ function body(column: HeatColumn | undefined, row: number, perDecade: number): H
 
 /** 200 µs–224 µs */
 export const rangeWord = (row: number, perDecade: number): string =>
-  [row, row + 1].map((each) => format('latency', rowStart(each, perDecade))).join('–');
+  [row, row + 1].map((each) => format('microseconds', rowStart(each, perDecade))).join('–');
 
 /** Of one second the count is the rate. */
 const countWord = (count: number, seconds: number): string =>

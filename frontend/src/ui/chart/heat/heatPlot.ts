@@ -137,7 +137,7 @@ export class HeatPlot {
             return ticks(...this.y, room);
           },
           filter: (_, splits) => splits,
-          values: (_, splits) => splits.map((split) => format('latency', split)),
+          values: (_, splits) => splits.map((split) => format('microseconds', split)),
         },
       ],
       series: [{}, { points: { show: false }, paths: () => null }],

@@ -24,6 +24,8 @@ export interface HeatSource {
   subscribe: (listener: () => void) => () => void;
   /** Why there is nothing at the moment, if the source knows. */
   reason: () => string | undefined;
+  /** Nothing is there yet, and is on its way. */
+  pending?: () => boolean;
   /** The REST call that returns the same numbers. */
   apiCall: (from: number, to: number) => string;
 }

@@ -1,0 +1,39 @@
+import { describe, expect, it } from 'vitest';
+import type { Incident, LogEvent } from '@/api/types';
+import { grouped, keyOf } from './groups';
+
+const event = (uid: number) =>
+  ({ uid, time: `at ${uid}`, time_ms: uid, description: `${uid}` }) as LogEvent;
+const incident = (uid: number, timeline: number[]) =>
+  ({ uid, event_uid: timeline[1], timeline }) as Incident;
+const NEWEST_FIRST = [9, 8, 7, 6, 5, 4, 3].map(event);
+const shown = (incidents: Incident[], open: number[] = []) =>
+  grouped(NEWEST_FIRST, incidents, new Set(open)).map(keyOf);
+
+describe('grouped', () => {
+  it('shows an outage as one row where its newest event is', () => {
+    const rows = grouped(NEWEST_FIRST, [incident(4, [4, 5, 7])], new Set());
+    expect(rows.map(keyOf)).toEqual([9, 8, 'incident-4', 6, 3]);
+    expect(rows[2]?.event).toMatchObject({ description: '5', time: 'at 7' });
+    expect(rows[2]?.group).toMatchObject({ count: 3, since: 'at 4' });
+  });
+
+  it('unfolds it', () => {
+    const rows = grouped(NEWEST_FIRST, [incident(4, [4, 5, 7])], new Set([4]));
+    expect(rows.map(keyOf)).toEqual([9, 8, 'incident-4', 7, 5, 4, 6, 3]);
+    expect(rows.filter(({ within }) => within)).toHaveLength(3);
+  });
+
+  it('leaves few events, and those that are not loaded, alone', () => {
+    expect(shown([incident(4, [4, 5])])).toEqual([9, 8, 7, 6, 5, 4, 3]);
+    expect(shown([incident(1, [1, 2, 3])])).toEqual([9, 8, 7, 6, 5, 4, 3]);
+  });
+
+  it('keeps two outages apart', () => {
+    expect(shown([incident(3, [3, 5, 7]), incident(4, [4, 6, 8])])).toEqual([
+      9,
+      'incident-4',
+      'incident-3',
+    ]);
+  });
+});
