@@ -1,4 +1,4 @@
-/** Looks at a page in both themes and two widths: accessibility, and pictures for people to look at. */
+/** Looks at a page in both themes and three widths: accessibility, and pictures for people to look at. */
 import { AxeBuilder } from '@axe-core/playwright';
 import { expect, type Page } from '@playwright/test';
 
@@ -6,6 +6,7 @@ const SCREENSHOTS = new URL('./screenshots/', import.meta.url).pathname;
 const THEMES = ['light', 'dark'] as const;
 const WIDE = { width: 1440, height: 900 };
 const NARROW = { width: 800, height: 900 };
+const PHONE = { width: 390, height: 844 };
 const SERIOUS = ['serious', 'critical'];
 
 /** The same where `make test-all` looks only: what is within a page that another look shows. */
@@ -31,7 +32,7 @@ export async function examine(page: Page, name: string): Promise<void> {
 
 /** Both for each theme where `make test-all` looks; `make test` looks at each size and each theme once. */
 function sizesOf(theme: (typeof THEMES)[number]) {
-  if (process.env.ALL) return [WIDE, NARROW];
+  if (process.env.ALL) return theme === 'light' ? [WIDE, NARROW, PHONE] : [WIDE, NARROW];
   return theme === 'light' ? [WIDE] : [NARROW];
 }
 

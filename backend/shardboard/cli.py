@@ -84,6 +84,7 @@ def build_parser() -> argparse.ArgumentParser:
 
     tokens = commands.add_parser("token", help="make join tokens, on the console's machine")
     tokens.add_argument("--count", type=int, choices=range(1, 1001), default=1, metavar="N", help="default 1")
+    tokens.add_argument("--address", metavar="ADDRESS", help="of the node that may join with it; default any")
     tokens.add_argument("--ttl", type=int, choices=range(60, 3601), default=600, metavar="SECONDS", help="default 600")
     tokens.add_argument("--out-dir", type=Path, metavar="DIR", help="one file token-<n> each, instead of printing them")
     tokens.set_defaults(run=run_token)
@@ -168,7 +169,7 @@ def run_demo(arguments: argparse.Namespace) -> int:
 
 
 def run_token(arguments: argparse.Namespace) -> int:
-    texts = asyncio.run(_create_tokens(arguments.count, arguments.ttl))
+    texts = asyncio.run(_create_tokens(arguments.count, arguments.ttl, arguments.address))
     if arguments.out_dir is None:
         print("\n".join(texts))
         return 0
@@ -180,11 +181,17 @@ def run_token(arguments: argparse.Namespace) -> int:
     return 0
 
 
-async def _create_tokens(count: int, ttl: int) -> list[str]:
+async def _create_tokens(count: int, ttl: int, addr: str | None) -> list[str]:
+    from shardboard.errors import ApiError
     from shardboard.services import join
 
     async with _in_store() as (session, authority):
-        made = [await join.create_token(session, authority, originator=SHELL, ttl=ttl) for _ in range(count)]
+        try:
+            made = [
+                await join.create_token(session, authority, originator=SHELL, ttl=ttl, addr=addr) for _ in range(count)
+            ]
+        except ApiError as error:
+            raise CommandError(str(error)) from error
     return [text for text, _ in made]
 
 

@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field
 from shardboard.agent.contract import NodeFacts, Port, protocol
 from shardboard.api.deps import Admin, TheConsole, Tx
 from shardboard.api.errors import ERROR_REPLIES
+from shardboard.api.locality import is_from_here
 from shardboard.console import Console
 from shardboard.errors import NotAcceptable
 from shardboard.schemas.times import iso
@@ -22,7 +23,9 @@ router = APIRouter(tags=["join"], responses=ERROR_REPLIES)
 
 class JoinTokenRequest(BaseModel):
     ttl: Annotated[int, Field(ge=60, le=3600, strict=True, description="seconds")] = services.DEFAULT_TTL
-    address: Annotated[str | None, Field(max_length=253, description="of the new node, for the command")] = None
+    address: Annotated[str | None, Field(max_length=253, description="of the new node: the token admits no other")] = (
+        None
+    )
 
 
 class JoinTokenOut(BaseModel):
@@ -53,7 +56,9 @@ async def create_join_token(
 ) -> JoinTokenOut:
     """A token with which one agent can join, once, soon."""
     body = body or JoinTokenRequest()
-    token, expires_at = await services.create_token(session, console.authority, originator=admin.username, ttl=body.ttl)
+    token, expires_at = await services.create_token(
+        session, console.authority, originator=admin.username, ttl=body.ttl, addr=body.address
+    )
     command = ["shardboard", "agent", "--join", _url(console, request), "--token", token]
     command += ["--address", body.address or "ADDRESS-OF-THE-NODE"]
     return JoinTokenOut(token=token, expires_at=iso(expires_at), command=shlex.join(command))
@@ -73,7 +78,12 @@ async def join(
     if apart := protocol.apart(protocol.told_by(request.headers.get(protocol.HEADER)), "the agent"):
         raise NotAcceptable("wrong_release", f"{apart[0].upper()}{apart[1:]}.")
     applicant = services.Applicant(
-        token=body.token, csr=body.csr, addr=body.addr, agent_port=body.agent_port, facts=body.facts.model_dump()
+        token=body.token,
+        csr=body.csr,
+        addr=body.addr,
+        agent_port=body.agent_port,
+        facts=body.facts.model_dump(),
+        is_here=is_from_here(request),
     )
     admission = await services.admit(session, console.authority, applicant)
     after.add_task(console.bus.publish, "nodes", admission.node_uid)

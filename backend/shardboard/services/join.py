@@ -31,6 +31,8 @@ class Applicant:
     addr: str
     agent_port: int
     facts: dict[str, Any]
+    is_here: bool
+    """It runs on the console's own machine."""
 
 
 @dataclass(frozen=True)
@@ -44,22 +46,36 @@ class Admission:
 
 
 async def create_token(
-    session: AsyncSession, authority: Authority, *, originator: str, ttl: int = DEFAULT_TTL
+    session: AsyncSession,
+    authority: Authority,
+    *,
+    originator: str,
+    ttl: int = DEFAULT_TTL,
+    addr: str | None = None,
 ) -> tuple[str, datetime]:
-    """A token and when it expires. Its text carries the CA's fingerprint, so that the agent knows whom to trust."""
+    """A token, for that address or any, and when it expires. Its text carries the CA's fingerprint, so that the agent knows whom
+    to trust."""
     now = datetime.now(UTC)
     secret = secrets.token_urlsafe(32)
     expires_at = now + timedelta(seconds=ttl)
     await join_tokens.forget_expired(session, now)
-    session.add(JoinToken(token_hash=_hash(secret), expires_at=expires_at, created_by=originator))
-    events.record(session, "join_token_created", "A join token was created.", source="cluster", originator=originator)
+    bound = _checked_addr(addr, "address") if addr is not None else None
+    session.add(JoinToken(token_hash=_hash(secret), expires_at=expires_at, created_by=originator, addr=bound))
+    sentence = f"A join token was created{f' for {bound}' if bound else ''}."
+    events.record(session, "join_token_created", sentence, source="cluster", originator=originator)
     return f"{PREFIX}.{secret}.{authority.ca_fingerprint()}", expires_at
 
 
 async def admit(session: AsyncSession, authority: Authority, applicant: Applicant) -> Admission:
     """Use the token up and sign the agent's certificate. A known address is the same node with a new certificate."""
     token = await _take_token(session, applicant.token)
-    addr = _checked_addr(applicant.addr)
+    addr = _checked_addr(applicant.addr, "addr")
+    if token.addr not in (None, addr):
+        raise Unauthorized("access_denied", "The join token is for another address.", field="token")
+    if addr in authority.names and not applicant.is_here:
+        # With its certificate it could pass for the console.
+        sentence = f"{addr} is an address of the console: only an agent on the console's machine may have it."
+        raise NotAcceptable("config_error", sentence, field="addr")
     certificate = authority.sign_agent(applicant.csr, addr)
     here = await cluster.load_for_update(session)
     node = await nodes.by_addr(session, addr)
@@ -96,7 +112,7 @@ def _add(session: AsyncSession, here: Cluster, addr: str) -> Node:
     return node
 
 
-def _checked_addr(addr: str) -> str:
+def _checked_addr(addr: str, field: str) -> str:
     """An address that other machines can call: an IP address or a DNS name."""
     try:
         address = ip_address(addr)
@@ -109,7 +125,7 @@ def _checked_addr(addr: str) -> str:
     raise NotAcceptable(
         "config_error",
         "The node's address must be an IP address or a DNS name that the console can call.",
-        field="addr",
+        field=field,
     )
 
 

@@ -16,6 +16,8 @@ class JoinToken(Base):
     """SHA-256 of the token's secret part, hexadecimal."""
     expires_at: Mapped[datetime] = mapped_column(UtcDateTime)
     created_by: Mapped[str]
+    addr: Mapped[str | None]
+    """The only address that it admits; None: any."""
 
 
 async def take(session: AsyncSession, token_hash: str) -> JoinToken | None:

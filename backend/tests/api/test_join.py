@@ -77,10 +77,10 @@ async def test_the_ca_is_public(agent: httpx.AsyncClient, console: Console) -> N
     ],
 )
 async def test_the_command_can_be_pasted(client: httpx.AsyncClient, asked: str, url: str) -> None:
-    reply = await client.post(f"http://{asked}/v1/join_tokens", json={"ttl": 60, "address": "10.0.0.7; rm -rf"})
+    reply = await client.post(f"http://{asked}/v1/join_tokens", json={"ttl": 60, "address": "10.0.0.7"})
     command = shlex.split(reply.json()["command"])
     token = reply.json()["token"]
-    assert command == ["shardboard", "agent", "--join", url, "--token", token, "--address", "10.0.0.7; rm -rf"]
+    assert command == ["shardboard", "agent", "--join", url, "--token", token, "--address", "10.0.0.7"]
 
 
 async def test_the_command_names_a_host_that_the_certificate_holds_for(
@@ -88,6 +88,37 @@ async def test_the_command_names_a_host_that_the_certificate_holds_for(
 ) -> None:
     command = (await client.post("http://elsewhere.example/v1/join_tokens")).json()["command"]
     assert shlex.split(command)[3].split("/")[2].split(":")[0] in console.authority.names
+
+
+async def test_a_token_may_be_for_one_address(client: httpx.AsyncClient, agent: httpx.AsyncClient) -> None:
+    token = (await client.post("/v1/join_tokens", json={"address": "10.0.0.7"})).json()["token"]
+    refused = await agent.post("/v1/bootstrap/join", json={**body(token), "addr": "10.0.0.8"})
+    assert (refused.status_code, refused.json()["description"]) == (401, "The join token is for another address.")
+    assert (await agent.post("/v1/bootstrap/join", json={**body(token), "addr": "10.0.0.7"})).status_code == 200
+    odd = await client.post("/v1/join_tokens", json={"address": "10.0.0.7; rm -rf"})
+    assert (odd.status_code, odd.json()["error_code"]) == (406, "config_error")
+
+
+@pytest.mark.parametrize(
+    ("source", "headers", "addr", "status"),
+    [
+        ("192.0.2.9", {}, "127.0.0.1", 406),
+        ("192.0.2.9", {}, "localhost", 406),
+        ("192.0.2.9", {}, "LocalHost", 406),
+        ("127.0.0.1", {"X-Forwarded-For": "192.0.2.9"}, "127.0.0.1", 406),
+        ("127.0.0.2", {}, "127.0.0.1", 200),
+        ("192.0.2.9", {}, "192.0.2.9", 200),
+    ],
+)
+async def test_nobody_from_elsewhere_gets_a_certificate_for_the_console(
+    client: httpx.AsyncClient, console: Console, source: str, headers: dict[str, str], addr: str, status: int
+) -> None:
+    transport = httpx.ASGITransport(app_of(console), client=(source, 40000))
+    async with httpx.AsyncClient(transport=transport, base_url="https://console", headers=headers) as agent:
+        reply = await agent.post("/v1/bootstrap/join", json={**body(await token_of(client)), "addr": addr})
+    assert reply.status_code == status
+    if status == 406:
+        assert "only an agent on the console's machine" in reply.json()["description"]
 
 
 @pytest.mark.parametrize("ttl", [59, 3601, "600", 1.5])

@@ -33,7 +33,7 @@ async def token_of(console: Console) -> str:
 
 
 async def join(console: Console, token: str, addr: str = "127.0.0.1", request: str | None = None) -> Admission:
-    applicant = Applicant(token, csr() if request is None else request, addr, 9700, FACTS)
+    applicant = Applicant(token, csr() if request is None else request, addr, 9700, FACTS, is_here=True)
     async with console.store.begin() as session:
         return await admit(session, console.authority, applicant)
 

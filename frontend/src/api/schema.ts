@@ -5044,7 +5044,7 @@ export interface components {
         JoinTokenRequest: {
             /**
              * Address
-             * @description of the new node, for the command
+             * @description of the new node: the token admits no other
              */
             address?: string | null;
             /**

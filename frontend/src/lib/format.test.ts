@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { axisLabels, brief, exact, format, plural, UNKNOWN, type Unit } from './format';
+import { axisLabels, brief, exact, format, plural, UNKNOWN, type Unit, unitWord } from './format';
 
 const said = (unit: Unit, value: number | null | undefined) =>
   format(unit, value).replaceAll('\u00a0', ' ');
@@ -43,6 +43,12 @@ describe('format', () => {
       expect(exact('bytes', value)).toBe(UNKNOWN);
       expect(brief('bytes', value)).toBe(UNKNOWN);
     }
+  });
+
+  it('leaves out what a heading says', () => {
+    expect(brief('ops', 94_234).replaceAll('\u00a0', ' ')).toBe('94.2 k');
+    expect([brief('latency', 2_345_000), unitWord('latency')]).toEqual(['2345', 'ms']);
+    expect([brief('ms', 0.3124), unitWord('ms')]).toEqual(['0.312', 'ms']);
   });
 
   it('keeps the exact number for tooltips', () => {

@@ -105,6 +105,8 @@ export function brief(unit: Unit, value: number | null | undefined): string {
   if (unit === 'ops' || unit === 'perSecond') return format('count', value);
   if (unit === 'bytesPerSecond') return format('bytes', value);
   if (unit === 'cores') return format('plain', value);
+  if (unit === 'latency' && isKnown(value)) return significant(value / 1000);
+  if (unit === 'ms' && isKnown(value)) return significant(value);
   return format(unit, value);
 }
 
@@ -112,7 +114,8 @@ export function brief(unit: Unit, value: number | null | undefined): string {
 export function unitWord(unit: Unit): string {
   if (unit === 'bytesPerSecond') return 'per second';
   if (unit === 'perSecond') return 'per second';
-  return unit === 'ops' || unit === 'cores' ? SUFFIX[unit] : '';
+  if (unit === 'latency') return SUFFIX.ms;
+  return unit === 'ops' || unit === 'cores' || unit === 'ms' ? SUFFIX[unit] : '';
 }
 
 /** The whole number behind a shortened one, for tooltips. Of great ones the fractions, which only averages have, are left out. */

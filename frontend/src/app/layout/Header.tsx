@@ -28,7 +28,13 @@ export function Header({ onSearch, onHelp }: Props) {
         <kbd>/</kbd>
       </button>
       <Tooltip label="Keyboard shortcuts">
-        <ActionIcon variant="subtle" color="gray" aria-label="Keyboard shortcuts" onClick={onHelp}>
+        <ActionIcon
+          variant="subtle"
+          color="gray"
+          className={classes.help ?? ''}
+          aria-label="Keyboard shortcuts"
+          onClick={onHelp}
+        >
           <IconHelp size={18} stroke={1.6} />
         </ActionIcon>
       </Tooltip>

@@ -49,7 +49,7 @@ export function LiveSwitch() {
         onFocus={describe}
       >
         <span className={classes.dot} />
-        {on ? word : 'Paused'}
+        <span className={classes.liveWord}>{on ? word : 'Paused'}</span>
       </button>
     </Tooltip>
   );

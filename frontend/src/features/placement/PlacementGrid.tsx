@@ -1,4 +1,7 @@
-/** Up to some dozens of shards: a row per pair, a cell per shard, a line from primary to replica. */
+/**
+ * Up to some dozens of shards, a cell each: a row per pair, with a line from primary to replica; without replicas, one below the
+ * other on its node.
+ */
 import { memo } from 'react';
 import { StatusIcon } from '@/ui/Status';
 import type { Cell, Pair, Placement } from './model';
@@ -7,23 +10,53 @@ import classes from './placement.module.css';
 
 export const PlacementGrid = memo(function PlacementGrid({ model }: { model: Placement }) {
   const { nodes, pairs } = model;
-  const template = `112px repeat(${nodes.length}, minmax(150px, 1fr))`;
+  const isSingle = pairs.every(({ cells }) => cells.length === 1);
+  const columns = `repeat(${nodes.length}, minmax(150px, 1fr))`;
+  const template = isSingle ? columns : `112px ${columns}`;
   const count = (uid: number) =>
     pairs.reduce((sum, { cells }) => sum + cells.filter(({ node }) => node === uid).length, 0);
   return (
     <div className={classes.scroll}>
       <div className={classes.grid} style={{ gridTemplateColumns: template }}>
-        <div className={classes.slotHead}>Slots</div>
+        {!isSingle && <div className={classes.slotHead}>Slots</div>}
         {nodes.map((node) => (
           <NodeHead key={node.uid} node={node} shards={count(node.uid)} />
         ))}
-        {pairs.map((pair, index) => (
-          <PairRow key={pair.id} pair={pair} row={index + 2} model={model} first={index === 0} />
-        ))}
+        {isSingle
+          ? nodes.map((node) => <Stack key={node.uid} node={node.uid} pairs={pairs} />)
+          : pairs.map((pair, index) => (
+              <PairRow
+                key={pair.id}
+                pair={pair}
+                row={index + 2}
+                model={model}
+                first={index === 0}
+              />
+            ))}
       </div>
     </div>
   );
 });
+
+function Stack({ node, pairs }: { node: number; pairs: readonly Pair[] }) {
+  return (
+    <div className={classes.stack}>
+      {pairs.map((pair, index) =>
+        pair.cells
+          .filter((cell) => cell.node === node)
+          .map((cell) => (
+            <ShardCell
+              key={cell.shard.uid}
+              cell={cell}
+              pair={pair}
+              tabStop={index === 0}
+              slots={pair.label}
+            />
+          )),
+      )}
+    </div>
+  );
+}
 
 interface RowProps {
   pair: Pair;
@@ -72,9 +105,11 @@ interface CellProps {
   cell: Cell;
   pair: Pair;
   tabStop: boolean;
+  /** Where no row says which they are. */
+  slots?: string;
 }
 
-function ShardCell({ cell, pair, tabStop }: CellProps) {
+function ShardCell({ cell, pair, tabStop, slots }: CellProps) {
   const { shard, role, warnings, severity, resync } = cell;
   return (
     <button
@@ -89,6 +124,11 @@ function ShardCell({ cell, pair, tabStop }: CellProps) {
       <span className={classes.cellTop}>
         <b aria-hidden>{role === 'primary' ? 'P' : 'r'}</b>
         <span>redis:{shard.uid}</span>
+        {slots && (
+          <span className="dim" aria-hidden>
+            {slots}
+          </span>
+        )}
         <span className="sr-only">
           {[`, ${role} of slots ${pair.label} on node ${shard.node_uid}`, ...warnings].join('. ')}
         </span>

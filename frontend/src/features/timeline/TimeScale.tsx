@@ -1,4 +1,5 @@
 /** Labels and lines of the time axis above the lanes. */
+import { useMediaQuery } from '@mantine/hooks';
 import { dated } from '@/lib/dates';
 import { clock } from '@/lib/time';
 import type { CoarseWindow } from '@/live/useWindow';
@@ -6,15 +7,17 @@ import { useZone } from '@/ui/zone';
 import classes from './swimlanes.module.css';
 import { ticksOf } from './ticks';
 
+const PHONE = '(max-width: 600px)';
 const DAY = 86_400;
 const YEARLY = 180 * DAY;
 
 export function TimeScale({ window, base }: { window: CoarseWindow; base: number }) {
   const zone = useZone();
+  const isPhone = useMediaQuery(PHONE);
   const { step, at } = ticksOf(
     window.from,
     window.to,
-    Math.ceil(((window.to - window.from) / window.length) * 8),
+    Math.ceil(((window.to - window.from) / window.length) * (isPhone ? 2 : 8)),
     zone,
   );
   const text = (second: number) => {

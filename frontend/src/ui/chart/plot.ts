@@ -1,6 +1,6 @@
 /** One uPlot, built once and fed in place: axes, gaps, crosshair, zoom. */
 import uPlot from 'uplot';
-import { axisLabels, brief } from '@/lib/format';
+import { axisLabels } from '@/lib/format';
 import type { Zone } from '@/lib/time';
 import { drawBands, drawEdgeValues, drawMarks, EDGE_WIDTH } from './decorate';
 import { decades, positive } from './logScale';
@@ -196,7 +196,7 @@ export class ChartPlot {
 
 /** Labels of a logarithmic axis: each tick for itself, and not every tick. */
 const sparse = (unit: ChartSpec['unit'], splits: readonly (number | null)[]): string[] =>
-  splits.map((split) => (split === null ? '' : brief(unit, split)));
+  splits.map((split) => (split === null ? '' : axisLabels(unit, [split]).join()));
 
 /** A lone sample between two gaps has no line; show it as a point. */
 function isAlone(values: ArrayLike<number | null | undefined> | undefined): boolean {
