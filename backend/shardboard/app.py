@@ -288,12 +288,13 @@ async def run(settings: Settings) -> None:
         app = create_app(console)
         certificate, key = console.authority.server_context_files()
         tls = {"ssl_certfile": str(certificate), "ssl_keyfile": str(key)}
-        configs = [serving.config(app, settings.https_host, settings.https_port, **tls)]
+        proxies = settings.trusted_proxies
+        configs = [serving.config(app, settings.https_host, settings.https_port, proxies=proxies, **tls)]
         if settings.http_port:
-            configs.append(serving.config(app, "127.0.0.1", settings.http_port))
+            configs.append(serving.config(app, "127.0.0.1", settings.http_port, proxies=proxies))
         if settings.metrics_port:
             metrics = prometheus.create_app(console)
-            configs.append(serving.config(metrics, settings.https_host, settings.metrics_port, **tls))
+            configs.append(serving.config(metrics, settings.https_host, settings.metrics_port, proxies=proxies, **tls))
         garbage.settle()
         await serving.serve(configs, stopping=lambda: console.bus.publish("closing"), watch=failed)
 

@@ -328,7 +328,10 @@ def _console(arguments: argparse.Namespace) -> Any:
     from shardboard.settings import Settings
 
     settings = Settings()
-    password = settings.given_password
+    try:
+        password = settings.given_password
+    except OSError as error:
+        raise CommandError(f"the password cannot be read: {error}") from error
     if password is None:
         raise CommandError(
             "set SHARDBOARD_ADMIN_USER and SHARDBOARD_ADMIN_PASSWORD_FILE (or …_PASSWORD) to the user to log in as"

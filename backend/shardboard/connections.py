@@ -32,7 +32,7 @@ def place(address: str) -> str:
     try:
         found = ipaddress.ip_address(address)
     except ValueError:
-        return address
+        return "unknown"
     if isinstance(found, ipaddress.IPv6Address):
         if found.ipv4_mapped is not None:
             return str(found.ipv4_mapped)
@@ -54,8 +54,11 @@ def listen(host: str, port: int, backlog: int) -> "list[Listener]":
     counts: Counter[str] = Counter()
     opened: list[Listener] = []
     try:
-        for family, kind, protocol, _, address in found:
-            listener = Listener(family, kind, protocol, counts=counts)
+        for family, kind, protocol, _, address in dict.fromkeys(found):  # a name may stand for one twice
+            try:
+                listener = Listener(family, kind, protocol, counts=counts)
+            except OSError:
+                continue  # a machine without IPv6 may still have such an address among those of a name
             opened.append(listener)
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             if family == socket.AF_INET6:
@@ -67,6 +70,8 @@ def listen(host: str, port: int, backlog: int) -> "list[Listener]":
         for listener in opened:
             listener.close()
         raise
+    if not opened:
+        raise OSError(errno.EAFNOSUPPORT, f"this machine has none of the address families of {host}")
     return opened
 
 
@@ -124,11 +129,9 @@ class Patience(H11Protocol):
         self._await_rest()
 
     def on_response_complete(self) -> None:
+        self._await(None)
         super().on_response_complete()
-        if (
-            self.conn.trailing_data[0] or self.conn.their_state is not h11.IDLE
-        ):  # else nothing has come of the next request
-            self._await_rest()
+        self._await_rest()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._await(None)
@@ -137,12 +140,17 @@ class Patience(H11Protocol):
     def _await_rest(self) -> None:
         """Of the request that is arriving, if one is."""
         state = self.conn.their_state
-        if state is h11.IDLE:
+        if state is h11.IDLE and self.conn.trailing_data[0]:
             self._await(state, HEAD_SECONDS)
         elif state is h11.SEND_BODY:
             self._await(state, BODY_SECONDS)
         else:
             self._await(None)
+            if state is h11.IDLE and self.timeout_keep_alive_task is None and not self.transport.is_closing():
+                # Nothing has come of the next request; uvicorn forgets that where a reply was quicker than its body.
+                self.timeout_keep_alive_task = self.loop.call_later(
+                    self.timeout_keep_alive, self.timeout_keep_alive_handler
+                )
 
     def _await(self, what: object, seconds: float = 0) -> None:
         """Something that may take so long, beginning now unless it is awaited already."""

@@ -26,8 +26,9 @@ IDLE_SECONDS = 75
 _repeats = connections.Repeats()
 
 
-def config(app: ASGIApp, host: str, port: int, **tls: Any) -> uvicorn.Config:
-    """uvicorn's settings as we want them everywhere; `tls` are its ssl_* options."""
+def config(app: ASGIApp, host: str, port: int, *, proxies: Sequence[str] = (), **tls: Any) -> uvicorn.Config:
+    """uvicorn's settings as we want them everywhere; `tls` are its ssl_* options. Only `proxies` are believed whom they forward
+    for: anybody else would be who he says."""
     return uvicorn.Config(
         app,
         host=host,
@@ -38,6 +39,8 @@ def config(app: ASGIApp, host: str, port: int, **tls: Any) -> uvicorn.Config:
         timeout_graceful_shutdown=DRAIN_SECONDS,
         timeout_keep_alive=IDLE_SECONDS,
         http=connections.Patience,
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=[*proxies],
         **tls,
     )
 

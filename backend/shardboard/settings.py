@@ -17,7 +17,7 @@ class Settings(BaseSettings):
     admin_password: SecretStr | None = Field(
         default=None, description="first start only; generated and printed once when absent"
     )
-    admin_password_file: FilePath | None = Field(default=None, description="file that holds it instead")
+    admin_password_file: Path | None = Field(default=None, description="file that holds it instead")
     state_dir: Path = Path("var")
     database_url: str | None = Field(
         default=None, description="SQLAlchemy URL; SQLite in the state directory when absent"
@@ -30,6 +30,9 @@ class Settings(BaseSettings):
     http_port: int = Field(default=8080, ge=0, le=65535, description="loopback only; 0 turns it off")
     metrics_port: int = Field(default=8070, ge=0, le=65535, description="metrics for Prometheus, HTTPS; 0 turns it off")
     page_dir: Path = Field(default=PAGE, description="built web page")
+    trusted_proxies: list[str] = Field(
+        default_factory=list, description="addresses of reverse proxies that are believed whom they forward for"
+    )
     public_names: list[str] = Field(
         default_factory=list, description="more host names and addresses for the console's certificate"
     )

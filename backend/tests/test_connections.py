@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import resource
+import socket
 from collections.abc import AsyncIterator
 from contextlib import suppress
 
@@ -25,7 +26,7 @@ ADDRESS = "127.0.0.1"
         ("192.0.2.9", "192.0.2.9"),
         ("::ffff:192.0.2.9", "192.0.2.9"),
         ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
-        ("an unknown address", "an unknown address"),
+        ("an unknown address", "unknown"),
     ],
 )
 def test_what_counts_as_one_place(source: str, one: str) -> None:
@@ -152,6 +153,29 @@ async def test_answers_may_take_their_time(port: int, answering: asyncio.Event) 
     answering.set()
     assert (await reader.read()).endswith(b"here")
     writer.close()
+
+
+async def test_between_requests_a_client_may_rest_longer(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the reply was quicker than the body of its request."""
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 0.2)
+    reader, writer = await connect(port, "127.0.0.2")
+    writer.write(b"POST /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n")
+    assert b"404" in await reader.readline()
+    writer.write(b"body")
+    for _ in range(2):  # so long it rests
+        late, other = await connect(port, "127.0.0.3")
+        await ended(late)
+        other.close()
+    writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nConnection: close\r\n\r\nbody")
+    assert (await reader.read()).endswith(b"body")
+    writer.close()
+
+
+def test_a_name_may_stand_for_one_address_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = socket.getaddrinfo(ADDRESS, free_port(), type=socket.SOCK_STREAM)
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found * 2)
+    (listener,) = connections.listen("twice", 0, 1)
+    listener.close()
 
 
 @pytest.fixture

@@ -41,5 +41,5 @@ def test_passwords_may_be_in_files(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ValidationError, match="admin_password_file"):
-        Settings(admin_password_file=tmp_path / "nowhere")
+    with pytest.raises(ValidationError, match="database_password_file"):
+        Settings(database_password_file=tmp_path / "nowhere")

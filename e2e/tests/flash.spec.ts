@@ -39,7 +39,7 @@ test('a database on flash is created, filled beyond its RAM, and shows what it h
   await expect(database.figure('Values', 'On flash', 'last')).toHaveText(/\d\sk/, {
     timeout: 90_000,
   });
-  await expect(database.figure('Flash read latency', 'P99', 'last')).toHaveText(/\d\s(µs|ms)/);
+  await expect(database.figure('Flash read latency', 'P99', 'last')).toHaveText(/^[\d.]+$/);
   await database.chart('RAM hit ratio').scrollIntoViewIfNeeded();
   await expect(database.figure('RAM hit ratio', 'All', 'last')).toHaveText(/^\d\d(\.\d+)?\s%$/);
   await expect

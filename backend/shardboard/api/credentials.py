@@ -113,13 +113,14 @@ async def log_in(store: Store, username: str, password: str, source: str, *, aud
     known = found is not None and keeper.verifier.remembers(username, password, found.user.password_hash)
     if found is not None and known and not audit:
         return found.user
-    async with keeper.verifier.turn(place(source)):
-        if not known:
-            found = await _verify(store, keeper, username, password, source)
-        user = found.user if found is not None else None
-        if found is not None and (audit or found.has_failed):
-            async with store.begin() as session:
-                user = await logins.succeeded(session, username, source, audit=audit)
+    if not known:
+        found = await keeper.verifier.once(
+            (username, password, place(source)), lambda: _verify(store, keeper, username, password, source)
+        )
+    user = found.user if found is not None else None
+    if found is not None and (audit or found.has_failed):
+        async with store.begin() as session:
+            user = await logins.succeeded(session, username, source, audit=audit)
     if user is None:
         raise Unauthorized("invalid_credentials", REFUSAL)
     return user
@@ -139,21 +140,25 @@ def look_again(store: Store) -> None:
 
 
 async def _verify(store: Store, keeper: Gate, username: str, password: str, source: str) -> logins.Candidate | None:
-    # Read again: while this attempt waited for its turn, others may have failed too often.
-    async with store.read() as session:
-        found = await logins.candidate(session, username, source)
-    if await passwords.matches(password, found.user.password_hash if found else None):
-        assert found is not None  # noqa: S101 - `matches` never says yes to nobody
-        user = found.user
-        keeper.verifier.remember(username, password, user.password_hash)
-        if user.data_hash is None:
-            await _note_data_hash(store, user, password)
-        return found
+    async with keeper.verifier.turn(place(source)):
+        # Read again: while this attempt waited for its turn, others may have failed too often.
+        async with store.read() as session:
+            found = await logins.candidate(session, username, source)
+        if not await passwords.matches(password, found.user.password_hash if found else None):
+            await _note_failure(store, keeper, username, source, counts=found is not None)
+            return None
+    assert found is not None  # noqa: S101 - `matches` never says yes to nobody
+    keeper.verifier.remember(username, password, found.user.password_hash)
+    if found.user.data_hash is None:
+        await _note_data_hash(store, found.user, password)
+    return found
+
+
+async def _note_failure(store: Store, keeper: Gate, username: str, source: str, *, counts: bool) -> None:
     audit, unlisted = keeper.audit.spend()
-    if found is not None or audit:
+    if counts or audit:
         async with store.begin() as session:
-            await logins.failed(session, username, source, counts=found is not None, audit=audit, unlisted=unlisted)
-    return None
+            await logins.failed(session, username, source, counts=counts, audit=audit, unlisted=unlisted)
 
 
 async def _note_data_hash(store: Store, verified: User, password: str) -> None:

@@ -72,9 +72,11 @@ async def admit(session: AsyncSession, authority: Authority, applicant: Applican
     addr = _checked_addr(applicant.addr, "addr")
     if token.addr not in (None, addr):
         raise Unauthorized("access_denied", "The join token is for another address.", field="token")
-    if addr in authority.names and not applicant.is_here:
+    if addr in authority.names and not applicant.is_here and token.addr is None:
         # With its certificate it could pass for the console.
-        sentence = f"{addr} is an address of the console: only an agent on the console's machine may have it."
+        sentence = (
+            f"{addr} is an address of the console: elsewhere than on its machine that takes a token made for {addr}."
+        )
         raise NotAcceptable("config_error", sentence, field="addr")
     certificate = authority.sign_agent(applicant.csr, addr)
     here = await cluster.load_for_update(session)

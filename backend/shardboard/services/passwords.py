@@ -10,8 +10,9 @@ import hmac
 import secrets
 import time
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
+from typing import Any, TypeVar
 
 from argon2 import PasswordHasher
 from argon2.exceptions import Argon2Error, InvalidHashError
@@ -26,6 +27,8 @@ _AT_ONCE = 2
 _WAITING_LIMIT = 64
 _WAITING_OF_ONE = 4
 """From one network, so that it leaves places to others."""
+
+T = TypeVar("T")
 
 _hasher = PasswordHasher()
 _dummy_hash = ""
@@ -73,6 +76,7 @@ class Verifier:
         self._remembered: dict[bytes, float] = {}
         self._free = asyncio.Semaphore(_AT_ONCE)
         self._waiting: Counter[str] = Counter()
+        self._flights: dict[bytes, asyncio.Task[Any]] = {}
 
     @asynccontextmanager
     async def turn(self, network: str) -> AsyncIterator[None]:
@@ -90,6 +94,15 @@ class Verifier:
             yield
         finally:
             self._free.release()
+
+    async def once(self, attempt: Sequence[str], verify: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """What `verify` says of a name, a password and a network; who sends the same meanwhile shares it."""
+        entry = self._entry(*attempt)
+        flight: asyncio.Task[T] | None = self._flights.get(entry)
+        if flight is None:
+            flight = self._flights[entry] = asyncio.create_task(verify())
+            flight.add_done_callback(lambda _: self._flights.pop(entry))
+        return await asyncio.shield(flight)
 
     def remember(self, username: str, password: str, password_hash: str) -> None:
         if len(self._remembered) >= _REMEMBERED_ENTRIES:

@@ -126,6 +126,7 @@ async def unlock(session: AsyncSession, email: str, originator: str) -> bool:
     user = await users.by_email(session, email) if logins.is_user_name(email) else None
     if user is None:
         raise NotFound("user_not_exist", f"There is no user {email}.")
+    await session.refresh(user, with_for_update=True)
     was_locked = user.uid in await logins.locked(session)
     await login_failures.forget(session, user.uid)
     if was_locked:

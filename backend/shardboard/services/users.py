@@ -45,10 +45,13 @@ async def first_start(session: AsyncSession, settings: Settings) -> str | None:
                 jwt_secret=secrets.token_urlsafe(48),
             )
         )
-    given = settings.given_password
     if await users.count(session):
-        await _mention_unused(session, settings.admin_user, given)
+        await _mention_unused(session, settings)
         return None
+    try:
+        given = settings.given_password
+    except OSError as error:
+        raise NotAcceptable("config_error", f"The administrator's password cannot be read: {error}.") from error
     password = given or passwords.generate()
     await set_admin(session, settings.admin_user, password)
     return None if given else password
@@ -119,9 +122,13 @@ async def insist_on_another_admin(session: AsyncSession, losing: Sequence[User])
         raise NotAcceptable("change_last_admin_role_not_allowed", sentence, field="role")
 
 
-async def _mention_unused(session: AsyncSession, username: str, given: str | None) -> None:
+async def _mention_unused(session: AsyncSession, settings: Settings) -> None:
+    try:
+        given = settings.given_password
+    except OSError:
+        return  # the file may go once it was used
     if given is None:
         return
-    user = await users.by_email(session, username)
+    user = await users.by_email(session, settings.admin_user)
     if user is None or not await passwords.matches(given, user.password_hash):
-        log.warning("SHARDBOARD_ADMIN_PASSWORD is used at the first start only; the passwords stay as they are")
+        log.warning("SHARDBOARD_ADMIN_PASSWORD… is used at the first start only; the passwords stay as they are")

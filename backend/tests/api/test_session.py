@@ -270,11 +270,31 @@ async def test_the_policy_rules_the_lockout(
 async def test_guessing_at_once_gains_little(
     browser: httpx.AsyncClient, console: Console, right: dict[str, str]
 ) -> None:
-    wrong = {**right, "password": "wrong password"}
-    await asyncio.gather(*(log_in(browser, wrong) for _ in range(40)))
+    await asyncio.gather(*(log_in(browser, {**right, "password": f"wrong password {n}"}) for n in range(40)))
     told = await failures_of(console)
     assert told is not None
     assert told.count <= 6
+
+
+async def test_the_same_at_the_same_time_is_verified_once(
+    browser: httpx.AsyncClient, right: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A script sends its password with each of many requests."""
+    asked, held = [], asyncio.Event()
+
+    async def counted(password: str, _: str | None) -> bool:
+        asked.append(password)
+        await held.wait()
+        return True
+
+    monkeypatch.setattr("shardboard.services.passwords.matches", counted)
+    requests = [
+        asyncio.create_task(browser.get("/v1/users", auth=(right["username"], right["password"]))) for _ in range(40)
+    ]
+    await until(lambda: asked)
+    held.set()
+    assert {reply.status_code for reply in await asyncio.gather(*requests)} == {200}
+    assert len(asked) == 1
 
 
 async def test_many_logins_from_one_place_leave_room_for_others(
@@ -288,7 +308,7 @@ async def test_many_logins_from_one_place_leave_room_for_others(
         return password == right["password"]
 
     monkeypatch.setattr("shardboard.services.passwords.matches", slow)
-    crowd = [asyncio.create_task(log_in(browser, {**right, "password": "wrong password"})) for _ in range(40)]
+    crowd = [asyncio.create_task(log_in(browser, {**right, "password": f"wrong password {n}"})) for n in range(40)]
     ended, _ = await asyncio.wait(crowd, return_when=asyncio.FIRST_COMPLETED)
     assert {task.result().json()["error_code"] for task in ended} == {"busy"}
     transport = httpx.ASGITransport(app_of(console), client=("192.0.2.10", 40000))

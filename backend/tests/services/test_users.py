@@ -1,6 +1,7 @@
 """The first administrator."""
 
 import logging
+from pathlib import Path
 
 import pytest
 from pydantic import SecretStr
@@ -44,6 +45,20 @@ async def test_a_password_is_generated_once(store: Store, settings: Settings) ->
 
 async def test_a_given_password_is_used_and_not_told(store: Store, settings: Settings) -> None:
     assert await start(store, with_password(settings, GIVEN)) is None
+    async with store.read() as session:
+        (admin,) = await every(session)
+    assert await passwords.matches(GIVEN, admin.password_hash)
+
+
+async def test_the_file_of_a_password_may_go_once_it_was_used(store: Store, settings: Settings, tmp_path: Path) -> None:
+    file = tmp_path / "password"
+    settings = with_password(settings, None).model_copy(update={"admin_password_file": file})
+    with pytest.raises(NotAcceptable, match="cannot be read"):
+        await start(store, settings)
+    file.write_text(GIVEN)
+    assert await start(store, settings) is None
+    file.unlink()
+    assert await start(store, settings) is None
     async with store.read() as session:
         (admin,) = await every(session)
     assert await passwords.matches(GIVEN, admin.password_hash)

@@ -22,6 +22,8 @@ const ICONS = {
 } as const;
 /** Letters from which on the log is searched, milliseconds after the last of them, and events that are shown. */
 const [LEAST, TYPING_MS, MENTIONS] = [3, 250, 5];
+/** Letters that the console takes. */
+const LONGEST = 200;
 
 export function Search({ onClose }: { onClose: () => void }) {
   const navigate = useNavigate();
@@ -30,19 +32,21 @@ export function Search({ onClose }: { onClose: () => void }) {
   const { data: shards } = useQuery(shardsQuery);
   const [text, setText] = useState('');
   const [active, setActive] = useState(0);
-  const [settled] = useDebouncedValue(text.trim(), TYPING_MS);
-  const reads = useMay('readLog') && settled.length >= LEAST;
+  const wanted = text.trim().slice(0, LONGEST);
+  const [settled] = useDebouncedValue(wanted, TYPING_MS);
+  const reads = useMay('readLog') && wanted.length >= LEAST;
   const { data: events, isFetching } = useQuery({
     ...mentionsQuery(settled, MENTIONS),
-    enabled: reads,
+    enabled: reads && settled === wanted,
   });
+  const pending = reads && (isFetching || settled !== wanted);
   const zone = useZone();
   const hits = useMemo(
     () => [
       ...findHits(text, bdbs ?? [], nodes ?? [], shards ?? []),
-      ...(reads ? eventHits(settled, events ?? [], zone) : []),
+      ...(reads && settled === wanted ? eventHits(settled, events ?? [], zone) : []),
     ],
-    [text, bdbs, nodes, shards, reads, settled, events, zone],
+    [text, bdbs, nodes, shards, reads, settled, wanted, events, zone],
   );
 
   const open = (hit: Hit | undefined) => {
@@ -101,7 +105,7 @@ export function Search({ onClose }: { onClose: () => void }) {
               );
             })}
           </div>
-          {hits.length === 0 && !(reads && isFetching) && <p className="dim">No match</p>}
+          {hits.length === 0 && !pending && <p className="dim">No match</p>}
         </Modal.Body>
       </Modal.Content>
     </Modal.Root>

@@ -47,7 +47,7 @@ describe('eventHits', () => {
     expect([first?.name, first?.detail]).toEqual(['Node 2 went down.', '2026-03-01 04:03:07 UTC']);
     expect(first?.link).toEqual({
       to: '/timeline',
-      search: { from: 1_772_337_637, to: 1_772_337_937, event: '9' },
+      search: { from: 1_772_337_637, to: 1_772_337_937, res: undefined, event: '9' },
     });
     expect(all?.link).toEqual({ to: '/events', search: { span: 'all', text: 'down' } });
     expect(eventHits('down', [], 'utc')).toEqual([]);

@@ -8,7 +8,11 @@ export interface Hit {
   kind: 'database' | 'node' | 'shard' | 'event';
   name: string;
   detail: string;
-  link: { to: string; params?: Record<string, string>; search?: Record<string, string | number> };
+  link: {
+    to: string;
+    params?: Record<string, string>;
+    search?: Record<string, string | number | undefined>;
+  };
 }
 
 const LIMIT = 30;
@@ -86,7 +90,7 @@ export function eventHits(text: string, events: readonly LogEvent[], zone: Zone)
       detail: stamp(event.time_ms, zone),
       link: {
         to: '/timeline',
-        search: { from: at - AROUND, to: at + AROUND, event: String(event.uid) },
+        search: { from: at - AROUND, to: at + AROUND, res: undefined, event: String(event.uid) },
       },
     };
   });
