@@ -98,7 +98,7 @@ chaos: setup-tests ## Six client libraries while shards and proxies fail, move a
 	@$(bin)/python engine/chaos
 
 .PHONY: test-backend
-test-backend: proxy ## Backend tests on SQLite, with real Valkey processes
+test-backend: setup-tests ## Backend tests on SQLite, with real Valkey processes
 	@SHARDBOARD_TEST_DATABASE=sqlite $(bin)/pytest backend/tests $(parallel) $(if $(ALL),,-m "$(quick)")
 
 .PHONY: test-older

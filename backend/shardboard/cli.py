@@ -182,16 +182,10 @@ def run_token(arguments: argparse.Namespace) -> int:
 
 
 async def _create_tokens(count: int, ttl: int, addr: str | None) -> list[str]:
-    from shardboard.errors import ApiError
     from shardboard.services import join
 
     async with _in_store() as (session, authority):
-        try:
-            made = [
-                await join.create_token(session, authority, originator=SHELL, ttl=ttl, addr=addr) for _ in range(count)
-            ]
-        except ApiError as error:
-            raise CommandError(str(error)) from error
+        made = [await join.create_token(session, authority, originator=SHELL, ttl=ttl, addr=addr) for _ in range(count)]
     return [text for text, _ in made]
 
 
@@ -206,14 +200,10 @@ def run_reset(arguments: argparse.Namespace) -> int:
 
 
 async def _reset(name: str, password: str) -> None:
-    from shardboard.errors import ApiError
     from shardboard.services.users import set_admin
 
     async with _in_store() as (session, _):
-        try:
-            await set_admin(session, name, password, originator=SHELL)
-        except ApiError as error:
-            raise CommandError(str(error)) from error
+        await set_admin(session, name, password, originator=SHELL)
 
 
 def run_unlock(arguments: argparse.Namespace) -> int:
@@ -222,22 +212,20 @@ def run_unlock(arguments: argparse.Namespace) -> int:
 
 
 async def _unlock(name: str) -> str:
-    from shardboard.errors import ApiError
     from shardboard.services import user_accounts
 
     async with _in_store() as (session, _):
-        try:
-            was_locked = await user_accounts.unlock(session, name, SHELL)
-        except ApiError as error:
-            raise CommandError(str(error)) from error
+        was_locked = await user_accounts.unlock(session, name, SHELL)
     return f"User {name} {'is not locked any more' if was_locked else 'was not locked'}."
 
 
 @asynccontextmanager
 async def _in_store() -> "AsyncIterator[tuple[AsyncSession, Authority]]":
-    """Straight into the store, whether the console runs or not: who may read its state directory needs no password."""
+    """Straight into the store, whether the console runs or not: who may read its state directory needs no password. What is refused
+    there ends the command with the reason."""
     from shardboard.bus import Bus
     from shardboard.db import Store
+    from shardboard.errors import ApiError
     from shardboard.settings import Settings
     from shardboard.tls import Authority
 
@@ -250,6 +238,8 @@ async def _in_store() -> "AsyncIterator[tuple[AsyncSession, Authority]]":
     try:
         async with store.begin() as session:
             yield session, authority
+    except ApiError as error:
+        raise CommandError(str(error)) from error
     finally:
         await store.close()
 

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import errno
-import ipaddress
 import logging
 import resource
 import socket
@@ -15,8 +14,8 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-IPV6_SITE = 64
-"""Bits of an IPv6 address that one machine does not choose itself."""
+from shardboard.origins import place
+
 MOST_OF_ONE = 1000
 """Connections from one place at most; a quarter of what the system grants, where that is less."""
 HEAD_SECONDS = 10.0
@@ -25,19 +24,6 @@ BODY_SECONDS = 60.0
 REFUSALS_AT_ONCE = 100
 REPEAT_SECONDS = 10.0
 """For so long a line that is in the log is not written again."""
-
-
-def place(address: str) -> str:
-    """What counts as one place: an address, of IPv6 the site that it is in."""
-    try:
-        found = ipaddress.ip_address(address)
-    except ValueError:
-        return "unknown"
-    if isinstance(found, ipaddress.IPv6Address):
-        if found.ipv4_mapped is not None:
-            return str(found.ipv4_mapped)
-        return str(ipaddress.ip_network((found, IPV6_SITE), strict=False))
-    return str(found)
 
 
 def raise_file_limit() -> None:
@@ -57,7 +43,9 @@ def listen(host: str, port: int, backlog: int) -> "list[Listener]":
         for family, kind, protocol, _, address in dict.fromkeys(found):  # a name may stand for one twice
             try:
                 listener = Listener(family, kind, protocol, counts=counts)
-            except OSError:
+            except OSError as error:
+                if error.errno != errno.EAFNOSUPPORT:
+                    raise
                 continue  # a machine without IPv6 may still have such an address among those of a name
             opened.append(listener)
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

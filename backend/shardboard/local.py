@@ -105,10 +105,12 @@ class LocalCluster:
         password = self.directory / "first-password"
         with os.fdopen(os.open(password, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
             file.write(self.login[1])
-        self.spawn("console", ["console"], environment={"SHARDBOARD_ADMIN_PASSWORD_FILE": str(password)})
-        self.until((self.directory / "tls" / "ca.pem").is_file, "the console makes no certificate")
-        self.until(self._answers, "the console does not answer")
-        password.unlink()
+        try:
+            self.spawn("console", ["console"], environment={"SHARDBOARD_ADMIN_PASSWORD_FILE": str(password)})
+            self.until((self.directory / "tls" / "ca.pem").is_file, "the console makes no certificate")
+            self.until(self._answers, "the console does not answer")
+        finally:
+            password.unlink()
 
     def start_agents(self) -> None:
         """Start an agent for every address that has none, joining those that are new, and wait until they are connected."""

@@ -20,19 +20,6 @@ from shardboard.local import free_port
 ADDRESS = "127.0.0.1"
 
 
-@pytest.mark.parametrize(
-    ("source", "one"),
-    [
-        ("192.0.2.9", "192.0.2.9"),
-        ("::ffff:192.0.2.9", "192.0.2.9"),
-        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
-        ("an unknown address", "unknown"),
-    ],
-)
-def test_what_counts_as_one_place(source: str, one: str) -> None:
-    assert connections.place(source) == one
-
-
 @pytest.fixture
 def answering() -> asyncio.Event:
     """What `/later` waits for."""

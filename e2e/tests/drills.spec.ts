@@ -113,4 +113,18 @@ test('a node is rebooted: its incident is told from down to in sync', { tag: '@s
   await page.getByRole('dialog').getByRole('button', { name: 'Hand back' }).click();
   await expect(page.getByRole('dialog')).toHaveCount(0);
   await expect(offer).toHaveCount(0, WELL);
+
+  await page.goto('/events');
+  const events = page.getByRole('table', { name: 'Events' });
+  const outage = events.getByRole('row').filter({ hasText: `Node ${NODE} went down` });
+  await expect(outage.getByRole('link', { name: 'Incident' })).toBeVisible();
+  const folded = await events.getByRole('row').count();
+  await outage.getByRole('button', { name: /events since/ }).click();
+  await expect.poll(() => events.getByRole('row').count()).toBeGreaterThan(folded + 2);
+  await examine(page, 'events-outage');
+
+  await page.keyboard.press('/');
+  await page.getByRole('combobox', { name: /^Search/ }).fill('went down');
+  await page.getByRole('option', { name: new RegExp(`Node ${NODE} went down`) }).click();
+  await expect(page).toHaveURL(/\/timeline\?.*event=/);
 });

@@ -8,9 +8,9 @@ from weakref import WeakKeyDictionary
 
 from fastapi import Request
 
-from shardboard.connections import place
 from shardboard.db import Store
 from shardboard.errors import ApiError, Forbidden, NotAcceptable, Unauthorized
+from shardboard.origins import place
 from shardboard.services import logins, passwords, tokens, user_accounts
 from shardboard.services.users import Principal
 from shardboard.state import cluster, data_users, users

@@ -47,7 +47,7 @@ class ShardClient(BaseModel):
         description="What it is: endpoint for a proxy, console for agents, too.",
         json_schema_extra={"enum": ["application", "endpoint", "replica", "primary", "console"]},
     )
-    addr: str
+    addr: str = Field(description="Empty for one of the shard's own node, which needs no network.")
     name: str
     user: str
     library: str = Field(description="Client library and version, where it tells.")

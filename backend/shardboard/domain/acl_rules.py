@@ -13,7 +13,9 @@ GUARD = ("-@admin", "-migrate", "-restore-asking", "-script|debug")
 connects to where it is told and empties a shard, RESTORE-ASKING writes to slots that are another shard's, and the debugger of
 scripts stops a shard for everybody."""
 LONGEST = 4096
-RESERVED = frozenset({"default", "shardboard", "shardboard-canary"})
+CONSOLE = "shardboard"
+"""The engine's user of console, agents and replication."""
+RESERVED = frozenset({"default", CONSOLE, "shardboard-canary"})
 """Users of the engine that are not people's."""
 CATEGORIES = frozenset(
     (

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from shardboard.domain.acl_rules import CONSOLE
+
 ENDPOINT = "shardboard-proxy"
 """Name of a proxy's connections."""
-CONSOLE = "shardboard"
-"""The engine's user of console, agents and replication."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,7 @@ class ClientLine:
     kind: str
     """`application`, `endpoint` (a proxy), `replica`, `primary` or `console` (agents, too)."""
     addr: str
+    """Empty for one of the shard's own node, by the shard's Unix socket."""
     name: str
     user: str
     library: str
@@ -81,7 +82,7 @@ def _client(line: str) -> ClientLine | None:
     return ClientLine(
         id=int(said["id"]),
         kind=_kind(said),
-        addr=said.get("addr", ""),
+        addr="" if "U" in said.get("flags", "") else said.get("addr", ""),
         name=said.get("name", ""),
         user=said.get("user", ""),
         library="-".join(part for part in (said.get("lib-name", ""), said.get("lib-ver", "")) if part),

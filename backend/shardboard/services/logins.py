@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from shardboard.connections import place
+from shardboard.origins import place
 from shardboard.services import events
 from shardboard.state import cluster, login_failures, users
 from shardboard.state.login_failures import LoginFailures

@@ -10,6 +10,8 @@ from shardboard.db import Base, UtcDateTime
 
 
 class User(Base):
+    """Who may log in. Wrong passwords are counted in `state/login_failures.py`."""
+
     __tablename__ = "users"
     __kind__ = "user"
 

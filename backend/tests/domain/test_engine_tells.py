@@ -27,10 +27,12 @@ def test_a_slow_log_that_is_none(reply: str) -> None:
 
 def test_clients() -> None:
     plain = "id=7 addr=127.0.0.2:51000 laddr=127.0.0.1:20000 fd=9 name=app age=61 idle=3 flags=N db=0 tot-mem=2048 cmd=client|list"
+    beside = "id=9 addr=[valkey.sock:0]:0 flags=U user=shardboard cmd=info tot-mem=9"
     by_library = "id=8 addr=a:1 name= age=1 idle=0 flags=N cmd=NULL user=ann lib-name=valkey-py lib-ver=6.1 tot-mem=5"
-    assert clients(f"{plain} user=default\n{by_library}\nwhat?\nid=x addr=y\n") == [
+    assert clients(f"{plain} user=default\n{by_library}\nwhat?\nid=x addr=y\n{beside}\n") == [
         ClientLine(7, "application", "127.0.0.2:51000", "app", "default", "", 61, 3, "client|list", 2048),
         ClientLine(8, "application", "a:1", "", "ann", "valkey-py-6.1", 1, 0, "", 5),
+        ClientLine(9, "console", "", "", "shardboard", "", 0, 0, "info", 9),
     ]
 
 

@@ -6652,7 +6652,10 @@ export interface components {
         };
         /** ShardClient */
         ShardClient: {
-            /** Addr */
+            /**
+             * Addr
+             * @description Empty for one of the shard's own node, which needs no network.
+             */
             addr: string;
             /**
              * Command

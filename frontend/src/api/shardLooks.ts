@@ -5,29 +5,16 @@ import type { EngineInfo, ShardClients, SlowLog } from './types';
 
 const LOOK_AGAIN_MS = 5_000;
 
-export const slowLogQuery = (shard: string) =>
-  queryOptions({
-    queryKey: ['slow-log', shard],
-    queryFn: ({ signal }) =>
-      request<SlowLog>('GET', `/v1/shards/${shard}/slowlog`, undefined, signal),
-    refetchInterval: LOOK_AGAIN_MS,
-    retry: false,
-  });
+const look =
+  <T>(what: string) =>
+  (shard: string) =>
+    queryOptions({
+      queryKey: ['shard-looks', shard, what],
+      queryFn: ({ signal }) => request<T>('GET', `/v1/shards/${shard}/${what}`, undefined, signal),
+      refetchInterval: LOOK_AGAIN_MS,
+      retry: false,
+    });
 
-export const shardClientsQuery = (shard: string) =>
-  queryOptions({
-    queryKey: ['shard-clients', shard],
-    queryFn: ({ signal }) =>
-      request<ShardClients>('GET', `/v1/shards/${shard}/clients`, undefined, signal),
-    refetchInterval: LOOK_AGAIN_MS,
-    retry: false,
-  });
-
-export const engineInfoQuery = (shard: string) =>
-  queryOptions({
-    queryKey: ['engine-info', shard],
-    queryFn: ({ signal }) =>
-      request<EngineInfo>('GET', `/v1/shards/${shard}/info`, undefined, signal),
-    refetchInterval: LOOK_AGAIN_MS,
-    retry: false,
-  });
+export const slowLogQuery = look<SlowLog>('slowlog');
+export const shardClientsQuery = look<ShardClients>('clients');
+export const engineInfoQuery = look<EngineInfo>('info');

@@ -114,9 +114,7 @@ const CLIENT_COLUMNS: readonly Column<Client>[] = [
     id: 'addr',
     header: 'Client',
     sort: ({ addr }) => addr,
-    cell: ({ addr, name }) => (
-      <span title={name}>{addr || <Dash why="The engine does not tell" />}</span>
-    ),
+    cell: ({ addr, name }) => <span title={name}>{addr || 'Its own node'}</span>,
   },
   { id: 'kind', header: 'What', sort: ({ kind }) => kind, cell: ({ kind }) => KINDS[kind] },
   {
