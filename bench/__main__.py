@@ -1,5 +1,5 @@
 """`python -m bench [--smoke] [NAME…]`: all benchmarks, or those named: small, sixty, paper, failover,
-failover-silent, failover-false, handover, resync, reshard, slots, page, metrics, collection,
+failover-silent, failover-false, handover, resync, wires, reshard, slots, page, metrics, collection,
 endpoint, load, agreement, engine, tier, tier-memory; and only when they are named run-page, an hour, and engines, two side by side.
 With `--smoke` as little of each as shows that it works."""
 
@@ -26,6 +26,7 @@ from bench.slots import slot_views
 from bench.smoke import SAME, smoke
 from bench.tier import tier, tier_memory
 from bench.unjustified import unjustified
+from bench.wires import wires
 
 NAMED = ("run-page", "engines")
 """They take so long that they run only when they are named."""
@@ -40,13 +41,14 @@ def main() -> int:
             "small": lambda: creation.small(report, root / "small"),
             "sixty": lambda: creation.large(report, root / "sixty", shards=scaled(60, 6), nodes=3, limit=8),
             "paper": lambda: creation.large(
-                report, root / "paper", shards=scaled(360, 6), nodes=scaled(18, 3), limit=60
+                report, root / "paper", shards=scaled(360, 6), nodes=scaled(18, 3), limit=60, encrypted=False
             ),
             "failover": lambda: failover.killed(report, root / "failover"),
             "failover-silent": lambda: failover.silent(report, root / "failover-silent"),
             "failover-false": lambda: unjustified(report, root / "failover-false"),
             "handover": lambda: handover(report, root / "handover"),
             "resync": lambda: resync(report, root / "resync"),
+            "wires": lambda: wires(report, root / "wires"),
             "reshard": lambda: reshard(report, root / "reshard"),
             "page": lambda: page(report),
             "metrics": lambda: storing(report),

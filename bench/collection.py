@@ -60,6 +60,7 @@ def _create(cluster: LocalCluster, shards: int) -> int:
         "memory_size": 0,
         "sharding": True,
         "shards_count": shards,
+        "data_internode_encryption": False,
         "oss_cluster": True,
         "proxy_policy": "all-master-shards",
         "shards_placement": "sparse",

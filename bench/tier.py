@@ -126,6 +126,7 @@ def _database(cluster: LocalCluster, name: str, size: int) -> tuple[str, int]:
     whole = max(10 * ram // 9, 2 * KEYS * (size + 200)) + 2**26
     sizes = {"bigstore": True, "bigstore_ram_size": max(ram, 2**24), "memory_size": whole} if name == "flash" else {}
     wanted = {"name": name, "memory_size": 0, "replication": False, "sharding": False, **sizes}
+    wanted["data_internode_encryption"] = False  # it is asked directly, too
     uid = ok(cluster.api.post("/v1/bdbs", json=wanted))["uid"]
 
     def active() -> bool:

@@ -1,6 +1,7 @@
 # The engine: the best Valkey there is, linked into .venv/bin, where Shardboard looks first. Sourced by scripts/setup.
 
-best_valkey=9.1.0
+# With what was mended of 9.1 since: the first one that is taken as it is.
+best_valkey=9.1.2
 engine_programs=(valkey-server valkey-cli valkey-benchmark)
 # Outside the checkout: a second checkout, or this one after `make clean`, finds it built.
 engine_cache=${XDG_CACHE_HOME:-$HOME/.cache}/shardboard/engine
@@ -24,11 +25,12 @@ system_valkey() {
   [[ -n $version ]] && at_least "$version" "$1"
 }
 
-# built_engine: the folder of the newest engine that was built, if it runs.
+# built_engine MINIMUM: the folder of the newest engine that was built, if it runs and is of that version at least.
 built_engine() {
-  local folder
+  local folder version
   while read -r folder; do
-    if [[ -n $(version_of "$folder/valkey-server") ]]; then
+    version=$(version_of "$folder/valkey-server")
+    if [[ -n $version ]] && at_least "$version" "$1"; then
       echo "$folder"
       return
     fi
@@ -69,7 +71,7 @@ failed_lately() {
 
 # wants_build: whether set_up_engine is going to build.
 wants_build() {
-  ! system_valkey "$best_valkey" && ! built_engine >/dev/null && can_build_engine && ! failed_lately
+  ! system_valkey "$best_valkey" && ! built_engine "$best_valkey" >/dev/null && can_build_engine && ! failed_lately
 }
 
 # set_up_engine: installed and new enough, else built before, else built now, else what the distribution has.
@@ -88,7 +90,8 @@ set_up_engine() {
       echo "Going on with the distribution's Valkey; building is tried again in a day."
     fi
   fi
-  if folder=$(built_engine); then
+  # An older one is better than the distribution's.
+  if folder=$(built_engine 0); then
     if [[ $(readlink .venv/bin/valkey-server || true) != "$folder/valkey-server" ]]; then link_engine "$folder"; fi
     return
   fi

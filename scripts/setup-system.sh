@@ -67,7 +67,7 @@ require_system_packages() {
   local missing=()
   if wants_build; then
     mapfile -t missing < <(engine_packages)
-  elif ! built_engine >/dev/null && ! system_valkey "$oldest_valkey"; then
+  elif ! built_engine 0 >/dev/null && ! system_valkey "$oldest_valkey"; then
     missing+=(valkey-server valkey-tools)
   fi
   if [[ $1 == yes ]]; then

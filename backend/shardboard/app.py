@@ -22,6 +22,7 @@ from shardboard.api import (
     benchmark_reports,
     benchmarks,
     bootstrap,
+    certificates,
     checks,
     cluster,
     commands,
@@ -94,6 +95,7 @@ from shardboard.reconcilers import (
 )
 from shardboard.reconcilers.access import AccessLoop
 from shardboard.reconcilers.bdbs import steppers
+from shardboard.reconcilers.certificates import CertificatesLoop
 from shardboard.reconcilers.elections import ElectionLoop
 from shardboard.reconcilers.endpoints import Endpoints
 from shardboard.reconcilers.failover import FailoverLoop
@@ -133,6 +135,7 @@ def create_app(console: Console) -> FastAPI:
         benchmark_reports,  # before the objects: `/benchmarks/compare` would else be the run `compare`
         benchmarks,
         bootstrap,
+        certificates,
         checks,  # before the objects: `/nodes/check` would else be the node `check`
         cluster,
         commands,
@@ -267,6 +270,7 @@ async def running_loops(console: Console) -> AsyncIterator[asyncio.Future[None]]
         Loop("note first writes", FirstWrites(console.store, console.bus, console.live).run),
         Loop("tell the proxies", endpoints.run),
         Loop("bring users to shards", AccessLoop(console.store, console.bus, console.agents).run),
+        Loop("renew certificates of shards", CertificatesLoop(console.store, console.bus, console.agents).run),
         Loop("take over elections", ElectionLoop(console.store, console.bus).run),
         Loop("revive replicas", RevivalLoop(console.store, console.bus).run),
         Loop("restart primaries", RestartLoop(console.store, console.bus).run),

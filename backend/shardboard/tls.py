@@ -77,7 +77,7 @@ class Authority:
 
     @property
     def ca_pem(self) -> str:
-        return _pem(self._certificate).decode()
+        return pem(self._certificate).decode()
 
     @property
     def ca_file(self) -> Path:
@@ -100,15 +100,15 @@ class Authority:
 
     def sign_agent(self, csr_pem: str, addr: str) -> str:
         """A certificate for the agent at `addr`. Only the key is taken from the request, never a name it asks for."""
-        return _pem(self._sign(_key_of(csr_pem), [addr], ExtendedKeyUsageOID.SERVER_AUTH, CA_DAYS)).decode()
+        return pem(self._sign(_key_of(csr_pem), [addr], ExtendedKeyUsageOID.SERVER_AUTH, CA_DAYS)).decode()
 
     def _ensure(self, name: str, names: Sequence[str], usage: ObjectIdentifier, days: int) -> None:
         key_file, certificate_file = self.directory / f"{name}.key", self.directory / f"{name}.pem"
         if self._is_good(key_file, certificate_file, names):
             return
         key = ec.generate_private_key(ec.SECP256R1())
-        write_private(key_file, _key_pem(key))
-        write_private(certificate_file, _pem(self._sign(key.public_key(), names, usage, days)))
+        write_private(key_file, key_pem(key))
+        write_private(certificate_file, pem(self._sign(key.public_key(), names, usage, days)))
 
     def _is_good(self, key_file: Path, certificate_file: Path, names: Sequence[str]) -> bool:
         try:
@@ -125,20 +125,20 @@ class Authority:
 
     def _sign(self, public_key: AgentKey, names: Sequence[str], usage: ObjectIdentifier, days: int) -> x509.Certificate:
         common_name = names[0] if names and len(names[0]) <= 64 else "shardboard"
-        builder = (
-            _builder(_subject(common_name), self._certificate.subject, days)
+        unsigned = (
+            builder(subject(common_name), self._certificate.subject, days)
             .public_key(public_key)
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-            .add_extension(_key_usage(signs_certificates=False), critical=True)
+            .add_extension(key_usage(signs_certificates=False), critical=True)
             .add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
             .add_extension(x509.SubjectKeyIdentifier.from_public_key(public_key), critical=False)
             .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False)
         )
         if names:
-            builder = builder.add_extension(
+            unsigned = unsigned.add_extension(
                 x509.SubjectAlternativeName([_general_name(n) for n in names]), critical=False
             )
-        return builder.sign(self._key, hashes.SHA256())
+        return unsigned.sign(self._key, hashes.SHA256())
 
 
 def write_private(path: Path, content: bytes) -> None:
@@ -162,18 +162,17 @@ def _directory(settings: Settings) -> Path:
 
 def _create_ca(directory: Path) -> None:
     key = ec.generate_private_key(ec.SECP256R1())
-    # The random part tells the authorities of several consoles apart where they meet in one trust store.
-    subject = _subject(f"Shardboard CA {secrets.token_hex(4)}")
+    name = subject(f"Shardboard CA {random_part()}")
     certificate = (
-        _builder(subject, subject, CA_DAYS)
+        builder(name, name, CA_DAYS)
         .public_key(key.public_key())
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(_key_usage(signs_certificates=True), critical=True)
+        .add_extension(key_usage(signs_certificates=True), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .sign(key, hashes.SHA256())
     )
-    write_private(directory / "ca.key", _key_pem(key))
-    write_private(directory / "ca.pem", _pem(certificate))
+    write_private(directory / "ca.key", key_pem(key))
+    write_private(directory / "ca.pem", pem(certificate))
 
 
 def _key_of(csr_pem: str) -> AgentKey:
@@ -233,11 +232,16 @@ def _general_name(name: str) -> x509.GeneralName:
     return x509.IPAddress(address)
 
 
-def _builder(subject: x509.Name, issuer: x509.Name, days: int) -> x509.CertificateBuilder:
+def random_part() -> str:
+    """Tells authorities apart that meet in one trust store."""
+    return secrets.token_hex(4)
+
+
+def builder(owner: x509.Name, issuer: x509.Name, days: int) -> x509.CertificateBuilder:
     now = datetime.now(UTC)
     return (
         x509.CertificateBuilder()
-        .subject_name(subject)
+        .subject_name(owner)
         .issuer_name(issuer)
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - _CLOCK_SKEW)
@@ -245,11 +249,11 @@ def _builder(subject: x509.Name, issuer: x509.Name, days: int) -> x509.Certifica
     )
 
 
-def _subject(common_name: str) -> x509.Name:
+def subject(common_name: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
 
 
-def _key_usage(*, signs_certificates: bool) -> x509.KeyUsage:
+def key_usage(*, signs_certificates: bool) -> x509.KeyUsage:
     return x509.KeyUsage(
         digital_signature=True,
         content_commitment=False,
@@ -263,11 +267,11 @@ def _key_usage(*, signs_certificates: bool) -> x509.KeyUsage:
     )
 
 
-def _pem(certificate: x509.Certificate) -> bytes:
+def pem(certificate: x509.Certificate) -> bytes:
     return certificate.public_bytes(serialization.Encoding.PEM)
 
 
-def _key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+def key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
     return key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )

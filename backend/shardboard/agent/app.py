@@ -16,7 +16,7 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from shardboard import garbage, serving
-from shardboard.agent import flash, machine, slot_counts
+from shardboard.agent import certificates, flash, machine, slot_counts
 from shardboard.agent.contract import (
     CommandResult,
     Drill,
@@ -31,6 +31,7 @@ from shardboard.agent.contract import (
     ReadCommands,
     ReadLoad,
     RemoveShards,
+    RenewCertificates,
     RestartShards,
     ShardCommand,
     ShardOutcome,
@@ -90,7 +91,7 @@ def create_app(settings: AgentSettings) -> Starlette:
         return DrillReply(refused=drills.begin(drill.model_copy(update={"peers": [*drill.peers, *asking]})))
 
     async def probe(targets: list[ProbeTarget]) -> list[bool]:
-        return await asyncio.gather(*(answers(target.address, target.port) for target in targets))
+        return await asyncio.gather(*(answers(target.address, target.port, tls=target.tls) for target in targets))
 
     async def report() -> ProxyReport:
         return proxy.report()
@@ -136,6 +137,9 @@ def _shard_routes(supervisor: Supervisor) -> list[Route]:
     async def command(requests: list[ShardCommand]) -> list[CommandResult]:
         return await asyncio.gather(*(_execute(supervisor, request) for request in requests))
 
+    async def renew(request: RenewCertificates) -> list[CommandResult]:
+        return await certificates.renew(supervisor, request)
+
     async def hot_slots(request: HotSlots) -> list[SlotCounts]:
         return await slot_counts.hottest(supervisor, request)
 
@@ -145,6 +149,7 @@ def _shard_routes(supervisor: Supervisor) -> list[Route]:
         told("/shards/restart", RestartShards, restart),
         told("/shards/remove", RemoveShards, remove),
         told("/shards/command", list[ShardCommand], command),
+        told("/shards/certificates", RenewCertificates, renew),
         told("/shards/move_slots", MoveSlots, Movers(supervisor).move),
         told("/shards/hot_slots", HotSlots, hot_slots),
     ]

@@ -78,8 +78,8 @@ class Ends:
         self._sources.append(await Connection.open(socket, render.ADMIN, self.password, self._shard.own, binary=True))
 
     async def _connect_target(self) -> None:
-        order = self.order
-        self._targets.append(await Connection.reach(order.address, order.port, render.ADMIN, self.password))
+        order, sibling = self.order, self._shard.directory
+        self._targets.append(await Connection.reach(order.address, order.port, render.ADMIN, self.password, sibling))
 
     def close(self) -> None:
         for connection in (*self._sources, *self._targets):

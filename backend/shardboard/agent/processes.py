@@ -120,7 +120,7 @@ class Supervisor:
             if (busy := self._busy_port(ports)) is not None:
                 reason = f"port {busy} is in use on {self._settings.address} by a process that is not ours"
                 return refused("port_in_use", reason)
-            record = ShardRecord(spec=spec, bdb=request.bdb.model_copy(update={"peers": []}))
+            record = ShardRecord(spec=spec, bdb=request.bdb.model_copy(update={"peers": [], "tls": None}))
             try:
                 address = self._settings.address
                 directory = await asyncio.to_thread(

@@ -301,6 +301,8 @@ class Proxy:
             ],
             "proxies": [{**endpoint.model_dump(), "local": endpoint.address == own} for endpoint in database.endpoints],
         }
+        if database.shard_tls is not None:
+            told["shard_tls"] = database.shard_tls.model_dump()
         if database.canary is not None:
             told["canary"] = database.canary.model_dump()
         if database.access:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from shardboard.agent import render
+from shardboard.agent import render, sealed
 from shardboard.agent.contract import BdbSpec, Message, ShardSpec
 from shardboard.agent.flash import Flash
 
@@ -14,7 +14,8 @@ FILE = "shard.json"
 
 
 class ShardRecord(Message):
-    """`pid`, `started_at` (epoch seconds, from the kernel) and `run_id` identify the process; `bdb` is kept without its peers."""
+    """`pid`, `started_at` (epoch seconds, from the kernel) and `run_id` identify the process; `bdb` is kept without its peers and
+    certificates, which change."""
 
     spec: ShardSpec
     bdb: BdbSpec
@@ -48,8 +49,12 @@ class ShardRecord(Message):
         directory.mkdir(mode=0o700)
         text = render.valkey_conf(bdb, self.spec, address, flash, counts_by_slot=counts_by_slot)
         _write(directory / "valkey.conf", text)
+        if bdb.tls is not None:
+            sealed.write(directory, bdb.tls)
         if bdb.cluster:
-            _write(directory / "nodes.conf", render.nodes_conf(bdb.peers, self.spec.engine_id, self.spec.swap_with))
+            spec = self.spec
+            text = render.nodes_conf(bdb.peers, spec.engine_id, spec.swap_with, tls=bdb.tls is not None)
+            _write(directory / "nodes.conf", text)
         self.save(directory)
         return directory
 

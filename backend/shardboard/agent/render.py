@@ -7,6 +7,7 @@ A cluster whose nodes start with a complete `nodes.conf` needs no MEET and no wa
 import hashlib
 from pathlib import Path
 
+from shardboard.agent import sealed
 from shardboard.agent.contract import APPLICATION_RIGHTS, BdbSpec, Peer, ShardSpec, canary
 from shardboard.agent.flash import Flash
 
@@ -25,7 +26,7 @@ def valkey_conf(
     `counts_by_slot` says whether the engine may count processor time and bytes of each slot."""
     lines = [
         f"bind {address}",
-        f"port {shard.port}",
+        *_ports(bdb, shard),
         "protected-mode no",  # access is by the users below; protected mode only guards servers bound to everything
         "tcp-backlog 511",
         f"unixsocket {SOCKET}",
@@ -72,6 +73,7 @@ def valkey_conf(
             f"cluster-port {shard.bus_port}",
             f"cluster-announce-ip {address}",
             f"cluster-announce-port {shard.port}",
+            *([f"cluster-announce-tls-port {shard.port}"] if bdb.tls is not None else []),
             f"cluster-announce-bus-port {shard.bus_port}",
             f"cluster-node-timeout {bdb.node_timeout_ms}",
             "cluster-require-full-coverage no",
@@ -83,15 +85,15 @@ def valkey_conf(
     return "\n".join(lines) + "\n"
 
 
-def nodes_conf(peers: list[Peer], myself: str, swap_with: str | None = None) -> str:
-    """The text of `nodes.conf` of the shard whose engine id is `myself`.
+def nodes_conf(peers: list[Peer], myself: str, swap_with: str | None = None, *, tls: bool = False) -> str:
+    """The text of `nodes.conf` of the shard whose engine id is `myself`. `tls` says whether the shards speak TLS.
 
     With `swap_with` the shard starts as replica of its own future replica, which holds the slots in this file only. All
     others then carry epoch 0 and `currentEpoch` is one below the shard's own, so that TAKEOVER gives it just that one.
     """
     if swap_with is None:
         newest = max(peer.epoch for peer in peers)
-        return "".join(_node_line(peer, myself) for peer in peers) + _vars(newest)
+        return "".join(_node_line(peer, myself, tls=tls) for peer in peers) + _vars(newest)
     own = next(peer for peer in peers if peer.engine_id == myself)
     head = next(peer for peer in peers if peer.engine_id == swap_with)
     swapped = [
@@ -99,7 +101,7 @@ def nodes_conf(peers: list[Peer], myself: str, swap_with: str | None = None) -> 
         own.model_copy(update={"primary_engine_id": swap_with, "slots": []}),
         *(_follow(peer, myself, swap_with) for peer in peers if peer.engine_id not in (myself, swap_with)),
     ]
-    lines = [_node_line(peer.model_copy(update={"epoch": 0}), myself) for peer in swapped]
+    lines = [_node_line(peer.model_copy(update={"epoch": 0}), myself, tls=tls) for peer in swapped]
     return "".join(lines) + _vars(own.epoch - 1)
 
 
@@ -111,11 +113,13 @@ def _vars(epoch: int) -> str:
     return f"vars currentEpoch {epoch} lastVoteEpoch 0\n"
 
 
-def _node_line(peer: Peer, myself: str) -> str:
+def _node_line(peer: Peer, myself: str, *, tls: bool) -> str:
     own = peer.engine_id == myself
+    # The port in front is that of the cluster's kind of connection, the one behind that of the other.
+    other = f"tcp-port={peer.port}" if tls else "tls-port=0"
     fields = [
         peer.engine_id,
-        f"{peer.address}:{peer.port}@{peer.bus_port},,tls-port=0,shard-id={peer.pair_id}",
+        f"{peer.address}:{peer.port}@{peer.bus_port},,{other},shard-id={peer.pair_id}",
         ("myself," if own else "") + ("slave" if peer.primary_engine_id else "master"),
         peer.primary_engine_id or "-",
         "0",  # ping sent
@@ -125,6 +129,25 @@ def _node_line(peer: Peer, myself: str) -> str:
     ]
     fields += [str(first) if first == last else f"{first}-{last}" for first, last in peer.slots]
     return " ".join(fields) + "\n"
+
+
+def _ports(bdb: BdbSpec, shard: ShardSpec) -> list[str]:
+    """Where it listens, and how. A shard that speaks TLS says that its port in clear is the same: to those who ask over its
+    Unix socket the engine names others by that one, though nobody listens in clear."""
+    if bdb.tls is None:
+        return [f"port {shard.port}"]
+    return [
+        "port 0",
+        f"tls-port {shard.port}",
+        f"tls-ca-cert-file {sealed.AUTHORITIES}",
+        f"tls-cert-file {sealed.IDENTITY}",
+        f"tls-key-file {sealed.IDENTITY}",
+        "tls-auth-clients yes",
+        "tls-protocols TLSv1.3",
+        "tls-session-caching no",
+        "tls-replication yes",
+        *(["tls-cluster yes"] if bdb.cluster else []),
+    ]
 
 
 def _default_user(bdb: BdbSpec) -> str:

@@ -17,6 +17,8 @@ from typing import Any
 
 import hiredis
 
+from shardboard.agent import sealed
+
 
 class EngineError(Exception):
     """The engine answered with an error, or the connection broke."""
@@ -78,11 +80,20 @@ class Connection:
         return await cls(own, connected, binary=binary)._logged_in(user, password)
 
     @classmethod
-    async def reach(cls, address: str, port: int, user: str, password: str) -> "Connection":
-        """Connect to a shard of any node and log in; replies are bytes. Raises EngineError."""
-        family = socket.AF_INET6 if ":" in address else socket.AF_INET
-        connected = await _connected(family, (address, port))
-        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    async def reach(cls, address: str, port: int, user: str, password: str, sibling: Path) -> "Connection":
+        """Connect to a shard of any node and log in; replies are bytes. `sibling` is the directory of a shard of the same database.
+
+        Raises EngineError.
+        """
+        if sealed.is_sealed(sibling):
+            try:
+                connected = await sealed.connected(address, port, sibling)
+            except OSError as error:
+                raise EngineError(f"cannot connect: {error.strerror or error}") from error
+        else:
+            family = socket.AF_INET6 if ":" in address else socket.AF_INET
+            connected = await _connected(family, (address, port))
+            connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return await cls(OwnTraffic(), connected, binary=True)._logged_in(user, password)
 
     async def _logged_in(self, user: str, password: str) -> "Connection":

@@ -11,7 +11,7 @@ from shardboard.db import Store
 from shardboard.domain import health
 from shardboard.driver.ports import Agents, NodeRef, ProbeTarget
 from shardboard.errors import AgentError
-from shardboard.state import cluster, nodes, shards
+from shardboard.state import bdbs, cluster, nodes, shards
 from shardboard.tasks import Tasks
 
 log = logging.getLogger(__name__)
@@ -67,8 +67,9 @@ class NodeWatch:
         while self._pulses.silence(suspect.uid) > suspect_after:
             async with self._store.read() as session:
                 # What was not running before cannot bear witness by its silence.
+                sealed = await bdbs.sealed(session)
                 targets = [
-                    ProbeTarget(address=suspect.addr, port=shard.port)
+                    ProbeTarget(address=suspect.addr, port=shard.port, tls=shard.bdb_uid in sealed)
                     for shard in await shards.of_node(session, suspect.uid)
                     if shard.observed_status not in ("down", "unknown")
                 ]

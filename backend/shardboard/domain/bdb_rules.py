@@ -336,7 +336,6 @@ _UNSUPPORTED: tuple[tuple[str, object, str, str], ...] = (
     ("crdt", False, _NO, "Active-Active databases are not"),
     ("ssl", False, _NO, "The older way to ask for TLS, instead of tls_mode, is not"),
     ("authentication_ssl_client_certs", [], _NO, "Client certificates are not"),
-    ("data_internode_encryption", False, _NO, "Encryption between nodes is not"),
     ("module_list", [], "missing_module", "No modules are installed, and adding them is not"),
     ("rack_aware", False, "not_rack_aware", "Rack awareness is not"),
     ("replica_sources", [], _NO, "Replicating from another database (Replica Of) is not"),

@@ -35,7 +35,8 @@ class Policy:
     bigstore_provision_node_threshold_p: int = ruled(0, PERCENT)
     canary_writes_per_second: int = ruled(10, Whole(0, 50))
     """Ours. Of the proxies, to each primary where no client writes, so that an outage is timed though nobody asks; 0 = none."""
-    data_internode_encryption: bool = ruled(False, Flag())
+    data_internode_encryption: bool = ruled(True, Flag())
+    """Of databases that are created without saying so. The reference's default is False."""
     db_conns_auditing: bool = ruled(False, Flag())
     default_bigstore_version: int = ruled(1, Whole(1, 2))
     default_fork_evict_ram: bool = ruled(True, Flag())

@@ -28,6 +28,7 @@ from shardboard.agent.contract import (
     ReadCommands,
     ReadLoad,
     RemoveShards,
+    RenewCertificates,
     RestartShards,
     Sample,
     ShardCommand,
@@ -107,6 +108,9 @@ class HttpAgents:
         results = await self._call(node, "POST", "/shards/command", SLOW, _RESULTS, body)
         return _of({command.uid for command in commands}, results)
 
+    async def renew_certificates(self, node: NodeRef, order: RenewCertificates) -> list[CommandResult]:
+        return await self._call(node, "POST", "/shards/certificates", SLOW, _RESULTS, _body(order))
+
     async def move_slots(self, node: NodeRef, order: MoveSlots) -> SlotsMoved:
         return await self._call(node, "POST", "/shards/move_slots", SLOW, _MOVED, _body(order))
 
@@ -125,7 +129,7 @@ class HttpAgents:
         return told
 
     async def probe_here(self, targets: Sequence[ProbeTarget]) -> list[bool]:
-        return await asyncio.gather(*(answers(target.address, target.port) for target in targets))
+        return await asyncio.gather(*(answers(target.address, target.port, tls=target.tls) for target in targets))
 
     async def apply_proxy(self, node: NodeRef, state: ProxyState) -> ProxyReport:
         try:

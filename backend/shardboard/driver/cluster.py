@@ -15,6 +15,7 @@ from shardboard.agent.contract import (
     Peer,
     ShardCommand,
     ShardSpec,
+    ShardTls,
     StartShards,
     TierSpec,
 )
@@ -58,6 +59,8 @@ class Engine:
     save: Sequence[tuple[int, int]]
     maxclients: int
     io_threads: int = 1
+    tls: ShardTls | None = None
+    """None: its shards speak in clear with each other."""
 
 
 async def start(
@@ -308,6 +311,7 @@ def _bdb_spec(engine: Engine, shards: Sequence[ShardRef]) -> BdbSpec:
         hz=hz,
         maxclients=engine.maxclients,
         io_threads=engine.io_threads,
+        tls=engine.tls,
     )
 
 

@@ -17,11 +17,13 @@ from shardboard.agent.contract import (
     ProxyReport,
     ProxyState,
     ReadCommands,
+    RenewCertificates,
     Sample,
     ShardCommand,
     ShardOutcome,
     ShardReport,
     ShardSpec,
+    ShardTls,
     SlotCounts,
     StartLoad,
     StartShards,
@@ -55,6 +57,8 @@ class FakeAgents:
         """Specs by node and shard uid."""
         self.users: dict[int, dict[str, tuple[str, ...]]] = defaultdict(dict)
         """People's users of the engine, by shard uid, and what was said of each."""
+        self.certificates: dict[int, ShardTls] = {}
+        """What each shard proves itself with, by its uid."""
         self.died: dict[int, str] = {}
         self.unreachable: set[int] = set()
         self.refuse: dict[int, str] = {}
@@ -128,6 +132,8 @@ class FakeAgents:
             reason = self.refuse.get(spec.uid)
             if reason is None:
                 self.running[node.uid][spec.uid] = spec
+                if request.bdb.tls is not None:
+                    self.certificates[spec.uid] = request.bdb.tls
                 outcomes.append(ShardOutcome(uid=spec.uid, ok=True))
             else:
                 outcomes.append(ShardOutcome(uid=spec.uid, ok=False, code="start_failed", reason=reason))
@@ -214,6 +220,13 @@ class FakeAgents:
                 for name in names:
                     del users[name]
         return "OK"
+
+    async def renew_certificates(self, node: NodeRef, order: RenewCertificates) -> list[CommandResult]:
+        self._note("renew_certificates", node)
+        held = [spec.uid for spec in self.running[node.uid].values() if spec.bdb_uid == order.bdb_uid]
+        refused = {uid: self.refuse[uid] for uid in held if uid in self.refuse}
+        self.certificates |= {uid: order.tls for uid in held if uid not in refused}
+        return [CommandResult(uid=uid, ok=uid not in refused, reply=refused.get(uid, "")) for uid in held]
 
     async def hot_slots(self, node: NodeRef, order: HotSlots) -> list[SlotCounts]:
         self._note("hot_slots", node)

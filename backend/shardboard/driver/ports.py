@@ -28,10 +28,12 @@ from shardboard.agent.contract import (
     ProxyShard,
     ProxyState,
     ReadCommands,
+    RenewCertificates,
     Sample,
     ShardCommand,
     ShardOutcome,
     ShardReport,
+    ShardTls,
     SlotCounts,
     SlotsMoved,
     StartLoad,
@@ -65,8 +67,10 @@ __all__ = [
     "ProxyShard",
     "ProxyState",
     "ReadCommands",
+    "RenewCertificates",
     "Sample",
     "ShardCommand",
+    "ShardTls",
     "SlotCounts",
     "SlotsMoved",
     "StartLoad",
@@ -117,6 +121,10 @@ class Agents(Protocol):
     async def remove(self, node: NodeRef, uids: Sequence[int], *, dead_only: bool = False) -> list[ShardOutcome]: ...
 
     async def command(self, node: NodeRef, commands: Sequence[ShardCommand]) -> list[CommandResult]: ...
+
+    async def renew_certificates(self, node: NodeRef, order: RenewCertificates) -> list[CommandResult]:
+        """Let the shards of a database on `node` prove themselves by other certificates."""
+        ...
 
     async def move_slots(self, node: NodeRef, order: MoveSlots) -> SlotsMoved:
         """Move slots away from a shard of `node`, for a bounded time."""

@@ -31,7 +31,7 @@ from shardboard.driver.ports import (
     canary,
 )
 from shardboard.errors import AgentError, AgentUnreachable
-from shardboard.reconcilers.load import reference
+from shardboard.reconcilers.load import reference, shard_tls
 from shardboard.reconcilers.rebinding import Rebinding
 from shardboard.state import addresses, bdbs, nodes, shards
 from shardboard.state import cluster as clusters
@@ -206,6 +206,7 @@ class Endpoints:
                 ProxyEndpoint(id=_endpoint_id(bdb.uid, uid), address=machines[uid].addr, port=bdb.port)
                 for uid in living
             ],
+            shard_tls=shard_tls(bdb),
             canary=canary.order(bdb.admin_password, canaries),
         )
 

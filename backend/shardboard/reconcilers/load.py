@@ -6,7 +6,7 @@ from shardboard.db import Store
 from shardboard.domain import slots
 from shardboard.domain.creation import Wanted
 from shardboard.driver.cluster import Engine, ShardRef
-from shardboard.driver.ports import NodeRef
+from shardboard.driver.ports import NodeRef, ShardTls
 from shardboard.state import bdbs, nodes, shards
 from shardboard.state.bdbs import Bdb
 from shardboard.state.nodes import Node
@@ -69,7 +69,16 @@ def engine(bdb: Bdb) -> Engine:
         else [],
         maxclients=config["maxclients"],
         io_threads=bdb.io_threads,
+        tls=shard_tls(bdb),
     )
+
+
+def shard_tls(bdb: Bdb) -> ShardTls | None:
+    """What shards and proxies of the database prove to each other; None when they speak in clear."""
+    if bdb.shard_certificates is None:
+        return None
+    told = bdb.shard_certificates
+    return ShardTls(authorities=told["authority"], certificate=told["certificate"], key=told["key"])
 
 
 def shard(row: Shard, node: NodeRef) -> ShardRef:

@@ -88,6 +88,7 @@ EFFECTIVE: dict[str, Any] = {
     "use_nodes": [],
     "implicit_shard_key": False,
     "tls_mode": "disabled",
+    "data_internode_encryption": False,
     "max_connections": 0,
     "slave_ha": False,
     "slave_ha_priority": 0,
@@ -109,7 +110,6 @@ UNSUPPORTED: dict[str, Any] = {
     "acl": [],
     "rack_aware": False,
     "crdt": False,
-    "data_internode_encryption": False,
     "disabled_commands": "",
 }
 """Fields that may only have this value: asking for the feature is refused (`domain/bdb_rules.py`)."""

@@ -20,6 +20,7 @@ from shardboard.errors import ApiError, BadRequest, Conflict, NotAcceptable
 from shardboard.schemas import bdb_fields
 from shardboard.schemas.cluster import reserved_ports_of
 from shardboard.services import access
+from shardboard.shard_certificates import ShardCertificates
 from shardboard.state import bdbs, nodes, shards
 from shardboard.state.bdbs import Bdb
 from shardboard.state.cluster import Cluster
@@ -87,6 +88,7 @@ def complete(given: Mapping[str, Any], policy: Policy) -> dict[str, Any]:
     wanted |= bdb_fields.CONFIG_DEFAULTS
     wanted["shards_placement"] = policy.default_shards_placement
     wanted["oss_cluster"] = policy.default_oss_cluster and given.get("sharding", False)
+    wanted["data_internode_encryption"] = policy.data_internode_encryption
     wanted["io_threads"] = 0  # chosen when the nodes are
     wanted |= given
     if "proxy_policy" not in given:
@@ -157,6 +159,7 @@ def _row(wanted: Mapping[str, Any], uid: int, port: int) -> Bdb:
         replication=wanted["replication"],
         config={name: value for name, value in wanted.items() if name not in bdb_fields.COLUMNS},
         admin_password=secrets.token_urlsafe(32),
+        shard_certificates=ShardCertificates.issue().stored() if wanted["data_internode_encryption"] else None,
         action_uid=None,
         created_at=now,
         changed_at=now,

@@ -36,6 +36,9 @@ class Bdb(Base):
     """What was changed from the defaults (`domain/alert_settings.py`)."""
     admin_password: Mapped[str]
     """Password of the engine user `shardboard`; never leaves console and agents."""
+    shard_certificates: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True), default=None)
+    """What shards and proxies prove to each other (`shard_certificates.py`); None: they speak in clear. Never leaves console and
+    agents."""
     access_version: Mapped[int] = mapped_column(default=0, server_default="0")
     """How often the password of the default user has changed at all shards: proxies take nobody for known by an old one."""
     incomplete_changes: Mapped[list[str]] = mapped_column(JSON, default=list, server_default="[]")
@@ -76,3 +79,8 @@ async def every(session: AsyncSession) -> Sequence[Bdb]:
 
 async def by_uid(session: AsyncSession, uid: int) -> Bdb | None:
     return await session.get(Bdb, uid)
+
+
+async def sealed(session: AsyncSession) -> set[int]:
+    """Uids of those whose shards speak TLS only."""
+    return set((await session.execute(select(Bdb.uid).where(Bdb.shard_certificates.is_not(None)))).scalars())

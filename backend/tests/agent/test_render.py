@@ -8,7 +8,7 @@ import pytest
 from backend.tests.shards import FIRST_PORT, PASSWORD, lone, request
 
 from shardboard.agent import render
-from shardboard.agent.contract import APPLICATION_RIGHTS, Peer, TierSpec, canary
+from shardboard.agent.contract import APPLICATION_RIGHTS, Peer, ShardTls, TierSpec, canary
 from shardboard.agent.flash import Flash
 
 A, B, C, D = (letter * 40 for letter in "abcd")
@@ -75,6 +75,29 @@ def test_a_swapped_file_puts_the_heir_in_the_shards_place() -> None:
 def test_several_ranges_and_single_slots() -> None:
     [line, _] = render.nodes_conf([peers()[0].model_copy(update={"slots": [(5, 5), (7, 9)]})], A).splitlines()
     assert line.endswith("connected 5 7-9")
+
+
+TLS = ShardTls(authorities="authority", certificate="certificate", key="key")
+
+
+def test_a_sealed_shard_listens_by_tls_only() -> None:
+    lines = conf(tls=TLS, cluster=True)
+    assert "port 0" in lines
+    assert f"tls-port {FIRST_PORT + 1}" in lines
+    assert f"port {FIRST_PORT + 1}" not in lines
+    assert {"tls-auth-clients yes", "tls-replication yes", "tls-cluster yes", "tls-protocols TLSv1.3"} <= set(lines)
+    # Whoever asks over the Unix socket is told the ports in clear: they are the same.
+    assert {f"cluster-announce-{kind}port {FIRST_PORT + 1}" for kind in ("", "tls-")} <= set(lines)
+    assert "tls-cluster yes" not in conf(tls=TLS)
+    assert "tls-replication yes" in conf(tls=TLS)
+    assert not any("tls" in line for line in conf(cluster=True))
+
+
+def test_others_of_a_sealed_cluster_are_known_by_their_tls_ports() -> None:
+    lines = render.nodes_conf(peers(), B, tls=True).splitlines()
+    assert lines[0].startswith(f"{A} 10.0.0.9:20000@25000,,tcp-port=20000,shard-id=")
+    swapped = render.nodes_conf(peers(), B, swap_with=D, tls=True).splitlines()
+    assert all("tcp-port=2000" in line for line in swapped[:-1])
 
 
 def test_passwords_are_hashed_where_the_engine_allows() -> None:

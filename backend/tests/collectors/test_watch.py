@@ -14,7 +14,8 @@ from shardboard.console import Console
 from shardboard.domain import health
 from shardboard.driver.fake import FakeAgents
 from shardboard.driver.ports import NodeRef, ProbeTarget
-from shardboard.state import cluster, events, nodes, shards
+from shardboard.shard_certificates import ShardCertificates
+from shardboard.state import bdbs, cluster, events, nodes, shards
 from shardboard.state.events import Event
 from shardboard.state.nodes import Node
 
@@ -113,6 +114,27 @@ async def test_of_many_silent_nodes_a_few_shards_are_asked_first(
     assert set(asked) == {1, 2}
     [outage] = await outages(console)
     assert outage.node_uid == 2
+
+
+async def test_shards_that_speak_tls_are_asked_so(
+    console: Console, agents: FakeAgents, pulses: Silence, watching: NodeWatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: set[bool] = set()
+
+    async def heard(node: NodeRef, targets: Sequence[ProbeTarget]) -> list[bool]:
+        asked.update(target.tls for target in targets)
+        return await FakeAgents.probe(agents, node, targets)
+
+    monkeypatch.setattr(agents, "probe", heard)
+    pulses.of = {2: 5.0}
+    await rounds(agents, 2, witness=3)
+    assert asked == {False}
+    async with console.store.begin() as session:
+        for bdb in await bdbs.every(session):
+            bdb.shard_certificates = ShardCertificates.issue().stored()
+    asked.clear()
+    await rounds(agents, 4, witness=3)
+    assert True in asked
 
 
 async def test_a_node_that_is_heard_is_not_asked_about(

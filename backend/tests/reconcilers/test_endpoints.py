@@ -16,6 +16,9 @@ from shardboard.errors import AgentUnreachable
 from shardboard.reconcilers import endpoints
 from shardboard.reconcilers.endpoints import Endpoints
 from shardboard.schemas import bdb_fields
+from shardboard.services import certificates
+from shardboard.services.users import Principal
+from shardboard.shard_certificates import ShardCertificates
 from shardboard.state import bdbs, events, nodes, shards
 from shardboard.state import cluster as clusters
 from shardboard.state.bdbs import Bdb
@@ -91,6 +94,34 @@ async def test_of_what_is_gone_nothing_is_kept(console: Console, serving: Endpoi
             await session.delete(row)
     await reconcile(serving)
     assert (serving._versions.keys(), serving._applied.keys()) == (set(), {1, 3})
+
+
+async def test_proxies_have_what_lets_them_into_the_shards(
+    console: Console, serving: Endpoints, agents: FakeAgents
+) -> None:
+    await serving.serve(1)
+    assert told(agents, 1).shard_tls is None
+    issued = ShardCertificates.issue()
+    async with console.store.begin() as session:
+        bdb = await bdbs.by_uid(session, 1)
+        assert bdb is not None
+        bdb.shard_certificates = issued.stored()
+    await reconcile(serving)
+    before = told(agents, 1)
+    assert before.shard_tls is not None
+    assert (before.shard_tls.authorities, before.shard_tls.certificate) == (issued.authority, issued.certificate)
+    assert before.shard_tls.key not in repr(before)
+    async with console.store.begin() as session:
+        await certificates.rotate(session, Principal("admin@example.org", "admin"))
+    await reconcile(serving)
+    after = told(agents, 1).shard_tls
+    assert after is not None
+    assert (after.authorities, after.certificate == before.shard_tls.certificate) == (
+        before.shard_tls.authorities,
+        False,
+    )
+    # What is told of the shards is as before: no connection is made anew.
+    assert told(agents, 1).version == before.version
 
 
 async def test_canaries_write_as_often_as_the_policy_says(

@@ -1,13 +1,14 @@
 """What scenarios do with databases over REST, and how they look at what is really there."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import valkey
 
+from shardboard.agent import sealed
 from shardboard.local import LocalCluster, ok
 
 POLL_SECONDS = 0.15
@@ -102,11 +103,22 @@ def shard_directories(cluster: LocalCluster) -> list[Path]:
     return sorted(cluster.directory.glob("agents/*/shards/*"))
 
 
+def at(cluster: LocalCluster, row: Mapping[str, Any]) -> dict[str, Any]:
+    """How a client reaches a shard itself, as another shard of its database does."""
+    directory = cluster.directory / "agents" / row["address"] / "shards" / str(row["uid"])
+    where = {"host": row["address"], "port": row["port"]}
+    if not sealed.is_sealed(directory):
+        return where
+    own = str(directory / sealed.IDENTITY)
+    seal = {"ssl": True, "ssl_ca_certs": str(directory / sealed.AUTHORITIES), "ssl_certfile": own, "ssl_keyfile": own}
+    return {**where, **seal, "ssl_check_hostname": False}
+
+
 def copied(cluster: LocalCluster, uid: int) -> None:
     """Wait until every replica has confirmed what its primary holds by now: only that survives a kill of the primary."""
     for row in ok(cluster.api.get(f"/v1/bdbs/{uid}/shards")):
         if row["role"] == "master":
-            with valkey.Valkey(row["address"], row["port"], socket_timeout=5) as client:
+            with valkey.Valkey(**at(cluster, row), socket_timeout=5) as client:
                 goal = client.info("replication")["master_repl_offset"]
                 cluster.until(
                     lambda client=client, goal=goal: _confirmed(client) >= goal,  # type: ignore[misc]

@@ -6,6 +6,7 @@ from typing import Any
 
 import httpx
 import valkey
+from backend.tests.scenarios import databases
 from valkey.backoff import ConstantBackoff
 from valkey.cluster import ValkeyCluster
 from valkey.exceptions import ValkeyClusterException
@@ -87,7 +88,7 @@ def slow_down(cluster: LocalCluster, shards: list[dict[str, Any]], seconds: floa
             line.split(" ", 1) for line in (directory / "valkey.conf").read_text().splitlines() if " " in line
         )
         password = (settings.get("masterauth") or settings["primaryauth"]).strip('"')  # an engine writes the newer name
-        with valkey.Valkey(row["address"], row["port"], username=ADMIN, password=password, socket_timeout=5) as client:
+        with valkey.Valkey(**databases.at(cluster, row), username=ADMIN, password=password, socket_timeout=5) as client:
             assert client.dbsize() > 0
             client.config_set("rdb-key-save-delay", round(1e6 * seconds / client.dbsize()))
 
@@ -101,14 +102,14 @@ def until_only_known(cluster: LocalCluster, uid: int) -> None:
     def agreed() -> bool:
         present = rows(cluster, uid)
         addresses = {f"{row['address']}:{row['port']}" for row in present}
-        return all(_listed(row) == addresses for row in present)
+        return all(_listed(cluster, row) == addresses for row in present)
 
     cluster.until(agreed, "the engines remember shards that are no more, or do not know all")
 
 
-def _listed(row: dict[str, Any]) -> set[str]:
+def _listed(cluster: LocalCluster, row: dict[str, Any]) -> set[str]:
     """Nobody when the shard does not answer: it may be about to go, or to come back."""
-    client = valkey.Valkey(host=row["address"], port=row["port"], socket_timeout=5, decode_responses=True)
+    client = valkey.Valkey(**databases.at(cluster, row), socket_timeout=5, decode_responses=True)
     try:
         return set(client.cluster("nodes"))
     except valkey.ValkeyError:
@@ -185,10 +186,9 @@ def _client(cluster: LocalCluster, uid: int) -> Any:
     present = rows(cluster, uid)
     primary = next(row for row in present if row["role"] == "master")
     if len({row["pair"] for row in present}) == 1:
-        return valkey.Valkey(host=primary["address"], port=primary["port"], socket_timeout=5, decode_responses=True)
+        return valkey.Valkey(**databases.at(cluster, primary), socket_timeout=5, decode_responses=True)
     return ValkeyCluster(
-        host=primary["address"],
-        port=primary["port"],
+        **databases.at(cluster, primary),
         socket_timeout=5,
         decode_responses=True,
         retry=Retry(ConstantBackoff(0.05), 3),

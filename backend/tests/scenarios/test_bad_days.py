@@ -171,7 +171,7 @@ def _told(cluster: LocalCluster, uid: int, *types: str) -> list[dict[str, Any]]:
 
 def _client(cluster: LocalCluster, uid: int) -> "valkey.Valkey | valkey.ValkeyCluster":
     rows = [row for row in _rows(cluster, uid) if row["role"] == "master"]
-    where = {"host": rows[0]["address"], "port": rows[0]["port"], "decode_responses": True}
+    where = {**databases.at(cluster, rows[0]), "decode_responses": True}
     return valkey.ValkeyCluster(**where) if len(rows) > 1 else valkey.Valkey(**where)
 
 

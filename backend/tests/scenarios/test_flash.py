@@ -32,18 +32,19 @@ def value(number: int) -> bytes:
 
 
 def rows(cluster: LocalCluster, uid: int, role: str) -> list[dict[str, Any]]:
-    return [row for row in ok(cluster.api.get(f"/v1/bdbs/{uid}/shards")) if row["role"] == role]
+    found = ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))
+    return [row | {"where": databases.at(cluster, row)} for row in found if row["role"] == role]
 
 
 @contextmanager
 def client(row: Mapping[str, Any]) -> Iterator["valkey.Valkey"]:
-    with valkey.Valkey(row["address"], row["port"], socket_timeout=30) as made:
+    with valkey.Valkey(**row["where"], socket_timeout=30) as made:
         yield made
 
 
 def whole(row: Mapping[str, Any]) -> "ValkeyCluster":
     """All shards of a sharded database."""
-    return ValkeyCluster(row["address"], row["port"], socket_timeout=30)
+    return ValkeyCluster(**row["where"], socket_timeout=30)
 
 
 def write(row: Mapping[str, Any], connect: Connect = client) -> None:

@@ -24,7 +24,7 @@ def test_a_dead_node_is_failed_over_without_loss(cluster: LocalCluster) -> None:
     lost = [row for row in rows if row["address"] == victim and row["role"] == "master"]
     assert len(lost) == 2
     survivor = next(row for row in rows if row["address"] != victim and row["role"] == "master")
-    writer = valkey.cluster.ValkeyCluster(host=survivor["address"], port=survivor["port"], decode_responses=True)
+    writer = valkey.cluster.ValkeyCluster(**databases.at(cluster, survivor), decode_responses=True)
     for number in range(2000):
         writer.set(f"key:{number}", number)
     databases.copied(cluster, uid)
@@ -36,7 +36,7 @@ def test_a_dead_node_is_failed_over_without_loss(cluster: LocalCluster) -> None:
     assert [event["node_uid"] for event in _events(cluster, "node_failed")] == [2]
     cluster.until(lambda: len(_events(cluster, "shard_failover")) == 2, "the failover is not told")
     assert {event["lost"] for event in _events(cluster, "shard_failover")} == {int(row["uid"]) for row in lost}
-    reader = valkey.cluster.ValkeyCluster(host=survivor["address"], port=survivor["port"], decode_responses=True)
+    reader = valkey.cluster.ValkeyCluster(**databases.at(cluster, survivor), decode_responses=True)
     assert [reader.get(f"key:{number}") for number in range(2000)] == [str(number) for number in range(2000)]
 
     # Nobody used an endpoint: canaries of the other nodes' proxies timed it.
@@ -209,7 +209,7 @@ def _all_written(cluster: LocalCluster, uid: int, victim: str) -> bool:
     rows = [row for row in ok(cluster.api.get(f"/v1/bdbs/{uid}/shards")) if row["address"] != victim]
     good = set()
     for row in rows:
-        client = valkey.Valkey(host=row["address"], port=row["port"], socket_timeout=1)
+        client = valkey.Valkey(**databases.at(cluster, row), socket_timeout=1)
         first = int(row["assigned_slots"].partition("-")[0])
         try:
             client.set(slots.key_of(first, "other"), "x")

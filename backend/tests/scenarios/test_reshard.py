@@ -172,7 +172,7 @@ class Moved:
         rows = movement.rows(self._cluster, self._uid)
         pairs = {(row["address"], row["port"]): row["pair"] for row in rows}
         for row in rows:
-            client = valkey.Valkey(row["address"], row["port"], socket_timeout=5, decode_responses=True)
+            client = valkey.Valkey(**databases.at(self._cluster, row), socket_timeout=5, decode_responses=True)
             try:
                 told = client.execute_command("CLUSTER SLOTS") if row["role"] == "master" else []
             except valkey.ValkeyError:

@@ -5,6 +5,10 @@ use rustls::Connection;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+/// More than one look at the socket can decrypt: as long as so much of the caller's buffer is free, nothing that has been
+/// decrypted stays behind, where epoll does not see it.
+const ROOM: usize = 64 * 1024;
+
 #[derive(Debug)]
 pub struct Stream {
     fd: OwnedFd,
@@ -75,6 +79,11 @@ impl Stream {
         }
     }
 
+    /// Nothing of what was written has been sent yet, and nothing can be.
+    pub fn is_handshaking(&self) -> bool {
+        self.tls.as_ref().is_some_and(|session| session.is_handshaking())
+    }
+
     /// Whether records wait for the socket: handshake, alerts, or replies it had no room for.
     pub fn wants_write(&self) -> bool {
         self.tls.as_ref().is_some_and(|session| session.wants_write())
@@ -113,7 +122,7 @@ fn read_tls(session: &mut Connection, fd: &OwnedFd, buf: &mut [u8]) -> io::Resul
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(error) => return if filled > 0 { Ok(filled) } else { Err(error) },
         }
-        if filled == buf.len() {
+        if filled == buf.len() || filled > 0 && buf.len() - filled < ROOM {
             return Ok(filled);
         }
         match session.read_tls(&mut Raw(fd)) {

@@ -106,6 +106,9 @@ pub struct Database {
     #[serde(default)]
     pub idle_timeout_ms: u64,
     pub shards: Vec<Shard>,
+    /// Without: shards of other nodes are spoken to in clear.
+    #[serde(default)]
+    pub shard_tls: Option<ShardTls>,
     /// Without: the proxy writes nothing by itself.
     #[serde(default)]
     pub canary: Option<Canary>,
@@ -132,6 +135,21 @@ pub struct Tls {
     pub client_ca: Option<String>,
     #[serde(default)]
     pub require_client_certificate: bool,
+}
+
+/// What shards and proxies of one database prove to each other that they are of it. PEM texts.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShardTls {
+    /// One or more: while they are replaced, all count.
+    pub authorities: String,
+    pub certificate: String,
+    pub key: String,
+}
+
+impl std::fmt::Debug for ShardTls {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ShardTls").finish_non_exhaustive()
+    }
 }
 
 /// Who writes to primaries, and how often, where no client does: see `worker/canary.rs`.

@@ -12,6 +12,7 @@ use crate::budget::Budget;
 use crate::control::{Database, DatabaseError, Order, Report, State};
 use crate::listeners::Listeners;
 use crate::resources;
+use crate::tls;
 use crate::worker::{self, Handle, Listing, Message};
 use agents::Agents;
 use measure::Measured;
@@ -224,6 +225,9 @@ impl Process {
         self.memory_bytes = state.memory_bytes;
         self.budget.divide(self.memory_bytes, self.databases.len());
         for database in &self.databases {
+            if let Some(Err(message)) = database.shard_tls.as_ref().map(tls::shard_config) {
+                failures.push(DatabaseError { uid: database.uid, message });
+            }
             let connections = self.listeners.connections(database.uid);
             self.tell_workers(|| Message::Apply {
                 database: Arc::clone(database),

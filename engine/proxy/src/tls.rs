@@ -1,10 +1,11 @@
-//! TLS of a database's listener, from the files that the agent names.
+//! TLS of a database's listener, from the files that the agent names, and towards its shards on other nodes.
 
-use crate::control::Tls;
+use crate::control::{ShardTls, Tls};
+use rustls::client::Resumption;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
-use rustls::{RootCertStore, ServerConfig};
+use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use std::sync::Arc;
 
 pub fn server_config(tls: &Tls) -> Result<Arc<ServerConfig>, String> {
@@ -31,6 +32,30 @@ pub fn server_config(tls: &Tls) -> Result<Arc<ServerConfig>, String> {
         }
     };
     let config = builder.with_single_cert(certificates, key).map_err(|error| error.to_string())?;
+    Ok(Arc::new(config))
+}
+
+/// What the certificates of shards are for, whatever their addresses.
+pub const SHARD: &str = "shard.internal";
+
+/// Of a database whose shards prove themselves by `tls`, and want a proof of who asks.
+pub fn shard_config(tls: &ShardTls) -> Result<Arc<ClientConfig>, String> {
+    let read = |text: &str| CertificateDer::pem_slice_iter(text.as_bytes()).collect::<Result<Vec<_>, _>>();
+    let told = |error: &dyn std::fmt::Display| format!("the certificates of its shards: {error}");
+    let mut roots = RootCertStore::empty();
+    for certificate in read(&tls.authorities).map_err(|error| told(&error))? {
+        roots.add(certificate).map_err(|error| told(&error))?;
+    }
+    let chain = read(&tls.certificate).map_err(|error| told(&error))?;
+    let key = PrivateKeyDer::from_pem_slice(tls.key.as_bytes()).map_err(|error| told(&error))?;
+    let mut config = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .map_err(|error| told(&error))?
+        .with_root_certificates(roots)
+        .with_client_auth_cert(chain, key)
+        .map_err(|error| told(&error))?;
+    // The engine gives its sessions no context, and OpenSSL takes none back that has a client's certificate and no context.
+    config.resumption = Resumption::disabled();
     Ok(Arc::new(config))
 }
 

@@ -1098,6 +1098,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/cluster/certificates": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Certificates
+         * @description Those of the console and of databases. Keys never leave where they are.
+         */
+        get: operations["get_certificates_v1_cluster_certificates_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/cluster/certificates/rotate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Rotate Certificates
+         * @description New certificates for the shards of all encrypted databases, now; connections stay. They are renewed by themselves, too.
+         */
+        post: operations["rotate_certificates_v1_cluster_certificates_rotate_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/cluster/check": {
         parameters: {
             query?: never;
@@ -3986,6 +4026,34 @@ export interface components {
              */
             kind: "drill" | "alarm";
         };
+        /** Certificates */
+        Certificates: {
+            /**
+             * Api Cert
+             * @description PEM, with its chain: what the page and the REST API show.
+             */
+            api_cert: string;
+            /**
+             * Ca Cert
+             * @description PEM of the console's own authority.
+             */
+            ca_cert: string;
+            /**
+             * Cm Cert
+             * @description The same: the page is served by it.
+             */
+            cm_cert: string;
+            /**
+             * Data Internode Encryption
+             * @description Of databases whose shards speak TLS with each other.
+             */
+            data_internode_encryption: components["schemas"]["OfBdb"][];
+            /**
+             * Metrics Exporter Cert
+             * @description The same.
+             */
+            metrics_exporter_cert: string;
+        };
         /**
          * Check
          * @description One setting of the machine.
@@ -5836,6 +5904,24 @@ export interface components {
             /** Uid */
             uid: string;
         };
+        /** OfBdb */
+        OfBdb: {
+            /**
+             * Certificate
+             * @description PEM; all its shards, and proxies towards them, show this one.
+             */
+            certificate: string;
+            /**
+             * Uid
+             * @description The database.
+             */
+            uid: number;
+            /**
+             * Valid Until
+             * Format: date-time
+             */
+            valid_until: string;
+        };
         /** OldAddress */
         OldAddress: {
             /** Addr */
@@ -6493,6 +6579,23 @@ export interface components {
             management?: ("admin" | "cluster_member" | "cluster_viewer" | "db_member" | "db_viewer" | "user_manager" | "none") | null;
             /** Name */
             name?: string | null;
+        };
+        /** Rotate */
+        Rotate: {
+            /**
+             * Name
+             * @description data_internode_encryption, which is all that can be replaced.
+             * @default
+             */
+            name?: string;
+        };
+        /** Rotated */
+        Rotated: {
+            /**
+             * Databases
+             * @description How many have another certificate now.
+             */
+            databases: number;
         };
         /** Scenario */
         Scenario: {
@@ -13433,6 +13536,167 @@ export interface operations {
             };
             /** @description It does not exist */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    get_certificates_v1_cluster_certificates_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Certificates"];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    rotate_certificates_v1_cluster_certificates_rotate_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["Rotate"] | null;
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Rotated"];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };

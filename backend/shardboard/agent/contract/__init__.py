@@ -8,6 +8,7 @@ agree is in `protocol.py`.
 | POST /shards/start | StartShards | list[ShardOutcome] |
 | POST /shards/restart | RestartShards | list[ShardOutcome] |
 | POST /shards/remove | RemoveShards | list[ShardOutcome] |
+| POST /shards/certificates | RenewCertificates | list[CommandResult], of its shards |
 | POST /shards/command | list[ShardCommand] | list[CommandResult] |
 | POST /proxy/apply | ProxyState | ProxyReport |
 | GET /proxy | | ProxyReport |
@@ -58,11 +59,13 @@ from shardboard.agent.contract.shards import (
     Peer,
     ProbeTarget,
     RemoveShards,
+    RenewCertificates,
     RestartShards,
     ShardCommand,
     ShardOutcome,
     ShardReport,
     ShardSpec,
+    ShardTls,
     SlotsMoved,
     StartShards,
     TierSpec,
@@ -109,12 +112,14 @@ __all__ = [
     "ReadCommands",
     "ReadLoad",
     "RemoveShards",
+    "RenewCertificates",
     "RestartShards",
     "Sample",
     "ShardCommand",
     "ShardOutcome",
     "ShardReport",
     "ShardSpec",
+    "ShardTls",
     "SlotCount",
     "SlotCounts",
     "SlotsMoved",

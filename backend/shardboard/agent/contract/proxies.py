@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from shardboard.agent.contract.base import Hex40, Message, Port, Reply
+from shardboard.agent.contract.shards import ShardTls
 
 
 class ProxyShard(Message):
@@ -56,6 +57,8 @@ class ProxyDatabase(Message):
     """Per node; 0 = the proxy's own limit."""
     shards: list[ProxyShard]
     endpoints: list[ProxyEndpoint]
+    shard_tls: ShardTls | None = None
+    """None: shards of other nodes are spoken to in clear."""
     canary: ProxyCanary | None = None
     """None: the proxy writes nothing by itself."""
 

@@ -44,6 +44,15 @@ class ShardSpec(Message):
     TAKEOVER. A process that starts as primary refuses writes for two seconds, one that is promoted does not."""
 
 
+class ShardTls(Message):
+    """What shards and proxies of one database prove to each other that they are of it. PEM."""
+
+    authorities: str
+    """One or more: while they are replaced, all count."""
+    certificate: str
+    key: str = Field(repr=False)
+
+
 class TierSpec(Message):
     """Of a database on flash, per shard."""
 
@@ -77,6 +86,8 @@ class BdbSpec(Message):
     maxclients: int
     io_threads: int = Field(default=1, ge=1, le=128)
     """Of each shard, its main thread included."""
+    tls: ShardTls | None = None
+    """None: its shards speak in clear with each other and with proxies of other nodes."""
 
 
 class StartShards(Message):
@@ -92,6 +103,13 @@ class RestartShards(Message):
     uids: list[int]
     discard_data: bool = False
     """Start empty, whatever is on disk. Without it, one that has nothing there is not started."""
+
+
+class RenewCertificates(Message):
+    """From now on the shards of this database on this node prove themselves by other certificates. Connections stay."""
+
+    bdb_uid: int
+    tls: ShardTls
 
 
 class RemoveShards(Message):
@@ -177,3 +195,5 @@ class ProbeTarget(Message):
 
     address: str
     port: Port
+    tls: bool = False
+    """Whether it speaks TLS only."""

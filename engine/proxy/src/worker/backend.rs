@@ -202,8 +202,14 @@ impl Backend {
         }
     }
 
-    /// Writes what it can; `true` when nothing is left.
-    pub fn write(&mut self) -> io::Result<bool> {
+    /// Whether there is something to write that the socket may take.
+    pub fn wants_write(&self) -> bool {
+        // What is written over TLS before the hands are shaken waits in the session.
+        self.stream.wants_write() || self.unsent() > 0 && !self.stream.is_handshaking()
+    }
+
+    /// Writes what it can.
+    pub fn write(&mut self) -> io::Result<()> {
         while self.sent < self.out.len() {
             match self.stream.write(&self.out[self.sent..]) {
                 Ok(n) => self.sent += n,
@@ -221,13 +227,14 @@ impl Backend {
             self.sent -= self.answered;
             self.answered = 0;
         }
-        Ok(self.sent == self.out.len())
+        self.stream.finish()?;
+        Ok(())
     }
 
     /// Everything that has not been answered, with its bytes, and whether the shard may have seen it whole.
     pub fn unanswered(&mut self) -> Vec<(Pending, Vec<u8>, bool)> {
         let mut at = self.answered;
-        let sent = self.sent;
+        let sent = if self.stream.is_handshaking() { self.answered } else { self.sent };
         let mut all = Vec::with_capacity(self.inflight.len());
         for pending in self.inflight.drain(..) {
             let end = at + pending.len as usize;

@@ -4,12 +4,17 @@ use crate::arena::Id;
 use crate::control::Database;
 use crate::learned::Learned;
 use crate::stats::{Connections, Stats};
+use crate::stream::Stream;
+use crate::tls;
 use crate::topology::{TargetNumber, Topology};
 use crate::worker::canary::Canary;
 use crate::worker::outage::Open;
 use crate::worker::parked::Lot;
 use resp::Limits;
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection};
 use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 /// Whom commands are executed as: connections with different ones are never shared.
@@ -53,6 +58,8 @@ pub struct Db {
     pub config: Arc<Database>,
     pub limits: Limits,
     pub topology: Topology,
+    /// How shards of other nodes are spoken to, if not in clear; broken certificates let nobody speak to them.
+    shard_tls: Option<Result<Arc<ClientConfig>, ()>>,
     /// Rises when requests under way may be overtaken by ones routed now.
     pub topology_version: u32,
     pub identities: Vec<Identity>,
@@ -94,6 +101,7 @@ impl Db {
             config: Arc::clone(&config),
             limits: Limits::default(),
             topology: Topology::default(),
+            shard_tls: None,
             topology_version: 0,
             identities: identities.into(),
             down: Vec::new(),
@@ -125,12 +133,27 @@ impl Db {
         let request = config.max_request_bytes as usize;
         self.limits = Limits { request, bulk: request.min(512 << 20), ..Limits::default() };
         let newer = self.topology.adopt(&config);
+        if self.shard_tls.is_none() || self.config.shard_tls != config.shard_tls {
+            self.shard_tls = config.shard_tls.as_ref().map(|tls| tls::shard_config(tls).map_err(drop));
+        }
         self.config = config;
         if newer {
             self.topology_version = self.topology_version.wrapping_add(1);
             self.down.clear();
         }
         newer
+    }
+
+    /// What is said to a shard over `fd`. `None`: nothing may be.
+    pub fn wire(&self, fd: OwnedFd, is_local: bool) -> Option<Stream> {
+        match &self.shard_tls {
+            Some(config) if !is_local => {
+                let config = Arc::clone(config.as_ref().ok()?);
+                let name = ServerName::try_from(tls::SHARD).ok()?;
+                Some(Stream::tls(fd, ClientConnection::new(config, name).ok()?))
+            }
+            _ => Some(Stream::plain(fd)),
+        }
     }
 
     /// The identity with these credentials, which may be new.

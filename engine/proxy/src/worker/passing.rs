@@ -92,7 +92,7 @@ impl Worker {
     /// Waits for what this connection needs.
     pub(super) fn listen(&mut self, id: Id) {
         let Some(backend) = self.backends.get_mut(id) else { return };
-        let interest = Interest { read: !backend.is_held, write: backend.unsent() > 0, hangup: false };
+        let interest = Interest { read: !backend.is_held, write: backend.wants_write(), hangup: false };
         if backend.interest != interest {
             backend.interest = interest;
             if self.poll.change(backend.stream.fd(), Source::Backend(id), interest).is_err() {

@@ -59,7 +59,7 @@ impl Worker {
             Err(error) => error.kind() == ErrorKind::WouldBlock,
         };
         self.scratch = scratch;
-        let has_more = backend.unsent() > 0;
+        let has_more = backend.unsent() > 0 || backend.stream.wants_write();
         self.backends.put_back(id, backend);
         if has_more {
             self.mark_dirty(id);

@@ -7,7 +7,6 @@ use crate::arena::Id;
 use crate::poll::{Interest, Source};
 use crate::socket;
 use crate::stats::Failure;
-use crate::stream::Stream;
 use crate::topology::TargetNumber;
 use resp::encode;
 
@@ -88,11 +87,13 @@ impl Worker {
         }
         let place = &self.dbs[db].topology.targets[usize::from(target)];
         let opened = socket::connect(place.address, place.unix_socket.as_deref());
-        let Ok(fd) = opened else {
+        let is_local = place.unix_socket.is_some();
+        let stream = opened.ok().and_then(|fd| self.dbs[db].wire(fd, is_local));
+        let Some(stream) = stream else {
             self.refused(db, target);
             return None;
         };
-        let mut backend = Backend::new(Stream::plain(fd), db, target, identity, owner);
+        let mut backend = Backend::new(stream, db, target, identity, owner);
         backend.used_at = self.now;
         let id = self.backends.insert(Box::new(backend));
         let backend = self.backends.get_mut(id).expect("it was just put there");
@@ -147,11 +148,11 @@ impl Worker {
         if !backend.connected {
             return;
         }
-        let Ok(done) = backend.write() else {
+        if backend.write().is_err() {
             self.lost(id);
             return;
-        };
-        let interest = Interest { read: !backend.is_held, write: !done, hangup: false };
+        }
+        let interest = Interest { read: !backend.is_held, write: backend.wants_write(), hangup: false };
         if backend.interest != interest {
             backend.interest = interest;
             if self.poll.change(backend.stream.fd(), Source::Backend(id), interest).is_err() {

@@ -12,5 +12,6 @@ mod oss_cluster;
 mod passing;
 mod process;
 mod pubsub;
+mod shard_tls;
 mod tls;
 mod transactions;

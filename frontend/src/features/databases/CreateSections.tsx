@@ -11,7 +11,13 @@ import {
 import { PROXY_POLICIES } from '@/api/endpoints';
 import { Card } from '@/ui/Card';
 import classes from './databases.module.css';
-import { type CreateDraft, DURABILITY, EVICTION_POLICIES, memoryBytes } from './draft';
+import {
+  BETWEEN_NODES,
+  type CreateDraft,
+  DURABILITY,
+  EVICTION_POLICIES,
+  memoryBytes,
+} from './draft';
 import { MemoryInput } from './MemoryInput';
 import { RamLimit } from './RamLimit';
 import { TagsInput } from './TagsInput';
@@ -248,6 +254,19 @@ function DurabilityAndAccess({ draft, errors, update }: SectionProps) {
             checked={draft.tls}
             error={errors.tls_mode}
             onChange={(event) => update({ tls: event.currentTarget.checked }, 'tls_mode')}
+          />
+          <NativeSelect
+            label="Between nodes"
+            description="Shards and proxies prove to each other that they are of this database. Cannot be changed later."
+            value={draft.between_nodes ?? 'policy'}
+            error={errors.data_internode_encryption}
+            onChange={(event) =>
+              update(
+                { between_nodes: event.currentTarget.value as CreateDraft['between_nodes'] },
+                'data_internode_encryption',
+              )
+            }
+            data={[...BETWEEN_NODES]}
           />
         </div>
       </Card>

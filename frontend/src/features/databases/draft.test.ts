@@ -44,6 +44,14 @@ describe('toRequest', () => {
     });
   });
 
+  it('leaves encryption between nodes to the policy unless it was chosen', () => {
+    expect('data_internode_encryption' in toRequest(EMPTY_DRAFT)).toBe(false);
+    const clear = toRequest({ ...EMPTY_DRAFT, between_nodes: 'clear' });
+    expect(clear.data_internode_encryption).toBe(false);
+    const encrypted = toRequest({ ...EMPTY_DRAFT, between_nodes: 'encrypted' });
+    expect(encrypted.data_internode_encryption).toBe(true);
+  });
+
   it('translates durability', () => {
     expect(toRequest({ ...EMPTY_DRAFT, durability: 'aof-always' })).toMatchObject({
       data_persistence: 'aof',

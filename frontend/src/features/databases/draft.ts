@@ -26,8 +26,18 @@ export interface CreateDraft {
   durability: Durability;
   password: string;
   tls: boolean;
+  between_nodes: BetweenNodes;
   tags: Tag[];
 }
+
+/** Whether shards and proxies encrypt what they say to each other; `policy`: as the cluster's policy has it. */
+export type BetweenNodes = 'policy' | 'encrypted' | 'clear';
+
+export const BETWEEN_NODES: readonly { value: BetweenNodes; label: string }[] = [
+  { value: 'policy', label: 'As the policy of the cluster has it' },
+  { value: 'encrypted', label: 'Encrypted' },
+  { value: 'clear', label: 'In clear, on a network you trust' },
+];
 
 export type Durability = 'none' | 'aof-always' | 'aof-second' | 'snap-1' | 'snap-6' | 'snap-12';
 
@@ -72,6 +82,7 @@ export const EMPTY_DRAFT: CreateDraft = {
   durability: 'none',
   password: '',
   tls: false,
+  between_nodes: 'policy',
   tags: [],
 };
 
@@ -153,6 +164,10 @@ export function toRequest(draft: CreateDraft): CreateBdb {
     ...durabilityFields(draft.durability),
     ...(draft.password ? { authentication_redis_pass: draft.password } : {}),
     ...(draft.tls ? { tls_mode: 'enabled' } : {}),
+    // A draft that was kept from before says nothing.
+    ...(draft.between_nodes && draft.between_nodes !== 'policy'
+      ? { data_internode_encryption: draft.between_nodes === 'encrypted' }
+      : {}),
     ...(draft.tags.length ? { tags: draft.tags } : {}),
   };
 }

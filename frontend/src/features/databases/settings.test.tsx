@@ -39,6 +39,11 @@ describe('settings of a database', () => {
     expect(shown(bdb({ authentication: false }))).toContain('None: open to whoever');
   });
 
+  it('says whether shards speak in clear with each other', () => {
+    expect(shown(bdb({ data_internode_encryption: true }))).toContain('Between nodesEncrypted');
+    expect(shown(bdb({ data_internode_encryption: false }))).toContain('In clear: whoever');
+  });
+
   it('calls one thread what it is: none beside the main thread', () => {
     expect(shown(bdb({ io_threads: 1 }))).toContain('I/O threads per shardOff');
     expect(shown(bdb({ io_threads: 4 }))).toContain('I/O threads per shard4');

@@ -77,6 +77,12 @@ export function settingGroups(bdb: Bdb): SettingGroup[] {
           bdb.roles_permissions?.length ? String(bdb.roles_permissions.length) : 'None',
         ],
         ['TLS', yes(bdb.tls_mode === 'enabled')],
+        [
+          'Between nodes',
+          bdb.data_internode_encryption
+            ? 'Encrypted'
+            : 'In clear: whoever reaches the ports of shards may speak to them',
+        ],
       ],
     },
   ];

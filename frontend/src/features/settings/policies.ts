@@ -125,6 +125,11 @@ export const SECTIONS: readonly Section[] = [
         help: 'Sharded databases tell clients that are aware of the cluster which node serves which key.',
       },
       {
+        name: 'data_internode_encryption',
+        label: 'Encrypted between nodes',
+        help: 'Shards and proxies of a database prove to each other that they are of it, and encrypt what they say. Otherwise whoever reaches the ports of shards may speak to them.',
+      },
+      {
         name: 'shards_overbooking',
         label: 'Promise more memory than there is',
         help: 'The limits of all databases together may be above the memory of the nodes.',

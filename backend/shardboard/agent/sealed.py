@@ -1,0 +1,87 @@
+"""TLS to shards of other nodes: what the files of a local shard of the same database let this agent prove."""
+
+import asyncio
+import contextlib
+import os
+import socket
+import ssl
+from pathlib import Path
+
+from shardboard.agent.contract import ShardTls
+
+AUTHORITIES = "tls-authorities.pem"
+IDENTITY = "tls-identity.pem"
+"""Certificate and key in one, so that a new pair is in place in one moment."""
+CHUNK = 65_536
+
+_passing: set[asyncio.Task[None]] = set()
+
+
+def write(directory: Path, tls: ShardTls) -> bool:
+    """Put the certificates into a shard's directory; False when they are there already."""
+    wanted = {AUTHORITIES: tls.authorities, IDENTITY: tls.certificate + tls.key}
+    changed = {name: text for name, text in wanted.items() if _present(directory / name) != text}
+    for name, text in changed.items():
+        beside = directory / f"{name}.new"
+        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(directory / name)
+    return bool(changed)
+
+
+def is_sealed(directory: Path) -> bool:
+    """Whether the shard in this directory speaks TLS with others."""
+    return (directory / IDENTITY).exists()
+
+
+def _present(path: Path) -> str | None:
+    try:
+        return path.read_text()
+    except FileNotFoundError:
+        return None
+
+
+async def connected(address: str, port: int, directory: Path) -> socket.socket:
+    """A socket to a shard of the same database as the one in `directory`: what is said on it in clear goes over the wire by TLS.
+
+    Raises OSError. It ends with its other end.
+    """
+    # The certificate is good for one database, whatever the addresses of its shards.
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.check_hostname = False
+    context.load_verify_locations(directory / AUTHORITIES)
+    context.load_cert_chain(directory / IDENTITY)
+    reader, writer = await asyncio.open_connection(address, port, ssl=context)
+    ours, theirs = socket.socketpair()
+    try:
+        near_reader, near_writer = await asyncio.open_connection(sock=theirs)
+    except BaseException:
+        ours.close()
+        writer.close()
+        raise
+    task = asyncio.create_task(_pass_both_ways((near_reader, writer), (reader, near_writer)))
+    _passing.add(task)
+    task.add_done_callback(_passing.discard)
+    return ours
+
+
+async def _pass_both_ways(*ways: tuple[asyncio.StreamReader, asyncio.StreamWriter]) -> None:
+    passing = [asyncio.create_task(_pass(*way)) for way in ways]
+    try:
+        await asyncio.wait(passing, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in passing:
+            task.cancel()
+        for _, writer in ways:
+            writer.close()
+
+
+async def _pass(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with contextlib.suppress(OSError):
+        while data := await reader.read(CHUNK):
+            writer.write(data)
+            await writer.drain()

@@ -1,0 +1,105 @@
+"""Renews what the shards of encrypted databases prove to each other, long before it ends, and brings it to all of them.
+
+Old and new certificates are of the same authority, so shards that have been told and shards that have not go on speaking to
+each other. Shards that start get the present one with what they are started with; proxies are told with their next state.
+"""
+
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from shardboard.bus import Bus
+from shardboard.db import Store
+from shardboard.driver.ports import Agents, NodeRef, RenewCertificates
+from shardboard.errors import AgentError
+from shardboard.reconcilers.load import reference, shard_tls
+from shardboard.shard_certificates import ShardCertificates
+from shardboard.state import bdbs, nodes, shards
+from shardboard.state.bdbs import Bdb
+from shardboard.state.events import record
+from shardboard.tasks import together
+
+log = logging.getLogger(__name__)
+
+LOOK_AGAIN = 60.0
+"""Seconds until certificates are looked at again, and until shards that were not told are told again."""
+
+TELL_AGAIN = 86_400.0
+"""Seconds after which all are told once more: a shard may have been started with what was read just before."""
+
+
+class CertificatesLoop:
+    """The loop; `renew` and `bring` are its two halves."""
+
+    def __init__(self, store: Store, bus: Bus, agents: Agents) -> None:
+        self._store = store
+        self._bus = bus
+        self._agents = agents
+        self._brought: dict[tuple[int, int], tuple[int, float]] = {}
+        """By node and database: the number of the certificate that all shards there had, and when by the loop's clock."""
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        with self._bus.listen("change") as changes:
+            while True:
+                await self.renew(datetime.now(UTC))
+                await self.bring()
+                await changes.until(lambda change: change[0] in ("bdb", "node"), LOOK_AGAIN)
+
+    async def renew(self, now: datetime) -> None:
+        """Store another certificate for every database whose present one is going to end."""
+        async with self._store.read() as session:
+            due = [bdb.uid for bdb in await bdbs.every(session) if _is_due(bdb, now)]
+        for uid in due:
+            async with self._store.begin() as session:
+                bdb = await bdbs.by_uid(session, uid)
+                if bdb is None or not _is_due(bdb, now) or bdb.shard_certificates is None:
+                    continue
+                fresh = ShardCertificates.read(bdb.shard_certificates).renewed()
+                bdb.shard_certificates = fresh.stored()
+                told = (
+                    f"The certificate of the shards of {bdb.name} was renewed; it is good until {fresh.ends:%Y-%m-%d}."
+                )
+                record(session, "bdb_certificate_renewed", told, source="bdb", bdb_uid=uid)
+
+    async def bring(self) -> None:
+        """Tell every reachable node whose shards may have an older certificate."""
+        async with self._store.read() as session:
+            renewed = {bdb.uid: bdb for bdb in await bdbs.every(session) if _number(bdb) > 1}
+            machines = {node.uid: node for node in await nodes.every(session) if node.agent_status == "connected"}
+            held: dict[int, set[int]] = defaultdict(set)
+            for shard in await shards.every(session) if renewed else ():
+                if shard.bdb_uid in renewed and shard.node_uid in machines:
+                    held[shard.node_uid].add(shard.bdb_uid)
+        since = asyncio.get_running_loop().time() - TELL_AGAIN
+        self._brought = {
+            (node_uid, bdb_uid): (number, at)
+            for (node_uid, bdb_uid), (number, at) in self._brought.items()
+            if bdb_uid in held.get(node_uid, ()) and at > since
+        }
+        await together(self._bring(reference(machines[uid]), renewed, of_node) for uid, of_node in held.items())
+
+    async def _bring(self, node: NodeRef, renewed: Mapping[int, Bdb], uids: set[int]) -> None:
+        for uid in sorted(uids):
+            bdb, told = renewed[uid], shard_tls(renewed[uid])
+            if told is None or self._brought.get((node.uid, uid), (0, 0.0))[0] == _number(bdb):
+                continue
+            try:
+                results = await self._agents.renew_certificates(node, RenewCertificates(bdb_uid=uid, tls=told))
+            except AgentError as error:
+                log.info("shards of database %s on node %s have their old certificate: %s", uid, node.uid, error.reason)
+                return
+            if refused := {result.uid: result.reply for result in results if not result.ok}:
+                log.warning("shards of database %s on node %s keep their old certificate: %s", uid, node.uid, refused)
+            else:
+                self._brought[node.uid, uid] = _number(bdb), asyncio.get_running_loop().time()
+
+
+def _is_due(bdb: Bdb, now: datetime) -> bool:
+    return bdb.shard_certificates is not None and ShardCertificates.read(bdb.shard_certificates).is_due(now)
+
+
+def _number(bdb: Bdb) -> int:
+    return 0 if bdb.shard_certificates is None else int(bdb.shard_certificates["number"])

@@ -1,0 +1,22 @@
+"""Renewing the certificates of databases before their time, because somebody wants it."""
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.domain.numerals import plural
+from shardboard.services import events
+from shardboard.services.users import Principal
+from shardboard.shard_certificates import ShardCertificates
+from shardboard.state import bdbs
+from shardboard.state import cluster as clusters
+
+
+async def rotate(session: AsyncSession, principal: Principal) -> int:
+    """Another certificate for every encrypted database; a loop brings them to the shards. How many there are."""
+    await clusters.load_for_update(session)
+    encrypted = [bdb for bdb in await bdbs.every(session) if bdb.shard_certificates is not None]
+    for bdb in encrypted:
+        present = ShardCertificates.read(bdb.shard_certificates or {})
+        bdb.shard_certificates = present.renewed().stored()
+    told = f"New certificates for the shards of {plural(len(encrypted), 'database')} were ordered."
+    events.record(session, "certificates_rotated", told, source="cluster", originator=principal.username)
+    return len(encrypted)

@@ -1,0 +1,79 @@
+"""Certificates in a shard's directory, and TLS to its siblings."""
+
+import asyncio
+import ssl
+from pathlib import Path
+
+import pytest
+from backend.tests.shards import own_address
+
+from shardboard.agent import sealed
+from shardboard.agent.contract import ShardTls
+from shardboard.agent.resp import Connection, EngineError
+from shardboard.shard_certificates import ShardCertificates
+
+
+def told(own: ShardCertificates) -> ShardTls:
+    return ShardTls(authorities=own.authority, certificate=own.certificate, key=own.key)
+
+
+def test_files_are_private_and_written_once(tmp_path: Path) -> None:
+    own = ShardCertificates.issue()
+    assert not sealed.is_sealed(tmp_path)
+    assert sealed.write(tmp_path, told(own))
+    assert sealed.is_sealed(tmp_path)
+    assert {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {
+        sealed.AUTHORITIES: 0o600,
+        sealed.IDENTITY: 0o600,
+    }
+    assert not sealed.write(tmp_path, told(own))
+    assert sealed.write(tmp_path, told(own.renewed()))
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_key_is_not_shown() -> None:
+    own = told(ShardCertificates.issue())
+    assert own.key not in repr(own)
+
+
+async def serve(directory: Path, address: str, speak: "asyncio.Future[bytes]") -> asyncio.Server:
+    """Lets in who has a certificate of the same authority, answers +OK once, and hands over what was said."""
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        said = await reader.read(1000)
+        writer.write(b"+OK\r\n")
+        speak.set_result(said)
+        await reader.read()
+        writer.close()
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.load_verify_locations(directory / sealed.AUTHORITIES)
+    context.load_cert_chain(directory / sealed.IDENTITY)
+    return await asyncio.start_server(talk, address, 0, ssl=context)
+
+
+async def test_an_agent_reaches_siblings_of_its_shard(tmp_path: Path) -> None:
+    sealed.write(tmp_path, told(ShardCertificates.issue()))
+    said: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+    address = own_address()
+    server = await serve(tmp_path, address, said)
+    port = server.sockets[0].getsockname()[1]
+    connection = await Connection.reach(address, port, "ann", "secret", tmp_path)
+    assert b"secret" in await said
+    connection.close()
+    server.close()
+    await server.wait_closed()
+
+
+async def test_of_another_database_it_reaches_none(tmp_path: Path) -> None:
+    theirs, ours = tmp_path / "theirs", tmp_path / "ours"
+    for directory in (theirs, ours):
+        directory.mkdir()
+        sealed.write(directory, told(ShardCertificates.issue()))
+    address = own_address()
+    server = await serve(theirs, address, asyncio.get_running_loop().create_future())
+    with pytest.raises(EngineError, match="cannot connect"):
+        await Connection.reach(address, server.sockets[0].getsockname()[1], "ann", "secret", ours)
+    server.close()
+    await server.wait_closed()

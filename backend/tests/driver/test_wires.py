@@ -1,0 +1,198 @@
+"""Who is let in by shards of an encrypted database, with real engines: those of the database, and nobody else."""
+
+import asyncio
+import signal
+import ssl
+import subprocess
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from backend.tests.agent.test_sealed import told
+from backend.tests.shards import ENGINE, Farm, ask, bring_up, engines_below, farm, layout, own_address, until
+
+from shardboard import probing
+from shardboard.agent import certificates, sealed
+from shardboard.agent.contract import RenewCertificates
+from shardboard.agent.engine import engine_path
+from shardboard.agent.resp import EngineError
+from shardboard.agent.shard import Shard
+from shardboard.driver.cluster import ShardRef
+from shardboard.probing import answers
+from shardboard.shard_certificates import ShardCertificates
+
+OWN = ShardCertificates.issue()
+SEALED = replace(ENGINE, tls=told(OWN))
+pytestmark = pytest.mark.older
+
+
+@pytest.fixture
+async def nodes(tmp_path: Path) -> AsyncIterator[Farm]:
+    async with farm(tmp_path / "farm", 2) as made:
+        yield made
+    for process in engines_below(tmp_path):
+        process.kill()
+
+
+async def born(nodes: Farm, *, replication: bool = True) -> list[ShardRef]:
+    shards = layout(nodes.nodes, 3, replication=replication)
+    await bring_up(nodes, SEALED, shards)
+    return shards
+
+
+def process_of(nodes: Farm, shard: ShardRef) -> Shard:
+    return nodes[shard.node.uid].shards[shard.uid]
+
+
+async def said(shard: ShardRef, directory: Path | None, *, tls: bool = True) -> bytes:
+    """The first bytes of its answer to PING; none where it hangs up."""
+    context = None
+    if tls:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        if directory is not None:
+            context.load_cert_chain(directory / sealed.IDENTITY)
+    try:
+        async with asyncio.timeout(10):
+            reader, writer = await asyncio.open_connection(shard.node.addr, shard.port, ssl=context)
+            writer.write(b"PING\r\n")
+            return await reader.read(5)
+    except OSError:
+        return b""
+
+
+async def test_shards_answer_siblings_only(nodes: Farm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    [shard, *_] = await born(nodes)
+    own, other = process_of(nodes, shard).directory, tmp_path / "other"
+    other.mkdir()
+    sealed.write(other, told(ShardCertificates.issue()))
+    assert await said(shard, own) == b"+PONG"
+    assert await said(shard, other) == b""
+    assert await said(shard, None) == b""
+    assert await said(shard, None, tls=False) == b""
+    monkeypatch.setattr(probing, "PROBE_SECONDS", 30)  # on however busy a machine
+    # Witnesses have no certificate of the database, and still see whether it lives.
+    assert await answers(shard.node.addr, shard.port, tls=True)
+    assert not await answers(shard.node.addr, shard.port)
+    assert not await answers(shard.node.addr, shard.port + 100, tls=True)
+    monkeypatch.setattr(probing, "PROBE_SECONDS", 0.4)
+    nodes[shard.node.uid].signal([shard.uid], signal.SIGSTOP)
+    assert not await answers(shard.node.addr, shard.port, tls=True)
+    nodes[shard.node.uid].signal([shard.uid], signal.SIGCONT)
+
+
+async def test_names_and_ports_are_told_as_ever(nodes: Farm) -> None:
+    """Over the Unix socket, too, where agents and proxies ask."""
+    shards = await born(nodes)
+    shard = process_of(nodes, shards[0])
+    listed = await ask(shard, "CLUSTER", "NODES")
+    assert {line.split(" ")[1].partition("@")[0] for line in listed.splitlines()} == {
+        f"{each.node.addr}:{each.port}" for each in shards
+    }
+    with pytest.raises(EngineError, match=f"MOVED 12182 {shards[2].node.addr}:{shards[2].port}"):
+        await ask(shard, "GET", "foo")
+
+
+class Stranger:
+    """An engine in cluster mode that somebody else runs."""
+
+    def __init__(self, home: Path, port: int, *options: str) -> None:
+        self._home = home
+        address = ("--bind", own_address(), "--port", str(port), "--cluster-port", str(port + 5000))
+        mode = ("--cluster-enabled", "yes", "--cluster-node-timeout", "1000", "--unixsocket", "s", "--save", "")
+        command = [engine_path("valkey-server") or "", *address, *mode, *options]
+        with (home / "log").open("wb") as log:
+            subprocess.Popen(command, cwd=home, stdout=log, stderr=log)
+
+    async def say(self, *argv: str) -> str:
+        command = ("valkey-cli", "-s", "s", *argv)
+        asked = await asyncio.create_subprocess_exec(
+            *command, cwd=self._home, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+        return (await asked.communicate())[0].decode()
+
+    async def answers(self) -> bool:
+        return "PONG" in await self.say("PING")
+
+    async def others(self) -> list[str]:
+        """Whom it knows, in its own words."""
+        return [line for line in (await self.say("CLUSTER", "NODES")).splitlines() if "myself" not in line]
+
+
+@pytest.mark.parametrize("speaks_tls", [False, True])
+async def test_a_stranger_joins_no_cluster(nodes: Farm, tmp_path: Path, *, speaks_tls: bool) -> None:
+    shards = await born(nodes)
+    victim = process_of(nodes, shards[0])
+    before = await _listed(victim)
+    home = tmp_path / "stranger"
+    home.mkdir()
+    sealed.write(home, told(ShardCertificates.issue()))
+    files = ("--tls-cert-file", sealed.IDENTITY, "--tls-key-file", sealed.IDENTITY)
+    seal = ("--tls-ca-cert-file", sealed.AUTHORITIES, *files, "--tls-cluster", "yes") if speaks_tls else ()
+    stranger = Stranger(home, 21000, *seal)
+    await until(stranger.answers)
+    await stranger.say("CLUSTER", "ADDSLOTSRANGE", "0", "5460")
+    for shard in shards:
+        assert "OK" in await stranger.say("CLUSTER", "MEET", shard.node.addr, str(shard.port), str(shard.bus_port))
+    met = set()
+
+    async def gave_up() -> bool:
+        others = await stranger.others()
+        met.update(line.split(" ")[2] for line in others)
+        return not others
+
+    await until(gave_up)
+    assert met == {"handshake"}
+    assert await _listed(victim) == before
+
+
+async def _listed(shard: Shard) -> set[str]:
+    return {line.split(" ")[0] for line in (await ask(shard, "CLUSTER", "NODES")).splitlines()}
+
+
+async def test_certificates_are_renewed_while_it_serves(nodes: Farm) -> None:
+    shards = await born(nodes)
+    primary, replica = process_of(nodes, shards[0]), process_of(nodes, shards[3])
+    await ask(primary, "SET", "{06S}before", "1")
+    fresh = OWN.renewed()
+    # Only the nodes of the primary are told: its replica and the others go on with what they have.
+    results = await certificates.renew(nodes[1], RenewCertificates(bdb_uid=1, tls=told(fresh)))
+    assert {result.reply for result in results if not result.ok} == set()
+    assert len(results) == len(nodes[1].shards)
+    shown = ssl.DER_cert_to_PEM_cert(await _certificate(shards[0], replica.directory))
+    assert shown.strip() == fresh.certificate.strip()
+    # Links that are made anew let old and new in.
+    await ask(primary, "CLIENT", "KILL", "TYPE", "replica")
+    await until(lambda: _linked(replica))
+    assert await ask(primary, "WAIT", "1", "10000") == 1
+    # A second time, and one that does not run finds them at its next start.
+    assert all(
+        result.ok for result in await certificates.renew(nodes[1], RenewCertificates(bdb_uid=1, tls=told(fresh)))
+    )
+    assert await certificates.renew(nodes[1], RenewCertificates(bdb_uid=9, tls=told(fresh))) == []
+
+
+async def _linked(shard: Shard) -> bool:
+    return "master_link_status:up" in await ask(shard, "INFO", "replication")
+
+
+async def _certificate(shard: ShardRef, directory: Path) -> bytes:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.load_cert_chain(directory / sealed.IDENTITY)
+    _, writer = await asyncio.open_connection(shard.node.addr, shard.port, ssl=context)
+    found: bytes = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+    writer.close()
+    return found
+
+
+async def test_broken_certificates_are_refused_and_the_old_ones_stay_in_use(nodes: Farm) -> None:
+    [shard, *_] = await born(nodes, replication=False)
+    broken = told(OWN).model_copy(update={"certificate": "none"})
+    results = await certificates.renew(nodes[1], RenewCertificates(bdb_uid=1, tls=broken))
+    assert {result.ok for result in results} == {False}
+    assert "TLS" in results[0].reply
+    directory = process_of(nodes, shard).directory
+    sealed.write(directory, told(OWN))
+    assert await said(shard, directory) == b"+PONG"

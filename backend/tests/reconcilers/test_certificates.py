@@ -1,0 +1,89 @@
+"""Certificates of shards are renewed in time and reach every shard, whoever was away."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from backend.tests.reconcilers.loops import created, rows
+
+from shardboard.console import Console
+from shardboard.driver.fake import FakeAgents
+from shardboard.reconcilers.certificates import CertificatesLoop
+from shardboard.shard_certificates import DAYS, ShardCertificates
+from shardboard.state import bdbs, events
+
+pytestmark = [pytest.mark.store, pytest.mark.usefixtures("nodes")]
+
+LATER = timedelta(days=DAYS - 20)
+
+
+def loop_of(console: Console, agents: FakeAgents) -> CertificatesLoop:
+    return CertificatesLoop(console.store, console.bus, agents)
+
+
+async def stored(console: Console, uid: int) -> ShardCertificates:
+    async with console.store.read() as session:
+        bdb = await bdbs.by_uid(session, uid)
+        assert bdb is not None
+        assert bdb.shard_certificates is not None
+        return ShardCertificates.read(bdb.shard_certificates)
+
+
+async def held(console: Console, agents: FakeAgents, uid: int) -> set[str]:
+    return {agents.certificates[row.uid].certificate for row in await rows(console, uid)}
+
+
+async def test_shards_are_born_with_the_certificate_of_their_database(console: Console, agents: FakeAgents) -> None:
+    uid = await created(console)
+    assert await held(console, agents, uid) == {(await stored(console, uid)).certificate}
+    loop = loop_of(console, agents)
+    await loop.renew(datetime.now(UTC))
+    await loop.bring()
+    assert ("renew_certificates", 1) not in agents.calls
+    assert (await stored(console, uid)).number == 1
+
+
+async def test_one_that_is_going_to_end_is_replaced_everywhere(console: Console, agents: FakeAgents) -> None:
+    uid = await created(console)
+    before = await stored(console, uid)
+    loop = loop_of(console, agents)
+    await loop.renew(datetime.now(UTC) + LATER)
+    after = await stored(console, uid)
+    assert (after.authority, after.number) == (before.authority, 2)
+    await loop.bring()
+    assert await held(console, agents, uid) == {after.certificate}
+    asked = agents.calls.count(("renew_certificates", 1))
+    await loop.bring()
+    assert agents.calls.count(("renew_certificates", 1)) == asked
+    async with console.store.read() as session:
+        event = await events.newest(session, "bdb_certificate_renewed", bdb_uid=uid)
+    assert event is not None
+    assert f"{after.ends:%Y-%m-%d}" in event.description
+
+
+async def test_who_was_away_is_told_later_and_a_new_console_tells_all(console: Console, agents: FakeAgents) -> None:
+    uid = await created(console)
+    loop = loop_of(console, agents)
+    await loop.renew(datetime.now(UTC) + LATER)
+    agents.unreachable.add(2)
+    await loop.bring()
+    fresh = (await stored(console, uid)).certificate
+    on_two = {row.uid for row in await rows(console, uid) if row.node_uid == 2}
+    assert {agents.certificates[shard].certificate for shard in on_two} != {fresh}
+    agents.unreachable.clear()
+    await loop.bring()
+    assert await held(console, agents, uid) == {fresh}
+    before = len(agents.calls)
+    await loop_of(console, agents).bring()
+    assert len(agents.calls) > before
+
+
+async def test_a_shard_that_refuses_is_told_again(console: Console, agents: FakeAgents) -> None:
+    uid = await created(console)
+    loop = loop_of(console, agents)
+    await loop.renew(datetime.now(UTC) + LATER)
+    [first, *_] = await rows(console, uid)
+    agents.refuse[first.uid] = "no"
+    await loop.bring()
+    agents.refuse.clear()
+    await loop.bring()
+    assert await held(console, agents, uid) == {(await stored(console, uid)).certificate}

@@ -1,0 +1,117 @@
+"""What it costs that shards and proxies encrypt what they say to each other: two databases side by side, one of each kind.
+
+The endpoint is on one node of three: two thirds of the requests go over a wire, the rest over Unix sockets, as ever.
+"""
+
+import os
+import subprocess
+import time
+from collections import defaultdict
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import psutil
+
+from bench.creation import create, delete
+from bench.outages import rows, whole
+from bench.report import Report
+from bench.scale import counted, scaled
+from bench.writers import client
+from shardboard.local import LocalCluster, ok, private_cluster
+
+ROUNDS = scaled(3, 1)
+REQUESTS = scaled(600_000, 20_000)
+BYTES = counted("RESYNC_MB", 600, 20) << 20
+VALUE = 64 << 10
+ONE_ENDPOINT = {"oss_cluster": False, "proxy_policy": "single"}
+KINDS = ("in clear", "encrypted")
+
+
+def wires(report: Report, directory: Path) -> None:
+    """Creation, throughput, processor time, failover and resync of both, in turn."""
+    cluster = private_cluster(directory, nodes=3)
+    found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    try:
+        cluster.start_console()
+        cluster.start_agents()
+        for _ in range(ROUNDS):
+            for kind in KINDS:
+                encrypted = kind == "encrypted"
+                uid, seconds = create(cluster, 3, replication=True, encrypted=encrypted, **ONE_ENDPOINT)
+                found["3+3 shards, POST to active"][kind].append(seconds)
+                _measure(cluster, uid, kind, found)
+                delete(cluster, uid)
+    finally:
+        cluster.stop()
+        cluster.kill_shards()
+    for what, by_kind in found.items():
+        unit = what.rpartition(", ")[2] if what.endswith("requests/s") else "s"
+        for kind in KINDS:
+            report.fact(f"{what} ({kind})", by_kind[kind], unit)
+        ratio = median(by_kind["encrypted"]) / median(by_kind["in clear"])
+        report.fact(f"{what}: encrypted to in clear", [ratio], "x")
+
+
+def _measure(cluster: LocalCluster, uid: int, kind: str, found: dict[str, dict[str, list[float]]]) -> None:
+    whole(cluster, uid)
+    address, port = _endpoint(cluster, uid)
+    for depth in (1, 16):
+        before = _spent(cluster)
+        rates = _rates(address, port, depth)
+        cost = (_spent(cluster) - before) / (2 * REQUESTS) * 1e6
+        for name, rate in rates.items():
+            found[f"through the endpoint, {name} -P {depth}, requests/s"][kind].append(rate)
+        found[f"processor time of a million requests at -P {depth}"][kind].append(cost)
+    _fill(address, port)
+    victim = next(row["address"] for row in rows(cluster, uid) if row["role"] == "master" and row["address"] != address)
+    cluster.kill_node(victim)
+    cluster.until(lambda: _unserved(cluster, uid) is not None, "the incident is not told", 60)
+    found["a node is killed: writes good again"][kind].append(_unserved(cluster, uid) or 0.0)
+    began = time.monotonic()
+    cluster.start_agents()
+    whole(cluster, uid)
+    found[f"{BYTES >> 20} MB are back on a node that is started again"][kind].append(time.monotonic() - began)
+
+
+def _endpoint(cluster: LocalCluster, uid: int) -> tuple[str, int]:
+    endpoint = ok(cluster.api.get(f"/v1/bdbs/{uid}"))["endpoints"][0]
+    return endpoint["addr"][0], endpoint["port"]
+
+
+def _rates(address: str, port: int, depth: int) -> dict[str, float]:
+    command = ["valkey-benchmark", "-h", address, "-p", str(port), "-P", str(depth), "-n", str(REQUESTS)]
+    command += ["-d", "100", "-r", "100000", "-t", "set,get", "--csv"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True)
+    lines = [line.replace('"', "").split(",") for line in done.stdout.splitlines() if line.startswith('"')]
+    return {row[0]: float(row[1]) for row in lines if row[0] in ("SET", "GET")}
+
+
+def _spent(cluster: LocalCluster) -> float:
+    """Seconds of processor time that shards and proxies have taken."""
+    total = 0.0
+    for process in psutil.process_iter(["name", "cwd", "cpu_times"]):
+        about: dict[str, Any] = process.info
+        if about["name"] in ("valkey-server", "shardboard-proxy") and str(about["cwd"]).startswith(
+            str(cluster.directory)
+        ):
+            total += sum(about["cpu_times"][:2])
+    return total
+
+
+def _fill(address: str, port: int) -> None:
+    with client(address, port, patience=60) as writer:
+        for start in range(0, BYTES // VALUE, 100):
+            pipeline = writer.pipeline(transaction=False)
+            for number in range(start, min(BYTES // VALUE, start + 100)):
+                pipeline.set(f"fill:{number}", os.urandom(VALUE))
+            pipeline.execute()
+
+
+def _unserved(cluster: LocalCluster, uid: int) -> float | None:
+    """Seconds that a slot of the database served no write in its newest incident, as its clients had it; None until it is known."""
+    for incident in ok(cluster.api.get("/v1/incidents")):
+        for database in incident["databases"]:
+            if database["uid"] == uid and database["unserved_ms"] is not None:
+                return float(database["unserved_ms"]) / 1000
+    return None

@@ -1,0 +1,117 @@
+//! Shards of other nodes that speak TLS only, and only with those who have a certificate of their database.
+
+use crate::lab::{Client, ENDPOINT, Lab, Proxy, wait};
+use serde_json::{Value, json};
+use std::process::Command;
+
+const IN_CLEAR: u16 = 21000;
+const SEALED: u16 = 21001;
+
+fn openssl(lab: &Lab, args: &str) {
+    let output = Command::new("openssl").args(args.split(' ')).current_dir(&lab.directory).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// What members of a database named so prove themselves with: NAME-ca.pem, NAME.pem, NAME.key.
+fn issue(lab: &Lab, name: &str) -> Value {
+    let curve = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2";
+    openssl(lab, &format!("req -x509 {curve} -keyout {name}-ca.key -out {name}-ca.pem -subj /CN={name}"));
+    let names = "-addext subjectAltName=DNS:shard.internal -addext extendedKeyUsage=serverAuth,clientAuth";
+    openssl(
+        lab,
+        &format!(
+            "req -x509 {curve} -keyout {name}.key -out {name}.pem -subj /CN=shard -CA {name}-ca.pem -CAkey {name}-ca.key -addext basicConstraints=critical,CA:false {names}"
+        ),
+    );
+    let read = |file: String| std::fs::read_to_string(lab.directory.join(file)).unwrap();
+    let (authorities, certificate) = (read(format!("{name}-ca.pem")), read(format!("{name}.pem")));
+    json!({"authorities": authorities, "certificate": certificate, "key": read(format!("{name}.key"))})
+}
+
+/// A shard of the database `own`, and the database as the proxy is told of it.
+fn sealed(lab: &mut Lab) -> (Value, Value) {
+    let (own, strange) = (issue(lab, "own"), issue(lab, "strange"));
+    let path = |name: &str| lab.directory.join(name).to_str().unwrap().to_string();
+    let (ca, certificate, key) = (path("own-ca.pem"), path("own.pem"), path("own.key"));
+    let port = SEALED.to_string();
+    let options = ["--tls-port", &port, "--tls-ca-cert-file", &ca, "--tls-cert-file", &certificate];
+    lab.server(IN_CLEAR, &[&options[..], &["--tls-key-file", &key, "--tls-protocols", "TLSv1.3"]].concat());
+    let mut database = lab.database(&[lab.shard(SEALED, "primary", json!([]))]);
+    database["sharded"] = json!(false);
+    database["failover_wait_ms"] = json!(60_000);
+    database["shard_tls"] = own;
+    (database, strange)
+}
+
+#[test]
+fn shards_are_spoken_to_with_the_certificate_of_their_database() {
+    let mut lab = Lab::new();
+    let (mut database, strange) = sealed(&mut lab);
+    let _proxy = lab.proxy(&database);
+    assert_eq!(lab.client().ask("SET a 1"), "+OK\r\n");
+    let mut sealed = lab.client();
+    assert_eq!(sealed.ask("GET a"), "$1\r\n1\r\n");
+    // Certificates of another database let nobody in, nor do broken ones, nor is anything said in clear then.
+    for (step, wrong) in
+        [strange, json!({"authorities": "", "certificate": "", "key": ""})].into_iter().enumerate()
+    {
+        let own = std::mem::replace(&mut database["shard_tls"], wrong);
+        let mut other = Proxy::start(&lab.directory.join(format!("other-{step}")));
+        database["port"] = json!(ENDPOINT + 1);
+        database["failover_wait_ms"] = json!(200);
+        other.order(&json!({"type": "apply", "databases": [database]}));
+        let failures = other.expect("applied")["failures"].as_array().unwrap().len();
+        assert_eq!(failures, step, "only what cannot be read is a failure of its own");
+        let mut client = Client::connect(lab.address(ENDPOINT + 1)).unwrap();
+        let answer = client.ask("GET a");
+        assert!(answer.starts_with("-CLUSTERDOWN"), "{answer}");
+        database["shard_tls"] = own;
+        database["port"] = json!(ENDPOINT);
+    }
+    let refused = "Error accepting a client connection";
+    let log = || std::fs::read_to_string(lab.directory.join(format!("{IN_CLEAR}/log"))).unwrap();
+    wait("the shard to say so", || log().contains(refused));
+    // One who asks in clear gets nothing.
+    database["shard_tls"] = Value::Null;
+    database["port"] = json!(ENDPOINT + 1);
+    let mut plain = Proxy::start(&lab.directory.join("plain"));
+    plain.apply(&database);
+    assert!(Client::connect(lab.address(ENDPOINT + 1)).unwrap().ask("GET a").starts_with('-'));
+}
+
+#[test]
+fn long_requests_and_replies_and_many_of_them_pass_through() {
+    let mut lab = Lab::new();
+    let (database, _) = sealed(&mut lab);
+    let _proxy = lab.proxy(&database);
+    let mut client = lab.client();
+    let long = vec![b'x'; 12 << 20];
+    // Before the first connection has shaken hands, too.
+    client.send_args(&[b"SET", b"long", &long]);
+    assert_eq!(client.reply(), "+OK\r\n");
+    for _ in 0..3 {
+        assert_eq!(client.ask("GET long").len(), long.len() + 13);
+    }
+    // Nothing stays behind in the session, however it is cut: sizes around that of a record and of what is read at once.
+    for size in [1, 4096, 16_384, 16_385, 65_536, 196_608, 262_143, 262_144, 262_145] {
+        client.send_args(&[b"SET", b"some", &long[..size]]);
+        assert_eq!(client.reply(), "+OK\r\n");
+        assert!(client.ask("GET some").len() > size);
+    }
+    let burst = "*2\r\n$3\r\nGET\r\n$4\r\nsome\r\n".repeat(100);
+    client.send_raw(burst.as_bytes());
+    for _ in 0..100 {
+        assert_eq!(client.reply().len(), 262_145 + 11);
+    }
+    // One who does not read holds up nobody else.
+    let mut idle = lab.client();
+    for _ in 0..4 {
+        idle.send("GET long");
+    }
+    for _ in 0..100 {
+        assert_eq!(client.ask("ECHO here"), "$4\r\nhere\r\n");
+    }
+    for _ in 0..4 {
+        assert_eq!(idle.reply().len(), long.len() + 13);
+    }
+}
