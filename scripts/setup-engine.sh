@@ -87,7 +87,7 @@ set_up_engine() {
       rm -f "$engine_cache/failed"
     else
       touch "$engine_cache/failed"
-      echo "Going on with the distribution's Valkey; building is tried again in a day."
+      echo "Going on with the Valkey there is; building is tried again in a day."
     fi
   fi
   # An older one is better than the distribution's.

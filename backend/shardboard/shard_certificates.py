@@ -5,7 +5,7 @@ that they trust is let in. So a shard of one database cannot speak to those of a
 shard. All of a database show the same certificate: who holds one of its shards has its data and its administrative password.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Self
 
@@ -29,9 +29,9 @@ class ShardCertificates:
     """PEM texts of one database, as they are stored with it."""
 
     authority: str
-    authority_key: str
+    authority_key: str = field(repr=False)
     certificate: str
-    key: str
+    key: str = field(repr=False)
     number: int = 1
     """Of the certificate: how many there have been. Shards are born with the present one, so the first reaches all by itself."""
 

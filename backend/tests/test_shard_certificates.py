@@ -59,6 +59,10 @@ def test_what_is_stored_is_read_again() -> None:
     assert ShardCertificates.read(own.stored()) == own
 
 
+def test_keys_are_not_shown() -> None:
+    assert "PRIVATE" not in repr(ShardCertificates.issue())
+
+
 def test_they_are_renewed_a_month_before_they_end() -> None:
     own, now = ShardCertificates.issue(), datetime.now(UTC)
     assert own.ends - now > timedelta(days=DAYS) - timedelta(minutes=5)

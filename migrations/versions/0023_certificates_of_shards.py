@@ -1,6 +1,6 @@
 """shards of a database prove to each other that they are of it
 
-Databases from before go on in clear.
+Databases from before go on in clear. There is no way back while one is encrypted: an earlier release could not reach its shards.
 """
 
 from collections.abc import Sequence
@@ -19,4 +19,9 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
+    bdbs = sa.table("bdbs", sa.column("name", sa.String()), sa.column("shard_certificates", sa.JSON()))
+    encrypted = op.get_bind().execute(sa.select(bdbs.c.name).where(bdbs.c.shard_certificates.is_not(None))).scalars().all()
+    if encrypted:
+        names = ", ".join(encrypted)
+        raise RuntimeError(f"The shards of {names} are encrypted: an earlier release could not reach them. Delete them first.")
     op.drop_column("bdbs", "shard_certificates")

@@ -29,10 +29,10 @@ async def _renew(shard: Shard, order: RenewCertificates) -> CommandResult:
         if shard.state == "running":
             async with asyncio.timeout(ANSWER_SECONDS):
                 await (await shard.connect()).execute(*_RELOAD)
-    except OSError as error:
-        return CommandResult(uid=uid, ok=False, reply=f"its certificates could not be written: {error.strerror}")
     except TimeoutError:
         return CommandResult(uid=uid, ok=False, reply=f"no answer within {ANSWER_SECONDS} s")
+    except OSError as error:
+        return CommandResult(uid=uid, ok=False, reply=f"its certificates could not be written: {error.strerror}")
     except EngineError as error:
         return CommandResult(uid=uid, ok=False, reply=str(error))
     return CommandResult(uid=uid, ok=True)

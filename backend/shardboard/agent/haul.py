@@ -9,11 +9,12 @@ former primary. Either way clients are served by the source until the key is gon
 """
 
 import asyncio
+import ssl
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from shardboard.agent import render, view
+from shardboard.agent import render, sealed, view
 from shardboard.agent.contract import MoveSlots
 from shardboard.agent.pace import Pace
 from shardboard.agent.resp import Connection, EngineError
@@ -37,6 +38,7 @@ class Ends:
 
     def __init__(self, shard: Shard, order: MoveSlots, group: int) -> None:
         """For groups of at most so many slots."""
+        self._seal: ssl.SSLContext | None = None
         self.order = order
         self.group = group
         self.engine_id = shard.record.spec.engine_id
@@ -61,13 +63,15 @@ class Ends:
         """For asking how quickly they answer."""
         return self._sources[-1], self._targets[-1]
 
-    async def connect(self) -> None:
-        """Raises EngineError; `close` is needed in any case."""
+    async def connect(self, count: int) -> None:
+        """So many to each end. Raises EngineError; `close` is needed in any case."""
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
+                if not self._targets:
+                    self._seal = await asyncio.to_thread(sealed.seal_of, self._shard.directory)
                 await together(
                     connecting
-                    for _ in range(self.group + 1)
+                    for _ in range(count - len(self._targets))
                     for connecting in (self._connect_source(), self._connect_target())
                 )
         except TimeoutError:
@@ -78,8 +82,8 @@ class Ends:
         self._sources.append(await Connection.open(socket, render.ADMIN, self.password, self._shard.own, binary=True))
 
     async def _connect_target(self) -> None:
-        order, sibling = self.order, self._shard.directory
-        self._targets.append(await Connection.reach(order.address, order.port, render.ADMIN, self.password, sibling))
+        order, seal = self.order, self._seal
+        self._targets.append(await Connection.reach(order.address, order.port, render.ADMIN, self.password, seal))
 
     def close(self) -> None:
         for connection in (*self._sources, *self._targets):

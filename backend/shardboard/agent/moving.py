@@ -34,9 +34,12 @@ class Movers:
             slots = sum(last - first + 1 for first, last in order.slots)
             ends = Ends(shard, order, max(1, min(MOST_GROUP, slots, shard.record.bdb.maxclients // SPARED)))
             try:
-                await ends.connect()
+                await ends.connect(2)  # one to work with, one that nothing waits on
                 # The module for flash does not take part in the engine's own way: its snapshots know no value on flash.
-                await self._move(ends, own_way=shard.record.bdb.tier is None and await atomic.fits(ends))
+                own_way = shard.record.bdb.tier is None and await atomic.fits(ends)
+                if not own_way:
+                    await ends.connect(ends.group + 1)
+                await self._move(ends, own_way=own_way)
             except EngineError as error:
                 return SlotsMoved(count=ends.moved, keys=ends.keys, reason=str(error))
             finally:

@@ -41,6 +41,8 @@ BINARY = "shardboard-proxy"
 READY_SECONDS = 10
 ANSWER_SECONDS = 5
 RETRY_SECONDS = 0.2
+SEALS = "shard_tls"
+"""What a proxy that speaks TLS to shards says of itself: any other would pass over the order, and speak in clear."""
 LINE_LIMIT = 64 * 2**20
 """Bytes of one report: histograms of many databases."""
 
@@ -64,7 +66,7 @@ class Proxy:
         self._answers: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self._commands: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self._answered: frozenset[str] = frozenset()
-        """Orders beyond the first ones that the process knows."""
+        """Orders beyond the first ones, and fields of theirs, that the process knows."""
         self._changing = asyncio.Lock()
         self._asking = asyncio.Lock()
         self._lost = asyncio.Event()
@@ -172,7 +174,10 @@ class Proxy:
             await self._greet(self._until_open())
             return
         binary = find(self._settings)
-        if binary is not None and await asyncio.to_thread(version_of, binary) not in ("", self._report.version):
+        if binary is None:
+            return
+        is_behind = await asyncio.to_thread(version_of, binary) not in ("", self._report.version)
+        if is_behind or SEALS not in self._answered:
             await self._succeed()
 
     async def _greet(self, opening: Coroutine[Any, Any, None]) -> None:
@@ -258,7 +263,12 @@ class Proxy:
     async def _instruct(self) -> None:
         if self._writer is None:
             raise ProxyError("the proxy closed the connection")
-        databases = [self._database(database) for database in self._state.databases]
+        left = {
+            database.uid: "the proxy that runs is of a release that cannot speak to the shards of an encrypted database"
+            for database in self._state.databases
+            if database.shard_tls is not None and SEALS not in self._answered
+        }
+        databases = [self._database(database) for database in self._state.databases if database.uid not in left]
         order = {"type": "apply", "threads": self._state.threads, "databases": databases}
         self._writer.write(json.dumps(order).encode() + b"\n")
         async with asyncio.timeout(ANSWER_SECONDS):
@@ -269,7 +279,7 @@ class Proxy:
         failures = {
             failure["uid"]: self._sentence(failure["message"], ports.get(failure["uid"], 0))
             for failure in answer["failures"]
-        }
+        } | left
         self._report = self._report.model_copy(update={"threads": answer["threads"], "failures": failures})
 
     def _sentence(self, message: str, port: int) -> str:

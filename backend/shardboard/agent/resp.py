@@ -7,6 +7,7 @@ that the event loop watches; with hundreds of shards that are asked ten times a 
 import asyncio
 import os
 import socket
+import ssl
 import struct
 import time
 from collections import Counter, deque
@@ -80,14 +81,17 @@ class Connection:
         return await cls(own, connected, binary=binary)._logged_in(user, password)
 
     @classmethod
-    async def reach(cls, address: str, port: int, user: str, password: str, sibling: Path) -> "Connection":
-        """Connect to a shard of any node and log in; replies are bytes. `sibling` is the directory of a shard of the same database.
+    async def reach(
+        cls, address: str, port: int, user: str, password: str, seal: ssl.SSLContext | None
+    ) -> "Connection":
+        """Connect to a shard of any node and log in; replies are bytes. `seal` is what lets in at the shards of its database, None
+        where they speak in clear.
 
         Raises EngineError.
         """
-        if sealed.is_sealed(sibling):
+        if seal is not None:
             try:
-                connected = await sealed.connected(address, port, sibling)
+                connected = await sealed.connected(address, port, seal)
             except OSError as error:
                 raise EngineError(f"cannot connect: {error.strerror or error}") from error
         else:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import secrets
 import socket
 import ssl
 from pathlib import Path
@@ -20,10 +21,11 @@ _passing: set[asyncio.Task[None]] = set()
 def write(directory: Path, tls: ShardTls) -> bool:
     """Put the certificates into a shard's directory; False when they are there already."""
     wanted = {AUTHORITIES: tls.authorities, IDENTITY: tls.certificate + tls.key}
-    changed = {name: text for name, text in wanted.items() if _present(directory / name) != text}
+    changed = {name: text for name, text in wanted.items() if _present(directory / name) != text.encode()}
     for name, text in changed.items():
-        beside = directory / f"{name}.new"
-        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        # A name of its own: who was told twice may write twice at once.
+        beside = directory / f".{name}.{secrets.token_hex(4)}"
+        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w") as file:
             file.write(text)
             file.flush()
@@ -37,30 +39,41 @@ def is_sealed(directory: Path) -> bool:
     return (directory / IDENTITY).exists()
 
 
-def _present(path: Path) -> str | None:
+def _present(path: Path) -> bytes | None:
     try:
-        return path.read_text()
+        return path.read_bytes()
     except FileNotFoundError:
         return None
 
 
-async def connected(address: str, port: int, directory: Path) -> socket.socket:
-    """A socket to a shard of the same database as the one in `directory`: what is said on it in clear goes over the wire by TLS.
-
-    Raises OSError. It ends with its other end.
-    """
+def seal_of(directory: Path) -> ssl.SSLContext | None:
+    """What lets in at siblings of the shard in this directory; None when they speak in clear. Raises OSError. Reads files."""
+    if not is_sealed(directory):
+        return None
     # The certificate is good for one database, whatever the addresses of its shards.
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.check_hostname = False
     context.load_verify_locations(directory / AUTHORITIES)
     context.load_cert_chain(directory / IDENTITY)
-    reader, writer = await asyncio.open_connection(address, port, ssl=context)
-    ours, theirs = socket.socketpair()
+    return context
+
+
+async def connected(address: str, port: int, seal: ssl.SSLContext) -> socket.socket:
+    """A socket to a shard that wants this seal: what is said on it in clear goes over the wire by TLS.
+
+    Raises OSError. It ends with its other end.
+    """
+    reader, writer = await asyncio.open_connection(address, port, ssl=seal)
     try:
-        near_reader, near_writer = await asyncio.open_connection(sock=theirs)
+        ours, theirs = socket.socketpair()
+        try:
+            near_reader, near_writer = await asyncio.open_connection(sock=theirs)
+        except BaseException:
+            ours.close()
+            theirs.close()
+            raise
     except BaseException:
-        ours.close()
         writer.close()
         raise
     task = asyncio.create_task(_pass_both_ways((near_reader, writer), (reader, near_writer)))

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from shardboard.collectors import observations
 from shardboard.collectors.pulse import Pulses
@@ -12,6 +12,7 @@ from shardboard.domain import health
 from shardboard.driver.ports import Agents, NodeRef, ProbeTarget
 from shardboard.errors import AgentError
 from shardboard.state import bdbs, cluster, nodes, shards
+from shardboard.state.shards import Shard
 from shardboard.tasks import Tasks
 
 log = logging.getLogger(__name__)
@@ -69,7 +70,7 @@ class NodeWatch:
                 # What was not running before cannot bear witness by its silence.
                 sealed = await bdbs.sealed(session)
                 targets = [
-                    ProbeTarget(address=suspect.addr, port=shard.port, tls=shard.bdb_uid in sealed)
+                    _target(suspect, shard, sealed)
                     for shard in await shards.of_node(session, suspect.uid)
                     if shard.observed_status not in ("down", "unknown")
                 ]
@@ -133,3 +134,12 @@ class NodeWatch:
             return await self._agents.probe(witness, targets)
         except AgentError:
             return None
+
+
+def _target(suspect: NodeRef, shard: Shard, sealed: Mapping[int, bool]) -> ProbeTarget:
+    """Where to ask whether the shard lives. One that speaks TLS hangs up without a word when it has as many clients as it may have;
+    the bus of a cluster takes everybody."""
+    if shard.bdb_uid not in sealed:
+        return ProbeTarget(address=suspect.addr, port=shard.port)
+    port = shard.bus_port if sealed[shard.bdb_uid] else shard.port
+    return ProbeTarget(address=suspect.addr, port=port, tls=True)

@@ -122,11 +122,22 @@ class HttpAgents:
         return await self._call(node, "POST", "/proxy/commands", PATIENT, _COMMAND_COUNTS, _body(order))
 
     async def probe(self, node: NodeRef, targets: Sequence[ProbeTarget]) -> list[bool]:
-        body = _TARGETS.dump_json(list(targets), exclude_defaults=True)
-        told = await self._call(node, "POST", "/probe", PROBE, _ANSWERS, body)
+        try:
+            told = await self._probed(node, targets)
+        except AgentBehind:
+            # Of what it does not know it saw nothing; of the others it is as good a witness as any.
+            plain = [target for target in targets if not target.tls]
+            if plain in ([], list(targets)):
+                raise
+            seen = iter(await self._probed(node, plain))
+            told = [not target.tls and next(seen, False) for target in targets]
         if len(told) != len(targets):
             raise AgentRefused(f"the agent of node {node.uid} did not say of every shard whether it answers")
         return told
+
+    async def _probed(self, node: NodeRef, targets: Sequence[ProbeTarget]) -> list[bool]:
+        body = _TARGETS.dump_json(list(targets), exclude_defaults=True)
+        return await self._call(node, "POST", "/probe", PROBE, _ANSWERS, body)
 
     async def probe_here(self, targets: Sequence[ProbeTarget]) -> list[bool]:
         return await asyncio.gather(*(answers(target.address, target.port, tls=target.tls) for target in targets))
@@ -135,12 +146,21 @@ class HttpAgents:
         try:
             return await self._call(node, "POST", "/proxy/apply", SLOW, _PROXY, _body(state))
         except AgentBehind:
-            # An endpoint that serves is worth more than one that times outages.
-            plain = [database.model_copy(update={"canary": None}) for database in state.databases]
+            # An endpoint that serves is worth more than one that times outages, and those of databases that it can serve more
+            # than none.
+            served = [database for database in state.databases if database.shard_tls is None]
+            plain = [database.model_copy(update={"canary": None}) for database in served]
             if plain == state.databases:
                 raise
-            state = state.model_copy(update={"databases": plain})
-            return await self._call(node, "POST", "/proxy/apply", SLOW, _PROXY, _body(state))
+            report = await self._call(
+                node, "POST", "/proxy/apply", SLOW, _PROXY, _body(state.model_copy(update={"databases": plain}))
+            )
+            left = {
+                database.uid: "its agent is of a release that cannot speak to the shards of an encrypted database"
+                for database in state.databases
+                if database.shard_tls is not None
+            }
+            return report.model_copy(update={"failures": report.failures | left})
 
     async def proxy(self, node: NodeRef) -> ProxyReport:
         return await self._call(node, "GET", "/proxy", QUICK, _PROXY)

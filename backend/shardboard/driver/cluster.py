@@ -178,6 +178,15 @@ def _default_user(engine: Engine) -> tuple[str, ...]:
     return (*user, "on", "resetpass", password, *rights)
 
 
+def port_of(address: str) -> int:
+    """Where an engine says that clients reach a shard: of `<address>:<port>@<bus port>`, as in a line of CLUSTER NODES.
+
+    0 while it does not know. A shard that speaks TLS has met another one a moment before it hears of the port that it names to
+    those who ask it in clear, over its Unix socket; redirections to that shard lead nowhere until then.
+    """
+    return int(address.partition("@")[0].rpartition(":")[2] or 0)
+
+
 @dataclass(frozen=True)
 class Place:
     """A shard in the engine's own view of its cluster."""

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from shardboard.agent.contract import CommandResult
-from shardboard.driver.cluster import ShardRef, command
+from shardboard.driver.cluster import ShardRef, command, port_of
 from shardboard.driver.ports import Agents
 
 PATIENCE = 5.0
@@ -82,4 +82,8 @@ def _link(info: str) -> Link:
 def _replicas(text: str) -> Mapping[str, str]:
     """Primary by replica, both by engine id, from the lines of CLUSTER NODES."""
     lines = [line.split(" ") for line in text.splitlines()]
-    return {fields[0]: fields[3] for fields in lines if len(fields) > 7 and "slave" in fields[2].split(",")}
+    return {
+        fields[0]: fields[3]
+        for fields in lines
+        if len(fields) > 7 and "slave" in fields[2].split(",") and port_of(fields[1])
+    }

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from shardboard.domain.slots import SLOTS, Ranges, joined, parse
-from shardboard.driver.cluster import ShardRef, command
+from shardboard.driver.cluster import ShardRef, command, port_of
 from shardboard.driver.ports import Agents
 from shardboard.errors import AgentRefused
 
@@ -24,7 +24,8 @@ class Line:
 
     engine_id: str
     leads: bool
-    handshake: bool
+    met: bool
+    """Known well enough to be named to clients."""
     epoch: int
     slots: Ranges
     leaving: Mapping[int, str]
@@ -98,7 +99,7 @@ class Reader:
             fields = line.split(" ", 8)
             if len(fields) < 8:
                 continue
-            key = (fields[0], fields[2], fields[6], *fields[8:])
+            key = (fields[0], fields[1], fields[2], fields[6], *fields[8:])
             known = self._lines.get(key)
             if known is None:
                 known = self._lines[key] = _line(*key)
@@ -106,13 +107,13 @@ class Reader:
         return found
 
 
-def _line(engine_id: str, flags: str, epoch: str, slots: str = "") -> Line:
+def _line(engine_id: str, address: str, flags: str, epoch: str, slots: str = "") -> Line:
     words = slots.split(" ")
     moving = [each.strip("[]") for each in words if each.startswith("[")]
     return Line(
         engine_id=engine_id,
         leads="master" in flags.split(","),
-        handshake="handshake" in flags.split(","),
+        met="handshake" not in flags.split(",") and port_of(address) != 0,
         epoch=int(epoch),
         slots=parse(",".join(each for each in words if each[:1].isdigit())),
         leaving={int(each.partition("->-")[0]): each.partition("->-")[2] for each in moving if "->-" in each},
@@ -140,7 +141,7 @@ def _aware(texts: Mapping[int, str], wanted: set[str]) -> set[int]:
     """Who knows all of them."""
     reader = Reader()
     views = {uid: reader.view(text) for uid, text in texts.items()}
-    return {uid for uid, lines in views.items() if all(id_ in lines and not lines[id_].handshake for id_ in wanted)}
+    return {uid for uid, lines in views.items() if all(id_ in lines and lines[id_].met for id_ in wanted)}
 
 
 def _owners(own: Mapping[str, Line], views: Mapping[int, Mapping[str, Line]]) -> list[str]:

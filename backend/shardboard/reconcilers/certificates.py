@@ -13,10 +13,11 @@ from datetime import UTC, datetime
 from shardboard.bus import Bus
 from shardboard.db import Store
 from shardboard.driver.ports import Agents, NodeRef, RenewCertificates
-from shardboard.errors import AgentError
+from shardboard.errors import AgentError, AgentUnreachable
 from shardboard.reconcilers.load import reference, shard_tls
 from shardboard.shard_certificates import ShardCertificates
 from shardboard.state import bdbs, nodes, shards
+from shardboard.state import cluster as clusters
 from shardboard.state.bdbs import Bdb
 from shardboard.state.events import record
 from shardboard.tasks import together
@@ -39,6 +40,8 @@ class CertificatesLoop:
         self._agents = agents
         self._brought: dict[tuple[int, int], tuple[int, float]] = {}
         """By node and database: the number of the certificate that all shards there had, and when by the loop's clock."""
+        self._refusals: dict[tuple[int, int], str] = {}
+        """By node and database: what was told of last."""
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -54,6 +57,7 @@ class CertificatesLoop:
             due = [bdb.uid for bdb in await bdbs.every(session) if _is_due(bdb, now)]
         for uid in due:
             async with self._store.begin() as session:
+                await clusters.load_for_update(session)  # else somebody's order and this one make two of one number
                 bdb = await bdbs.by_uid(session, uid)
                 if bdb is None or not _is_due(bdb, now) or bdb.shard_certificates is None:
                     continue
@@ -88,13 +92,37 @@ class CertificatesLoop:
                 continue
             try:
                 results = await self._agents.renew_certificates(node, RenewCertificates(bdb_uid=uid, tls=told))
-            except AgentError as error:
+            except AgentUnreachable as error:
                 log.info("shards of database %s on node %s have their old certificate: %s", uid, node.uid, error.reason)
                 return
-            if refused := {result.uid: result.reply for result in results if not result.ok}:
-                log.warning("shards of database %s on node %s keep their old certificate: %s", uid, node.uid, refused)
+            except AgentError as error:
+                refused = {0: error.reason}
             else:
+                refused = {result.uid: result.reply for result in results if not result.ok}
+            if not refused:
                 self._brought[node.uid, uid] = _number(bdb), asyncio.get_running_loop().time()
+            await self._tell(node, bdb, min(refused.items(), default=(0, "")))
+
+    async def _tell(self, node: NodeRef, bdb: Bdb, refused: tuple[int, str]) -> None:
+        """An event when shards refuse, once for each reason."""
+        shard_uid, reason = refused
+        if self._refusals.get((node.uid, bdb.uid), "") == reason:
+            return
+        self._refusals[node.uid, bdb.uid] = reason
+        if not reason:
+            return
+        which = f"Shard redis:{shard_uid} of {bdb.name}" if shard_uid else f"Shards of {bdb.name}"
+        told = f"{which} on node {node.uid} did not take the new certificate: {reason}. It is tried again."
+        async with self._store.begin() as session:
+            record(
+                session,
+                "bdb_certificate_failed",
+                told,
+                source="bdb",
+                severity="ERROR",
+                bdb_uid=bdb.uid,
+                node_uid=node.uid,
+            )
 
 
 def _is_due(bdb: Bdb, now: datetime) -> bool:

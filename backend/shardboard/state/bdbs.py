@@ -81,6 +81,7 @@ async def by_uid(session: AsyncSession, uid: int) -> Bdb | None:
     return await session.get(Bdb, uid)
 
 
-async def sealed(session: AsyncSession) -> set[int]:
-    """Uids of those whose shards speak TLS only."""
-    return set((await session.execute(select(Bdb.uid).where(Bdb.shard_certificates.is_not(None)))).scalars())
+async def sealed(session: AsyncSession) -> dict[int, bool]:
+    """Those whose shards speak TLS only, by uid, and whether they are in cluster mode."""
+    found = await session.execute(select(Bdb.uid, Bdb.sharding).where(Bdb.shard_certificates.is_not(None)))
+    return {row.uid: row.sharding for row in found}

@@ -14,8 +14,9 @@ import psutil
 import pytest
 from backend.tests.shards import Farm, ended, farm, lone, request, until
 
-from shardboard.agent.contract import ProxyDatabase, ProxyReading, ProxyShard, ProxyState, ReadCommands
+from shardboard.agent.contract import ProxyDatabase, ProxyReading, ProxyShard, ProxyState, ReadCommands, ShardTls
 from shardboard.agent.proxy import Proxy
+from shardboard.shard_certificates import ShardCertificates
 
 PORT = 12000
 
@@ -154,6 +155,24 @@ async def test_commands_are_told_when_asked_and_who_waits_is_counted_apart(node:
     assert {each.name: (each.calls, each.errors) for each in told.databases[1]} == {"set": (1, 0), "blpop": (1, 0)}
     node.proxy._answered = frozenset()
     assert "does not count commands" in (await node.proxy.commands(ReadCommands(uids=[1]))).reason
+
+
+async def test_one_that_would_speak_in_clear_to_encrypted_shards_is_given_none(node: Proxied) -> None:
+    """It would pass over the order, as it passes over all that it does not know."""
+    state = node.state()
+    await node.proxy.apply(state)
+    node.proxy._answered = frozenset({"commands"})
+    issued = ShardCertificates.issue()
+    tls = ShardTls(authorities=issued.authority, certificate=issued.certificate, key=issued.key)
+    sealed = state.databases[0].model_copy(update={"uid": 2, "port": PORT + 1, "shard_tls": tls})
+    report = await node.proxy.apply(state.model_copy(update={"databases": [*state.databases, sealed]}))
+    assert list(report.failures) == [2]
+    assert "release that cannot speak" in report.failures[2]
+    assert await node.say(b"PING") == b"+PONG\r\n"
+    # An agent that starts anew lets the installed one take over.
+    node.proxy._hang_up()
+    await node.proxy.apply(state.model_copy(update={"databases": [*state.databases, sealed]}))
+    assert node.proxy.report().failures == {}
 
 
 async def test_the_reading_of_a_second_is_waited_for(node: Proxied) -> None:

@@ -20,6 +20,7 @@ def told(own: ShardCertificates) -> ShardTls:
 def test_files_are_private_and_written_once(tmp_path: Path) -> None:
     own = ShardCertificates.issue()
     assert not sealed.is_sealed(tmp_path)
+    assert sealed.seal_of(tmp_path) is None
     assert sealed.write(tmp_path, told(own))
     assert sealed.is_sealed(tmp_path)
     assert {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {
@@ -28,6 +29,8 @@ def test_files_are_private_and_written_once(tmp_path: Path) -> None:
     }
     assert not sealed.write(tmp_path, told(own))
     assert sealed.write(tmp_path, told(own.renewed()))
+    (tmp_path / sealed.AUTHORITIES).write_bytes(b"\xff\0damaged")
+    assert sealed.write(tmp_path, told(own))
     assert len(list(tmp_path.iterdir())) == 2
 
 
@@ -59,7 +62,7 @@ async def test_an_agent_reaches_siblings_of_its_shard(tmp_path: Path) -> None:
     address = own_address()
     server = await serve(tmp_path, address, said)
     port = server.sockets[0].getsockname()[1]
-    connection = await Connection.reach(address, port, "ann", "secret", tmp_path)
+    connection = await Connection.reach(address, port, "ann", "secret", sealed.seal_of(tmp_path))
     assert b"secret" in await said
     connection.close()
     server.close()
@@ -74,6 +77,6 @@ async def test_of_another_database_it_reaches_none(tmp_path: Path) -> None:
     address = own_address()
     server = await serve(theirs, address, asyncio.get_running_loop().create_future())
     with pytest.raises(EngineError, match="cannot connect"):
-        await Connection.reach(address, server.sockets[0].getsockname()[1], "ann", "secret", ours)
+        await Connection.reach(address, server.sockets[0].getsockname()[1], "ann", "secret", sealed.seal_of(ours))
     server.close()
     await server.wait_closed()

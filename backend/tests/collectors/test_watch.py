@@ -12,6 +12,7 @@ from shardboard.collectors.pulse import Pulses
 from shardboard.collectors.watch import NodeWatch
 from shardboard.console import Console
 from shardboard.domain import health
+from shardboard.domain.ports import BUS_OFFSET
 from shardboard.driver.fake import FakeAgents
 from shardboard.driver.ports import NodeRef, ProbeTarget
 from shardboard.shard_certificates import ShardCertificates
@@ -119,22 +120,25 @@ async def test_of_many_silent_nodes_a_few_shards_are_asked_first(
 async def test_shards_that_speak_tls_are_asked_so(
     console: Console, agents: FakeAgents, pulses: Silence, watching: NodeWatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: set[bool] = set()
+    asked: set[tuple[bool, int]] = set()
 
     async def heard(node: NodeRef, targets: Sequence[ProbeTarget]) -> list[bool]:
-        asked.update(target.tls for target in targets)
+        asked.update((target.tls, target.port) for target in targets)
         return await FakeAgents.probe(agents, node, targets)
 
     monkeypatch.setattr(agents, "probe", heard)
     pulses.of = {2: 5.0}
     await rounds(agents, 2, witness=3)
-    assert asked == {False}
+    assert asked == {(False, port) for _, port in NODE_2}
     async with console.store.begin() as session:
         for bdb in await bdbs.every(session):
             bdb.shard_certificates = ShardCertificates.issue().stored()
     asked.clear()
-    await rounds(agents, 4, witness=3)
-    assert True in asked
+    await until(lambda: {(True, port + BUS_OFFSET) for _, port in NODE_2} <= asked)
+    async with console.store.begin() as session:
+        for bdb in await bdbs.every(session):
+            bdb.sharding = False
+    await until(lambda: {(True, port) for _, port in NODE_2} <= asked)
 
 
 async def test_a_node_that_is_heard_is_not_asked_about(

@@ -36,6 +36,7 @@ from shardboard.agent.contract import (
     ProxyState,
     Sample,
     ShardCommand,
+    ShardTls,
     TierSpec,
     protocol,
 )
@@ -154,6 +155,17 @@ def agent_before() -> Starlette:
     )
 
 
+async def sealed_ones_are_left_out(agents: HttpAgents, node: NodeRef, served: ProxyDatabase) -> None:
+    """It is a witness of what it knows, and serves what it can; of the rest it is said that it does not."""
+    targets = [ProbeTarget(address=ADDRESS, port=20000 + number, tls=number != 1) for number in range(3)]
+    assert await agents.probe(node, targets) == [False, True, False]
+    with pytest.raises(AgentRefused):
+        await agents.probe(node, targets[:1])
+    sealed = served.model_copy(update={"uid": 2, "shard_tls": ShardTls(authorities="a", certificate="c", key="k")})
+    report = await agents.apply_proxy(node, ProxyState(threads=1, databases=[served, sealed]))
+    assert list(report.failures) == [2]
+
+
 async def test_an_agent_of_the_release_before(authority: Authority, tmp_path: Path) -> None:
     order = request(lone(1))
     async with serving(agent_before(), tmp_path, authority) as node, talking(authority) as agents:
@@ -172,6 +184,7 @@ async def test_an_agent_of_the_release_before(authority: Authority, tmp_path: Pa
             endpoints=[], canary=canary,
         )  # fmt: skip
         assert (await agents.apply_proxy(node, ProxyState(threads=1, databases=[served]))).state == "absent"
+        await sealed_ones_are_left_out(agents, node, served)
         assert await agents.drill(node, Drill(id="x", kind="kill", seconds=1)) == ""
         found = await anext(seconds(agents.samples(node, 0, "")))
         assert (len(found.node), len(found.shards[1])) == (len(NODE_FIELDS), len(SHARD_FIELDS))

@@ -127,9 +127,9 @@ async def test_views_are_read_beside_the_event_loop_and_each_line_once(monkeypat
     read: list[tuple[str, bool]] = []
     understand = slotmap._line
 
-    def noted(engine_id: str, flags: str, epoch: str, slots: str = "") -> slotmap.Line:
+    def noted(engine_id: str, *others: str) -> slotmap.Line:
         read.append((engine_id, threading.current_thread() is threading.main_thread()))
-        return understand(engine_id, flags, epoch, slots)
+        return understand(engine_id, *others)
 
     monkeypatch.setattr(slotmap, "_line", noted)
     found = await look(dict.fromkeys(range(1, 7), ALL), range(1, 7))

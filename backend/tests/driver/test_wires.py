@@ -18,6 +18,7 @@ from shardboard.agent.contract import RenewCertificates
 from shardboard.agent.engine import engine_path
 from shardboard.agent.resp import EngineError
 from shardboard.agent.shard import Shard
+from shardboard.driver import cluster, replication, slotmap
 from shardboard.driver.cluster import ShardRef
 from shardboard.probing import answers
 from shardboard.shard_certificates import ShardCertificates
@@ -92,6 +93,29 @@ async def test_names_and_ports_are_told_as_ever(nodes: Farm) -> None:
     }
     with pytest.raises(EngineError, match=f"MOVED 12182 {shards[2].node.addr}:{shards[2].port}"):
         await ask(shard, "GET", "foo")
+
+
+async def test_who_is_met_counts_as_known_when_clients_can_be_sent_there(nodes: Farm) -> None:
+    """The engine names the port in clear to those who ask over the Unix socket, and learns it after the handshake."""
+    old = await born(nodes)
+    new = [
+        replace(each, pair=each.pair + 3, slots=())
+        for each in layout(nodes.nodes, 3, replication=False, first_uid=len(old) + 1)
+    ]
+    known = await cluster.view(nodes, [shard for shard in old if shard.role == "master"])
+    primaries = [shard for shard in old if shard.role == "master"]
+    assert await cluster.start_late(nodes, SEALED, [*old, *new], primaries, new, known) == {}
+
+    async def met() -> bool:
+        strangers = await slotmap.strangers(nodes, old, new)
+        await replication.introduce(nodes, strangers, new)
+        return not strangers
+
+    await until(met)
+    for host in old:
+        lines = (await ask(process_of(nodes, host), "CLUSTER", "NODES")).splitlines()
+        addresses = {line.split(" ")[0]: line.split(" ")[1].partition("@")[0] for line in lines}
+        assert {each.engine_id: f"{each.node.addr}:{each.port}" for each in new}.items() <= addresses.items()
 
 
 class Stranger:

@@ -203,7 +203,7 @@ pub enum Report {
         protocol: u32,
         pid: u32,
         version: &'static str,
-        /// Orders that later releases have added. Who is asked something else says `error`, which an agent would take for the
+        /// Orders that later releases have added, and fields of theirs that must not be passed over. Who is asked something else says `error`, which an agent would take for the
         /// answer to what it applies.
         answers: &'static [&'static str],
     },

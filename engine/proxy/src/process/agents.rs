@@ -52,7 +52,10 @@ impl Agents {
     pub(super) fn welcome(&mut self, agent: u64, stream: UnixStream) {
         self.streams.insert(agent, stream);
         let (pid, version) = (std::process::id(), env!("CARGO_PKG_VERSION"));
-        self.tell(agent, &Report::Hello { protocol: PROTOCOL, pid, version, answers: &["commands"] });
+        self.tell(
+            agent,
+            &Report::Hello { protocol: PROTOCOL, pid, version, answers: &["commands", "shard_tls"] },
+        );
     }
 
     pub(super) fn forget(&mut self, agent: u64) {

@@ -202,6 +202,11 @@ impl Backend {
         }
     }
 
+    /// Whether requests reach the shard: it has accepted, and has shaken hands where that is wanted.
+    pub fn is_open(&self) -> bool {
+        self.connected && !self.stream.is_handshaking()
+    }
+
     /// Whether there is something to write that the socket may take.
     pub fn wants_write(&self) -> bool {
         // What is written over TLS before the hands are shaken waits in the session.
@@ -234,7 +239,7 @@ impl Backend {
     /// Everything that has not been answered, with its bytes, and whether the shard may have seen it whole.
     pub fn unanswered(&mut self) -> Vec<(Pending, Vec<u8>, bool)> {
         let mut at = self.answered;
-        let sent = if self.stream.is_handshaking() { self.answered } else { self.sent };
+        let sent = self.sent;
         let mut all = Vec::with_capacity(self.inflight.len());
         for pending in self.inflight.drain(..) {
             let end = at + pending.len as usize;
@@ -246,7 +251,7 @@ impl Backend {
 
     /// Whether nothing that its owner did is left on it.
     pub fn is_clean(&self) -> bool {
-        self.connected
+        self.is_open()
             && self.inflight.is_empty()
             && self.unsent() == 0
             && !(self.is_bound || self.in_transaction || self.is_relayed || self.is_outdated)

@@ -295,7 +295,7 @@ impl Worker {
         let Some(mut backend) = self.backends.remove(id) else { return };
         self.poll.remove(backend.stream.fd());
         let (db, identity, target) = (backend.db, backend.identity, backend.target);
-        if backend.connected {
+        if backend.is_open() {
             self.dbs[db].stats.failed(why);
         } else {
             self.refused(db, target);
@@ -307,8 +307,8 @@ impl Worker {
             self.close_client(passing.client);
         }
         let rejected = self.dbs[db].identities[identity].rejected.take();
-        let in_transaction = backend.in_transaction && backend.connected;
-        if backend.connected && backend.owner.is_none() && rejected.is_none() {
+        let in_transaction = backend.in_transaction && backend.is_open();
+        if backend.is_open() && backend.owner.is_none() && rejected.is_none() {
             self.outage_begins(db, target, false);
         }
         let mut opening = Vec::new();
@@ -325,12 +325,12 @@ impl Worker {
             }
             if pending.purpose != Purpose::Reply {
                 // MULTI that was never sent goes with the command behind it.
-                if backend.in_transaction && !backend.connected && pending.purpose == Purpose::Ignore {
+                if backend.in_transaction && !backend.is_open() && pending.purpose == Purpose::Ignore {
                     opening.push(bytes);
                 }
                 continue;
             }
-            let seen = seen && backend.connected;
+            let seen = seen && backend.is_open();
             if let Some(rejection) = &rejected {
                 self.deliver_failure(db, &pending, Fate::Failed, rejection);
             } else if in_transaction || seen {
@@ -344,7 +344,7 @@ impl Worker {
             }
         }
         // What was never sent binds nobody.
-        backend.is_bound &= backend.connected;
+        backend.is_bound &= backend.is_open();
         self.resume.append(&mut backend.waiting);
         if let Some(owner) = backend.owner {
             self.lost_exclusive(owner, id, &backend);

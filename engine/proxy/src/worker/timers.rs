@@ -66,7 +66,7 @@ impl Worker {
                 || self.dbs[backend.db].identities[backend.identity].clients > 0);
         let unused = !is_wanted && backend.used_at + UNUSED < self.now;
         let demoted = backend.demoted_at.is_some_and(|since| since + DEMOTED < self.now);
-        if !backend.connected && backend.used_at + self.dbs[backend.db].failover_wait() < self.now {
+        if !backend.is_open() && backend.used_at + self.dbs[backend.db].failover_wait() < self.now {
             // A machine that does not even refuse.
             self.lost(id);
         } else if is_silent {
