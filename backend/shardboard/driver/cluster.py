@@ -178,13 +178,13 @@ def _default_user(engine: Engine) -> tuple[str, ...]:
     return (*user, "on", "resetpass", password, *rights)
 
 
-def port_of(address: str) -> int:
-    """Where an engine says that clients reach a shard: of `<address>:<port>@<bus port>`, as in a line of CLUSTER NODES.
+def has_port(address: str) -> bool:
+    """Whether an engine knows where clients reach a shard, of `<address>:<port>@<bus port>` in a line of CLUSTER NODES.
 
-    0 while it does not know. A shard that speaks TLS has met another one a moment before it hears of the port that it names to
-    those who ask it in clear, over its Unix socket; redirections to that shard lead nowhere until then.
+    The port is 0 while it does not. A shard that speaks TLS has met another one a moment before it hears of the port that it names
+    to those who ask it in clear, over its Unix socket; redirections to that shard lead nowhere until then.
     """
-    return int(address.partition("@")[0].rpartition(":")[2] or 0)
+    return not address.partition("@")[0].endswith(":0")
 
 
 @dataclass(frozen=True)

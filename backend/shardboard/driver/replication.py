@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from shardboard.agent.contract import CommandResult
-from shardboard.driver.cluster import ShardRef, command, port_of
+from shardboard.driver.cluster import ShardRef, command, has_port
 from shardboard.driver.ports import Agents
 
 PATIENCE = 5.0
@@ -85,5 +85,5 @@ def _replicas(text: str) -> Mapping[str, str]:
     return {
         fields[0]: fields[3]
         for fields in lines
-        if len(fields) > 7 and "slave" in fields[2].split(",") and port_of(fields[1])
+        if len(fields) > 7 and "slave" in fields[2].split(",") and has_port(fields[1])
     }

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from shardboard.domain.slots import SLOTS, Ranges, joined, parse
-from shardboard.driver.cluster import ShardRef, command, port_of
+from shardboard.driver.cluster import ShardRef, command, has_port
 from shardboard.driver.ports import Agents
 from shardboard.errors import AgentRefused
 
@@ -113,7 +113,7 @@ def _line(engine_id: str, address: str, flags: str, epoch: str, slots: str = "")
     return Line(
         engine_id=engine_id,
         leads="master" in flags.split(","),
-        met="handshake" not in flags.split(",") and port_of(address) != 0,
+        met="handshake" not in flags.split(",") and has_port(address),
         epoch=int(epoch),
         slots=parse(",".join(each for each in words if each[:1].isdigit())),
         leaving={int(each.partition("->-")[0]): each.partition("->-")[2] for each in moving if "->-" in each},
