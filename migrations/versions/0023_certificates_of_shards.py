@@ -20,8 +20,12 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     bdbs = sa.table("bdbs", sa.column("name", sa.String()), sa.column("shard_certificates", sa.JSON()))
-    encrypted = op.get_bind().execute(sa.select(bdbs.c.name).where(bdbs.c.shard_certificates.is_not(None))).scalars().all()
+    encrypted = (
+        op.get_bind().execute(sa.select(bdbs.c.name).where(bdbs.c.shard_certificates.is_not(None))).scalars().all()
+    )
     if encrypted:
         names = ", ".join(encrypted)
-        raise RuntimeError(f"The shards of {names} are encrypted: an earlier release could not reach them. Delete them first.")
+        raise RuntimeError(
+            f"The shards of {names} are encrypted: an earlier release could not reach them. Delete them first."
+        )
     op.drop_column("bdbs", "shard_certificates")
