@@ -154,7 +154,7 @@ def _default_user(bdb: BdbSpec) -> str:
     if not bdb.default_user:
         return "user default off"
     password = f"#{_sha256(bdb.client_password)}" if bdb.client_password else "nopass"
-    return f"user default on {password} ~* &* {APPLICATION_RIGHTS}"
+    return " ".join(["user default on", password, "~* &*", APPLICATION_RIGHTS, *bdb.disabled_commands])
 
 
 def _segment(flash_limit: int) -> int:

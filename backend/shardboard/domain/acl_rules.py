@@ -5,7 +5,7 @@ administration stays the console's (`GUARD`): who may configure an engine reads 
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 GUARD = ("-@admin", "-migrate", "-restore-asking", "-script|debug")
@@ -107,11 +107,13 @@ def _checked(word: str) -> str:
     return word
 
 
-def for_engine(acl: str, *, all_channels: bool) -> list[str]:
+def for_engine(acl: str, *, all_channels: bool, disabled: Sequence[str] = ()) -> list[str]:
     """What follows `ACL SETUSER name reset on #hash`. A list that says nothing of channels gives all of them or none.
+    `disabled` are rules of the database for everybody (`disabled_commands.py`).
 
     Raises Malformed.
     """
-    words = [f"{word[:-1]} {' '.join(GUARD)})" if word.startswith("(") else word for word in parse(acl)]
+    guard = (*GUARD, *disabled)
+    words = [f"{word[:-1]} {' '.join(guard)})" if word.startswith("(") else word for word in parse(acl)]
     says_channels = any(word[:1] == "&" or word.endswith("channels") for word in words)
-    return [*([] if says_channels or not all_channels else ["allchannels"]), *words, *GUARD]
+    return [*([] if says_channels or not all_channels else ["allchannels"]), *words, *guard]

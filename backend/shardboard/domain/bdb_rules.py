@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from shardboard.domain import flash, hashing, io_threads
+from shardboard.domain import disabled_commands, flash, hashing, io_threads
 from shardboard.domain.fault import Fault
 
 PORT_FIRST, PORT_LAST = 10000, 19999
@@ -286,6 +286,14 @@ def _password(wanted: Wanted) -> Fault | None:
     return _schema(sentence, "authentication_redis_pass")
 
 
+def _disabled_commands(wanted: Wanted) -> Fault | None:
+    try:
+        disabled_commands.parse(wanted["disabled_commands"])
+    except disabled_commands.Malformed as problem:
+        return _invalid("bad_request", str(problem), "disabled_commands")
+    return None
+
+
 def _limits(wanted: Wanted) -> Fault | None:
     if not 0 <= wanted["max_connections"] <= 1_000_000:
         return _schema("max_connections must be between 0 (no limit) and 1000000.", "max_connections")
@@ -344,7 +352,6 @@ _UNSUPPORTED: tuple[tuple[str, object, str, str], ...] = (
     ("sync", "disabled", _NO, "Replicating from another database (Replica Of) is not"),
     ("dataset_import_sources", [], _NO, "Importing data is not"),
     ("acl", [], "redis_acl_unsupported", "Database access by ACL lists is not"),
-    ("disabled_commands", "", _NO, "Disabling commands is not"),
     ("shards_blueprint", [], "bad_shards_blueprint", "Placing shards by a blueprint is not"),
     ("backup", False, _NO, "Scheduled backups are not"),
 )
@@ -365,5 +372,6 @@ _RULES = (
     _tags,
     _version,
     _password,
+    _disabled_commands,
     _limits,
 )

@@ -59,6 +59,8 @@ class Engine:
     save: Sequence[tuple[int, int]]
     maxclients: int
     io_threads: int = 1
+    disabled_commands: Sequence[str] = ()
+    """Rules that take commands away from everybody, such as `-flushall`."""
     tls: ShardTls | None = None
     """None: its shards speak in clear with each other."""
 
@@ -171,7 +173,8 @@ def _default_user(engine: Engine) -> tuple[str, ...]:
     user = ("ACL", "SETUSER", "default")
     if not engine.default_user:
         return (*user, "off")
-    rights = APPLICATION_RIGHTS.split()
+    # From the start: a command that is no longer disabled is given back.
+    rights = ["nocommands", *APPLICATION_RIGHTS.split(), *engine.disabled_commands]
     if not engine.client_password:
         return (*user, "on", "nopass", *rights)
     password = f"#{hashlib.sha256(engine.client_password.encode()).hexdigest()}"
@@ -310,6 +313,7 @@ def _bdb_spec(engine: Engine, shards: Sequence[ShardRef]) -> BdbSpec:
         admin_password=engine.admin_password,
         client_password=engine.client_password,
         default_user=engine.default_user,
+        disabled_commands=list(engine.disabled_commands),
         maxmemory=engine.memory.ram,
         tier=TierSpec(ram_limit=tier.ram_limit, flash_limit=tier.flash_limit) if tier is not None else None,
         eviction_policy=engine.eviction_policy,

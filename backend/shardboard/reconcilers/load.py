@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from shardboard.db import Store
-from shardboard.domain import slots
+from shardboard.domain import disabled_commands, slots
 from shardboard.domain.creation import Wanted
 from shardboard.driver.cluster import Engine, ShardRef
 from shardboard.driver.ports import NodeRef, ShardTls
@@ -69,6 +69,7 @@ def engine(bdb: Bdb) -> Engine:
         else [],
         maxclients=config["maxclients"],
         io_threads=bdb.io_threads,
+        disabled_commands=disabled_commands.rules(config.get("disabled_commands", "")),
         tls=shard_tls(bdb),
     )
 

@@ -89,6 +89,7 @@ EFFECTIVE: dict[str, Any] = {
     "implicit_shard_key": False,
     "tls_mode": "disabled",
     "data_internode_encryption": False,
+    "disabled_commands": "",
     "max_connections": 0,
     "slave_ha": False,
     "slave_ha_priority": 0,
@@ -110,7 +111,6 @@ UNSUPPORTED: dict[str, Any] = {
     "acl": [],
     "rack_aware": False,
     "crdt": False,
-    "disabled_commands": "",
 }
 """Fields that may only have this value: asking for the feature is refused (`domain/bdb_rules.py`)."""
 

@@ -28,6 +28,7 @@ CHANGEABLE = frozenset(
         "snapshot_policy",
         "maxclients",
         "authentication_redis_pass",
+        "disabled_commands",
         "roles_permissions",
         "proxy_policy",
         "tls_mode",

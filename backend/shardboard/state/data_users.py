@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from shardboard.domain import acl_rules
+from shardboard.domain import acl_rules, disabled_commands
 from shardboard.domain.roles import uid_of
 from shardboard.state import access, bdbs
 from shardboard.state import cluster as clusters
@@ -49,9 +49,14 @@ async def allowed(session: AsyncSession) -> dict[int, list[Allowed]]:
     for bdb in await bdbs.every(session):
         if bdb.status not in ("active", "active-change-pending"):
             continue
+        disabled = disabled_commands.rules(bdb.config.get("disabled_commands", ""))
         rules = {row["role_uid"]: lists.get(row["redis_acl_uid"], "") for row in _permissions(bdb)}
         found[bdb.uid] = [
-            Allowed(user.email, user.data_hash or "", tuple(acl_rules.for_engine(list_, all_channels=all_channels)))
+            Allowed(
+                user.email,
+                user.data_hash or "",
+                tuple(acl_rules.for_engine(list_, all_channels=all_channels, disabled=disabled)),
+            )
             for user in people
             if acl_rules.can_be_user(user.email) and (list_ := rules.get(role_uid(user)))
         ]

@@ -341,3 +341,11 @@ async def test_creations_at_once_share_nothing(client: httpx.AsyncClient) -> Non
     assert sorted(bdb["uid"] for bdb in bdbs_created) == [1, 2, 3, 4, 5, 6]
     assert len({bdb["endpoints"][0]["port"] for bdb in bdbs_created}) == 6
     assert len({uid for bdb in bdbs_created for uid in bdb["shard_list"]}) == 6
+
+
+async def test_disabled_commands_are_kept_as_they_were_written(client: httpx.AsyncClient) -> None:
+    bdb = await created(client, disabled_commands="FLUSHALL, keys")
+    assert bdb["disabled_commands"] == "FLUSHALL, keys"
+    for wrong in ("nosuch", "HELLO", "@all"):
+        reply = await client.post("/v1/bdbs", json={**GOOD, "disabled_commands": wrong})
+        assert (reply.status_code, reply.json()["field"]) == (406, "disabled_commands")

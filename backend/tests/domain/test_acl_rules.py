@@ -77,3 +77,8 @@ def test_anything_is_refused_or_ends_with_the_guard(acl: str) -> None:
         return
     assert tuple(words[-len(GUARD) :]) == GUARD
     assert all(word.endswith(f" {' '.join(GUARD)})") for word in words if word.startswith("("))
+
+
+def test_what_a_database_disables_comes_last_in_every_selector() -> None:
+    told = for_engine("+@all ~* (+get ~x)", all_channels=False, disabled=("-flushall",))
+    assert told == ["+@all", "~*", f"(+get ~x {' '.join(GUARD)} -flushall)", *GUARD, "-flushall"]

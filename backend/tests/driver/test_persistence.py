@@ -9,6 +9,8 @@ import pytest
 from backend.tests.shards import ENGINE, Farm, ask, bring_up, farm, layout, until
 
 from shardboard.agent.shard import Shard
+from shardboard.domain import disabled_commands
+from shardboard.domain.disabled_commands import NAMES, NEEDED
 from shardboard.driver import cluster, persistence
 from shardboard.driver.cluster import ShardRef
 
@@ -97,6 +99,32 @@ async def test_applications_may_not_move_keys_between_servers_or_stop_a_shard(no
         ):
             assert "has no permissions to run" in await say(shards[0], *words), words
         assert (await say(shards[0], "EVAL", "return redis.call('set', KEYS[1], 'x')", "1", "key")) == "+OK"
+
+
+async def test_disabled_commands_are_nobodys_until_they_are_given_back(nodes: Farm) -> None:
+    shards = layout(nodes.nodes, 1, replication=False)
+    without = replace(ENGINE, disabled_commands=disabled_commands.rules("FLUSHALL, xinfo|help"))
+    await bring_up(nodes, without, shards)
+    for words in (["FLUSHALL"], ["XINFO", "HELP"], ["EVAL", "return redis.call('FLUSHALL')", "0"]):
+        assert "has no permissions" in await say(shards[0], *words), words
+    assert await say(shards[0], "FLUSHDB") == "+OK"
+    other = replace(ENGINE, disabled_commands=disabled_commands.rules("flushdb"))
+    assert await cluster.align(nodes, other, shards, {"disabled_commands"}) == {}
+    assert await cluster.configure(nodes, other, shards, len(shards)) == {}
+    assert await say(shards[0], "FLUSHALL") == "+OK"
+    assert "has no permissions" in await say(shards[0], "FLUSHDB")
+    assert "has no permissions" in await say(shards[0], "CONFIG", "GET", "port")
+    assert "-flushdb" in (nodes[1].shards[shards[0].uid].directory / "valkey.conf").read_text()
+
+
+async def test_every_known_command_can_be_disabled(nodes: Farm) -> None:
+    """What is listed is what the engine knows: a name that it does not know would keep a shard from starting."""
+    shards = layout(nodes.nodes, 1, replication=False)
+    every = sorted(NAMES - {name for name in NAMES if name.partition("|")[0] in NEEDED})
+    await bring_up(nodes, replace(ENGINE, disabled_commands=disabled_commands.rules(",".join(every))), shards)
+    assert "has no permissions" in await say(shards[0], "GET", "key")
+    known = set(await ask(nodes[1].shards[shards[0].uid], "COMMAND", "LIST"))
+    assert known <= NAMES
 
 
 async def say(shard: ShardRef, *words: str) -> str:

@@ -230,3 +230,23 @@ async def test_who_could_not_be_removed_is_removed_later(console: Console, agent
     await loop.sweep()
     assert known(agents, [first]) == {()}
     assert not [each for each in await told(console, uid) if each.type == "bdb_access_failed"]
+
+
+async def test_what_a_database_disables_is_nobodys(console: Console, agents: FakeAgents) -> None:
+    """At once for those whom roles let in, and for the default user with the order."""
+    uid = await with_readers(console)
+    of = [row.uid for row in await rows(console, uid)]
+    await add_ann(console)
+    loop = AccessLoop(console.store, console.bus, agents)
+    await loop.sweep()
+    agents.commands.clear()
+    async with console.store.begin() as session:
+        await service.update(session, uid, {"disabled_commands": "KEYS, FlushAll"}, ADMIN)
+    async with running(console):
+        await reached(console, uid, "active")
+    await seen(console, uid)
+    await loop.sweep()
+    disabled = ("-keys", "-flushall")
+    assert known(agents, of) == {(*rules("correct-horse", *READER), *disabled)}
+    given = [argv for _, argv in agents.commands if argv[:3] == ("ACL", "SETUSER", "default")]
+    assert {argv[-2:] for argv in given} == {disabled}

@@ -72,6 +72,8 @@ class BdbSpec(Message):
     client_password: str
     """Of the engine's default user; empty = no password."""
     default_user: bool = True
+    disabled_commands: list[str] = Field(default=[])
+    """Rules that take commands away from the default user, such as `-flushall`."""
     maxmemory: int
     """Bytes per shard; 0 = unlimited."""
     tier: TierSpec | None = None

@@ -1,5 +1,5 @@
 /** How clients get to a database: which proxies serve it, encrypted or not, and how many at a time. */
-import { NativeSelect, NumberInput, Switch } from '@mantine/core';
+import { NativeSelect, NumberInput, Switch, TextInput } from '@mantine/core';
 import { PROXY_POLICIES } from '@/api/endpoints';
 import type { Bdb } from '@/api/types';
 import type { Editable } from './edit';
@@ -50,6 +50,14 @@ export function EditClients({ bdb, draft, errors, onChange }: Props) {
         onChange={(event) =>
           onChange({ tls_mode: event.currentTarget.checked ? 'enabled' : 'disabled' })
         }
+      />
+      <TextInput
+        label="Disabled commands"
+        description="Nobody may use them here, nor by scripts, whatever a role allows. For example FLUSHALL, KEYS."
+        placeholder="none"
+        value={draft.disabled_commands}
+        error={errors.disabled_commands}
+        onChange={(event) => onChange({ disabled_commands: event.currentTarget.value })}
       />
       <Switch
         label="Replica HA"

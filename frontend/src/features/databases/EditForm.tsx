@@ -45,6 +45,7 @@ const SHOWN = new Set([
   'maxclients',
   'tls_mode',
   'slave_ha',
+  'disabled_commands',
   'tags',
 ]);
 

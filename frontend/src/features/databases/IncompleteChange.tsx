@@ -12,6 +12,7 @@ const WORDS: Readonly<Record<string, string>> = {
   aof_policy: 'persistence',
   bigstore_ram_size: 'RAM limit',
   data_persistence: 'persistence',
+  disabled_commands: 'disabled commands',
   eviction_policy: 'eviction policy',
   io_threads: 'I/O threads',
   max_connections: 'connections per proxy',

@@ -33,6 +33,7 @@ export interface Editable {
   maxclients: number | string;
   tls_mode: 'enabled' | 'disabled';
   slave_ha: boolean;
+  disabled_commands: string;
   tags: NonNullable<Bdb['tags']>;
 }
 
@@ -62,6 +63,7 @@ export const LABELS: Readonly<Record<Field, string>> = {
   maxclients: 'Connections per shard',
   tls_mode: 'TLS',
   slave_ha: 'Replica HA',
+  disabled_commands: 'Disabled commands',
   tags: 'Tags',
 };
 
@@ -80,6 +82,7 @@ export const editable = (bdb: Bdb): Editable => ({
   maxclients: Number(bdb.maxclients) || '',
   tls_mode: bdb.tls_mode === 'enabled' ? 'enabled' : 'disabled',
   slave_ha: Boolean(bdb.slave_ha),
+  disabled_commands: String(bdb.disabled_commands ?? ''),
   tags: bdb.tags ?? [],
 });
 

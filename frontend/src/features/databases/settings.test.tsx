@@ -39,6 +39,11 @@ describe('settings of a database', () => {
     expect(shown(bdb({ authentication: false }))).toContain('None: open to whoever');
   });
 
+  it('tells which commands nobody may use', () => {
+    expect(shown(bdb())).toContain('Disabled commandsNone');
+    expect(shown(bdb({ disabled_commands: 'FLUSHALL' }))).toContain('Disabled commandsFLUSHALL');
+  });
+
   it('says whether shards speak in clear with each other', () => {
     expect(shown(bdb({ data_internode_encryption: true }))).toContain('Between nodesEncrypted');
     expect(shown(bdb({ data_internode_encryption: false }))).toContain('In clear: whoever');

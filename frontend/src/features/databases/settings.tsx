@@ -77,6 +77,7 @@ export function settingGroups(bdb: Bdb): SettingGroup[] {
           bdb.roles_permissions?.length ? String(bdb.roles_permissions.length) : 'None',
         ],
         ['TLS', yes(bdb.tls_mode === 'enabled')],
+        ['Disabled commands', String(bdb.disabled_commands || 'None')],
         [
           'Between nodes',
           bdb.data_internode_encryption
