@@ -88,7 +88,7 @@ def parse(text: str) -> tuple[str, ...]:
     for name in found:
         if name not in NAMES:
             raise Malformed(
-                f'disabled_commands names "{name[:64]}", which the engine does not know; write "FLUSHALL, KEYS, XINFO|HELP".'
+                f'The engine knows no command "{name[:64]}"; write names as in "FLUSHALL, KEYS, XINFO|HELP".'
             )
         if name.partition("|")[0] in NEEDED:
             raise Malformed(f"{name} cannot be disabled: clients and endpoints need it.")

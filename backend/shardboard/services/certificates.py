@@ -13,10 +13,11 @@ from shardboard.state import cluster as clusters
 async def rotate(session: AsyncSession, principal: Principal) -> int:
     """Another certificate for every encrypted database; a loop brings them to the shards. How many there are."""
     await clusters.load_for_update(session)
-    encrypted = [bdb for bdb in await bdbs.every(session) if bdb.shard_certificates is not None]
-    for bdb in encrypted:
-        present = ShardCertificates.read(bdb.shard_certificates or {})
-        bdb.shard_certificates = present.renewed().stored()
-    told = f"New certificates for the shards of {plural(len(encrypted), 'database')} were ordered."
+    count = 0
+    for bdb in await bdbs.every(session):
+        if bdb.shard_certificates is not None:
+            bdb.shard_certificates = ShardCertificates.read(bdb.shard_certificates).renewed().stored()
+            count += 1
+    told = f"New certificates for the shards of {plural(count, 'database')} were ordered."
     events.record(session, "certificates_rotated", told, source="cluster", originator=principal.username)
-    return len(encrypted)
+    return count
