@@ -2,7 +2,7 @@
 
 A frame holds every series of one topic in one interval: columns of float32, one value per uid, NaN = unknown. Frames of
 1 s have the metrics only. Longer ones also have, per metric that needs it, the seconds that are known (`#name`: a mean of
-means is only right when weighted by them) and the highest value of one second (`name_max`).
+means is only right when weighted by them), the highest value of one second (`name_max`) and the lowest (`name_min`).
 """
 
 from array import array
@@ -84,6 +84,9 @@ PEAKS = frozenset(
 )
 """Metrics whose highest second is kept beside the value."""
 
+LOWS = frozenset({"total_req", "read_req", "write_req"})
+"""Metrics whose lowest second is kept, too: a pause of some seconds hardly shows in the mean of a long interval."""
+
 _OF_FLASH = (
     frozenset(FLASH_METRICS) - flash_rates.LAST - flash_rates.SHARES.keys() - {"flash_read_p50", "flash_read_p99"}
 )
@@ -126,8 +129,9 @@ def columns_of(topic: str, step: int) -> tuple[str, ...]:
     if step == 1:
         return metrics
     peaks = tuple(f"{metric}_max" for metric in metrics if metric in PEAKS)
+    lows = tuple(f"{metric}_min" for metric in metrics if metric in LOWS)
     weights = dict.fromkeys(weight_of(topic, metric) for metric in metrics if is_mean(metric))
-    return (*metrics, *peaks, *weights)
+    return (*metrics, *peaks, *lows, *weights)
 
 
 def merge(topic: str, t: int, parts: Sequence[Frame], seconds: int) -> Frame:
@@ -145,9 +149,9 @@ def merge(topic: str, t: int, parts: Sequence[Frame], seconds: int) -> Frame:
             columns[metric], known = _mean(metric, weight, parts, seconds, len(uids))
             columns.setdefault(weight, known)
         if metric in PEAKS:
-            columns[f"{metric}_max"] = _highest(
-                [found for part in parts if (found := _peak(part, metric)) is not None], len(uids)
-            )
+            columns[f"{metric}_max"] = _fold(_extremes(parts, metric, "max"), len(uids), _higher)
+        if metric in LOWS:
+            columns[f"{metric}_min"] = _fold(_extremes(parts, metric, "min"), len(uids), _lower)
     for ratio, (parts_of, rest_of) in SHARES.items():
         if ratio in TOPICS[topic]:
             columns[ratio] = array("f", map(_share, _total(columns, parts_of), _total(columns, rest_of)))
@@ -193,10 +197,6 @@ def _newest(columns: "Sequence[array[float]]", width: int) -> "array[float]":
     return _fold(columns[::-1], width, lambda newer, older: newer if newer == newer else older)
 
 
-def _highest(columns: "Sequence[array[float]]", width: int) -> "array[float]":
-    return _fold(columns, width, lambda a, b: b if b > a or a != a else a)
-
-
 def _fold(columns: "Sequence[array[float]]", width: int, choose: Callable[[float, float], float]) -> "array[float]":
     found = array("f", [nan]) * width
     for column in columns:
@@ -204,8 +204,18 @@ def _fold(columns: "Sequence[array[float]]", width: int, choose: Callable[[float
     return found
 
 
-def _peak(frame: Frame, metric: str) -> "array[float] | None":
-    return frame.columns.get(f"{metric}_max", frame.columns.get(metric))
+def _higher(a: float, b: float) -> float:
+    return b if b > a or a != a else a
+
+
+def _lower(a: float, b: float) -> float:
+    return b if b < a or a != a else a
+
+
+def _extremes(parts: Sequence[Frame], metric: str, which: str) -> "list[array[float]]":
+    """The highest or lowest second of each part; where it was not kept, the value."""
+    found = (part.columns.get(f"{metric}_{which}", part.columns.get(metric)) for part in parts)
+    return [column for column in found if column is not None]
 
 
 def _complete(values: "array[float]") -> bool:

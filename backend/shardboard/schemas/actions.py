@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
+from pydantic.json_schema import SkipJsonSchema
 
-from shardboard.schemas.absent import OptionalInt, OptionalStr, present
+from shardboard.schemas.absent import OptionalInt, OptionalStr, present, without_default
 from shardboard.schemas.rows import ActionRow
 from shardboard.schemas.times import epoch
 
@@ -19,6 +20,20 @@ class Step(BaseModel):
     detail: OptionalStr = Field(description="What it is doing or waiting for.")
 
 
+MOVES_SHOWN = 60
+"""As many as a person still tells apart in a picture; an action of hundreds is told of again at each of their steps."""
+
+
+class Move(BaseModel):
+    """A change of where one copy of a pair is. It is over once the shard that leaves is gone."""
+
+    bdb_uid: int
+    pair: int
+    shard_uid: OptionalStr = Field(description="The shard that leaves; absent when only a copy is added.")
+    newcomer_uid: OptionalStr = Field(description="The shard that comes in its place; absent when none does.")
+    to_node_uid: OptionalInt = Field(description="The node of the newcomer.")
+
+
 class AdditionalInfo(BaseModel):
     description: str
     object_type: str
@@ -26,6 +41,8 @@ class AdditionalInfo(BaseModel):
     error: OptionalStr
     steps: list[Step]
     eta_seconds: OptionalInt = Field(description="How long the copies under way still take, as far as known.")
+    moves: Annotated[list[Move] | SkipJsonSchema[None], Field(default=None, json_schema_extra=without_default)]
+    """Shards that still have to move, while there are no more than 60 of them."""
     cancellable: bool = Field(description="Whether DELETE /v1/actions/<action_uid> can end it now.")
 
 
@@ -105,10 +122,40 @@ def render_v2(action: ActionRow) -> dict[str, Any]:
             **present(
                 error=action.error or None,
                 eta_seconds=round(action.params["eta_seconds"]) if _is_timed(action) else None,
+                moves=_moves(action),
             ),
         },
         **present(finish_time=epoch(action.finished_at) if action.finished_at else None),
     }
+
+
+def _moves(action: ActionRow) -> list[dict[str, Any]] | None:
+    """None when no shard moves, or too many do."""
+    params = action.params
+    over = {*params.get("done", ()), *(int(number) for number in params.get("failed", {}))}
+    left = [
+        move
+        for number, move in enumerate(params.get("moves", ()))
+        if number not in over and (move.get("leaves"), move.get("newcomer")) != (None, None)
+    ]
+    if action.finished_at is not None or not 0 < len(left) <= MOVES_SHOWN:
+        return None
+    return [
+        {
+            "bdb_uid": move["bdb"],
+            "pair": move["pair"],
+            **present(
+                shard_uid=_text(move.get("leaves")),
+                newcomer_uid=_text(move.get("newcomer")),
+                to_node_uid=move.get("to"),
+            ),
+        }
+        for move in left
+    ]
+
+
+def _text(uid: int | None) -> str | None:
+    return None if uid is None else str(uid)
 
 
 def _is_timed(action: ActionRow) -> bool:

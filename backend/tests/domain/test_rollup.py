@@ -12,6 +12,7 @@ from shardboard.domain.rates import Value
 from shardboard.domain.rollup import (
     KNOWN_TOGETHER,
     LAST,
+    LOWS,
     PEAKS,
     SHARES,
     TOPICS,
@@ -94,6 +95,8 @@ def test_rolling_up_in_steps_is_rolling_up_at_once(
             index = metrics.index(metric)
             known = [found for row in told if uid in row and (found := row[uid][index]) is not None]
             assert value(top, f"{metric}_max", uid) == (max(known) if known else None)
+            if metric in LOWS:
+                assert value(top, f"{metric}_min", uid) == (min(known) if known else None)
         for metric in filter(is_mean, metrics):
             index = metrics.index(metric)
             counted = sum(row[uid][index] is not None for row in told if uid in row)

@@ -1,6 +1,6 @@
 /** Roles of users, and lists of rules that databases give to roles. */
 import { queryOptions } from '@tanstack/react-query';
-import { request } from './http';
+import { read, request } from './http';
 import type { Acl, NewAcl, NewRole, Role } from './types';
 
 const ACLS = '/v1/redis_acls';
@@ -12,12 +12,12 @@ export const isOwn = ({ uid }: { uid: number }): boolean => uid >= FIRST_OWN;
 
 export const aclsQuery = queryOptions({
   queryKey: ['redis_acls'],
-  queryFn: () => request<Acl[]>('GET', ACLS),
+  queryFn: read<Acl[]>(ACLS),
 });
 
 export const rolesQuery = queryOptions({
   queryKey: ['roles'],
-  queryFn: () => request<Role[]>('GET', ROLES),
+  queryFn: read<Role[]>(ROLES),
 });
 
 export const saveAcl = (uid: number | undefined, acl: NewAcl) =>

@@ -1,12 +1,13 @@
 /** Long operations with progress. */
-import { queryOptions, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
+import { followed } from './followed';
 import { request } from './http';
 import type { Action } from './types';
 
-export const actionsQuery = queryOptions({
-  queryKey: ['actions'],
-  queryFn: () => request<Action[]>('GET', '/v2/actions'),
-});
+export const actionsQuery = followed<Action>('actions', '/v2/actions');
+
+/** The console's clock and the moment of a click may differ a little. */
+const CLOCKS_MS = 5_000;
 
 /** Asks for it; what has begun is ended or undone first. */
 export const cancelAction = (uid: string) => request<unknown>('DELETE', `/v1/actions/${uid}`);
@@ -19,6 +20,29 @@ const drills = (actions: readonly Action[]): Action[] =>
 
 export function useRunningDrills(): readonly Action[] {
   return useQuery({ ...actionsQuery, select: drills }).data ?? [];
+}
+
+/** The newest drill on a node ordered since then, epoch milliseconds by the console's clock, whatever became of it. */
+export function useDrillSince(node: number, since: number): Action | undefined {
+  const { data } = useQuery(actionsQuery);
+  return (data ?? [])
+    .filter(
+      ({ name, creation_time, additional_info }) =>
+        name === 'SMDrill' &&
+        Number(additional_info?.object_uid) === node &&
+        creation_time * 1000 >= since - CLOCKS_MS,
+    )
+    .sort((a, b) => b.creation_time - a.creation_time)[0];
+}
+
+export type ShardMove = NonNullable<NonNullable<Action['additional_info']>['moves']>[number];
+
+/** What of a database moves to another node now, or waits for its turn. */
+export function openMoves(actions: readonly Action[], bdb: number): ShardMove[] {
+  return actions
+    .filter(isRunning)
+    .flatMap(({ additional_info }) => additional_info?.moves ?? [])
+    .filter(({ bdb_uid }) => bdb_uid === bdb);
 }
 
 export function useRunningActions(type: 'node' | 'bdb', uid: number): readonly Action[] {

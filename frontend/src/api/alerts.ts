@@ -1,6 +1,6 @@
 /** Alerts with limits that a person sets: of one database, and of nodes and the cluster. */
 import { queryOptions } from '@tanstack/react-query';
-import { request } from './http';
+import { read, request } from './http';
 import type { Alerts } from './types';
 
 /** What is wanted of one alert; `threshold` of those that have one. */
@@ -17,7 +17,7 @@ const CLUSTER = '/v1/cluster';
 export const databaseAlertsQuery = (bdb: number) =>
   queryOptions({
     queryKey: ['alerts', bdb],
-    queryFn: () => request<Alerts>('GET', `/v1/bdbs/alerts/${bdb}`),
+    queryFn: read<Alerts>(`/v1/bdbs/alerts/${bdb}`),
     refetchInterval: LOOK_AGAIN_MS,
   });
 
@@ -26,10 +26,10 @@ export const setDatabaseAlerts = (bdb: number, wanted: WantedByName) =>
 
 export const clusterAlertsQuery = queryOptions({
   queryKey: ['alerts', 'cluster'],
-  queryFn: async (): Promise<WantedByName> => {
+  queryFn: async ({ signal }): Promise<WantedByName> => {
     const { alert_settings } = await request<{
       alert_settings: Record<string, boolean | Wanted>;
-    }>('GET', CLUSTER);
+    }>('GET', CLUSTER, undefined, signal);
     return Object.fromEntries(
       Object.entries(alert_settings).map(([name, value]) => [
         name,

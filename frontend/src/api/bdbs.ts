@@ -1,6 +1,7 @@
 /** Databases. The list is the one cached copy; a single database is picked out of it. */
-import { queryOptions, useQuery, useQueryClient } from '@tanstack/react-query';
-import { request } from './http';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { followed } from './followed';
+import { read, request } from './http';
 import type {
   AddressChange,
   Bdb,
@@ -13,10 +14,7 @@ import type {
   UpgradePlan,
 } from './types';
 
-export const bdbsQuery = queryOptions({
-  queryKey: ['bdbs'],
-  queryFn: () => request<Bdb[]>('GET', '/v1/bdbs'),
-});
+export const bdbsQuery = followed<Bdb>('bdbs', '/v1/bdbs');
 
 export function useBdb(uid: number) {
   return useQuery({ ...bdbsQuery, select: (list) => list.find((bdb) => bdb.uid === uid) ?? null });
@@ -60,26 +58,23 @@ export const resumeTraffic = (uid: number) =>
 export const deleteBdb = (uid: number) => request<unknown>('DELETE', `/v1/bdbs/${uid}`);
 
 /** Whether the console would do it; nothing is changed. */
-export const checkUpdate = (uid: number, body: UpdateBdb) =>
-  request<Bdb>('PUT', `/v1/bdbs/${uid}?dry_run`, body);
+export const checkUpdate = (uid: number, body: UpdateBdb, signal?: AbortSignal) =>
+  request<Bdb>('PUT', `/v1/bdbs/${uid}?dry_run`, body, signal);
 
 /** The pairs as they would be with another shape. */
-export const previewRevamp = (uid: number, body: RevampOrder) =>
-  request<BlueprintPair[]>('PUT', `/v1/bdbs/${uid}/actions/revamp?dry_run`, body);
+export const previewRevamp = (uid: number, body: RevampOrder, signal?: AbortSignal) =>
+  request<BlueprintPair[]>('PUT', `/v1/bdbs/${uid}/actions/revamp?dry_run`, body, signal);
 
 const rebalancePath = (uid: number, handoversOnly: boolean) =>
   `/v1/bdbs/${uid}/actions/rebalance?only_failovers=${handoversOnly}`;
 
 /** The pairs as a rebalance would leave them. */
-export const previewRebalance = (uid: number, handoversOnly: boolean) =>
-  request<BlueprintPair[]>('PUT', `${rebalancePath(uid, handoversOnly)}&dry_run`, {});
+export const previewRebalance = (uid: number, handoversOnly: boolean, signal: AbortSignal) =>
+  request<BlueprintPair[]>('PUT', `${rebalancePath(uid, handoversOnly)}&dry_run`, {}, signal);
 
 /** Addresses that clients must leave when it is rebalanced. */
 export const rebalanceAddresses = (uid: number, handoversOnly: boolean) =>
-  request<AddressChange[]>(
-    'GET',
-    `/v1/bdbs/${uid}/address_changes?only_failovers=${handoversOnly}`,
-  );
+  read<AddressChange[]>(`/v1/bdbs/${uid}/address_changes?only_failovers=${handoversOnly}`);
 
 export const rebalance = (uid: number, handoversOnly: boolean) =>
   request<RebalanceReply>('PUT', rebalancePath(uid, handoversOnly), {});
@@ -89,7 +84,7 @@ export const returnPrimaries = (uid: number) =>
   request<RebalanceReply>('PUT', `/v1/bdbs/${uid}/actions/return_primaries`);
 
 /** The steps of an upgrade to the engine that the nodes have now; none when all shards run it. */
-export const previewUpgrade = (uid: number) =>
-  request<UpgradePlan>('POST', `/v1/bdbs/${uid}/upgrade?dry_run`, {});
+export const previewUpgrade = (uid: number, signal: AbortSignal) =>
+  request<UpgradePlan>('POST', `/v1/bdbs/${uid}/upgrade?dry_run`, {}, signal);
 
 export const upgradeBdb = (uid: number) => request<Bdb>('POST', `/v1/bdbs/${uid}/upgrade`, {});

@@ -1,6 +1,6 @@
 /** Benchmarks: runs of the load generator, their seconds, and how they compare. */
 import { queryOptions } from '@tanstack/react-query';
-import { request } from './http';
+import { read, request } from './http';
 import type {
   Benchmark,
   BenchmarkComparison,
@@ -18,21 +18,21 @@ export const isOpen = (run: Pick<Benchmark, 'status'>) =>
 
 export const benchmarksQuery = queryOptions({
   queryKey: ['benchmarks'],
-  queryFn: () => request<Benchmark[]>('GET', PATH),
+  queryFn: read<Benchmark[]>(PATH),
   refetchInterval: ({ state }) => (state.data?.some(isOpen) ? POLL_MS : 15_000),
 });
 
 export const benchmarkQuery = (uid: number) =>
   queryOptions({
     queryKey: ['benchmarks', uid],
-    queryFn: () => request<Benchmark>('GET', `${PATH}/${uid}`),
+    queryFn: read<Benchmark>(`${PATH}/${uid}`),
     refetchInterval: ({ state }) => (state.data && !isOpen(state.data) ? false : POLL_MS),
   });
 
 export const comparisonQuery = (uids: readonly number[]) =>
   queryOptions({
     queryKey: ['benchmarks', 'compare', ...uids],
-    queryFn: () => request<BenchmarkComparison>('GET', `${PATH}/compare?uids=${uids.join(',')}`),
+    queryFn: read<BenchmarkComparison>(`${PATH}/compare?uids=${uids.join(',')}`),
   });
 
 interface Place {
@@ -43,24 +43,30 @@ interface Place {
 }
 
 /** Seconds of all parts, or those of one part from a second on, with their latency histograms. */
-export async function fetchParts(uid: number, place?: Place): Promise<BenchmarkPart[]> {
+export async function fetchParts(
+  uid: number,
+  place: Place | undefined,
+  signal: AbortSignal,
+): Promise<BenchmarkPart[]> {
   const part = place
     ? `&phase=${place.phase}&repetition=${place.repetition}&since=${place.since}`
     : '';
   const { parts } = await request<{ parts: BenchmarkPart[] }>(
     'GET',
     `${PATH}/${uid}/series?histograms=true${part}`,
+    undefined,
+    signal,
   );
   return parts;
 }
 
 export const startBenchmark = (order: BenchmarkOrder) => request<Benchmark>('POST', PATH, order);
 
-export const examineBenchmark = (order: BenchmarkOrder) =>
-  request<Preflight>('POST', `${PATH}/preflight`, order);
+export const examineBenchmark = (order: BenchmarkOrder, signal: AbortSignal) =>
+  request<Preflight>('POST', `${PATH}/preflight`, order, signal);
 
-export const understandLine = (line: string) =>
-  request<Understood>('POST', `${PATH}/understand`, { command_line: line });
+export const understandLine = (line: string, signal: AbortSignal) =>
+  request<Understood>('POST', `${PATH}/understand`, { command_line: line }, signal);
 
 export const stopBenchmark = (uid: number) => request<Benchmark>('POST', `${PATH}/${uid}/stop`, {});
 

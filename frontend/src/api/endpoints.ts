@@ -1,6 +1,6 @@
 /** Endpoints of databases, and the proxies that serve them: one per node. */
 import { queryOptions } from '@tanstack/react-query';
-import { request } from './http';
+import { read, request } from './http';
 import type { Endpoint, NodeProxy } from './types';
 
 export const PROXY_POLICIES = [
@@ -15,13 +15,13 @@ const LOOK_AGAIN_MS = 10_000;
 export const endpointQuery = (bdb: number) =>
   queryOptions({
     queryKey: ['endpoint', bdb],
-    queryFn: () => request<Endpoint>('GET', `/v1/bdbs/${bdb}/endpoint`),
+    queryFn: read<Endpoint>(`/v1/bdbs/${bdb}/endpoint`),
     refetchInterval: LOOK_AGAIN_MS,
   });
 
 export const proxiesQuery = queryOptions({
   queryKey: ['proxies'],
-  queryFn: () => request<NodeProxy[]>('GET', '/v1/proxies'),
+  queryFn: read<NodeProxy[]>('/v1/proxies'),
   refetchInterval: LOOK_AGAIN_MS,
 });
 

@@ -31,6 +31,8 @@ const page = (filter: EventFilter, offset: number, signal?: AbortSignal, limit =
 export const eventsQuery = queryOptions({
   queryKey: ['events'],
   queryFn: () => page({}, 0),
+  // As for other lists that the stream follows.
+  gcTime: Number.POSITIVE_INFINITY,
 });
 
 /** The newest few that mention a text. */

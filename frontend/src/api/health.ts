@@ -2,7 +2,7 @@
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { eventsQuery } from './events';
-import { request } from './http';
+import { read } from './http';
 import { useMay } from './session';
 import { isOpen } from './story';
 import { chronological } from './timeline';
@@ -10,7 +10,7 @@ import type { Health, LogEvent } from './types';
 
 export const healthQuery = queryOptions({
   queryKey: ['health'],
-  queryFn: () => request<Health>('GET', '/v1/cluster/health'),
+  queryFn: read<Health>('/v1/cluster/health'),
 });
 
 export const openAlarms = (...lists: readonly (readonly LogEvent[])[]): LogEvent[] =>

@@ -1,6 +1,6 @@
 /** Stored metrics as columns over time, and how far back they go. */
 import { queryOptions } from '@tanstack/react-query';
-import { request } from './http';
+import { read, request } from './http';
 import type { components } from './schema';
 
 export type History = components['schemas']['History'];
@@ -55,21 +55,20 @@ export function latencyHistoryPath(wanted: LatencyHistoryWanted): string {
   return `/v1/history/latency?${query.join('&')}`;
 }
 
-export const latencyHistory = (wanted: LatencyHistoryWanted) =>
-  request<LatencyHistory>('GET', latencyHistoryPath(wanted));
+export const latencyHistory = (wanted: LatencyHistoryWanted, signal: AbortSignal) =>
+  request<LatencyHistory>('GET', latencyHistoryPath(wanted), undefined, signal);
 
 export const historyQuery = (wanted: HistoryWanted) => {
   const path = historyPath(wanted);
   return queryOptions({
     queryKey: ['history', path],
-    queryFn: () => request<History>('GET', path),
+    queryFn: read<History>(path),
     gcTime: KEPT_MS,
   });
 };
 
 export const retentionQuery = queryOptions({
   queryKey: ['history', 'retention'],
-  queryFn: () =>
-    request<components['schemas']['Retention']>('GET', '/v1/history/retention?topic=cluster'),
+  queryFn: read<components['schemas']['Retention']>('/v1/history/retention?topic=cluster'),
   staleTime: RETENTION_FRESH_MS,
 });

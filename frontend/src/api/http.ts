@@ -75,6 +75,12 @@ export async function request<T>(
   return (text ? JSON.parse(text) : undefined) as T;
 }
 
+/** What a query asks with: who does not wait any more ends the request. */
+export const read =
+  <T>(path: string) =>
+  ({ signal }: { signal: AbortSignal }): Promise<T> =>
+    request<T>('GET', path, undefined, signal);
+
 /** For what is no JSON. */
 export async function requestText(
   method: Method,

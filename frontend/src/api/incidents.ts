@@ -1,7 +1,7 @@
 /** Nodes and primaries that were lost, with what followed: the console's account, kept fresh by the stream. */
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
-import { request, requestText } from './http';
+import { read, requestText } from './http';
 import type { Incident, IncidentInFull } from './types';
 
 /** Asked for again with each change: those that may still change. */
@@ -17,16 +17,14 @@ export const isOver = ({ state }: Pick<Incident, 'state'>): boolean => state ===
 /** Those that go on first, then the newest. */
 export const incidentsQuery = queryOptions({
   queryKey: [...incidentsKey, 'all'],
-  queryFn: ({ signal }) =>
-    request<Incident[]>('GET', `/v1/incidents?limit=${LATEST}`, undefined, signal),
+  queryFn: read<Incident[]>(`/v1/incidents?limit=${LATEST}`),
   refetchInterval: ({ state }) => (state.data?.every(isOver) === false ? WHILE_OPEN_MS : false),
 });
 
 /** What is over stays as it is. */
 const pastQuery = queryOptions({
   queryKey: ['incidents-past'],
-  queryFn: ({ signal }) =>
-    request<Incident[]>('GET', `/v1/incidents?limit=${MOST}`, undefined, signal),
+  queryFn: read<Incident[]>(`/v1/incidents?limit=${MOST}`),
   staleTime: 60_000,
   refetchInterval: 60_000,
 });
@@ -49,8 +47,7 @@ export function merged(...lists: readonly (readonly Incident[])[]): Incident[] {
 export const incidentQuery = (uid: number) =>
   queryOptions({
     queryKey: [...incidentsKey, uid],
-    queryFn: ({ signal }) =>
-      request<IncidentInFull>('GET', `/v1/incidents/${uid}`, undefined, signal),
+    queryFn: read<IncidentInFull>(`/v1/incidents/${uid}`),
     refetchInterval: ({ state }) => (state.data && !isOver(state.data) ? WHILE_OPEN_MS : false),
   });
 

@@ -1,6 +1,7 @@
 /** Nodes, what can be ordered of them, and the token that lets a new one join. */
 import { queryOptions, useQuery } from '@tanstack/react-query';
-import { request } from './http';
+import { followed } from './followed';
+import { read, request } from './http';
 import type {
   AddressChange,
   JoinToken,
@@ -12,10 +13,7 @@ import type {
   NodeUpgrades,
 } from './types';
 
-export const nodesQuery = queryOptions({
-  queryKey: ['nodes'],
-  queryFn: () => request<Node[]>('GET', '/v1/nodes'),
-});
+export const nodesQuery = followed<Node>('nodes', '/v1/nodes');
 
 export function useNode(uid: number) {
   return useQuery({ ...nodesQuery, select: (list) => list.find((n) => n.uid === uid) ?? null });
@@ -45,8 +43,7 @@ export const handOver = (node: number) => act(node, 'enslave_node', {});
 export const nodeAddressesQuery = (node: number, order: 'maintenance_on' | 'remove') =>
   queryOptions({
     queryKey: ['nodes', node, 'addresses', order],
-    queryFn: () =>
-      request<AddressChange[]>('GET', `/v1/nodes/${node}/address_changes?order=${order}`),
+    queryFn: read<AddressChange[]>(`/v1/nodes/${node}/address_changes?order=${order}`),
     // What would change a moment ago may not any more.
     gcTime: 0,
     staleTime: 0,
@@ -57,14 +54,14 @@ export const removeNode = (node: number) => act(node, 'remove', {});
 export const snapshotsQuery = (node: number) =>
   queryOptions({
     queryKey: ['snapshots', node],
-    queryFn: () => request<NodeSnapshot[]>('GET', `/v1/nodes/${node}/snapshots`),
+    queryFn: read<NodeSnapshot[]>(`/v1/nodes/${node}/snapshots`),
     // Nothing announces them.
     staleTime: 0,
   });
 
 /** What would become of each database with a shard on the node; nothing is ordered. */
-export const previewNodeUpgrade = (node: number) =>
-  request<NodeUpgrades>('POST', `/v1/nodes/${node}/upgrade?dry_run`, {});
+export const previewNodeUpgrade = (node: number, signal: AbortSignal) =>
+  request<NodeUpgrades>('POST', `/v1/nodes/${node}/upgrade?dry_run`, {}, signal);
 
 /** They get the engine that their nodes have now. */
 export const upgradeNode = (node: number) =>

@@ -1,6 +1,6 @@
 /** The rules of the cluster: what holds, and what may be said of each. */
 import { queryOptions } from '@tanstack/react-query';
-import { request } from './http';
+import { read, request } from './http';
 import type { Policy } from './types';
 
 const CLUSTER = '/v1/cluster';
@@ -23,7 +23,7 @@ export interface Rule {
 
 export const policyQuery = queryOptions({
   queryKey: ['policy'],
-  queryFn: () => request<Policy & Record<string, Value>>('GET', POLICY),
+  queryFn: read<Policy & Record<string, Value>>(POLICY),
   // Nothing announces a changed policy.
   staleTime: 30_000,
 });
@@ -31,20 +31,17 @@ export const policyQuery = queryOptions({
 /** Settings of the cluster that are not part of its policy; objects and lists are not for forms. */
 export const settingsQuery = queryOptions({
   queryKey: ['cluster-settings'],
-  queryFn: () => request<Readonly<Record<string, Value>>>('GET', CLUSTER),
+  queryFn: read<Readonly<Record<string, Value>>>(CLUSTER),
 });
 
 /** What may be said of the fields of an object. */
 export const rulesQuery = (object: 'policy' | 'cluster') =>
   queryOptions({
     queryKey: ['policy-rules', object],
-    queryFn: async () =>
-      (
-        await request<{ properties: Readonly<Record<string, Rule>> }>(
-          'GET',
-          `/v1/jsonschema?object=${object}`,
-        )
-      ).properties,
+    queryFn: read<{ properties: Readonly<Record<string, Rule>> }>(
+      `/v1/jsonschema?object=${object}`,
+    ),
+    select: ({ properties }) => properties,
     staleTime: Number.POSITIVE_INFINITY,
   });
 

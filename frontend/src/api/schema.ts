@@ -3228,6 +3228,8 @@ export interface components {
              * @description How long the copies under way still take, as far as known.
              */
             eta_seconds?: number;
+            /** Moves */
+            moves?: components["schemas"]["Move"][];
             /** Object Type */
             object_type: string;
             /** Object Uid */
@@ -5445,6 +5447,31 @@ export interface components {
             address_changes: components["schemas"]["AddressChange"][];
             /** Description */
             description: string;
+        };
+        /**
+         * Move
+         * @description A change of where one copy of a pair is. It is over once the shard that leaves is gone.
+         */
+        Move: {
+            /** Bdb Uid */
+            bdb_uid: number;
+            /**
+             * Newcomer Uid
+             * @description The shard that comes in its place; absent when none does.
+             */
+            newcomer_uid?: string;
+            /** Pair */
+            pair: number;
+            /**
+             * Shard Uid
+             * @description The shard that leaves; absent when only a copy is added.
+             */
+            shard_uid?: string;
+            /**
+             * To Node Uid
+             * @description The node of the newcomer.
+             */
+            to_node_uid?: number;
         };
         /**
          * NewAcl

@@ -1,6 +1,6 @@
 /** What a shard's engine tells of itself. The engine is asked when this is called, so only while it is looked at. */
 import { queryOptions } from '@tanstack/react-query';
-import { request } from './http';
+import { read } from './http';
 import type { EngineInfo, ShardClients, SlowLog } from './types';
 
 const LOOK_AGAIN_MS = 5_000;
@@ -10,7 +10,7 @@ const look =
   (shard: string) =>
     queryOptions({
       queryKey: ['shard-looks', shard, what],
-      queryFn: ({ signal }) => request<T>('GET', `/v1/shards/${shard}/${what}`, undefined, signal),
+      queryFn: read<T>(`/v1/shards/${shard}/${what}`),
       refetchInterval: LOOK_AGAIN_MS,
       retry: false,
     });

@@ -1,12 +1,10 @@
 /** Shards of the whole cluster: one cached list, filtered where it is shown. */
-import { queryOptions, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
+import { followed } from './followed';
 import { request } from './http';
 import type { MigrationReply, RestartOrder, RestartReply, Shard } from './types';
 
-export const shardsQuery = queryOptions({
-  queryKey: ['shards'],
-  queryFn: () => request<Shard[]>('GET', '/v1/shards'),
-});
+export const shardsQuery = followed<Shard>('shards', '/v1/shards');
 
 /** Its process does not run, or does not answer. */
 export const isShardDown = (shard: Shard): boolean =>
@@ -42,9 +40,16 @@ export const failOver = (uid: string) =>
 export const restartShard = (uid: string, order: RestartOrder) =>
   request<RestartReply>('POST', `/v1/shards/${uid}/actions/restart`, order);
 
-/** Moves the shard; a dry run only says whether that can be done. */
-export const migrateShard = (uid: string, target: number, dryRun = false) =>
-  request<MigrationReply>('POST', `/v1/shards/${uid}/actions/migrate`, {
-    target_node_uid: target,
-    dry_run: dryRun,
-  });
+const migrate = (uid: string, target: number, dryRun: boolean, signal?: AbortSignal) =>
+  request<MigrationReply>(
+    'POST',
+    `/v1/shards/${uid}/actions/migrate`,
+    { target_node_uid: target, dry_run: dryRun },
+    signal,
+  );
+
+export const migrateShard = (uid: string, target: number) => migrate(uid, target, false);
+
+/** Whether that can be done; nothing moves. */
+export const previewMigration = (uid: string, target: number, signal: AbortSignal) =>
+  migrate(uid, target, true, signal);

@@ -1,13 +1,13 @@
 /** Users and their management roles; for administrators and user managers. */
 import { queryOptions } from '@tanstack/react-query';
-import { request } from './http';
+import { read, request } from './http';
 import type { NewUser, User, UserChanges } from './types';
 
 const PATH = '/v1/users';
 
 export const usersQuery = queryOptions({
   queryKey: ['users'],
-  queryFn: () => request<User[]>('GET', PATH),
+  queryFn: read<User[]>(PATH),
   refetchInterval: 15_000,
 });
 

@@ -1,13 +1,13 @@
 /** Addresses outside that are told of alarms and events; for administrators. */
 import { queryOptions } from '@tanstack/react-query';
-import { request } from './http';
+import { read, request } from './http';
 import type { NewWebhook, Webhook, WebhookUpdate } from './types';
 
 const PATH = '/v1/webhooks';
 
 export const webhooksQuery = queryOptions({
   queryKey: ['webhooks'],
-  queryFn: () => request<Webhook[]>('GET', PATH),
+  queryFn: read<Webhook[]>(PATH),
   refetchInterval: 5_000,
 });
 

@@ -9,10 +9,12 @@ import { cssVariables, theme } from './theme';
 
 const client = new QueryClient({
   defaultOptions: {
+    // The console may be on this very machine: whether there is a network says nothing.
+    mutations: { networkMode: 'always' },
     queries: {
+      networkMode: 'always',
       // The stream tells what changed; polling would only repeat it.
       staleTime: Number.POSITIVE_INFINITY,
-      gcTime: Number.POSITIVE_INFINITY,
       refetchOnWindowFocus: false,
       retry: (count, error) => count < 2 && !(error instanceof ApiError && error.status < 500),
     },

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ago, clock, duration, precise, stamp } from './time';
+import { ago, clock, duration, precise, stamp, stampMs } from './time';
 
 const plain = (text: string) => text.replaceAll('\u00a0', ' ');
 
@@ -38,5 +38,6 @@ describe('time', () => {
     const at = Date.UTC(2026, 2, 1, 4, 3, 7);
     expect(clock(at, 'utc')).toBe('04:03:07');
     expect(stamp(at, 'utc')).toBe('2026-03-01 04:03:07 UTC');
+    expect(stampMs(at + 45.6, 'utc')).toBe('2026-03-01 04:03:07.045 UTC');
   });
 });

@@ -49,13 +49,18 @@ export const clockMs = (ms: number, zone: Zone): string =>
   `${clock(ms, zone)}.${String(Math.floor(ms) % 1000).padStart(3, '0')}`;
 
 /** 2026-03-01 14:03:07 UTC */
-export function stamp(ms: number, zone: Zone): string {
+export const stamp = (ms: number, zone: Zone): string => dayAnd(ms, zone, clock);
+
+/** 2026-03-01 14:03:07.250 UTC */
+export const stampMs = (ms: number, zone: Zone): string => dayAnd(ms, zone, clockMs);
+
+function dayAnd(ms: number, zone: Zone, time: typeof clock): string {
   const date = new Date(ms);
   const day =
     zone === 'utc'
       ? `${date.getUTCFullYear()}-${pad(date.getUTCMonth() + 1)}-${pad(date.getUTCDate())}`
       : `${date.getFullYear()}-${pad(date.getMonth() + 1)}-${pad(date.getDate())}`;
-  return `${day} ${clock(ms, zone)}${zone === 'utc' ? ' UTC' : ''}`;
+  return `${day} ${time(ms, zone)}${zone === 'utc' ? ' UTC' : ''}`;
 }
 
 /** 41 s · 2 min 3 s · 1 h 4 min · 3 d 2 h */

@@ -1,6 +1,6 @@
 import { QueryClient, QueryObserver } from '@tanstack/react-query';
 import { describe, expect, it, vi } from 'vitest';
-import type { Bdb } from '@/api/types';
+import type { Bdb, LogEvent } from '@/api/types';
 import { applyChanges } from './apply';
 
 const bdb = (uid: number, name: string) => ({ uid, name }) as Bdb;
@@ -38,6 +38,28 @@ describe('applyChanges', () => {
     await fetched;
     expect(client.getQueryData<Bdb[]>(['bdbs'])).toEqual([bdb(1, 'changed again')]);
     expect(asked).toBe(1);
+  });
+
+  it('keeps a limited number of events, and whatever goes on', () => {
+    const client = new QueryClient();
+    const event = (uid: number, open = false) =>
+      ({ uid, time_ms: uid, open }) as unknown as LogEvent;
+    client.setQueryData(['events'], [event(2, true), event(1)]);
+    client.setQueryData(['timeline', 0, 300], []);
+    const told = (from: number, to: number) =>
+      Array.from({ length: to - from }, (_, at) => from + at).map((uid) => ({
+        kind: 'event' as const,
+        uid,
+        object: event(uid),
+      }));
+    applyChanges(client, told(3, 1_500));
+    expect(client.getQueryState(['timeline', 0, 300])?.isInvalidated).toBe(false);
+    applyChanges(client, told(1_500, 2_100));
+    const kept = client.getQueryData<LogEvent[]>(['events']) ?? [];
+    expect(kept.length).toBe(1_001);
+    expect(kept[0]?.uid).toBe(2_099);
+    expect(kept.at(-1)).toEqual(event(2, true));
+    expect(client.getQueryState(['timeline', 0, 300])?.isInvalidated).toBe(true);
   });
 
   it('asks for incidents again when an event or an outage is told, once for many', async () => {

@@ -1,6 +1,8 @@
 /** Puts stream changes into the query cache, many at a time. */
 import type { QueryClient } from '@tanstack/react-query';
 import { incidentsKey } from '@/api/incidents';
+import { isOpen } from '@/api/story';
+import type { LogEvent } from '@/api/types';
 import { foldList, RULES, type Rules } from './fold';
 import type { Change, ChangeKind } from './frames';
 
@@ -21,6 +23,7 @@ export function applyChanges(client: QueryClient, changes: readonly Change[]): v
   for (const kind of new Set(changes.map((change) => change.kind))) {
     const group = changes.filter((change) => change.kind === kind);
     if (isShown(kind)) fold(client, kind, group);
+    if (kind === 'event') trimEvents(client);
     if (kind === 'event' || kind === 'outage') refreshIncidents(client);
   }
 }
@@ -57,6 +60,22 @@ function folded(
   // Which rules fit which objects is known by `kind`, which the type system cannot follow here.
   const rules = RULES[kind] as unknown as Rules<unknown>;
   return foldList(list, entries, rules, kind === 'event' ? 'prepend' : 'append');
+}
+
+/** Of the log: as many as are kept once there are twice as many. The timeline and the log ask for older ones by themselves. */
+const EVENTS_KEPT = 1_000;
+
+function trimEvents(client: QueryClient): void {
+  const list = client.getQueryData<readonly LogEvent[]>(KEYS.event);
+  if (!list || list.length < 2 * EVENTS_KEPT) return;
+  client.setQueryData<readonly LogEvent[]>(KEYS.event, [
+    ...list.slice(0, EVENTS_KEPT),
+    // What goes on is told of by its event, however old.
+    ...list.slice(EVENTS_KEPT).filter(isOpen),
+  ]);
+  // They relied on what is gone for all that came after they were asked.
+  for (const queryKey of [['timeline'], ['log'], ['health']])
+    void client.invalidateQueries({ queryKey });
 }
 
 /** Changes that came while a reply was on its way, by kind. */

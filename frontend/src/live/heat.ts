@@ -58,11 +58,12 @@ export class HeatPast {
   reason: string | undefined;
   private known: Known | null = null;
   private length = 0;
-  private busy = false;
+  /** Of the request on its way. */
+  private asking: AbortController | null = null;
   private quietUntil = 0;
 
   constructor(
-    private readonly fetch: (wanted: HeatWanted) => Promise<LatencyHistory>,
+    private readonly fetch: (wanted: HeatWanted, signal: AbortSignal) => Promise<LatencyHistory>,
     /** Milliseconds, as the console's clock has them. */
     private readonly now: () => number,
     private readonly changed: () => void,
@@ -99,7 +100,7 @@ export class HeatPast {
   due({ from, to }: Window): HeatWanted | null {
     const { known } = this;
     const now = this.now();
-    if (this.busy) return null;
+    if (this.asking) return null;
     if (!known || to - from !== this.length || from < known.from || from > known.to) {
       return known || now >= this.quietUntil ? { from, to } : null;
     }
@@ -111,10 +112,17 @@ export class HeatPast {
     return { from: begin, to: Math.max(to, begin + 1), step, perDecade };
   }
 
+  /** Nobody waits any more for what is asked just now. */
+  leave(): void {
+    this.asking?.abort();
+    this.asking = null;
+  }
+
   private async load(wanted: HeatWanted, window: Window): Promise<void> {
-    this.busy = true;
+    const asking = new AbortController();
+    this.asking = asking;
     try {
-      const reply = await this.fetch(wanted);
+      const reply = await this.fetch(wanted, asking.signal);
       const older = wanted.step && this.known ? this.known.columns : new Map();
       const { step, per_decade: perDecade } = reply;
       const columns = joined(older, toColumns(reply), intervalStart(window.from, step));
@@ -123,10 +131,11 @@ export class HeatPast {
       this.reason = undefined;
       this.quietUntil = this.now() + pauseMs(step);
     } catch (error) {
+      if (asking.signal.aborted) return;
       if (!this.known) this.reason = `The stored history could not be read: ${messageOf(error)}`;
       this.quietUntil = this.now() + AGAIN_MS;
     }
-    this.busy = false;
+    this.asking = null;
     this.changed();
   }
 }

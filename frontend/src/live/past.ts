@@ -2,7 +2,7 @@
  * What the rings no longer hold, read from the store. Everything a page wants of one topic is one
  * request; while live, only the intervals that ended since are asked for.
  */
-import type { QueryClient } from '@tanstack/react-query';
+import { isCancelledError, type QueryClient, type QueryKey } from '@tanstack/react-query';
 import { historyQuery } from '@/api/history';
 import { messageOf } from '@/api/http';
 import { intervalCount, intervalEnd, intervalStart } from '@/lib/resolution';
@@ -29,6 +29,8 @@ export class PastSeries {
   private readonly listeners = new Set<() => void>();
   private asked = '';
   private wanted: Wanted | null = null;
+  /** Of the request on its way. */
+  private asking: { queryKey: QueryKey; grows: boolean } | null = null;
   private timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
@@ -48,7 +50,7 @@ export class PastSeries {
         if (left) this.metrics.set(name, left);
         else this.metrics.delete(name);
       }
-      if (this.idle) clearTimeout(this.timer);
+      if (this.idle) this.leave();
       else if (this.reason) this.again();
     };
   }
@@ -62,8 +64,8 @@ export class PastSeries {
     const next = { from: intervalStart(from, step), to: intervalEnd(to, step), step };
     const now = this.wanted;
     if (now && now.from === next.from && now.to === next.to && now.step === step) return;
+    this.leave();
     this.wanted = next;
-    clearTimeout(this.timer);
     if (this.covers(next)) return;
     const grows = this.columns && this.tail(next) !== next.from;
     // Charts say one after the other what they want; then it is one request.
@@ -75,6 +77,16 @@ export class PastSeries {
     if (!this.wanted || this.asked === this.names().join()) return;
     clearTimeout(this.timer);
     this.timer = setTimeout(() => void this.load(), 0);
+  }
+
+  /** Nobody waits for what is asked just now. */
+  private leave(): void {
+    clearTimeout(this.timer);
+    if (!this.asking) return;
+    const { queryKey, grows } = this.asking;
+    this.asking = null;
+    if (!grows) this.asked = '';
+    void this.client.cancelQueries({ queryKey, exact: true });
   }
 
   /** What was refused may be answered later, or without the metrics that nobody wants any more. */
@@ -114,14 +126,17 @@ export class PastSeries {
       const query = historyQuery({ topic, uids, metrics, from, to, points });
       // Only a window that has passed keeps its numbers.
       const staleTime = to < this.now() ? Number.POSITIVE_INFINITY : (step * 1000) / 2;
+      this.asking = { queryKey: query.queryKey, grows };
       const reply = await this.client.fetchQuery({ ...query, staleTime });
       if (wanted !== this.wanted) return;
+      this.asking = null;
       const read = toColumns(reply, this.now());
       const joins = grows && this.columns?.step === read.step;
       this.columns = joins && this.columns ? append(this.columns, read, wanted.from) : read;
       this.reason = undefined;
     } catch (error) {
-      if (wanted !== this.wanted) return;
+      if (wanted !== this.wanted || isCancelledError(error)) return;
+      this.asking = null;
       this.reason = `The stored history could not be read: ${messageOf(error)}`;
       this.again(this.names().join() === metrics.join() ? AGAIN_MS : 0);
     }

@@ -95,6 +95,19 @@ describe('TopicRing', () => {
     expect(r.latest('9', 'ops')).toBeNaN();
   });
 
+  it('forgets a series that nobody has told of for as long as the window reaches', () => {
+    const r = ring();
+    r.fill(100, 'deleted', [
+      [1, 1],
+      [1, 1],
+    ]);
+    for (let t = 100; t < 190; t += 1) r.write(t, 'stays', [t, t]);
+    expect(r.size).toBe(1);
+    expect(r.latest('stays', 'ops')).toBe(189);
+    r.write(190, 'deleted', [7, 7]);
+    expect(r.latest('deleted', 'ops')).toBe(7);
+  });
+
   it('starts over when the metrics change', () => {
     const r = ring();
     r.write(100, '1', [1, 2]);

@@ -8,6 +8,8 @@ export const RETENTION = 900;
 export const LATE = 5;
 /** A live number survives this many missing seconds before it turns into a dash. */
 const LATEST_WITHIN = 3;
+/** Seconds between two looks for series that have ended. */
+const SWEEP = 60;
 
 export type Values = readonly (number | null)[];
 
@@ -20,9 +22,17 @@ export class TopicRing {
   /** Changes when seconds are filled in that were read before: what was made of them is outdated. */
   revision = 0;
   private readonly series = new Map<string, Float64Array[]>();
+  /** Newest second written of each series. */
+  private readonly written = new Map<string, number>();
+  private sweepAt = 0;
   private columns = new Map<string, number>();
 
   constructor(readonly capacity = RETENTION) {}
+
+  /** How many series are kept. */
+  get size(): number {
+    return this.series.size;
+  }
 
   /** A different metric list means another console version: what was kept cannot be trusted. */
   describe(metrics: readonly string[]): void {
@@ -30,6 +40,7 @@ export class TopicRing {
     this.metrics = [...metrics];
     this.columns = new Map(metrics.map((name, index) => [name, index]));
     this.series.clear();
+    this.written.clear();
     this.newest = 0;
     this.since = 0;
   }
@@ -39,7 +50,7 @@ export class TopicRing {
     this.advance(second);
     this.begin(second);
     if (second < this.newest - LATE) this.revision += 1;
-    const columns = this.columnsOf(uid);
+    const columns = this.columnsOf(uid, second);
     const slot = second % this.capacity;
     for (let index = 0; index < columns.length; index += 1) {
       const value = values[index];
@@ -57,7 +68,7 @@ export class TopicRing {
     this.begin(from);
     this.revision += 1;
     const skipped = Math.max(0, this.newest - this.capacity + 1 - from);
-    this.columnsOf(uid).forEach((column, index) => {
+    this.columnsOf(uid, from + length - 1).forEach((column, index) => {
       const values = history[index] ?? [];
       for (let t = skipped; t < length; t += 1) {
         const value = values[t];
@@ -78,6 +89,18 @@ export class TopicRing {
       }
     }
     this.newest = second;
+    this.sweep();
+  }
+
+  /** What nobody has told of for as long as the window reaches belongs to an object that is gone. */
+  private sweep(): void {
+    if (this.newest < this.sweepAt) return;
+    this.sweepAt = this.newest + SWEEP;
+    for (const [uid, second] of this.written) {
+      if (second > this.newest - this.capacity) continue;
+      this.series.delete(uid);
+      this.written.delete(uid);
+    }
   }
 
   /** One value per second of [from, to]; NaN where nothing is known. */
@@ -129,7 +152,8 @@ export class TopicRing {
     return index === undefined ? undefined : this.series.get(uid)?.[index];
   }
 
-  private columnsOf(uid: string): Float64Array[] {
+  private columnsOf(uid: string, second: number): Float64Array[] {
+    if (second > (this.written.get(uid) ?? 0)) this.written.set(uid, second);
     let columns = this.series.get(uid);
     if (!columns) {
       columns = this.metrics.map(() => new Float64Array(this.capacity).fill(Number.NaN));

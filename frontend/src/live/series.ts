@@ -26,6 +26,8 @@ export interface SeriesWanted {
   series: readonly SeriesRef[];
   /** Asks the store for every uid of the topic, for pages that show all of them: how many there are. */
   all?: number;
+  /** What the series add up to, for the lowest and the highest second of the sum. */
+  whole?: SeriesRef;
 }
 
 interface Window {
@@ -44,6 +46,8 @@ const PEAKS = new Set([
   ...['total_req', 'read_req', 'write_req', 'responsiveness', 'main_thread_cpu', 'used_memory'],
   ...['conns', 'connected_clients', 'repl_lag_bytes', 'cpu_user', 'cpu_system'],
 ]);
+/** And those whose lowest is, too. */
+const LOWS = new Set(['total_req', 'read_req', 'write_req']);
 /** Ratios and averages are averaged by how many requests are behind them. */
 const BEHIND: Readonly<Record<string, readonly string[]>> = {
   hit_ratio: ['read_hits', 'read_misses'],
@@ -66,6 +70,7 @@ export function seriesSource(live: Live, axis: TimeAxis, wanted: SeriesWanted): 
   const uids =
     wanted.all !== undefined ? undefined : [...new Set(series.flatMap((one) => one.uids))];
   const metrics = new Set(series.flatMap(({ metric }) => stored(metric)));
+  for (const name of wanted.whole ? extremesOf(wanted.whole.metric) : []) metrics.add(name);
   const folders = series.map(ringFolder);
   const weighers = series.map((one) => behind(one).map(ringFolder));
   let past: PastSeries | null = null;
@@ -96,7 +101,7 @@ export function seriesSource(live: Live, axis: TimeAxis, wanted: SeriesWanted): 
   const early = (of: PastColumns): Columns => {
     if (folded?.of !== of) {
       const whole = { from: of.from, to: of.from + of.count };
-      folded = { of, columns: stretch(of, series, whole) };
+      folded = { of, columns: stretch(of, wanted, whole) };
     }
     return folded.columns;
   };
@@ -125,7 +130,7 @@ export function seriesSource(live: Live, axis: TimeAxis, wanted: SeriesWanted): 
       }
       // What is known of another window may be much finer than this one needs.
       return past?.columns && isDrawable(from, to, past.columns.step)
-        ? stretch(past.columns, series, { from, to })
+        ? stretch(past.columns, wanted, { from, to })
         : { from, step: to - from, rows: series.map(() => new Float64Array(1).fill(Number.NaN)) };
     },
     subscribe: (listener) => {
@@ -168,24 +173,32 @@ function sum(rows: readonly Float64Array[]): Float64Array {
 
 /** What has to be read from the store for one metric. */
 function stored(metric: string): string[] {
-  return [metric, ...(PEAKS.has(metric) ? [`${metric}_max`] : []), ...(BEHIND[metric] ?? [])];
+  return [metric, ...extremesOf(metric), ...(BEHIND[metric] ?? [])];
 }
 
-function stretch(columns: PastColumns, series: readonly SeriesRef[], window: Window): Columns {
+const extremesOf = (metric: string): string[] => [
+  ...(PEAKS.has(metric) ? [`${metric}_max`] : []),
+  ...(LOWS.has(metric) ? [`${metric}_min`] : []),
+];
+
+function stretch(columns: PastColumns, { series, whole }: SeriesWanted, window: Window): Columns {
   const from = cutFrom(columns, window.from);
   const length = Math.max(0, Math.ceil((window.to - from) / columns.step));
   const folded = (one: SeriesRef, metric = one.metric) =>
     fold({ ...one, metric }, length, (uid, name, add) => {
       add(0, cut(columns, uid, name, window));
     });
+  // The highest second of a sum is not the sum of the highest seconds.
+  const extremes = (one: SeriesRef) =>
+    one.uids.length === 1 && PEAKS.has(one.metric)
+      ? { low: folded(one, `${one.metric}_min`), high: folded(one, `${one.metric}_max`) }
+      : undefined;
   return {
     from,
     step: columns.step,
     rows: series.map((one) => folded(one)),
-    // The highest second of a sum is not the sum of the highest seconds.
-    peaks: series.map((one) =>
-      one.uids.length === 1 && PEAKS.has(one.metric) ? folded(one, `${one.metric}_max`) : undefined,
-    ),
+    extremes: series.map(extremes),
+    whole: whole && extremes(whole),
     weights: series.map((one) => {
       const parts = behind(one).map((part) => folded(part));
       return parts.length ? sum(parts) : undefined;

@@ -1,5 +1,5 @@
-/** "12 s ago", with the instant on hover; all of them share one clock. */
-import { useSyncExternalStore } from 'react';
+/** "12 s ago", with the instant on hover; all of them share one clock, and are drawn anew when their words change. */
+import { useCallback, useSyncExternalStore } from 'react';
 import { createStore } from '@/lib/store';
 import { ago, correctedNow, duration, stamp } from '@/lib/time';
 import { Dash } from './Dash';
@@ -26,14 +26,22 @@ export function useNow(): number {
   return useSyncExternalStore(subscribe, clock.get);
 }
 
+/** What follows from the time of day: told again only when it is something else. */
+function useOfNow<T extends string>(of: (now: number) => T): T {
+  return useSyncExternalStore(
+    subscribe,
+    useCallback(() => of(clock.get()), [of]),
+  );
+}
+
 export function Ago({ time }: { time: string | number | undefined }) {
-  const now = useNow();
   const zone = useZone();
   const ms = typeof time === 'number' ? time : Date.parse(time ?? '');
+  const words = useOfNow(useCallback((now: number) => ago(ms, Math.max(now, ms)), [ms]));
   if (Number.isNaN(ms)) return <Dash why="Never, or not known" />;
   return (
     <time className="num" dateTime={new Date(ms).toISOString()} title={stamp(ms, zone)}>
-      {ago(ms, Math.max(now, ms))}
+      {words}
     </time>
   );
 }
@@ -45,10 +53,12 @@ interface ElapsedProps {
 }
 
 export function Elapsed({ since, unspoken }: ElapsedProps) {
-  const now = useNow();
+  const lasted = useOfNow(
+    useCallback((now: number) => duration((Math.max(now, since) - since) / 1000), [since]),
+  );
   return (
     <span className="num" aria-hidden={unspoken}>
-      {duration((Math.max(now, since) - since) / 1000)}
+      {lasted}
     </span>
   );
 }

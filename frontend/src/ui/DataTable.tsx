@@ -1,7 +1,8 @@
 /** The one table: columns are data, rows sort by header, a row may lead somewhere. */
 import { IconChevronDown, IconChevronUp } from '@tabler/icons-react';
-import { type ReactNode, useMemo, useState } from 'react';
+import { type ReactNode, useMemo, useRef, useState } from 'react';
 import classes from './DataTable.module.css';
+import { useLongRows } from './useLongRows';
 
 export interface Column<T> {
   id: string;
@@ -36,6 +37,8 @@ export function DataTable<T>(props: Props<T>) {
   const { label, columns, rows, rowKey, onOpen, initialSort, empty } = props;
   const [sort, setSort] = useState(initialSort);
   const sorted = useMemo(() => sortRows(rows, columns, sort), [rows, columns, sort]);
+  const table = useRef<HTMLTableElement>(null);
+  const long = useLongRows(sorted?.length ?? 0, table);
   if (rows?.length === 0 && empty) return <>{empty}</>;
 
   const sortBy = ({ id, falling = false }: Column<T>) =>
@@ -43,14 +46,21 @@ export function DataTable<T>(props: Props<T>) {
 
   return (
     <div className={classes.scroll}>
-      <table className={classes.table} aria-label={label} aria-busy={!rows}>
+      <table
+        ref={table}
+        className={classes.table}
+        aria-label={label}
+        aria-busy={!rows}
+        aria-rowcount={long.shown && (sorted?.length ?? 0) + 1}
+        data-fixed={long.widths && true}
+      >
         <thead>
           <tr>
-            {columns.map((column) => (
+            {columns.map((column, at) => (
               <th
                 key={column.id}
                 scope="col"
-                style={{ width: column.width, textAlign: column.align }}
+                style={{ width: long.widths?.[at] ?? column.width, textAlign: column.align }}
                 data-optional={column.optional || undefined}
                 aria-sort={
                   sort?.id === column.id
@@ -78,9 +88,13 @@ export function DataTable<T>(props: Props<T>) {
           </tr>
         </thead>
         <tbody>
-          {sorted?.map((row) => (
+          {long.above > 0 && <Room height={long.above} columns={columns.length} />}
+          {inSight(sorted, long.shown)?.map(({ row, at }) => (
             <tr
               key={rowKey(row)}
+              ref={long.shown && long.measure}
+              data-index={long.shown && at}
+              aria-rowindex={long.shown && at + 2}
               data-open={onOpen ? true : undefined}
               onClick={onOpen && ((event) => !isControl(event.target) && onOpen(row))}
             >
@@ -95,6 +109,7 @@ export function DataTable<T>(props: Props<T>) {
               ))}
             </tr>
           ))}
+          {long.below > 0 && <Room height={long.below} columns={columns.length} />}
           {!rows &&
             Array.from({ length: SKELETON_ROWS }, (_, index) => (
               // biome-ignore lint/suspicious/noArrayIndexKey: placeholders have no identity
@@ -110,6 +125,23 @@ export function DataTable<T>(props: Props<T>) {
       </table>
     </div>
   );
+}
+
+/** In place of rows that are out of sight. */
+function Room({ height, columns }: { height: number; columns: number }) {
+  return (
+    <tr aria-hidden className={classes.room}>
+      <td colSpan={columns} style={{ height }} />
+    </tr>
+  );
+}
+
+function inSight<T>(rows: readonly T[] | undefined, shown: readonly number[] | undefined) {
+  if (!shown) return rows?.map((row, at) => ({ row, at }));
+  return shown.flatMap((at) => {
+    const row = rows?.[at];
+    return row === undefined ? [] : [{ row, at }];
+  });
 }
 
 function sortRows<T>(

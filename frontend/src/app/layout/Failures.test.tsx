@@ -52,6 +52,13 @@ describe('Failures', () => {
     expect(screen.getByText('three nodes')).toBeTruthy();
   });
 
+  it('tells of what the console refuses to answer', async () => {
+    page(async () => {
+      throw new ApiError(429, 'busy', 'Too many requests.');
+    });
+    expect(await screen.findByText(/Could not be read: nodes\. Too many requests/)).toBeTruthy();
+  });
+
   it('is quiet about what this user may not see', async () => {
     const client = page(async () => {
       throw new ApiError(403, 'forbidden', 'Not for you.');

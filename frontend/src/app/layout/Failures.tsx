@@ -25,13 +25,26 @@ const WORDS: Record<string, string> = {
   policy: 'the policy',
   'policy-rules': 'the policy',
   'cluster-settings': 'the settings of the cluster',
+  'shard-looks': 'the inside of the shard',
+  'hot-slots': 'hot slots',
+  'endpoint-commands': 'commands of the endpoint',
+  'ram-curve': 'the prediction of RAM',
+  redis_acls: 'rules',
+  roles: 'roles',
+  snapshots: 'snapshots',
+  alerts: 'alerts',
 };
 
-/** What is refused is told where it was asked; here is what the console or the way to it failed with. */
-export const isFailure = (query: Query): boolean =>
-  query.state.status === 'error' &&
-  query.isActive() &&
-  !(query.state.error instanceof ApiError && query.state.error.status < 500);
+/** No session, not allowed, not there: told where it was asked. */
+const EXPECTED = new Set([401, 403, 404]);
+
+/** A refused preview is told in place, too; here is what of a page's own content could not be had. */
+export function isFailure(query: Query): boolean {
+  const { status, error } = query.state;
+  if (status !== 'error' || !query.isActive()) return false;
+  if (!(error instanceof ApiError) || error.status >= 500) return true;
+  return String(query.queryKey[0]) in WORDS && !EXPECTED.has(error.status);
+}
 
 function useFailures(): readonly Query[] {
   const cache = useQueryClient().getQueryCache();

@@ -2,6 +2,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useMemo } from 'react';
+import { actionsQuery, openMoves } from '@/api/actions';
 import { eventsQuery } from '@/api/events';
 import { nodesQuery } from '@/api/nodes';
 import { isShardDown, useBdbShards } from '@/api/shards';
@@ -22,6 +23,9 @@ export function DatabaseShardsTab() {
   const { data: shards } = useBdbShards(bdb?.uid ?? 0);
   const { data: events } = useQuery(eventsQuery);
   const resyncs = useMemo(() => openResyncs(events ?? []), [events]);
+  const { data: actions } = useQuery(actionsQuery);
+  const uid = bdb?.uid ?? 0;
+  const moves = useMemo(() => openMoves(actions ?? [], uid), [actions, uid]);
   if (!bdb || !nodes || !shards) return <PageSkeleton />;
   const open = (shard: string | undefined) =>
     navigate({ search: (now) => ({ ...now, shard }), replace: true });
@@ -34,6 +38,7 @@ export function DatabaseShardsTab() {
         nodes={nodes}
         shards={shards}
         resyncs={resyncs}
+        moves={moves}
         colour={search.colour}
         onColour={(colour) => navigate({ search: (now) => ({ ...now, colour }), replace: true })}
         onOpen={open}

@@ -33,10 +33,11 @@ export function OverviewPage() {
 
 function State() {
   const { phase } = useStreamState();
-  const isLate = useFreshness() === 'late';
+  const freshness = useFreshness();
   const fault = useFault();
-  const stale = phase === 'lost' ? 'lost' : isLate || fault !== null ? 'late' : null;
-  return <Health troubles={useTroubles()} stale={stale} />;
+  const isFaulty = fault !== null && freshness === 'fresh';
+  const stale = phase === 'lost' ? 'lost' : isFaulty ? 'late' : freshness;
+  return <Health troubles={useTroubles()} stale={stale === 'fresh' ? null : stale} />;
 }
 
 function Beginning() {

@@ -2,12 +2,12 @@
 import { Button } from '@mantine/core';
 import { useState } from 'react';
 import { cancelAction, isRunning } from '@/api/actions';
-import { messageOf } from '@/api/http';
 import { ROLE_FORBIDS, useMay } from '@/api/session';
 import type { Action } from '@/api/types';
 import { Ago } from '@/ui/Ago';
 import { Bar } from '@/ui/Bar';
 import { StatusIcon } from '@/ui/Status';
+import { useSubmit } from '@/ui/useSubmit';
 import classes from './actions.module.css';
 import { actionTitle, actionTone } from './recent';
 import { etaText, isCancellable, shownSteps } from './steps';
@@ -46,35 +46,27 @@ export function ActionLine({ action }: { action: Action }) {
 
 function CancelAction({ action }: { action: Action }) {
   const [asked, setAsked] = useState(false);
-  const [error, setError] = useState<string | null>(null);
   const ofNode = action.additional_info?.object_type === 'node';
   const may = useMay(ofNode && !action.name.startsWith('SMMigrate') ? 'administer' : 'edit');
-  const cancel = async () => {
-    setAsked(true);
-    setError(null);
-    try {
-      // The stream tells when it has come to its end.
-      await cancelAction(action.action_uid);
-    } catch (failure) {
-      setError(messageOf(failure));
-      setAsked(false);
-    }
-  };
+  const cancel = useSubmit(async () => {
+    await cancelAction(action.action_uid);
+    setAsked(true); // the stream tells when it has come to its end
+  });
   return (
     <>
       <Button
         size="compact-xs"
         variant="default"
         disabled={!may}
-        loading={asked}
+        loading={asked || cancel.busy}
         title={may ? 'What has begun is undone or brought to its end' : ROLE_FORBIDS}
-        onClick={cancel}
+        onClick={cancel.submit}
       >
         Cancel
       </Button>
-      {error && (
+      {cancel.refusal && (
         <p className={classes.error} role="alert">
-          {error}
+          {cancel.refusal.text}
         </p>
       )}
     </>

@@ -1,12 +1,13 @@
 /** Switches and thresholds of alerts; saved together. */
-import { Alert, Button, Switch, TextInput } from '@mantine/core';
+import { Button, Switch, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import type { WantedByName } from '@/api/alerts';
-import { messageOf } from '@/api/http';
 import { ROLE_FORBIDS } from '@/api/session';
 import { Ago } from '@/ui/Ago';
 import { Card } from '@/ui/Card';
+import { Refused } from '@/ui/Refused';
 import { Status } from '@/ui/Status';
+import { useSubmit } from '@/ui/useSubmit';
 import classes from './alerts.module.css';
 import { changesOf, faultOf, type Limit, wantedOf } from './limits';
 
@@ -23,28 +24,22 @@ interface Props {
 
 export function LimitForm({ title, limits, now, raised = {}, may, onSave }: Props) {
   const [draft, setDraft] = useState<WantedByName>({});
-  const [state, setState] = useState<{ saving: boolean; error?: string }>({ saving: false });
   const changes = changesOf(limits, now, draft);
   const isDirty = Object.keys(changes).length > 0;
   const isFaulty = limits.some(
     (limit) => changes[limit.name] && faultOf(limit, changes[limit.name]?.threshold),
   );
-  const save = () => {
-    setState({ saving: true });
-    onSave(changes)
-      .then(() => {
-        setDraft({});
-        setState({ saving: false });
-      })
-      .catch((error) => setState({ saving: false, error: messageOf(error) }));
-  };
+  const save = useSubmit(async () => {
+    await onSave(changes);
+    setDraft({});
+  });
   return (
     <Card title={title}>
       <form
         className={classes.form}
         onSubmit={(event) => {
           event.preventDefault();
-          save();
+          save.submit();
         }}
       >
         {limits.map((limit) => {
@@ -83,17 +78,13 @@ export function LimitForm({ title, limits, now, raised = {}, may, onSave }: Prop
             </div>
           );
         })}
-        {state.error && (
-          <Alert color="red" role="alert">
-            {state.error}
-          </Alert>
-        )}
+        <Refused refusal={save.refusal} />
         <div className={classes.buttons}>
           <Button
             type="submit"
             size="xs"
             disabled={!may || !isDirty || isFaulty}
-            loading={state.saving}
+            loading={save.busy}
             title={may ? undefined : ROLE_FORBIDS}
           >
             Save

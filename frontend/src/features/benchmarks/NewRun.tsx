@@ -22,7 +22,9 @@ import { format } from '@/lib/format';
 import { duration } from '@/lib/time';
 import { Card } from '@/ui/Card';
 import { Facts } from '@/ui/Facts';
+import { Refused } from '@/ui/Refused';
 import { StatusIcon } from '@/ui/Status';
+import { useSubmit } from '@/ui/useSubmit';
 import classes from './benchmarks.module.css';
 import { DrillFields } from './DrillFields';
 import { EMPTY, faultOf, MEMTIER, OWN, orderOf, PRESETS, type RunDraft, type Tool } from './draft';
@@ -46,26 +48,18 @@ export function NewRun({ bdb, onStarted }: Props) {
   const { data: bdbs = [] } = useQuery(bdbsQuery);
   const { data: nodes = [] } = useQuery(nodesQuery);
   const [draft, setDraft] = useState<RunDraft>({ ...EMPTY, bdb: bdb ?? null });
-  const [error, setError] = useState<string | null>(null);
-  const [busy, setBusy] = useState(false);
   const active = bdbs.filter(({ status }) => status === 'active');
   const chosen = { ...draft, bdb: draft.bdb ?? active[0]?.uid ?? null };
   const fault = faultOf(chosen);
   const others = nodes.filter((node) => node.memtier_version);
+  const start = useSubmit(async () => onStarted(await startBenchmark(orderOf(chosen))));
   const change = (part: Partial<RunDraft>) => {
     setDraft((now) => ({ ...now, ...part }));
-    setError(null);
+    start.forget();
   };
-  const submit = async (event: FormEvent) => {
+  const submit = (event: FormEvent) => {
     event.preventDefault();
-    if (fault || busy) return;
-    setBusy(true);
-    try {
-      onStarted(await startBenchmark(orderOf(chosen)));
-    } catch (failure) {
-      setError(messageOf(failure));
-      setBusy(false);
-    }
+    if (!fault) start.submit();
   };
   return (
     <form onSubmit={submit} className={classes.form}>
@@ -160,12 +154,8 @@ export function NewRun({ bdb, onStarted }: Props) {
         <DrillFields draft={chosen} change={change} />
       </div>
       <Costs draft={chosen} fault={fault} change={change}>
-        {error && (
-          <Alert color="red" role="alert">
-            {error}
-          </Alert>
-        )}
-        <Button type="submit" loading={busy} disabled={fault !== undefined}>
+        <Refused refusal={start.refusal} />
+        <Button type="submit" loading={start.busy} disabled={fault !== undefined}>
           Start the run
         </Button>
       </Costs>
@@ -226,7 +216,7 @@ function PastedLine({ draft, change }: Part) {
   const line = useDeferredValue(draft.line.trim());
   const { data, error } = useQuery({
     queryKey: ['benchmarks', 'understand', line],
-    queryFn: () => understandLine(line),
+    queryFn: ({ signal }) => understandLine(line, signal),
     enabled: line !== '',
     retry: false,
     staleTime: Number.POSITIVE_INFINITY,
@@ -279,7 +269,7 @@ function Costs(props: Part & { fault: string | undefined; children: React.ReactN
   );
   const { data, error, isFetching } = useQuery({
     queryKey: ['benchmarks', 'preflight', order],
-    queryFn: () => examineBenchmark(JSON.parse(order)),
+    queryFn: ({ signal }) => examineBenchmark(JSON.parse(order), signal),
     enabled: fault === undefined,
     retry: false,
     staleTime: 5_000,

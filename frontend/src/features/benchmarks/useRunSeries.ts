@@ -13,16 +13,16 @@ export function useRunSeries(uid: number, open: boolean): RunSeries {
   // Whoever reads the span is drawn anew when it grows.
   const [, setArrivals] = useState(0);
   useEffect(() => {
-    let over = false;
+    const left = new AbortController();
+    const { signal } = left;
     let timer: ReturnType<typeof setTimeout> | undefined;
     let newest: BenchmarkPart | undefined;
     const look = async () => {
       try {
         // What follows the newest part is found by asking for everything, once it has stopped to grow.
-        const parts = newest
-          ? await fetchParts(uid, { ...newest, since: Math.max(0, lastOf(newest) - AGAIN) })
-          : await fetchParts(uid);
-        if (over) return;
+        const place = newest && { ...newest, since: Math.max(0, lastOf(newest) - AGAIN) };
+        const parts = await fetchParts(uid, place, signal);
+        if (signal.aborted) return;
         const before = newest && lastOf(newest);
         series.add(parts);
         newest = parts.at(-1) ?? newest;
@@ -31,11 +31,11 @@ export function useRunSeries(uid: number, open: boolean): RunSeries {
       } catch {
         newest = undefined; // the page tells that the console is away; this goes on when it is back
       }
-      if (!over && open) timer = setTimeout(look, EVERY_MS);
+      if (!signal.aborted && open) timer = setTimeout(look, EVERY_MS);
     };
     void look();
     return () => {
-      over = true;
+      left.abort();
       clearTimeout(timer);
     };
   }, [uid, open, series]);

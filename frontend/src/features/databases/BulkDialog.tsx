@@ -1,9 +1,10 @@
 /** One order for several databases: each is told of by itself, and one that is refused holds up no other. */
-import { Button, Group, Modal, Stack, TextInput } from '@mantine/core';
+import { Button, Group, Modal, Stack } from '@mantine/core';
 import { type FormEvent, useState } from 'react';
 import { messageOf } from '@/api/http';
 import type { Bdb } from '@/api/types';
 import { plural } from '@/lib/format';
+import { TypedWords } from '@/ui/ConfirmByTyping';
 import { Status } from '@/ui/Status';
 import type { BulkAction } from './bulk';
 import classes from './databases.module.css';
@@ -65,18 +66,7 @@ export function BulkDialog({ action, chosen, onClose }: Props) {
             </span>
           )}
           {action.typed && phase === 'asking' && fitting.length > 0 && (
-            <TextInput
-              data-autofocus
-              label={
-                <>
-                  Type <strong>{count}</strong> to confirm
-                </>
-              }
-              value={typed}
-              onChange={(event) => setTyped(event.currentTarget.value)}
-              autoComplete="off"
-              spellCheck={false}
-            />
+            <TypedWords words={count} typed={typed} onType={setTyped} />
           )}
           {phase === 'done' && (
             <span role="status">

@@ -33,7 +33,7 @@ export function useChangePreview(bdb: Bdb, body: UpdateBdb | null): Preview {
   const [asked] = useDebouncedValue(now, TYPING_MS);
   const { data, error, isFetching } = useQuery({
     queryKey: ['change', bdb.uid, asked],
-    queryFn: () => ask(bdb.uid, JSON.parse(asked) as UpdateBdb),
+    queryFn: ({ signal }) => ask(bdb.uid, JSON.parse(asked) as UpdateBdb, signal),
     enabled: asked !== '',
     staleTime: 0,
     gcTime: 0,
@@ -52,14 +52,16 @@ export function useChangePreview(bdb: Bdb, body: UpdateBdb | null): Preview {
   };
 }
 
-async function ask(uid: number, body: UpdateBdb): Promise<Pick<Preview, 'blueprint' | 'cost'>> {
-  const cost = (await checkUpdate(uid, body)).reshard_preview ?? null;
+async function ask(
+  uid: number,
+  body: UpdateBdb,
+  signal: AbortSignal,
+): Promise<Pick<Preview, 'blueprint' | 'cost'>> {
+  const cost = (await checkUpdate(uid, body, signal)).reshard_preview ?? null;
   const { shards_count, memory_size } = body;
   if (shards_count === undefined) return { blueprint: null, cost };
-  const blueprint = await previewRevamp(uid, {
-    shards_count,
-    ...(memory_size === undefined ? {} : { memory_size }),
-  });
+  const shape = { shards_count, ...(memory_size === undefined ? {} : { memory_size }) };
+  const blueprint = await previewRevamp(uid, shape, signal);
   return { blueprint, cost };
 }
 
@@ -76,6 +78,7 @@ export function ChangePreview({ bdb, body, preview }: Props) {
   return (
     <Alert
       className={`${classes.wide} ${classes.preview}`}
+      classNames={{ body: classes.previewBody ?? '' }}
       variant={refused ? 'light' : 'default'}
       color={refused ? 'red' : 'gray'}
       title={refused ? 'This cannot be done now' : 'What saving does'}

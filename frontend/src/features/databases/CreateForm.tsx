@@ -4,12 +4,12 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
 import { bdbsQuery, createBdb } from '@/api/bdbs';
-import { ApiError, messageOf } from '@/api/http';
 import { dutyOf, nodesQuery } from '@/api/nodes';
 import type { Bdb } from '@/api/types';
 import { forget, useKept } from '@/lib/kept';
 import { Card } from '@/ui/Card';
 import { CopyBlock } from '@/ui/Copy';
+import { useSubmit } from '@/ui/useSubmit';
 import { Sections } from './CreateSections';
 import classes from './databases.module.css';
 import { type CreateDraft, change, EMPTY_DRAFT, toCurl, toRequest } from './draft';
@@ -29,8 +29,12 @@ export function CreateForm({ onCreated }: { onCreated: (bdb: Bdb) => void }) {
   const ports = (useQuery(bdbsQuery).data ?? []).flatMap((bdb) => endpointOf(bdb)?.port ?? []);
   const [draft, setDraft] = useKept<CreateDraft>(KEPT, EMPTY_DRAFT, withoutPassword);
   const [touched, setTouched] = useState<ReadonlySet<string>>(new Set());
-  const [refused, setRefused] = useState<{ field?: string | undefined; text: string } | null>(null);
-  const [busy, setBusy] = useState(false);
+  const create = useSubmit(async () => {
+    const bdb = await createBdb(toRequest(draft));
+    forget(KEPT);
+    onCreated(bdb);
+  });
+  const refused = create.refusal;
 
   const found = validate(draft, {
     nodes: nodes.length,
@@ -52,26 +56,15 @@ export function CreateForm({ onCreated }: { onCreated: (bdb: Bdb) => void }) {
   const update = (part: Partial<CreateDraft>, field: string) => {
     setDraft((now) => change(now, part));
     setTouched((now) => new Set(now).add(field));
-    setRefused(null);
+    create.forget();
   };
 
-  const submit = async (event: FormEvent<HTMLFormElement>) => {
+  const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     setTouched(new Set(['*']));
     if (Object.keys(found).length) {
       focusFirstError(event.currentTarget);
-      return;
-    }
-    setBusy(true);
-    try {
-      const bdb = await createBdb(toRequest(draft));
-      forget(KEPT);
-      onCreated(bdb);
-    } catch (error) {
-      const field = error instanceof ApiError ? error.field : undefined;
-      setRefused({ field, text: messageOf(error) });
-      setBusy(false);
-    }
+    } else create.submit();
   };
 
   return (
@@ -84,7 +77,7 @@ export function CreateForm({ onCreated }: { onCreated: (bdb: Bdb) => void }) {
           </Alert>
         )}
         <div className={classes.buttons}>
-          <Button type="submit" size="sm" loading={busy}>
+          <Button type="submit" size="sm" loading={create.busy}>
             Create database
           </Button>
           <Button

@@ -1,18 +1,20 @@
 /** Name, memory, eviction, shape, threads, clients and tags, saved together in one request that holds only what was changed. */
-import { Alert, Button, NativeSelect, NumberInput, Switch, TextInput } from '@mantine/core';
-import { type FormEvent, useState } from 'react';
+import { Button, NativeSelect, NumberInput, Switch, TextInput } from '@mantine/core';
+import type { FormEvent } from 'react';
 import { useUpdateBdb } from '@/api/bdbs';
-import { ApiError, messageOf } from '@/api/http';
 import type { Bdb } from '@/api/types';
+import { conflicting, keepMine, takeTheirs, touch, untouched } from '@/lib/edits';
 import { forget, readKept, useKept } from '@/lib/kept';
 import { Card } from '@/ui/Card';
+import { Conflicts } from '@/ui/Conflicts';
+import { Refused } from '@/ui/Refused';
+import { useSubmit } from '@/ui/useSubmit';
 import { BelowUse } from './BelowUse';
 import { ChangePreview, useChangePreview } from './ChangePreview';
 import classes from './databases.module.css';
 import { DURABILITY, EVICTION_POLICIES, memoryBytes } from './draft';
 import { EditClients } from './EditClients';
-import { EditConflicts } from './EditConflicts';
-import { bodyOf, conflictsOf, type Editable, editable, NOTHING, touch } from './edit';
+import { type BdbEdit, bodyOf, conflictsOf, type Editable, editable } from './edit';
 import { LeaveGuard } from './LeaveGuard';
 import { MemoryInput } from './MemoryInput';
 import { RamLimit } from './RamLimit';
@@ -57,11 +59,10 @@ export const hasKeptEdit = (uid: number): boolean => readKept(keyOf(uid)) !== un
 export function EditForm({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) {
   const save = useUpdateBdb(bdb.uid);
   const key = keyOf(bdb.uid);
-  const [edit, setEdit] = useKept(key, NOTHING);
-  const [refused, setRefused] = useState<{ field?: string | undefined; text: string } | null>(null);
-  const [busy, setBusy] = useState(false);
+  const [edit, setEdit] = useKept<BdbEdit>(key, untouched());
 
-  const draft: Editable = { ...editable(bdb), ...edit.patch };
+  const live = editable(bdb);
+  const draft: Editable = { ...live, ...edit.patch };
   const body = bodyOf(edit, bdb);
   const errors: FieldErrors = {
     name: nameError(draft.name),
@@ -85,34 +86,30 @@ export function EditForm({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) {
   const conflicts = conflictsOf(edit, bdb);
   const changed = Object.keys(body).length > 0;
   const preview = useChangePreview(bdb, invalid || conflicts.length ? null : body);
-  if (refused?.field) errors[refused.field] = refused.text;
-
-  const update = (part: Partial<Editable>) => {
-    setEdit((now) => touch(now, part, bdb));
-    setRefused(null);
-  };
   const close = () => {
     forget(key);
     onClose();
   };
+  const saving = useSubmit(async () => {
+    await save(body);
+    close();
+  });
+  const refused = saving.refusal;
+  if (refused?.field) errors[refused.field] = refused.text;
 
-  const submit = async (event: FormEvent) => {
+  const update = (part: Partial<Editable>) => {
+    setEdit((now) => touch(now, part, live));
+    saving.forget();
+  };
+
+  const submit = (event: FormEvent) => {
     event.preventDefault();
-    if (invalid || !changed || conflicts.length) return;
-    setBusy(true);
-    try {
-      await save(body);
-      close();
-    } catch (error) {
-      const field = error instanceof ApiError ? error.field : undefined;
-      setRefused({ field, text: messageOf(error) });
-      setBusy(false);
-    }
+    if (!invalid && changed && !conflicts.length) saving.submit();
   };
 
   return (
     <Card title="Edit" className={classes.editForm}>
-      <LeaveGuard dirty={changed && !busy} />
+      <LeaveGuard dirty={changed && !saving.busy} />
       <form className={classes.fields} onSubmit={submit} noValidate>
         <TextInput
           label="Name"
@@ -199,17 +196,18 @@ export function EditForm({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) {
         />
         <EditClients bdb={bdb} draft={draft} errors={errors} onChange={update} />
         <TagsInput tags={draft.tags} error={errors.tags} onChange={(tags) => update({ tags })} />
-        <EditConflicts bdb={bdb} conflicts={conflicts} onDecide={setEdit} />
+        <Conflicts
+          className={classes.wide}
+          conflicts={conflicts}
+          onTheirs={() => setEdit((now) => takeTheirs(now, conflicting(now, live)))}
+          onMine={() => setEdit((now) => keepMine(now, conflicting(now, live), live))}
+        />
         <ChangePreview bdb={bdb} body={body} preview={preview} />
-        {refused && !SHOWN.has(refused.field ?? '') && (
-          <Alert color="red" className={classes.wide} role="alert">
-            {refused.text}
-          </Alert>
-        )}
+        {!SHOWN.has(refused?.field ?? '') && <Refused refusal={refused} className={classes.wide} />}
         <div className={`${classes.buttons} ${classes.wide}`}>
           <Button
             type="submit"
-            loading={busy}
+            loading={saving.busy}
             disabled={invalid || !changed || conflicts.length > 0 || preview.asking}
           >
             Save

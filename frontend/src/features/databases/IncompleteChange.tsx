@@ -1,10 +1,9 @@
 /** A change that has not reached all shards: of what, why, and once more. */
 import { Alert, Button } from '@mantine/core';
-import { useState } from 'react';
 import { useUpdateBdb } from '@/api/bdbs';
-import { messageOf } from '@/api/http';
 import { ROLE_FORBIDS, useMay } from '@/api/session';
 import type { Bdb } from '@/api/types';
+import { useSubmit } from '@/ui/useSubmit';
 import classes from './databases.module.css';
 
 const WORDS: Readonly<Record<string, string>> = {
@@ -27,18 +26,7 @@ const WORDS: Readonly<Record<string, string>> = {
 export function IncompleteChange({ bdb }: { bdb: Bdb }) {
   const update = useUpdateBdb(bdb.uid);
   const may = useMay('edit');
-  const [busy, setBusy] = useState(false);
-  const [refusal, setRefusal] = useState<string | null>(null);
-  const again = async () => {
-    setBusy(true);
-    setRefusal(null);
-    try {
-      await update({});
-    } catch (failure) {
-      setRefusal(messageOf(failure));
-    }
-    setBusy(false);
-  };
+  const again = useSubmit(() => update({}));
   const what = [...new Set(bdb.incomplete_changes.map((field) => WORDS[field] ?? field))];
   return (
     <Alert
@@ -52,13 +40,13 @@ export function IncompleteChange({ bdb }: { bdb: Bdb }) {
         Concerned: {what.join(', ')}. Shards that were not reached work with what they had before;
         each later change of the database tries again, too.
       </p>
-      {refusal && <p className={classes.reason}>{refusal}</p>}
+      {again.refusal && <p className={classes.reason}>{again.refusal.text}</p>}
       <Button
         variant="default"
-        loading={busy}
+        loading={again.busy}
         disabled={!may}
         title={may ? undefined : ROLE_FORBIDS}
-        onClick={again}
+        onClick={again.submit}
       >
         Try again
       </Button>

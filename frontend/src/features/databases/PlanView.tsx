@@ -3,6 +3,8 @@ import type { BlueprintPair, Shard } from '@/api/types';
 import { changesOf, countsByNode, type NodeCounts } from './blueprint';
 import { planText } from './blueprintWords';
 import classes from './databases.module.css';
+import { PlanPicture } from './PlanPicture';
+import { pictureOf } from './planPicture';
 
 interface Props {
   shards: readonly Shard[];
@@ -14,10 +16,12 @@ interface Props {
 export function PlanView({ shards, blueprint, nothing }: Props) {
   const changes = changesOf(shards, blueprint);
   const { summary, lines } = planText(changes);
+  const picture = pictureOf(changes);
   if (!lines.length) return <span>{nothing}</span>;
   return (
     <>
       <strong>{summary}</strong>
+      {picture && <PlanPicture picture={picture} />}
       <ul className={`num ${classes.planLines}`}>
         {lines.map((line) => (
           <li key={line}>{line}</li>

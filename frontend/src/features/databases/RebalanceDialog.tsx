@@ -17,14 +17,14 @@ export function RebalanceDialog({ bdb, onClose }: { bdb: Bdb; onClose: () => voi
   const shards = useBdbShards(bdb.uid).data ?? [];
   const { data: plan, error } = useQuery({
     queryKey: ['rebalance', bdb.uid, handoversOnly],
-    queryFn: () => previewRebalance(bdb.uid, handoversOnly),
+    queryFn: ({ signal }) => previewRebalance(bdb.uid, handoversOnly, signal),
     gcTime: 0,
     staleTime: 0,
     retry: false,
   });
   const addresses = useQuery({
     queryKey: ['rebalance', bdb.uid, handoversOnly, 'addresses'],
-    queryFn: () => rebalanceAddresses(bdb.uid, handoversOnly),
+    queryFn: rebalanceAddresses(bdb.uid, handoversOnly),
     gcTime: 0,
     staleTime: 0,
   });

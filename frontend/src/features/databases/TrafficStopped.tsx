@@ -1,26 +1,14 @@
 /** Somebody stopped the database's traffic: said until it is resumed, here. */
 import { Alert, Button } from '@mantine/core';
-import { useState } from 'react';
 import { resumeTraffic } from '@/api/bdbs';
-import { messageOf } from '@/api/http';
 import { ROLE_FORBIDS, useMay } from '@/api/session';
 import type { Bdb } from '@/api/types';
+import { useSubmit } from '@/ui/useSubmit';
 import classes from './databases.module.css';
 
 export function TrafficStopped({ bdb }: { bdb: Bdb }) {
   const may = useMay('edit');
-  const [busy, setBusy] = useState(false);
-  const [refusal, setRefusal] = useState<string | null>(null);
-  const resume = async () => {
-    setBusy(true);
-    setRefusal(null);
-    try {
-      await resumeTraffic(bdb.uid);
-    } catch (failure) {
-      setRefusal(messageOf(failure));
-    }
-    setBusy(false);
-  };
+  const resume = useSubmit(() => resumeTraffic(bdb.uid));
   return (
     <Alert
       className={classes.failed}
@@ -31,13 +19,13 @@ export function TrafficStopped({ bdb }: { bdb: Bdb }) {
       <p className={classes.reason}>
         No client can connect. Its data stays, replicas are kept in sync, and failovers go on.
       </p>
-      {refusal && <p className={classes.reason}>{refusal}</p>}
+      {resume.refusal && <p className={classes.reason}>{resume.refusal.text}</p>}
       <Button
         variant="default"
-        loading={busy}
+        loading={resume.busy}
         disabled={!may || bdb.status !== 'active'}
         title={may ? undefined : ROLE_FORBIDS}
-        onClick={resume}
+        onClick={resume.submit}
       >
         Resume traffic
       </Button>

@@ -10,7 +10,7 @@ import classes from './databases.module.css';
 export function UpgradeDialog({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) {
   const { data: plan, error } = useQuery({
     queryKey: ['upgrade', bdb.uid],
-    queryFn: () => previewUpgrade(bdb.uid),
+    queryFn: ({ signal }) => previewUpgrade(bdb.uid, signal),
     gcTime: 0,
     staleTime: 0,
     retry: false,

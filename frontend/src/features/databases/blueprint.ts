@@ -58,6 +58,28 @@ export function changesOf(
     });
 }
 
+export interface Movement {
+  moves: { from: HeldSeat; to: Seat }[];
+  arriving: Seat[];
+  going: HeldSeat[];
+}
+
+/** Of a pair that stays one: which copy moves where, which come and which go. */
+export function movementOf({ before, after }: PairChange): Movement {
+  const stays = ({ node }: Seat, seats: readonly Seat[]) =>
+    seats.some((seat) => seat.node === node);
+  const leaving = primariesFirst(before.filter((seat) => !stays(seat, after)));
+  const arriving = primariesFirst(after.filter((seat) => !stays(seat, before)));
+  const moves = leaving.flatMap((from, index) => {
+    const to = arriving[index];
+    return to ? [{ from, to }] : [];
+  });
+  return { moves, arriving: arriving.slice(moves.length), going: leaving.slice(moves.length) };
+}
+
+export const primariesFirst = <T extends Seat>(seats: readonly T[]): T[] =>
+  [...seats].sort((a, b) => Number(b.primary) - Number(a.primary));
+
 /** A plan lists pairs by number: the highest go, and new ones take the lowest numbers that are free. */
 export function pairNumbers(held: readonly number[], count: number): number[] {
   const staying = [...held].sort((a, b) => a - b).slice(0, count);

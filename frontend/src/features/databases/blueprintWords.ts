@@ -1,7 +1,14 @@
 /** A plan of the console as sentences that a person can agree to. Pure. */
 import { plural } from '@/lib/format';
 import { countSlots, SLOT_COUNT, showSlots } from '@/lib/slots';
-import { type HeldSeat, movedSlots, type PairChange, type Seat } from './blueprint';
+import {
+  type HeldSeat,
+  movedSlots,
+  movementOf,
+  type PairChange,
+  primariesFirst,
+  type Seat,
+} from './blueprint';
 
 export interface PlanText {
   /** Empty when nothing is to be done. */
@@ -64,26 +71,19 @@ function tellPair(change: PairChange): Told {
   const { before, after } = change;
   if (!before.length) return { ...NOTHING, newPairs: [newPair(change)] };
   if (!after.length) return { ...NOTHING, goingPairs: [goingPair(change)] };
-  const stays = ({ node }: Seat, seats: readonly Seat[]) =>
-    seats.some((seat) => seat.node === node);
-  const leaving = primariesFirst(before.filter((seat) => !stays(seat, after)));
-  const arriving = primariesFirst(after.filter((seat) => !stays(seat, before)));
-  const both = Math.min(leaving.length, arriving.length);
+  const { moves, arriving, going } = movementOf(change);
   const lead = before.find(({ primary }) => primary);
   return {
     ...NOTHING,
     handovers: handover(change, lead),
-    moves: leaving.slice(0, both).map((seat, index) => moveWords(seat, arriving[index])),
-    newReplicas: arriving
-      .slice(both)
-      .map(({ node }) => `A replica of ${(lead ?? before[0])?.name} comes to node ${node}`),
-    goingReplicas: leaving.slice(both).map(({ name, node }) => `${name} on node ${node} goes`),
+    moves: moves.map(({ from, to }) => moveWords(from, to)),
+    newReplicas: arriving.map(
+      ({ node }) => `A replica of ${(lead ?? before[0])?.name} comes to node ${node}`,
+    ),
+    goingReplicas: going.map(({ name, node }) => `${name} on node ${node} goes`),
     slots: slotWords(change, lead),
   };
 }
-
-const primariesFirst = <T extends Seat>(seats: readonly T[]): T[] =>
-  [...seats].sort((a, b) => Number(b.primary) - Number(a.primary));
 
 /** Who leads afterwards is there already. */
 function handover({ before, after, slots }: PairChange, lead: HeldSeat | undefined): string[] {
@@ -94,9 +94,9 @@ function handover({ before, after, slots }: PairChange, lead: HeldSeat | undefin
   return [`${heir.name} on node ${heir.node} becomes the primary of ${slotsOf(slots.before)}${of}`];
 }
 
-function moveWords(from: HeldSeat, to: Seat | undefined): string {
-  const lead = to?.primary && !from.primary ? ' and becomes primary' : '';
-  return `${from.name} moves from node ${from.node} to node ${to?.node}${lead}`;
+function moveWords(from: HeldSeat, to: Seat): string {
+  const lead = to.primary && !from.primary ? ' and becomes primary' : '';
+  return `${from.name} moves from node ${from.node} to node ${to.node}${lead}`;
 }
 
 function newPair({ after, slots }: PairChange): string {

@@ -1,6 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { Bdb } from '@/api/types';
-import { bodyOf, conflictsOf, keepMine, NOTHING, takeTheirs, touch } from './edit';
+import { keepMine, takeTheirs, touch as touched, untouched } from '@/lib/edits';
+import { type BdbEdit, bodyOf, conflictsOf, type Editable, editable } from './edit';
+
+const NOTHING = untouched<Editable>();
+const touch = (edit: BdbEdit, part: Partial<Editable>, now: Bdb) =>
+  touched(edit, part, editable(now));
 
 const bdb = (part: Partial<Bdb> = {}) =>
   ({
@@ -44,7 +49,7 @@ describe('an edit', () => {
     const both = bdb({ ...now, proxy_policy: 'all-master-shards' });
     expect(conflictsOf(edit, both)).toEqual([
       {
-        field: 'proxy_policy',
+        label: 'Database proxy',
         before: 'One proxy',
         now: 'One on every node with primaries',
         mine: 'One on every node',
@@ -67,7 +72,7 @@ describe('an edit', () => {
     expect(bodyOf(touch(NOTHING, { durability: '' }, own), own)).toEqual({});
     expect(conflictsOf(edit, own)).toEqual([
       {
-        field: 'durability',
+        label: 'Persistence',
         before: 'Snapshot every hour',
         now: 'Snapshots by other rules',
         mine: 'Append-only file, written every second',
@@ -85,9 +90,9 @@ describe('an edit', () => {
     const edit = touch(NOTHING, { shards_count: 4 }, bdb());
     const now = bdb({ shards_count: 6 });
     expect(conflictsOf(edit, now)).toEqual([
-      { field: 'shards_count', before: '3', now: '6', mine: '4' },
+      { label: 'Number of shards', before: '3', now: '6', mine: '4' },
     ]);
-    const mine = keepMine(edit, ['shards_count'], now);
+    const mine = keepMine(edit, ['shards_count'], editable(now));
     expect(conflictsOf(mine, now)).toEqual([]);
     expect(bodyOf(mine, now)).toEqual({ shards_count: 4 });
     expect(bodyOf(takeTheirs(edit, ['shards_count']), now)).toEqual({});

@@ -1,10 +1,9 @@
-/**
- * What somebody edits of a database, as a patch over the live object: only what was touched is sent, what others change
- * meanwhile is seen, and what both changed is a conflict. Pure.
- */
+/** What somebody edits of a database, as fields of a form and as the request they become. Pure. */
 import { PROXY_POLICIES } from '@/api/endpoints';
 import type { Bdb, UpdateBdb } from '@/api/types';
+import { changed, conflicting, type Edit } from '@/lib/edits';
 import { format } from '@/lib/format';
+import type { Conflict } from '@/ui/Conflicts';
 import {
   DURABILITY,
   type Durability,
@@ -39,14 +38,8 @@ export interface Editable {
 
 export type Field = keyof Editable;
 
-export interface Edit {
-  /** What was typed. */
-  patch: Partial<Editable>;
-  /** What the fields said when they were first touched. */
-  seen: Partial<Editable>;
-}
-
-export const NOTHING: Edit = { patch: {}, seen: {} };
+/** What was typed, over the live object. */
+export type BdbEdit = Edit<Editable>;
 
 export const LABELS: Readonly<Record<Field, string>> = {
   name: 'Name',
@@ -86,27 +79,14 @@ export const editable = (bdb: Bdb): Editable => ({
   tags: bdb.tags ?? [],
 });
 
-export function touch(edit: Edit, part: Partial<Editable>, bdb: Bdb): Edit {
-  const live = editable(bdb);
-  const before = Object.fromEntries(
-    (Object.keys(part) as Field[]).map((field) => [field, edit.seen[field] ?? live[field]]),
-  );
-  return { patch: { ...edit.patch, ...part }, seen: { ...edit.seen, ...before } };
-}
-
-const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
-
-const touched = ({ patch }: Edit): Field[] => Object.keys(patch) as Field[];
-
 const NUMBERS: ReadonlySet<Field> = new Set(['io_threads', 'max_connections', 'maxclients']);
 
 /** The fields that differ from the database as it is now. */
-export function bodyOf(edit: Edit, bdb: Bdb): UpdateBdb {
+export function bodyOf(edit: BdbEdit, bdb: Bdb): UpdateBdb {
   const { patch } = edit;
   const live = editable(bdb);
   const body: UpdateBdb = {};
-  for (const field of touched(edit)) {
-    if (same(patch[field], live[field])) continue;
+  for (const field of changed(edit, live)) {
     if (field === 'memory') body.memory_size = memoryBytes(patch.memory ?? live.memory);
     else if (field === 'ram_percent') {
       const memory = patch.memory ? memoryBytes(patch.memory) : bdb.memory_size;
@@ -122,44 +102,14 @@ export function bodyOf(edit: Edit, bdb: Bdb): UpdateBdb {
   return body;
 }
 
-export interface Conflict {
-  field: Field;
-  /** As the reader knew it, as it is now, and as the reader wants it. */
-  before: string;
-  now: string;
-  mine: string;
-}
-
-/** What was touched here and changed elsewhere, to something else. */
-export function conflictsOf(edit: Edit, bdb: Bdb): Conflict[] {
-  const { patch, seen } = edit;
+export function conflictsOf(edit: BdbEdit, bdb: Bdb): Conflict[] {
   const live = editable(bdb);
-  return touched(edit)
-    .filter(
-      (field) =>
-        field in seen && !same(seen[field], live[field]) && !same(patch[field], live[field]),
-    )
-    .map((field) => ({
-      field,
-      before: text(seen[field], field),
-      now: text(live[field], field),
-      mine: text(patch[field], field),
-    }));
-}
-
-/** The reader's own value wins, knowingly. */
-export function keepMine(edit: Edit, fields: readonly Field[], bdb: Bdb): Edit {
-  const live = editable(bdb);
-  const now = Object.fromEntries(fields.map((field) => [field, live[field]]));
-  return { ...edit, seen: { ...edit.seen, ...now } };
-}
-
-export function takeTheirs(edit: Edit, fields: readonly Field[]): Edit {
-  const without = <T extends object>(from: T): T =>
-    Object.fromEntries(
-      Object.entries(from).filter(([field]) => !fields.includes(field as Field)),
-    ) as T;
-  return { patch: without(edit.patch), seen: without(edit.seen) };
+  return conflicting(edit, live).map((field) => ({
+    label: LABELS[field],
+    before: text(edit.seen[field], field),
+    now: text(live[field], field),
+    mine: text(edit.patch[field], field),
+  }));
 }
 
 function text(value: Editable[Field] | undefined, field: Field): string {

@@ -1,12 +1,43 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { type CreateDraft, EMPTY_DRAFT } from './draft';
-import { nameError, tagsError, validate } from './validate';
+import {
+  MEMORY_MAX,
+  nameError,
+  PORT_MAX,
+  SHARDS_MAX,
+  THREADS_MAX,
+  tagsError,
+  validate,
+} from './validate';
 
 const around = { nodes: 3, ports: [12_000], flashNodes: 1 };
 const errors = (part: Partial<CreateDraft>, nodes = 3, flashNodes = 1) =>
   Object.keys(
     validate({ ...EMPTY_DRAFT, name: 'demo', ...part }, { ...around, nodes, flashNodes }),
   );
+
+describe('the limits of the form', () => {
+  const api = JSON.parse(readFileSync('../docs/openapi.json', 'utf8'));
+  const fields = api.components.schemas.BdbCreate.properties;
+
+  it.each([
+    ['port', PORT_MAX],
+    ['shards_count', SHARDS_MAX],
+    ['io_threads', THREADS_MAX],
+    ['memory_size', MEMORY_MAX],
+  ])('of %s are those of the console', (field, limit) => {
+    expect(fields[field].maximum).toBe(limit);
+  });
+
+  it('of the name are, too', () => {
+    const { pattern, maxLength } = fields.name;
+    for (const name of ['a', 'a-b', '-a', 'a-', 'a_b', 'ä', 'a'.repeat(maxLength), '']) {
+      expect(nameError(name) === undefined, name).toBe(new RegExp(pattern).test(name));
+    }
+    expect(nameError('a'.repeat(maxLength + 1))).toBeDefined();
+  });
+});
 
 describe('validate', () => {
   it('finds nothing wrong with the defaults and a name', () => {

@@ -1,23 +1,15 @@
 /** Orders a drill: what, for how long, what will happen, and the name of the node typed as a confirmation. */
-import {
-  Alert,
-  Button,
-  Group,
-  Modal,
-  NativeSelect,
-  NumberInput,
-  Stack,
-  TextInput,
-} from '@mantine/core';
+import { NativeSelect, NumberInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import { bdbsQuery } from '@/api/bdbs';
 import { DRILLS, drillOf, SECONDS_MAX, SECONDS_MIN } from '@/api/drillKinds';
 import { type DrillKind, startDrill } from '@/api/drills';
-import { messageOf } from '@/api/http';
 import { isPrimary, useNodeShards } from '@/api/shards';
 import type { Shard } from '@/api/types';
 import { plural } from '@/lib/format';
+import { Ask } from '@/ui/Ask';
+import { TypedWords } from '@/ui/ConfirmByTyping';
 
 interface Props {
   node: number;
@@ -51,8 +43,6 @@ export function DrillDialog({ node, onClose, onStarted }: Props) {
   const [seconds, setSeconds] = useState<number | string>(DEFAULT_SECONDS);
   const [chosen, setChosen] = useState<string>();
   const [typed, setTyped] = useState('');
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<string | null>(null);
   const drill = drillOf(kind);
   const shard = chosen ?? shards[0]?.uid ?? '';
   const lasts = drill.timed ? Number(seconds) : UNTIMED_SECONDS;
@@ -65,81 +55,50 @@ export function DrillDialog({ node, onClose, onStarted }: Props) {
     lasts >= SECONDS_MIN &&
     lasts <= SECONDS_MAX;
 
-  const submit = async (event: FormEvent) => {
-    event.preventDefault();
-    if (!valid || busy) return;
-    setBusy(true);
-    setError(null);
-    try {
-      const target = drill.ofShard ? { shard_uid: shard } : {};
-      await startDrill(node, { kind, seconds: lasts, confirm: typed, ...target });
-      onClose();
-      onStarted();
-    } catch (failure) {
-      setError(messageOf(failure));
-      setBusy(false);
-    }
+  const start = async () => {
+    const target = drill.ofShard ? { shard_uid: shard } : {};
+    await startDrill(node, { kind, seconds: lasts, confirm: typed, ...target });
+    onStarted();
   };
 
   return (
-    <Modal opened onClose={onClose} title={`Drill on node ${node}`} centered>
-      <form onSubmit={submit}>
-        <Stack gap="sm">
-          <NativeSelect
-            label="What to rehearse"
-            value={kind}
-            onChange={(event) => setKind(event.currentTarget.value as DrillKind)}
-            data={DRILLS.map(({ kind: value, label }) => ({ value, label }))}
-          />
-          {drill.ofShard && (
-            <NativeSelect
-              label="Shard"
-              value={shard}
-              onChange={(event) => setChosen(event.currentTarget.value)}
-              data={shards.map(({ uid, role, bdb_uid }) => ({
-                value: uid,
-                label: `redis:${uid}, ${role === 'master' ? 'primary' : 'replica'} of ${name(bdb_uid)}`,
-              }))}
-            />
-          )}
-          {drill.timed && (
-            <NumberInput
-              label="Duration (seconds)"
-              min={SECONDS_MIN}
-              max={SECONDS_MAX}
-              value={seconds}
-              onChange={setSeconds}
-            />
-          )}
-          <span>{drill.what(node, lasts || 0, shard)}</span>
-          {!drill.ofShard && <span>{concerned(shards, name)}</span>}
-          <TextInput
-            data-autofocus
-            label={
-              <>
-                Type <strong>{words}</strong> to confirm
-              </>
-            }
-            value={typed}
-            onChange={(event) => setTyped(event.currentTarget.value)}
-            autoComplete="off"
-            spellCheck={false}
-          />
-          {error && (
-            <Alert color="red" role="alert">
-              {error}
-            </Alert>
-          )}
-          <Group justify="flex-end" gap="xs">
-            <Button variant="default" onClick={onClose}>
-              Cancel
-            </Button>
-            <Button type="submit" color="red.9" disabled={!valid} loading={busy}>
-              {drill.action}
-            </Button>
-          </Group>
-        </Stack>
-      </form>
-    </Modal>
+    <Ask
+      title={`Drill on node ${node}`}
+      action={drill.action}
+      severe
+      disabled={!valid}
+      onConfirm={start}
+      onClose={onClose}
+    >
+      <NativeSelect
+        label="What to rehearse"
+        value={kind}
+        onChange={(event) => setKind(event.currentTarget.value as DrillKind)}
+        data={DRILLS.map(({ kind: value, label }) => ({ value, label }))}
+      />
+      {drill.ofShard && (
+        <NativeSelect
+          label="Shard"
+          value={shard}
+          onChange={(event) => setChosen(event.currentTarget.value)}
+          data={shards.map(({ uid, role, bdb_uid }) => ({
+            value: uid,
+            label: `redis:${uid}, ${role === 'master' ? 'primary' : 'replica'} of ${name(bdb_uid)}`,
+          }))}
+        />
+      )}
+      {drill.timed && (
+        <NumberInput
+          label="Duration (seconds)"
+          min={SECONDS_MIN}
+          max={SECONDS_MAX}
+          value={seconds}
+          onChange={setSeconds}
+        />
+      )}
+      <span>{drill.what(node, lasts || 0, shard)}</span>
+      {!drill.ofShard && <span>{concerned(shards, name)}</span>}
+      <TypedWords words={words} typed={typed} onType={setTyped} />
+    </Ask>
   );
 }

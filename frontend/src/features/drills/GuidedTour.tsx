@@ -4,7 +4,7 @@ import { IconCircle, IconCircleCheck, IconFlask, IconLoader } from '@tabler/icon
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
-import { useRunningDrills } from '@/api/actions';
+import { useDrillSince, useRunningDrills } from '@/api/actions';
 import { bdbsQuery, rebalance } from '@/api/bdbs';
 import { useMayDrill } from '@/api/drills';
 import { messageOf } from '@/api/http';
@@ -12,6 +12,7 @@ import { useIncidents } from '@/api/incidents';
 import { nodesQuery } from '@/api/nodes';
 import { isPrimary, useNodeShards } from '@/api/shards';
 import { correctedNow } from '@/lib/time';
+import { StatusIcon } from '@/ui/Status';
 import { DrillDialog } from './DrillDialog';
 import classes from './drills.module.css';
 import { incidentSince, stepsOf } from './tour';
@@ -90,6 +91,9 @@ function Rebalance() {
 function Tour({ since }: { since: number }) {
   const incident = incidentSince(useIncidents() ?? [], NODE, since);
   const isOver = incident?.state === 'over';
+  const drill = useDrillSince(NODE, since);
+  // Then nothing goes down, and the first step would be waited for in vain.
+  const failed = !incident && (drill?.status === 'failed' || drill?.status === 'cancelled');
   const steps = stepsOf(NODE, incident);
   const now = steps.findIndex(({ outcome }) => outcome === undefined);
   return (
@@ -106,6 +110,14 @@ function Tour({ since }: { since: number }) {
           {isOver ? 'Done' : 'End tour'}
         </Button>
       </header>
+      {failed && (
+        <p role="alert" className={classes.failed}>
+          <StatusIcon tone="broken" /> The drill was{' '}
+          {drill.status === 'failed' ? 'not carried out' : 'cancelled'}
+          {drill.additional_info?.error ? `: ${drill.additional_info.error}` : '.'} End the tour and
+          begin again.
+        </p>
+      )}
       <ol aria-live="polite">
         {steps.map(({ title, what, outcome }, index) => (
           <li key={title} data-state={outcome ? 'done' : index === now ? 'now' : 'later'}>

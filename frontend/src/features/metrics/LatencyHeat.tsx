@@ -61,7 +61,7 @@ const whole = ({ from, to }: { from: number; to: number }) => ({ from, to: to + 
 function heatSource(live: Live, axis: TimeAxis, of: string, kind: LatencyKind): HeatSource {
   const listeners = new Set<() => void>();
   const past = new HeatPast(
-    (wanted) => latencyHistory({ of, kind, points: POINTS, ...wanted }),
+    (wanted, signal) => latencyHistory({ of, kind, points: POINTS, ...wanted }, signal),
     () => live.now(),
     () => {
       for (const listener of listeners) listener();
@@ -85,6 +85,7 @@ function heatSource(live: Live, axis: TimeAxis, of: string, kind: LatencyKind): 
       return () => {
         listeners.delete(listener);
         stop();
+        if (!listeners.size) past.leave();
       };
     },
     reason: () => past.reason,

@@ -52,7 +52,8 @@ function Drawn(props: Props) {
   const subject = useSubject(topic, uids);
   const limit = declaration.limit && limits?.[declaration.limit.key];
   const series = seriesOf(declaration, uids, limits);
-  const source = useSeries({ topic, series });
+  const whole = declaration.whole && { uids, metric: declaration.whole };
+  const source = useSeries({ topic, series, ...(whole && { whole }) });
   const query = useQueries(topic, uids, declaration, series);
   const spec = useMemo((): ChartSpec => {
     const { title, unit, kind, max, rollup, id } = declaration;

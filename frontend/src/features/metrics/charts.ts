@@ -23,6 +23,8 @@ export interface ChartDeclaration {
   unit: Unit;
   kind: 'lines' | 'stacked';
   series: readonly SeriesDeclaration[];
+  /** The metric that the series of a stack add up to: longer intervals show its lowest and highest second. */
+  whole?: string;
   /** A constant of the object drawn as a dashed line. */
   limit?: { label: string; key: string };
   max?: number;
@@ -69,6 +71,7 @@ export const THROUGHPUT: ChartDeclaration = {
     { metric: 'write_req', label: 'Writes', color: COLOR.write },
     { metric: 'other_req', label: 'Other', color: COLOR.other },
   ],
+  whole: 'total_req',
 };
 
 export const MEMORY: ChartDeclaration = {

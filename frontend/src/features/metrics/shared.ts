@@ -29,7 +29,14 @@ export function share(source: ChartSource, window: () => { from: number; to: num
     of: (index) => ({
       read: (from, to) => {
         const { columns } = read(from, to);
-        return { ...columns, rows: columns.rows.slice(index, index + 1) };
+        const { rows, extremes, weights } = columns;
+        const only = <T>(list: readonly T[]) => list.slice(index, index + 1);
+        return {
+          ...columns,
+          rows: only(rows),
+          extremes: extremes && only(extremes),
+          weights: weights && only(weights),
+        };
       },
       subscribe: (listener) => {
         listeners.add(listener);

@@ -10,7 +10,7 @@ import classes from './nodes.module.css';
 export function UpgradeNode({ node, onClose }: { node: Node; onClose: () => void }) {
   const { data, error } = useQuery({
     queryKey: ['upgrade-node', node.uid],
-    queryFn: () => previewNodeUpgrade(node.uid),
+    queryFn: ({ signal }) => previewNodeUpgrade(node.uid, signal),
     gcTime: 0,
     staleTime: 0,
     retry: false,

@@ -25,7 +25,7 @@ beforeEach(() => {
   });
 });
 
-function show(props: { troubles?: Trouble[]; stale?: 'lost' | 'late' } = {}) {
+function show(props: { troubles?: Trouble[]; stale?: 'lost' | 'late' | 'waiting' } = {}) {
   const client = new QueryClient({ defaultOptions: { queries: { retry: false } } });
   render(
     <MantineProvider>
@@ -53,6 +53,12 @@ describe('Health', () => {
   it('says of when it speaks once the stream is lost', async () => {
     show({ stale: 'lost' });
     expect(await screen.findByText(/When the connection was lost:/)).toBeTruthy();
+  });
+
+  it('is not green before the first sample', async () => {
+    show({ stale: 'waiting' });
+    const line = await screen.findByRole('heading', { name: /are well/ });
+    expect(line.querySelector('svg')?.getAttribute('style')).toContain('--unknown');
   });
 
   it('says of when it speaks while samples are late', async () => {

@@ -15,11 +15,13 @@ import classes from './overview.module.css';
 const BEFORE = {
   lost: 'When the connection was lost: ',
   late: 'When the newest sample was taken: ',
+  // A moment after the page was opened; not yet known to be so.
+  waiting: '',
 } as const;
 
 interface Props {
   troubles: readonly Trouble[];
-  /** The stream is lost, or brings samples late: what is shown was so then. */
+  /** The stream is lost, brings samples late, or none yet: what is shown was so then. */
   stale: keyof typeof BEFORE | null;
 }
 

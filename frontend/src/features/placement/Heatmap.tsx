@@ -10,8 +10,12 @@ const HEIGHT_BUDGET = 440;
 export const Heatmap = memo(function Heatmap({ model }: { model: Placement }) {
   const root = useRef<HTMLDivElement>(null);
   const [size, setSize] = useState(18);
-  const blocks = model.nodes.map((node) => ({ node, cells: cellsOf(model, node.uid) }));
-  const most = Math.max(...blocks.map(({ cells }) => cells.length));
+  const blocks = model.nodes.map((node) => ({
+    node,
+    cells: cellsOf(model, node.uid),
+    ghosts: model.pairs.flatMap((pair) => pair.ghosts.filter((ghost) => ghost.node === node.uid)),
+  }));
+  const most = Math.max(...blocks.map(({ cells, ghosts }) => cells.length + ghosts.length));
   const first = blocks.find(({ cells }) => cells.length)?.cells[0];
 
   useLayoutEffect(() => {
@@ -36,12 +40,15 @@ export const Heatmap = memo(function Heatmap({ model }: { model: Placement }) {
       className={classes.blocks}
       style={{ '--cell': `${size}px` } as React.CSSProperties}
     >
-      {blocks.map(({ node, cells }) => (
+      {blocks.map(({ node, cells, ghosts }) => (
         <div key={node.uid} className={classes.block}>
           <NodeHead node={node} shards={cells.length} />
           <div className={classes.tiles} data-block>
             {cells.map(({ cell, pair }) => (
               <Tile key={cell.shard.uid} cell={cell} pair={pair} tabStop={cell === first?.cell} />
+            ))}
+            {ghosts.map(({ uid }) => (
+              <span key={uid} className={classes.ghostTile} title={`redis:${uid} comes here`} />
             ))}
           </div>
         </div>
@@ -57,8 +64,10 @@ function cellsOf(model: Placement, node: number): { cell: Cell; pair: Pair }[] {
 }
 
 function Tile({ cell, pair, tabStop }: { cell: Cell; pair: Pair; tabStop: boolean }) {
-  const { shard, role, warnings, severity } = cell;
-  const label = [`redis:${shard.uid}, ${role} of slots ${pair.label}`, ...warnings].join('\n');
+  const { shard, role, warnings, severity, leavesTo } = cell;
+  const leaves = leavesTo === null ? [] : [leavesTo ? `Moves to node ${leavesTo}` : 'Is removed'];
+  const what = `redis:${shard.uid}, ${role} of slots ${pair.label}`;
+  const label = [what, ...leaves, ...warnings].join('\n');
   return (
     <button
       type="button"
@@ -67,6 +76,7 @@ function Tile({ cell, pair, tabStop }: { cell: Cell; pair: Pair; tabStop: boolea
       data-pair={pair.id}
       data-role={role}
       data-severity={severity}
+      data-leaves={leavesTo !== null || undefined}
       tabIndex={tabStop ? 0 : -1}
       title={label}
       aria-label={label}

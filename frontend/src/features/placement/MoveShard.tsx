@@ -6,7 +6,7 @@ import { useState } from 'react';
 import { messageOf } from '@/api/http';
 import { nodesQuery } from '@/api/nodes';
 import { ROLE_FORBIDS, useMay } from '@/api/session';
-import { isPrimary, migrateShard } from '@/api/shards';
+import { isPrimary, migrateShard, previewMigration } from '@/api/shards';
 import type { Shard } from '@/api/types';
 import { format, plural } from '@/lib/format';
 import { AddressNotice } from '@/ui/AddressNotice';
@@ -38,7 +38,7 @@ function Question({ shard, onClose }: { shard: Shard; onClose: () => void }) {
   const checks = useQueries({
     queries: others.map(({ uid }) => ({
       queryKey: ['migrate', shard.uid, uid],
-      queryFn: () => migrateShard(shard.uid, uid, true),
+      queryFn: ({ signal }: { signal: AbortSignal }) => previewMigration(shard.uid, uid, signal),
       // What was possible a moment ago may not be any more.
       gcTime: 0,
       retry: false,

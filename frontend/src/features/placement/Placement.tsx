@@ -1,6 +1,7 @@
 /** The placement of one database: grid or heat map, slot bar, colour scale. */
 import { NativeSelect } from '@mantine/core';
 import { useMemo, useRef } from 'react';
+import type { ShardMove } from '@/api/actions';
 import type { Resync } from '@/api/story';
 import type { Bdb, Node, Shard } from '@/api/types';
 import { useTopic } from '@/live/LiveProvider';
@@ -26,17 +27,22 @@ interface Props {
   shards: readonly Shard[];
   /** Running ones, by the shard that is filled. */
   resyncs: ReadonlyMap<string, Resync>;
+  moves: readonly ShardMove[];
   colour: string | undefined;
   onColour: (metric: string) => void;
   onOpen: (shard: string) => void;
 }
 
-export function Placement({ bdb, nodes, shards, resyncs, colour, onColour, onOpen }: Props) {
+export function Placement(props: Props) {
+  const { bdb, nodes, shards, resyncs, moves, colour, onColour, onOpen } = props;
   const root = useRef<HTMLDivElement>(null);
   const metric = colourMetric(colour, bdb.bigstore);
   useTopic(`shards:${bdb.uid}`);
   useTopic(topicOf(bdb.uid, metric));
-  const model = useMemo(() => placement(nodes, shards, resyncs), [nodes, shards, resyncs]);
+  const model = useMemo(
+    () => placement(nodes, shards, resyncs, moves),
+    [nodes, shards, resyncs, moves],
+  );
   const shardLimit = shards.length && bdb.memory_size > 0 ? bdb.memory_size / shards.length : 0;
   usePainter({ root, bdb: bdb.uid, metric, shardLimit, version: model });
   useHover(root);

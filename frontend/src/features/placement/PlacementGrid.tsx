@@ -3,6 +3,7 @@
  * other on its node.
  */
 import { memo } from 'react';
+import { MoveArrow } from '@/ui/MoveArrow';
 import { StatusIcon } from '@/ui/Status';
 import type { Cell, Pair, Placement } from './model';
 import { NodeHead } from './NodeHead';
@@ -10,7 +11,7 @@ import classes from './placement.module.css';
 
 export const PlacementGrid = memo(function PlacementGrid({ model }: { model: Placement }) {
   const { nodes, pairs } = model;
-  const isSingle = pairs.every(({ cells }) => cells.length === 1);
+  const isSingle = pairs.every(({ cells, ghosts }) => cells.length + ghosts.length === 1);
   const columns = `repeat(${nodes.length}, minmax(150px, 1fr))`;
   const template = isSingle ? columns : `112px ${columns}`;
   const count = (uid: number) =>
@@ -79,6 +80,9 @@ function PairRow({ pair, row, model, first }: RowProps) {
           aria-hidden
         />
       )}
+      {pair.moves.map(({ from, to }) => (
+        <MoveArrow key={`${from}-${to}`} row={row} from={from + 2} to={to + 2} />
+      ))}
       {model.nodes.map((node, column) => (
         <div
           key={node.uid}
@@ -95,6 +99,13 @@ function PairRow({ pair, row, model, first }: RowProps) {
                 tabStop={first && cell === pair.cells[0]}
               />
             ))}
+          {pair.ghosts
+            .filter((ghost) => ghost.node === node.uid)
+            .map(({ uid }) => (
+              <div key={uid} className={classes.ghost} data-pair={pair.id}>
+                redis:{uid} comes here
+              </div>
+            ))}
         </div>
       ))}
     </>
@@ -110,7 +121,8 @@ interface CellProps {
 }
 
 function ShardCell({ cell, pair, tabStop, slots }: CellProps) {
-  const { shard, role, warnings, severity, resync } = cell;
+  const { shard, role, warnings, severity, resync, leavesTo } = cell;
+  const leaves = leavesTo === null ? [] : [leavesTo ? `Moves to node ${leavesTo}` : 'Is removed'];
   return (
     <button
       type="button"
@@ -118,8 +130,9 @@ function ShardCell({ cell, pair, tabStop, slots }: CellProps) {
       data-shard={shard.uid}
       data-pair={pair.id}
       data-severity={severity}
+      data-leaves={leavesTo !== null || undefined}
       tabIndex={tabStop ? 0 : -1}
-      title={warnings.join('\n') || undefined}
+      title={[...leaves, ...warnings].join('\n') || undefined}
     >
       <span className={classes.cellTop}>
         <b aria-hidden>{role === 'primary' ? 'P' : 'r'}</b>
@@ -130,7 +143,11 @@ function ShardCell({ cell, pair, tabStop, slots }: CellProps) {
           </span>
         )}
         <span className="sr-only">
-          {[`, ${role} of slots ${pair.label} on node ${shard.node_uid}`, ...warnings].join('. ')}
+          {[
+            `, ${role} of slots ${pair.label} on node ${shard.node_uid}`,
+            ...leaves,
+            ...warnings,
+          ].join('. ')}
         </span>
         {severity !== 'ok' && <StatusIcon tone={resync ? 'progress' : severity} size={13} />}
         {resync ? (

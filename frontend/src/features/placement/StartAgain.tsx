@@ -1,11 +1,14 @@
 /** A dead shard that nobody can stand in for is started again only when told, after saying what is lost. */
-import { Alert, Button } from '@mantine/core';
+import { Button } from '@mantine/core';
 import { IconPlayerPlay } from '@tabler/icons-react';
 import { useState } from 'react';
-import { ApiError, messageOf } from '@/api/http';
+import { ApiError } from '@/api/http';
 import { ROLE_FORBIDS, useMay } from '@/api/session';
 import { restartShard } from '@/api/shards';
 import { ConfirmByTyping } from '@/ui/ConfirmByTyping';
+import { Refused } from '@/ui/Refused';
+import { useSubmit } from '@/ui/useSubmit';
+import classes from './placement.module.css';
 
 interface Question {
   loss: string;
@@ -28,19 +31,8 @@ async function ask(shard: string): Promise<Question> {
 
 export function StartAgain({ shard }: { shard: string }) {
   const [question, setQuestion] = useState<Question | null>(null);
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<string | null>(null);
   const may = useMay('administer');
-  const open = async () => {
-    setBusy(true);
-    setError(null);
-    try {
-      setQuestion(await ask(shard));
-    } catch (failure) {
-      setError(messageOf(failure));
-    }
-    setBusy(false);
-  };
+  const open = useSubmit(async () => setQuestion(await ask(shard)));
   const words = `shard ${shard}`;
   return (
     <div>
@@ -48,17 +40,13 @@ export function StartAgain({ shard }: { shard: string }) {
         variant="default"
         leftSection={<IconPlayerPlay size={14} />}
         disabled={!may}
-        loading={busy}
+        loading={open.busy}
         title={may ? undefined : ROLE_FORBIDS}
-        onClick={open}
+        onClick={open.submit}
       >
         Start again…
       </Button>
-      {error && (
-        <Alert color="red" role="alert" mt="xs">
-          {error}
-        </Alert>
-      )}
+      <Refused refusal={open.refusal} className={classes.refused} />
       {question && (
         <ConfirmByTyping
           title={`Start redis:${shard} again?`}

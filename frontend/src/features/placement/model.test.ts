@@ -53,6 +53,31 @@ describe('placement', () => {
     expect(found.warnings).toEqual([]);
   });
 
+  it('shows what moves from where to where, and what is not there yet', () => {
+    const here = [shard(1, 0, 1), replica(3, 0, 2), shard(2, 1, 2), replica(4, 1, 3)];
+    const move = { bdb_uid: 1, pair: 0, shard_uid: '3', newcomer_uid: '9', to_node_uid: 3 };
+    const [pair, other] = placement(nodes, here, new Map(), [move]).pairs;
+    expect(pair?.moves).toEqual([{ from: 1, to: 2 }]);
+    expect(pair?.ghosts).toEqual([{ uid: '9', node: 3 }]);
+    expect(pair?.cells.map(({ leavesTo }) => leavesTo)).toEqual([null, 3]);
+    expect([other?.moves, other?.ghosts]).toEqual([[], []]);
+
+    const come = placement(nodes, [...here, replica(9, 0, 3)], new Map(), [move]).pairs[0];
+    expect(come?.ghosts).toEqual([]);
+    expect(come?.moves).toEqual([{ from: 1, to: 2 }]);
+  });
+
+  it('shows a copy that only comes, and one that only goes', () => {
+    const here = [shard(1, 0, 1), replica(3, 0, 2)];
+    const moves = [
+      { bdb_uid: 1, pair: 0, newcomer_uid: '9', to_node_uid: 3 },
+      { bdb_uid: 1, pair: 0, shard_uid: '3' },
+    ];
+    const pair = placement(nodes, here, new Map(), moves).pairs[0];
+    expect([pair?.moves, pair?.ghosts]).toEqual([[], [{ uid: '9', node: 3 }]]);
+    expect(pair?.cells.map(({ leavesTo }) => leavesTo)).toEqual([null, 0]);
+  });
+
   it('warns when a primary and its replica share a node', () => {
     const found = placement(nodes, [shard(1, 0, 1), replica(2, 0, 1)]);
     expect(found.pairs[0]?.cells.every(({ severity }) => severity === 'attention')).toBe(true);

@@ -1,4 +1,5 @@
-/** Which shard sits where: nodes as columns, primary and replica as pairs, and what is wrong. Pure. */
+/** Which shard sits where: nodes as columns, primary and replica as pairs, what moves, and what is wrong. Pure. */
+import type { ShardMove } from '@/api/actions';
 import { isPrimary, isShardDown, isShardStarting } from '@/api/shards';
 import { phaseWord, type Resync } from '@/api/story';
 import type { Node, Shard } from '@/api/types';
@@ -13,6 +14,14 @@ export interface Cell {
   severity: 'ok' | 'attention' | 'broken';
   /** The resync that fills it now. */
   resync: { phase: string; percent: number } | null;
+  /** The node that it leaves for; 0 when it only goes. */
+  leavesTo: number | null;
+}
+
+/** A shard that comes and is not there yet. */
+export interface Ghost {
+  uid: string;
+  node: number;
 }
 
 export interface Pair {
@@ -20,6 +29,9 @@ export interface Pair {
   slots: SlotRange[];
   label: string;
   cells: Cell[];
+  ghosts: Ghost[];
+  /** From and to, as column indexes, of what moves. */
+  moves: { from: number; to: number }[];
   /** Column indexes of the outermost cells; equal when there is nothing to join. */
   first: number;
   last: number;
@@ -55,10 +67,18 @@ function columns(nodes: readonly Node[], shards: readonly Shard[]): Column[] {
 
 type Resyncs = ReadonlyMap<string, Resync>;
 
+interface Around {
+  column: ReadonlyMap<number, number>;
+  nodes: readonly Column[];
+  resyncs: Resyncs;
+  moves: readonly ShardMove[];
+}
+
 export function placement(
   nodes: readonly Node[],
   shards: readonly Shard[],
   resyncs: Resyncs = new Map(),
+  moves: readonly ShardMove[] = [],
 ): Placement {
   const shownNodes = columns(nodes, shards);
   const column = new Map(shownNodes.map((node, index) => [node.uid, index]));
@@ -68,7 +88,7 @@ export function placement(
     groups.set(key, [...(groups.get(key) ?? []), shard]);
   }
   const pairs = [...groups.values()]
-    .map((group, index) => makePair(group, index, column, shownNodes, resyncs))
+    .map((group, index) => makePair(group, index, { column, nodes: shownNodes, resyncs, moves }))
     .sort((a, b) => (a.slots[0]?.from ?? 0) - (b.slots[0]?.from ?? 0) || a.id - b.id);
   const owners = pairs.flatMap((pair) => {
     const cell = pair.cells.find(({ role }) => role === 'primary');
@@ -82,35 +102,40 @@ export function placement(
   };
 }
 
-function makePair(
-  group: readonly Shard[],
-  index: number,
-  column: ReadonlyMap<number, number>,
-  nodes: readonly Column[],
-  resyncs: Resyncs,
-): Pair {
+function makePair(group: readonly Shard[], index: number, around: Around): Pair {
+  const { column } = around;
   const primary = group.find((shard) => roleOf(shard) === 'primary');
   const slots = parseSlots((primary ?? group[0])?.assigned_slots);
   const cells = group
-    .map((shard) => makeCell(shard, group, nodes, resyncs.get(shard.uid)))
+    .map((shard) => makeCell(shard, group, around))
     .sort((a, b) => a.role.localeCompare(b.role) || Number(a.shard.uid) - Number(b.shard.uid));
   const places = cells.map((cell) => column.get(cell.node) ?? 0);
+  const id = group[0]?.pair ?? index;
+  const moves = around.moves.filter(({ pair }) => pair === id);
   return {
-    id: group[0]?.pair ?? index,
+    id,
     slots,
     label: showSlots(slots),
     cells,
+    ghosts: moves.flatMap(({ newcomer_uid: uid, to_node_uid: node }) =>
+      uid === undefined || node === undefined || group.some((shard) => shard.uid === uid)
+        ? []
+        : [{ uid, node }],
+    ),
+    moves: moves.flatMap(({ shard_uid, to_node_uid }) => {
+      const leaves = cells.find(({ shard }) => shard.uid === shard_uid);
+      const from = leaves && column.get(leaves.node);
+      const to = to_node_uid === undefined ? undefined : column.get(to_node_uid);
+      return from === undefined || to === undefined ? [] : [{ from, to }];
+    }),
     first: Math.min(...places),
     last: Math.max(...places),
   };
 }
 
-function makeCell(
-  shard: Shard,
-  group: readonly Shard[],
-  nodes: readonly Column[],
-  resync: Resync | undefined,
-): Cell {
+function makeCell(shard: Shard, group: readonly Shard[], { nodes, resyncs, moves }: Around): Cell {
+  const resync = resyncs.get(shard.uid);
+  const move = moves.find(({ shard_uid }) => shard_uid === shard.uid);
   const role = roleOf(shard);
   const broken: string[] = [];
   const attention: string[] = [];
@@ -146,6 +171,7 @@ function makeCell(
     warnings: [...broken, ...attention],
     severity: broken.length ? 'broken' : attention.length ? 'attention' : 'ok',
     resync: resync ? { phase: phaseWord(resync.phase), percent: resync.percent } : null,
+    leavesTo: move ? (move.to_node_uid ?? 0) : null,
   };
 }
 

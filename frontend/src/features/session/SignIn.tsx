@@ -1,34 +1,32 @@
 /** Sign-in form. The password leaves this component only in the request. */
-import { Alert, Button, PasswordInput, Stack, TextInput } from '@mantine/core';
+import { Button, PasswordInput, Stack, TextInput } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useEffect, useState } from 'react';
-import { messageOf } from '@/api/http';
 import { sessionQuery, signIn } from '@/api/session';
+import { Refused } from '@/ui/Refused';
+import { useSubmit } from '@/ui/useSubmit';
 import classes from './SignIn.module.css';
 
 export function SignIn({ onDone }: { onDone: () => Promise<void> }) {
   const client = useQueryClient();
   const [username, setUsername] = useState('');
   const [password, setPassword] = useState('');
-  const [error, setError] = useState<string | null>(null);
-  const [busy, setBusy] = useState(false);
   useEffect(() => {
     document.title = 'Sign in · Shardboard';
   }, []);
 
-  const submit = async (event: FormEvent) => {
-    event.preventDefault();
-    setBusy(true);
-    setError(null);
+  const entry = useSubmit(async () => {
     try {
       client.setQueryData(sessionQuery.queryKey, await signIn(username, password));
       await onDone();
     } catch (failure) {
-      setError(messageOf(failure));
       setPassword('');
-    } finally {
-      setBusy(false);
+      throw failure;
     }
+  });
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    entry.submit();
   };
 
   return (
@@ -58,12 +56,8 @@ export function SignIn({ onDone }: { onDone: () => Promise<void> }) {
             value={password}
             onChange={(event) => setPassword(event.currentTarget.value)}
           />
-          {error && (
-            <Alert color="red" role="alert">
-              {error}
-            </Alert>
-          )}
-          <Button type="submit" size="sm" loading={busy}>
+          <Refused refusal={entry.refusal} />
+          <Button type="submit" size="sm" loading={entry.busy}>
             Sign in
           </Button>
         </Stack>

@@ -23,6 +23,7 @@ const POLICY = { drills_enabled: false, resharding_pace: 'gentle', events_keep_d
 
 let sent: [string, string, unknown][];
 let refusal: string | null;
+let stored: Record<string, unknown>;
 
 function answer(path: string, init: RequestInit = {}): Response {
   if (init.method === 'PUT') {
@@ -32,12 +33,13 @@ function answer(path: string, init: RequestInit = {}): Response {
   if (path.includes('jsonschema')) {
     return Response.json({ properties: path.endsWith('cluster') ? OF_CLUSTER : RULES });
   }
-  return Response.json(path.endsWith('policy') ? POLICY : { smtp_host: '' });
+  return Response.json(path.endsWith('policy') ? stored : { smtp_host: '' });
 }
 
 beforeEach(() => {
   sent = [];
   refusal = null;
+  stored = POLICY;
   vi.stubGlobal(
     'fetch',
     vi.fn(async (path: string, init: RequestInit) => answer(path, init)),
@@ -92,6 +94,23 @@ describe('PolicyForm', () => {
       ['PUT', '/v1/cluster/policy', { drills_enabled: true }],
       ['PUT', '/v1/cluster', { smtp_host: 'mail.example' }],
     ]);
+  });
+
+  it('lets the reader decide about what somebody else changed meanwhile', async () => {
+    await show();
+    fireEvent.change(days(), { target: { value: '7' } });
+    stored = { ...POLICY, events_keep_days: 60 };
+    const save = () => fireEvent.click(screen.getByRole('button', { name: /^Save 1\schange$/ }));
+    save();
+    const alert = await screen.findByRole('alert');
+    expect(alert.textContent).toContain(
+      'Events: it was 30 days and is 60 days now; you want 7 days.',
+    );
+    expect(sent).toEqual([]);
+    fireEvent.click(screen.getByRole('button', { name: 'Change it to mine' }));
+    save();
+    await waitFor(() => expect(sent).toHaveLength(1));
+    expect(sent[0]?.[2]).toEqual({ events_keep_days: 7 });
   });
 
   it('sets one back to its default', async () => {

@@ -14,14 +14,32 @@ import {
   type Value,
 } from '@/api/policy';
 import { ROLE_FORBIDS } from '@/api/session';
+import {
+  changed,
+  conflicting,
+  type Edit,
+  keepMine,
+  takeTheirs,
+  touch,
+  untouched,
+} from '@/lib/edits';
 import { plural } from '@/lib/format';
 import { Ask } from '@/ui/Ask';
 import { Card } from '@/ui/Card';
+import { Conflicts } from '@/ui/Conflicts';
+import { Refused } from '@/ui/Refused';
 import { PageSkeleton } from '@/ui/Skeletons';
-import { changesOf, faultOf, isOfCluster, type Known, SECTIONS, valueWords } from './policies';
+import { useSubmit } from '@/ui/useSubmit';
+import {
+  conflictsOf,
+  faultOf,
+  isOfCluster,
+  type Known,
+  SECTIONS,
+  type Values,
+  valueWords,
+} from './policies';
 import classes from './settings.module.css';
-
-type Values = Readonly<Record<string, Value>>;
 
 export function PolicyForm({ may }: { may: boolean }) {
   const policy = useQuery(policyQuery);
@@ -45,44 +63,43 @@ interface FormProps {
 
 function Form({ now, rules, may }: FormProps) {
   const client = useQueryClient();
-  const [draft, setDraft] = useState<Values>({});
-  const [state, setState] = useState<{ saving: boolean; error?: string }>({ saving: false });
+  const [edit, setEdit] = useState<Edit<Values>>(untouched);
   const [asked, setAsked] = useState(false);
-  const changes = changesOf(now, draft);
-  const count = Object.keys(changes).length;
-  const isFaulty = Object.entries(changes).some(([name, value]) => {
-    const rule = rules[name];
-    return rule && faultOf(rule, value);
+  const names = changed(edit, now);
+  const values = { ...now, ...edit.patch };
+  const isFaulty = names.some((name) => {
+    const [rule, value] = [rules[name], values[name]];
+    return rule && value !== undefined && faultOf(rule, value);
   });
-  const read = () =>
-    Promise.all(
-      [policyQuery, settingsQuery].map(({ queryKey }) => client.invalidateQueries({ queryKey })),
-    );
-  const again = async () => {
-    await read();
-    setDraft({});
-  };
-  const save = async () => {
-    setState({ saving: true });
+  const conflicts = conflictsOf(edit, now);
+  /** Nothing announces what others change. */
+  const read = async (): Promise<Values> => ({
+    ...(await client.fetchQuery({ ...settingsQuery, staleTime: 0 })),
+    ...(await client.fetchQuery({ ...policyQuery, staleTime: 0 })),
+  });
+  const save = useSubmit(async () => {
+    const stored = await read();
+    if (conflictsOf(edit, stored).length) return; // shown, for the reader to decide
+    const wanted = (ofCluster: boolean) =>
+      changed(edit, stored).flatMap((name) => {
+        const value = edit.patch[name];
+        return value !== undefined && isOfCluster(name) === ofCluster ? [[name, value]] : [];
+      });
     try {
-      const all = Object.entries(changes);
-      const settings = Object.fromEntries(all.filter(([name]) => isOfCluster(name)));
-      const policy = Object.fromEntries(all.filter(([name]) => !isOfCluster(name)));
-      if (Object.keys(policy).length) await setPolicy(policy);
-      if (Object.keys(settings).length) await setSettings(settings);
-      await again();
-      setState({ saving: false });
-    } catch (failure) {
-      setState({ saving: false, error: messageOf(failure) });
-      void read(); // the first of the two may have been saved
+      const [policy, settings] = [wanted(false), wanted(true)];
+      if (policy.length) await setPolicy(Object.fromEntries(policy));
+      if (settings.length) await setSettings(Object.fromEntries(settings));
+      setEdit(untouched);
+    } finally {
+      await read(); // the first of the two may have been saved
     }
-  };
+  });
   return (
     <form
       className={classes.form}
       onSubmit={(event) => {
         event.preventDefault();
-        void save();
+        if (!conflicts.length) save.submit();
       }}
     >
       {!may && <Alert color="gray">{ROLE_FORBIDS}</Alert>}
@@ -91,7 +108,7 @@ function Form({ now, rules, may }: FormProps) {
           <div className={classes.rules}>
             {known.map((each) => {
               const rule = rules[each.name];
-              const value = draft[each.name] ?? now[each.name];
+              const value = values[each.name];
               // A console of another release may not know it.
               if (!rule || value === undefined) return null;
               return (
@@ -102,8 +119,8 @@ function Form({ now, rules, may }: FormProps) {
                   value={value}
                   may={may}
                   onChange={(next) => {
-                    setDraft((before) => ({ ...before, [each.name]: next }));
-                    setState({ saving: false });
+                    setEdit((before) => touch(before, { [each.name]: next }, now));
+                    save.forget();
                   }}
                 />
               );
@@ -111,17 +128,22 @@ function Form({ now, rules, may }: FormProps) {
           </div>
         </Card>
       ))}
-      {state.error && (
-        <Alert color="red" role="alert">
-          {state.error}
-        </Alert>
-      )}
+      <Conflicts
+        conflicts={conflicts}
+        onTheirs={() => setEdit((before) => takeTheirs(before, conflicting(before, now)))}
+        onMine={() => setEdit((before) => keepMine(before, conflicting(before, now), now))}
+      />
+      <Refused refusal={save.refusal} />
       {may && (
         <div className={classes.buttons}>
-          <Button type="submit" disabled={!count || isFaulty} loading={state.saving}>
-            {count ? `Save ${plural(count, 'change')}` : 'Save'}
+          <Button
+            type="submit"
+            disabled={!names.length || isFaulty || conflicts.length > 0}
+            loading={save.busy}
+          >
+            {names.length ? `Save ${plural(names.length, 'change')}` : 'Save'}
           </Button>
-          <Button variant="default" disabled={!count} onClick={() => setDraft({})}>
+          <Button variant="default" disabled={!names.length} onClick={() => setEdit(untouched)}>
             Discard
           </Button>
           <Button variant="subtle" className={classes.all ?? ''} onClick={() => setAsked(true)}>
@@ -135,7 +157,8 @@ function Form({ now, rules, may }: FormProps) {
           action="Set back"
           onConfirm={async () => {
             await restorePolicy();
-            await again();
+            await read();
+            setEdit(untouched);
           }}
           onClose={() => setAsked(false)}
         >

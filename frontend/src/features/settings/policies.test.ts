@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { changesOf, faultOf, type Known, SECTIONS, valueWords } from './policies';
+import { touch, untouched } from '@/lib/edits';
+import { conflictsOf, faultOf, type Known, SECTIONS, type Values, valueWords } from './policies';
 
 const known = (name: string): Known => {
   const found = SECTIONS.flatMap(({ rules }) => rules).find((each) => each.name === name);
@@ -45,8 +46,13 @@ describe('SECTIONS', () => {
   });
 });
 
-describe('changesOf', () => {
-  it('leaves out what was changed back', () => {
-    expect(changesOf({ a: 1, b: true }, { a: 1, b: false })).toEqual({ b: false });
+describe('conflictsOf', () => {
+  it('says what both changed as people do', () => {
+    const now = { events_keep_days: 30, auto_recovery: true };
+    const edit = touch(untouched<Values>(), { events_keep_days: 7, auto_recovery: false }, now);
+    expect(conflictsOf(edit, { ...now, events_keep_days: 0 })).toEqual([
+      { label: 'Events', before: '30 days', now: 'for ever', mine: '7 days' },
+    ]);
+    expect(conflictsOf(edit, now)).toEqual([]);
   });
 });

@@ -1,7 +1,9 @@
 /** The rules of the cluster in words, those that have an effect; their ranges and defaults come from the console. */
 import type { Rule, Value } from '@/api/policy';
+import { conflicting, type Edit } from '@/lib/edits';
 import { format } from '@/lib/format';
 import { duration } from '@/lib/time';
+import type { Conflict } from '@/ui/Conflicts';
 
 export type Unit = 'seconds' | 'days' | 'bytes' | 'none';
 
@@ -285,14 +287,25 @@ export function faultOf(rule: Rule, value: Value): string | undefined {
   return `A whole number from ${minimum} to ${maximum}`;
 }
 
-/** What of a draft differs from what is stored. */
-export function changesOf(
-  now: Readonly<Record<string, Value>>,
-  draft: Readonly<Record<string, Value>>,
-): Record<string, Value> {
-  return Object.fromEntries(Object.entries(draft).filter(([name, value]) => now[name] !== value));
+export type Values = Readonly<Record<string, Value>>;
+
+/** What was changed here and elsewhere, in words. */
+export function conflictsOf(edit: Edit<Values>, now: Values): Conflict[] {
+  return conflicting(edit, now).map((name) => {
+    const known = knownOf(name);
+    const words = (value: Value | undefined) =>
+      known && value !== undefined ? valueWords(known, value) : String(value);
+    return {
+      label: known?.label ?? name,
+      before: words(edit.seen[name]),
+      now: words(now[name]),
+      mine: words(edit.patch[name]),
+    };
+  });
 }
 
+const knownOf = (name: string): Known | undefined =>
+  SECTIONS.flatMap(({ rules }) => rules).find((known) => known.name === name);
+
 /** Whether a change is one of the cluster's settings, which are saved by another call. */
-export const isOfCluster = (name: string): boolean =>
-  SECTIONS.some(({ rules }) => rules.some((known) => known.name === name && known.ofCluster));
+export const isOfCluster = (name: string): boolean => knownOf(name)?.ofCluster === true;

@@ -5,7 +5,7 @@ import { Link } from '@tanstack/react-router';
 import { useIncidents } from '@/api/incidents';
 import { endOf, isSpan, startOf } from '@/api/story';
 import type { LogEvent } from '@/api/types';
-import { precise, stamp } from '@/lib/time';
+import { precise, stampMs } from '@/lib/time';
 import { useNow } from '@/ui/Ago';
 import { Facts } from '@/ui/Facts';
 import { useZone } from '@/ui/zone';
@@ -55,16 +55,14 @@ function Details({
   const incident = incidentWith(event, useIncidents() ?? []);
   const others = related(event, events, incident);
   const end = endOf(event);
-  const time = (ms: number) =>
-    stamp(ms, zone).replace(/(:\d\d)( UTC)?$/, `$1.${String(ms % 1000).padStart(3, '0')}$2`);
   const phases = phaseFacts(event, now);
   return (
     <>
       <p>{event.description}</p>
       <Facts
         items={[
-          [isSpan(event) ? 'Began' : 'At', time(startOf(event))],
-          ...(end === null ? [] : [['Ended', time(end)] as const]),
+          [isSpan(event) ? 'Began' : 'At', stampMs(startOf(event), zone)],
+          ...(end === null ? [] : [['Ended', stampMs(end, zone)] as const]),
           ...factsOf(event, incident, now),
           ...phases.map(({ name, seconds }) => [`Phase ${name}`, precise(seconds)] as const),
         ]}

@@ -1,58 +1,39 @@
-/** One uPlot, built once and fed in place: axes, gaps, crosshair, zoom. */
-import uPlot from 'uplot';
+/** Lines or a stack over time: axes, gaps, shades, the values at the right edge. */
+import type uPlot from 'uplot';
 import { axisLabels } from '@/lib/format';
-import type { Zone } from '@/lib/time';
 import { drawBands, drawEdgeValues, drawMarks, EDGE_WIDTH } from './decorate';
+import { drawExtremes, extremesOf } from './extremes';
 import { decades, positive } from './logScale';
 import { resolveColor } from './palette';
 import { lateness, NOTHING, niceCeiling, type Prepared, prepare, toCsv } from './prepare';
 import {
   axisStyle,
   crosshair,
-  markAt,
+  type PlotShell,
+  TimePlot,
   timeAxis,
   timeScale,
   timeZone,
   yAxisSize,
   zoomTo,
 } from './timePlot';
-import type { ChartMark, ChartSpec, TimeAxis } from './types';
+import type { ChartSpec } from './types';
 
 const BINARY_STEPS = Array.from({ length: 50 }, (_, power) => 2 ** power);
 
-export interface PlotOptions {
-  host: HTMLElement;
+export interface PlotOptions extends PlotShell {
   spec: ChartSpec;
-  axis: TimeAxis;
-  height: number;
   /** Powers of ten on the y axis. */
   log: boolean;
-  zone: Zone;
-  marks: () => readonly ChartMark[];
   visible: () => readonly boolean[];
   onData: (data: Prepared) => void;
   /** Index of the interval under the crosshair, null when it left; `left` is in pixels. */
   onCursor: (index: number | null, left: number, own: boolean) => void;
-  onMark: (mark: ChartMark | null, left: number) => void;
 }
 
-export class ChartPlot {
+export class ChartPlot extends TimePlot<PlotOptions> {
   data: Prepared = NOTHING;
-  private readonly plot: uPlot;
-  private readonly observer: ResizeObserver;
   private y: [number, number] = [0, 1];
-  /** The mark under the pointer. */
-  private near: ChartMark | null = null;
-
-  constructor(private readonly options: PlotOptions) {
-    const { host, height } = options;
-    this.plot = new uPlot(this.settings(host.clientWidth || 300, height), [[]], host);
-    this.observer = new ResizeObserver(() => {
-      if (host.clientWidth) this.plot.setSize({ width: host.clientWidth, height });
-    });
-    this.observer.observe(host);
-    this.plot.over.addEventListener('click', () => this.near?.open?.());
-  }
 
   update(): void {
     const { axis, spec } = this.options;
@@ -71,10 +52,6 @@ export class ChartPlot {
     this.cursor();
   }
 
-  canvas(): HTMLCanvasElement {
-    return this.plot.ctx.canvas;
-  }
-
   csv(): string {
     const { series, unit } = this.options.spec;
     return toCsv(
@@ -87,20 +64,17 @@ export class ChartPlot {
     return this.data.step;
   }
 
-  destroy(): void {
-    this.observer.disconnect();
-    this.plot.destroy();
-  }
-
   private ceiling(drawn: (number | null)[][]): number {
     let max = 0;
     for (const row of drawn)
       for (const value of row) if (value !== null && value > max) max = value;
+    for (const { high } of extremesOf(this.options.spec, this.data, this.options.visible()))
+      for (const value of high) if (value > max) max = value;
     const { unit } = this.options.spec;
     return niceCeiling(max * 1.06, unit === 'bytes' || unit === 'bytesPerSecond');
   }
 
-  private settings(width: number, height: number): uPlot.Options {
+  protected settings(width: number, height: number): uPlot.Options {
     const { spec, axis, zone, log } = this.options;
     const binary = spec.unit === 'bytes' || spec.unit === 'bytesPerSecond';
     return {
@@ -128,8 +102,11 @@ export class ChartPlot {
       bands: spec.kind === 'stacked' ? this.bands() : this.shades(),
       hooks: {
         setSelect: [(plot) => zoomTo(plot, axis)],
-        setCursor: [(plot) => this.moved(plot)],
-        drawClear: [(plot) => drawBands(plot, this.options.marks())],
+        setCursor: [() => this.moved()],
+        drawClear: [
+          (plot) => drawBands(plot, this.options.marks()),
+          (plot) => drawExtremes(plot, spec, this.data, this.options.visible()),
+        ],
         draw: [(plot) => this.decorate(plot)],
       },
     };
@@ -170,19 +147,12 @@ export class ChartPlot {
   }
 
   private cursor(): void {
-    const { idx, left = -1 } = this.plot.cursor;
-    const own = left >= 0 && this.plot.over.matches(':hover');
-    this.options.onCursor(idx ?? null, left + this.plot.bbox.left / uPlot.pxRatio, own);
+    this.options.onCursor(this.plot.cursor.idx ?? null, this.left, this.isOwn);
   }
 
-  private moved(plot: uPlot): void {
+  private moved(): void {
     this.cursor();
-    const left = plot.cursor.left ?? -1;
-    // Only the chart under the pointer speaks; the synced ones would repeat it.
-    const own = left >= 0 && plot.over.matches(':hover');
-    this.near = own ? markAt(plot, this.options.marks(), left) : null;
-    plot.over.style.cursor = this.near?.open ? 'pointer' : '';
-    this.options.onMark(this.near, left + plot.bbox.left / uPlot.pxRatio);
+    this.sayMark();
   }
 
   private decorate(plot: uPlot): void {

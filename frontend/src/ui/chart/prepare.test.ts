@@ -40,17 +40,19 @@ describe('figures', () => {
     expect(figures(of(5, GAP, GAP, GAP)).last).toBe(5);
   });
 
-  it('takes the highest second of an interval, and weighs averages', () => {
-    const found = figures(of(10, GAP, 40), 2, of(15, GAP, 90), of(3, 0, 1));
-    expect(found).toEqual({ min: 10, avg: 17.5, max: 90, last: 40 });
+  it('takes the lowest and the highest second of an interval, and weighs averages', () => {
+    const extremes = { low: of(10, GAP, 0), high: of(15, GAP, 90) };
+    const found = figures(of(10, GAP, 40), 2, extremes, of(3, 0, 1));
+    expect(found).toEqual({ min: 0, avg: 17.5, max: 90, last: 40 });
   });
 
   it('lets a value whose weight is not known count once', () => {
     expect(figures(of(10, 20), 2, undefined, of(GAP, 3)).avg).toBe(17.5);
   });
 
-  it('has an average of an interval whose peak is not known', () => {
-    expect(figures(of(10, 20), 2, of(GAP, GAP)).max).toBe(20);
+  it('has an average of an interval whose extremes are not known', () => {
+    const extremes = { low: of(GAP, GAP), high: of(GAP, GAP) };
+    expect(figures(of(10, 20), 2, extremes)).toMatchObject({ min: 10, max: 20 });
   });
 });
 

@@ -1,5 +1,5 @@
 /** Turns the columns of a source into what uPlot draws, and into legend figures. Pure. */
-import type { Columns } from './types';
+import type { Columns, Extremes } from './types';
 
 export interface Prepared {
   /** Middle of each interval; a second is its own middle. */
@@ -9,7 +9,8 @@ export interface Prepared {
   drawn: (number | null)[][];
   /** As measured. */
   raw: Float64Array[];
-  peaks: Columns['peaks'];
+  extremes: Columns['extremes'];
+  whole: Columns['whole'];
   weights: Columns['weights'];
 }
 
@@ -18,7 +19,8 @@ export const NOTHING: Prepared = {
   step: 1,
   drawn: [],
   raw: [],
-  peaks: undefined,
+  extremes: undefined,
+  whole: undefined,
   weights: undefined,
 };
 
@@ -27,14 +29,15 @@ export function prepare(
   kind: 'lines' | 'stacked',
   shown = columns.rows,
 ): Prepared {
-  const { from, step, rows, peaks, weights } = columns;
+  const { from, step, rows, extremes, whole, weights } = columns;
   const half = Math.floor(step / 2);
   const x = Array.from({ length: rows[0]?.length ?? 0 }, (_, index) => from + index * step + half);
   return {
     x,
     step,
     raw: rows,
-    peaks,
+    extremes,
+    whole,
     weights,
     drawn: kind === 'lines' ? shown.map(withGaps) : stack(shown, x.length),
   };
@@ -76,14 +79,17 @@ export const lateness = (step: number): number => (step === 1 ? 4 : 2);
 /** The figures of one series of a chart. */
 export function figuresOf(data: Prepared, index: number): Figures {
   const values = data.raw[index] ?? new Float64Array();
-  return figures(values, lateness(data.step), data.peaks?.[index], data.weights?.[index]);
+  return figures(values, lateness(data.step), data.extremes?.[index], data.weights?.[index]);
 }
+
+const known = (extreme: number | undefined, value: number): number =>
+  extreme === undefined || Number.isNaN(extreme) ? value : extreme;
 
 /** NaN everywhere when there is no sample at all. `last` looks back a few intervals only. */
 export function figures(
   values: Float64Array,
   within = lateness(1),
-  peaks?: Float64Array,
+  extremes?: Extremes,
   weights?: Float64Array,
 ): Figures {
   let min = Number.POSITIVE_INFINITY;
@@ -95,11 +101,10 @@ export function figures(
   for (let index = 0; index < values.length; index += 1) {
     const value = values[index] ?? Number.NaN;
     if (Number.isNaN(value)) continue;
-    const peak = peaks?.[index] ?? value;
     const behind = weights?.[index] ?? Number.NaN;
     const counts = Number.isNaN(behind) ? 1 : behind;
-    min = Math.min(min, value);
-    max = Math.max(max, value, Number.isNaN(peak) ? value : peak);
+    min = Math.min(min, value, known(extremes?.low[index], value));
+    max = Math.max(max, value, known(extremes?.high[index], value));
     sum += value * counts;
     weight += counts;
     count += 1;

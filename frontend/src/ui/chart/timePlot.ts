@@ -1,4 +1,5 @@
-/** What every plot over time has in common: the time axis, the synced crosshair, zoom by dragging, marks under the pointer. */
+/** What every plot over time has in common: one uPlot that follows its host, the time axis, the synced crosshair, zoom by dragging,
+ * marks under the pointer. */
 import uPlot from 'uplot';
 import type { Zone } from '@/lib/time';
 import { bandOf } from './decorate';
@@ -8,6 +9,8 @@ import type { ChartMark, TimeAxis } from './types';
 
 const SYNC_KEY = 'page';
 const FONT = '11px system-ui, sans-serif';
+/** Pixels, about. */
+const CHARACTER = 6.5;
 
 /** Of both axes. */
 export const axisStyle = () => ({
@@ -30,9 +33,11 @@ export const timeAxis = (zone: Zone): uPlot.Axis => ({
   incrs: TIME_STEPS,
   values: (plot, splits) =>
     splits.map((second) => {
-      // At the left end it would run into the zero of the other axis.
-      if (plot.valToPos(second, 'x') < 16) return '';
-      return timeLabel(second, (splits[1] ?? 60) - (splits[0] ?? 0), zone);
+      const label = timeLabel(second, (splits[1] ?? 60) - (splits[0] ?? 0), zone);
+      const middle = plot.valToPos(second, 'x');
+      // At the left end it would run into the zero of the other axis, at the right one out of the picture.
+      const right = plot.width - plot.bbox.left / uPlot.pxRatio - middle;
+      return middle < 16 || right < (label.length * CHARACTER) / 2 ? '' : label;
     }),
 });
 
@@ -82,4 +87,67 @@ export function markAt(plot: uPlot, marks: readonly ChartMark[], left: number): 
     })
     .sort((a, b) => a.width - b.width);
   return span?.mark ?? null;
+}
+
+/** What a plot is made in. */
+export interface PlotShell {
+  host: HTMLElement;
+  axis: TimeAxis;
+  height: number;
+  zone: Zone;
+  marks: () => readonly ChartMark[];
+  onMark: (mark: ChartMark | null, left: number) => void;
+}
+
+export abstract class TimePlot<Options extends PlotShell> {
+  protected readonly plot: uPlot;
+  private readonly observer: ResizeObserver;
+  /** The mark under the pointer. */
+  private near: ChartMark | null = null;
+
+  constructor(protected readonly options: Options) {
+    const { host, height } = options;
+    this.plot = new uPlot(this.settings(host.clientWidth || 300, height), [[]], host);
+    this.observer = new ResizeObserver(() => {
+      if (host.clientWidth) this.plot.setSize({ width: host.clientWidth, height });
+    });
+    this.observer.observe(host);
+    this.plot.over.addEventListener('click', () => this.near?.open?.());
+  }
+
+  /** Reads its source and draws. */
+  abstract update(): void;
+  abstract csv(): string;
+  /** Seconds of one interval. */
+  abstract step(): number;
+
+  /** Called while it is built: of its own it may use only what is drawn later. */
+  protected abstract settings(width: number, height: number): uPlot.Options;
+
+  canvas(): HTMLCanvasElement {
+    return this.plot.ctx.canvas;
+  }
+
+  destroy(): void {
+    this.observer.disconnect();
+    this.plot.destroy();
+  }
+
+  /** Pixels from the left edge of the host to the crosshair. */
+  protected get left(): number {
+    return (this.plot.cursor.left ?? -1) + this.plot.bbox.left / uPlot.pxRatio;
+  }
+
+  /** Whether the pointer is here, and not on a plot whose crosshair this one follows. */
+  protected get isOwn(): boolean {
+    return (this.plot.cursor.left ?? -1) >= 0 && this.plot.over.matches(':hover');
+  }
+
+  /** Only the plot under the pointer speaks; the synced ones would repeat it. */
+  protected sayMark(): void {
+    const { marks, onMark } = this.options;
+    this.near = this.isOwn ? markAt(this.plot, marks(), this.plot.cursor.left ?? -1) : null;
+    this.plot.over.style.cursor = this.near?.open ? 'pointer' : '';
+    onMark(this.near, this.left);
+  }
 }

@@ -1,6 +1,12 @@
 /** What a chart needs to know; where the numbers come from is not its business. */
 import type { Unit } from '@/lib/format';
 
+/** Of single seconds; NaN where nobody kept it. */
+export interface Extremes {
+  low: Float64Array;
+  high: Float64Array;
+}
+
 /** One row per series, one value per interval, NaN for a gap. */
 export interface Columns {
   /** Epoch second at which the first interval begins. */
@@ -8,8 +14,10 @@ export interface Columns {
   /** Seconds of one interval. */
   step: number;
   rows: Float64Array[];
-  /** Per series the highest second within each interval, where that is known. */
-  peaks?: readonly (Float64Array | undefined)[] | undefined;
+  /** Per series the lowest and the highest second within each interval, where that is known. */
+  extremes?: readonly (Extremes | undefined)[] | undefined;
+  /** The same of the sum of a stack. */
+  whole?: Extremes | undefined;
   /** Per series how much each interval counts in an average; all alike when left out. */
   weights?: readonly (Float64Array | undefined)[] | undefined;
 }

@@ -1,20 +1,19 @@
-/** One uPlot that is a heat map: the axes, crosshair, zoom and marks of any chart, with cells instead of lines. */
+/** A heat map: the axes, crosshair, zoom and marks of any chart, with cells instead of lines. */
 import uPlot from 'uplot';
 import { format } from '@/lib/format';
-import type { Zone } from '@/lib/time';
 import { drawBands, drawMarks } from '../decorate';
 import { resolveColor } from '../palette';
 import {
   axisStyle,
   crosshair,
-  markAt,
+  type PlotShell,
+  TimePlot,
   timeAxis,
   timeScale,
   timeZone,
   yAxisSize,
   zoomTo,
 } from '../timePlot';
-import type { ChartMark, TimeAxis } from '../types';
 import { type ColourScale, colourScale, STOPS, shades } from './colours';
 import {
   around,
@@ -45,40 +44,25 @@ export interface Pointed {
   left: number;
 }
 
-export interface HeatPlotOptions {
-  host: HTMLElement;
+export interface HeatPlotOptions extends PlotShell {
   source: HeatSource;
-  axis: TimeAxis;
-  height: number;
-  zone: Zone;
-  marks: () => readonly ChartMark[];
   onData: (heat: Heat, extent: Extent | null, scale: ColourScale) => void;
   onCursor: (at: Pointed | null) => void;
-  onMark: (mark: ChartMark | null, left: number) => void;
 }
 
-export class HeatPlot {
+export class HeatPlot extends TimePlot<HeatPlotOptions> {
   heat: Heat = NOTHING;
-  private readonly plot: uPlot;
-  private readonly observer: ResizeObserver;
   private readonly cell = document.createElement('div');
   private readonly colours = shades(STOPS.map(resolveColor), SHADES);
   private y: [number, number] = [100, 1_000];
   private scale: ColourScale = { low: 1, high: 1_000 };
-  private near: ChartMark | null = null;
   private isEmpty = true;
 
-  constructor(private readonly options: HeatPlotOptions) {
-    const { host, height } = options;
-    this.plot = new uPlot(this.settings(host.clientWidth || 300, height), [[]], host);
-    this.observer = new ResizeObserver(() => {
-      if (host.clientWidth) this.plot.setSize({ width: host.clientWidth, height });
-    });
-    this.observer.observe(host);
+  constructor(options: HeatPlotOptions) {
+    super(options);
     this.cell.dataset.cell = '';
     this.cell.hidden = true;
     this.plot.over.append(this.cell);
-    this.plot.over.addEventListener('click', () => this.near?.open?.());
   }
 
   update(): void {
@@ -99,10 +83,6 @@ export class HeatPlot {
     this.point();
   }
 
-  canvas(): HTMLCanvasElement {
-    return this.plot.ctx.canvas;
-  }
-
   csv(): string {
     return toCsv(this.heat);
   }
@@ -111,12 +91,7 @@ export class HeatPlot {
     return this.heat.step;
   }
 
-  destroy(): void {
-    this.observer.disconnect();
-    this.plot.destroy();
-  }
-
-  private settings(width: number, height: number): uPlot.Options {
+  protected settings(width: number, height: number): uPlot.Options {
     const { axis, zone, marks } = this.options;
     return {
       width,
@@ -164,34 +139,24 @@ export class HeatPlot {
   }
 
   private moved(): void {
-    const left = this.plot.cursor.left ?? -1;
-    const own = this.point();
-    this.near = own ? markAt(this.plot, this.options.marks(), left) : null;
-    this.plot.over.style.cursor = this.near?.open ? 'pointer' : '';
-    this.options.onMark(this.near, left + this.plot.bbox.left / uPlot.pxRatio);
+    this.point();
+    this.sayMark();
   }
 
-  /** Tells what is under the crosshair; whether the pointer is here. */
-  private point(): boolean {
+  /** Tells what is under the crosshair. */
+  private point(): void {
     const { left = -1, top = -1 } = this.plot.cursor;
     const { from, step, columns, perDecade } = this.heat;
     const index = left < 0 ? -1 : columnAt(this.heat, this.plot.posToVal(left, 'x'));
-    const own = left >= 0 && this.plot.over.matches(':hover');
     if (index < 0 || index >= columns.length) {
       this.cell.hidden = true;
       this.options.onCursor(null);
-      return own;
+      return;
     }
-    const row = own ? rowOf(this.plot.posToVal(top, 'y'), perDecade) : null;
+    const row = this.isOwn ? rowOf(this.plot.posToVal(top, 'y'), perDecade) : null;
     const at = from + index * step;
     this.outline(at, columns[index]?.seconds ? row : null);
-    this.options.onCursor({
-      from: at,
-      column: columns[index],
-      row,
-      left: left + this.plot.bbox.left / uPlot.pxRatio,
-    });
-    return own;
+    this.options.onCursor({ from: at, column: columns[index], row, left: this.left });
   }
 
   private outline(at: number, row: number | null): void {

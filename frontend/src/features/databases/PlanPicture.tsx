@@ -1,0 +1,65 @@
+/** What a plan does to each pair, node by node; the sentences beneath it say the same. */
+import { Fragment } from 'react';
+import { MoveArrow } from '@/ui/MoveArrow';
+import classes from './databases.module.css';
+import type { PlanPicture as Picture, PlanSeat } from './planPicture';
+
+export function PlanPicture({ picture: { nodes, rows } }: { picture: Picture }) {
+  const column = (node: number) => nodes.indexOf(node) + 2;
+  return (
+    <div className={classes.pictureScroll} aria-hidden>
+      <div
+        className={`num ${classes.picture}`}
+        style={{ gridTemplateColumns: `96px repeat(${nodes.length}, minmax(92px, 1fr))` }}
+      >
+        {nodes.map((node) => (
+          <strong key={node} style={{ gridColumn: column(node) }}>
+            node {node}
+          </strong>
+        ))}
+        {rows.map(({ id, slots, seats, arrows }, index) => (
+          <Fragment key={id}>
+            <span className="dim" style={{ gridRow: index + 2, gridColumn: 1 }}>
+              {slots}
+            </span>
+            {seats.map((seat) => (
+              <Seat
+                key={`${seat.node}-${seat.state}`}
+                seat={seat}
+                row={index + 2}
+                column={column}
+              />
+            ))}
+            {arrows.map(({ from, to }) => (
+              <MoveArrow
+                key={`${from}-${to}`}
+                row={index + 2}
+                from={column(from)}
+                to={column(to)}
+              />
+            ))}
+          </Fragment>
+        ))}
+      </div>
+    </div>
+  );
+}
+
+interface SeatProps {
+  seat: PlanSeat;
+  row: number;
+  column: (node: number) => number;
+}
+
+function Seat({ seat: { node, name, role, becomes, state }, row, column }: SeatProps) {
+  return (
+    <span
+      className={classes.seat}
+      data-state={state}
+      data-becomes={becomes !== undefined || undefined}
+      style={{ gridRow: row, gridColumn: column(node) }}
+    >
+      <b>{becomes ? `${role} → ${becomes}` : role}</b> {name ?? 'new'}
+    </span>
+  );
+}

@@ -1,0 +1,81 @@
+import { describe, expect, it } from 'vitest';
+import type { PairChange } from './blueprint';
+import { pictureOf } from './planPicture';
+
+const slots = { before: [{ from: 0, to: 99 }], after: [{ from: 0, to: 99 }] };
+const held = (name: string, node: number, primary = false) => ({ name, node, primary });
+
+describe('pictureOf', () => {
+  it('leaves out pairs that stay as they are', () => {
+    const stays: PairChange = {
+      before: [held('redis:1', 1, true), held('redis:2', 2)],
+      after: [
+        { node: 1, primary: true },
+        { node: 2, primary: false },
+      ],
+      slots,
+    };
+    const moves: PairChange = {
+      before: [held('redis:3', 1, true), held('redis:4', 2)],
+      after: [
+        { node: 1, primary: true },
+        { node: 3, primary: false },
+      ],
+      slots,
+    };
+    expect(pictureOf([stays])).toBeNull();
+    const picture = pictureOf([stays, moves]);
+    expect(picture?.nodes).toEqual([1, 2, 3]);
+    expect(picture?.rows).toEqual([
+      {
+        id: 1,
+        slots: '0–99',
+        seats: [
+          { node: 1, name: 'redis:3', role: 'P', becomes: undefined, state: 'stays' },
+          { node: 2, name: 'redis:4', role: 'r', becomes: undefined, state: 'leaves' },
+          { node: 3, name: undefined, role: 'r', becomes: undefined, state: 'comes' },
+        ],
+        arrows: [{ from: 2, to: 3 }],
+      },
+    ]);
+  });
+
+  it('shows who hands over, what is new and what goes', () => {
+    const handover: PairChange = {
+      before: [held('redis:1', 1, true), held('redis:2', 2)],
+      after: [
+        { node: 1, primary: false },
+        { node: 2, primary: true },
+      ],
+      slots,
+    };
+    const added: PairChange = {
+      before: [],
+      after: [{ node: 1, primary: true }],
+      slots: { before: [], after: slots.after },
+    };
+    const gone: PairChange = {
+      before: [held('redis:5', 2, true)],
+      after: [],
+      slots: { before: slots.before, after: [] },
+    };
+    const rows = pictureOf([handover, added, gone])?.rows ?? [];
+    expect(
+      rows.map(({ seats }) => seats.map(({ role, becomes, state }) => [role, becomes, state])),
+    ).toEqual([
+      [
+        ['P', 'r', 'stays'],
+        ['r', 'P', 'stays'],
+      ],
+      [['P', undefined, 'comes']],
+      [['P', undefined, 'leaves']],
+    ]);
+    expect(rows.flatMap(({ arrows }) => arrows)).toEqual([]);
+  });
+
+  it('is not made of more than a person tells apart', () => {
+    const gone: PairChange = { before: [held('redis:5', 2, true)], after: [], slots };
+    expect(pictureOf(Array.from({ length: 16 }, () => gone))).not.toBeNull();
+    expect(pictureOf(Array.from({ length: 17 }, () => gone))).toBeNull();
+  });
+});

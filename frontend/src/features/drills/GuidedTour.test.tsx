@@ -1,0 +1,56 @@
+// @vitest-environment jsdom
+import { MantineProvider } from '@mantine/core';
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { act, render, screen } from '@testing-library/react';
+import { afterEach, describe, expect, it } from 'vitest';
+import { actionsQuery } from '@/api/actions';
+import { incidentsQuery } from '@/api/incidents';
+import type { Action } from '@/api/types';
+import { RunningTour } from './GuidedTour';
+import { beginTour, endTour } from './useTour';
+
+const T0 = 1_700_000_000_000;
+
+const drill = (part: Partial<Action>) =>
+  ({
+    action_uid: 'a',
+    name: 'SMDrill',
+    creation_time: T0 / 1000 + 1,
+    status: 'failed',
+    additional_info: { object_type: 'node', object_uid: 2, error: 'The agent did not answer.' },
+    ...part,
+  }) as Action;
+
+function show(actions: Action[]) {
+  const client = new QueryClient({ defaultOptions: { queries: { staleTime: Infinity } } });
+  client.setQueryData(actionsQuery.queryKey, actions);
+  client.setQueryData(incidentsQuery.queryKey, []);
+  client.setQueryData(['incidents-past'], []);
+  beginTour(T0);
+  render(
+    <MantineProvider>
+      <QueryClientProvider client={client}>
+        <RunningTour />
+      </QueryClientProvider>
+    </MantineProvider>,
+  );
+}
+
+describe('the guided tour', () => {
+  afterEach(() => act(endTour));
+
+  it('says that its drill was not carried out, and why', () => {
+    show([drill({})]);
+    const said = screen.getByRole('alert').textContent;
+    expect(said).toContain('The drill was not carried out: The agent did not answer.');
+  });
+
+  it.each([
+    ['runs', drill({ status: 'running' })],
+    ['was another one', drill({ creation_time: T0 / 1000 - 60 })],
+  ])('waits while its drill %s', (_, action) => {
+    show([action]);
+    expect(screen.queryByRole('alert')).toBeNull();
+    expect(screen.getByText('The node goes down')).toBeTruthy();
+  });
+});

@@ -1,0 +1,70 @@
+// @vitest-environment jsdom
+import { act, fireEvent, render, screen } from '@testing-library/react';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { DataTable } from './DataTable';
+import { LONG } from './useLongRows';
+
+const HEIGHT = 600;
+
+function page(count: number) {
+  const rows = Array.from({ length: count }, (_, at) => at + 1);
+  render(
+    <main>
+      <DataTable
+        label="Numbers"
+        columns={[{ id: 'n', header: 'Number', cell: (row) => row, sort: (row) => row }]}
+        rows={rows}
+        rowKey={(row) => row}
+      />
+    </main>,
+  );
+  return screen.getByRole('main');
+}
+
+const shown = () =>
+  screen
+    .getAllByRole('row')
+    .slice(1)
+    .map((row) => Number(row.textContent));
+
+describe('DataTable', () => {
+  beforeEach(() => {
+    vi.spyOn(HTMLElement.prototype, 'offsetHeight', 'get').mockReturnValue(33);
+    vi.spyOn(HTMLElement.prototype, 'clientHeight', 'get').mockReturnValue(HEIGHT);
+    vi.spyOn(HTMLElement.prototype, 'scrollHeight', 'get').mockReturnValue(1_001 * 33);
+    // The rows scroll with what is in the page.
+    vi.spyOn(HTMLTableSectionElement.prototype, 'getBoundingClientRect').mockImplementation(
+      () => ({ top: -screen.getByRole('main').scrollTop }) as DOMRect,
+    );
+  });
+  afterEach(() => {
+    vi.restoreAllMocks();
+  });
+
+  it('draws all rows of a table that is not long', () => {
+    page(LONG);
+    expect(shown()).toHaveLength(LONG);
+  });
+
+  it('draws what is in sight of a long one, and tells how many there are', () => {
+    const main = page(1_000);
+    expect(shown()[0]).toBe(1);
+    expect(shown().length).toBeLessThan(60);
+    expect(screen.getByRole('table').getAttribute('aria-rowcount')).toBe('1001');
+    Object.defineProperty(main, 'scrollTop', { value: 500 * 33, configurable: true });
+    act(() => {
+      fireEvent.scroll(main);
+    });
+    expect(shown()).toContain(510);
+    expect(shown()).not.toContain(1);
+    expect(screen.getByText('510').closest('tr')?.getAttribute('aria-rowindex')).toBe('511');
+  });
+
+  it('sorts all of them, not those in sight', () => {
+    page(1_000);
+    const head = screen.getByRole('button', { name: 'Number' });
+    fireEvent.click(head);
+    fireEvent.click(head);
+    expect(shown()[0]).toBe(1_000);
+  });
+});

@@ -1,0 +1,28 @@
+/** In a grid with a column per node: what moves, from one column to another. */
+import classes from './moves.module.css';
+
+interface Props {
+  row: number;
+  /** Columns of the grid, from 1. */
+  from: number;
+  to: number;
+}
+
+export function MoveArrow({ row, from, to }: Props) {
+  const [first, last] = [Math.min(from, to), Math.max(from, to)];
+  if (first === last) return null;
+  return (
+    <div
+      className={classes.arrow}
+      data-back={to < from || undefined}
+      style={
+        {
+          gridRow: row,
+          gridColumn: `${first} / ${last + 1}`,
+          '--columns': last - first + 1,
+        } as React.CSSProperties
+      }
+      aria-hidden
+    />
+  );
+}

@@ -1,0 +1,131 @@
+/** The card around a plot: title, menu, what floats over it. Redrawn in place; React renders only when what is shown changes. */
+import { useComputedColorScheme } from '@mantine/core';
+import {
+  type ComponentProps,
+  type ReactNode,
+  type RefObject,
+  useEffect,
+  useLayoutEffect,
+  useRef,
+} from 'react';
+import type { Zone } from '@/lib/time';
+import { useZone } from '../zone';
+import classes from './Chart.module.css';
+import { ChartMenu } from './ChartMenu';
+import { Empty, sayEmpty } from './Empty';
+import { onScreen } from './onScreen';
+import { sayMark } from './overlay';
+import { useTimeAxis } from './TimeAxisContext';
+import type { PlotShell, TimePlot } from './timePlot';
+import type { ChartMark } from './types';
+import 'uplot/dist/uPlot.min.css';
+
+/** What a plot tells its card. */
+export interface Around extends PlotShell {
+  /** How long an interval is, in words, and what else is to be known of it. */
+  sayResolution: (text: string, title?: string) => void;
+  sayEmpty: (said: { any: boolean; pending: boolean; reason: string }) => void;
+  /** Pixels. */
+  width: () => number;
+  zone: Zone;
+}
+
+export type Build = (around: Around) => TimePlot<PlotShell>;
+
+interface Props {
+  id?: string | undefined;
+  title: string;
+  height: number;
+  marks: readonly ChartMark[];
+  source: { subscribe: (listener: () => void) => () => void };
+  /** Makes the plot; another one makes it anew. */
+  build: Build;
+  /** Anything whose change means that it is to be drawn again. */
+  version?: unknown;
+  compact?: boolean;
+  menu: Omit<ComponentProps<typeof ChartMenu>, 'drawn'>;
+  plotClass?: string | undefined;
+  actions?: ReactNode;
+  tooltip: ReactNode;
+  legend: ReactNode;
+}
+
+export function PlotCard(props: Props) {
+  const { id, title, height, marks, source, build, version, compact = false, menu } = props;
+  const axis = useTimeAxis();
+  const zone = useZone();
+  const scheme = useComputedColorScheme('light');
+  const host = useRef<HTMLDivElement>(null);
+  const empty = useRef<HTMLDivElement>(null);
+  const bubble = useRef<HTMLDivElement>(null);
+  const resolution = useRef<HTMLSpanElement>(null);
+  const plot = useRef<TimePlot<PlotShell> | null>(null);
+  const redraw = useRef(() => {});
+  const marksNow = useLatest(marks);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new colour scheme needs a new plot, its colours are read once
+  useEffect(() => {
+    if (!host.current) return;
+    const width = () => host.current?.clientWidth ?? 0;
+    const made = build({
+      host: host.current,
+      axis,
+      height,
+      zone,
+      width,
+      marks: () => marksNow.current,
+      onMark: (mark, left) => sayMark(bubble.current, mark, { left, width: width() }, zone),
+      sayEmpty: (said) => sayEmpty(empty.current, said),
+      sayResolution: (text, about = '') => {
+        if (!resolution.current) return;
+        resolution.current.textContent = text;
+        resolution.current.title = about;
+      },
+    });
+    plot.current = made;
+    const seen = onScreen(host.current, () => made.update());
+    redraw.current = seen.draw;
+    const stops = [seen.stop, source.subscribe(seen.draw), axis.subscribe(seen.draw)];
+    made.update();
+    return () => {
+      for (const stop of stops) stop();
+      plot.current = null;
+      made.destroy();
+    };
+  }, [build, source, axis, height, zone, scheme]);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: they are drawn anew when they change
+  useEffect(() => redraw.current(), [marks, version]);
+
+  return (
+    <section
+      id={id}
+      className={classes.card}
+      data-compact={compact || undefined}
+      aria-label={title}
+    >
+      <header className={classes.header}>
+        <h2 className={classes.title}>{title}</h2>
+        <span ref={resolution} className={classes.resolution} />
+        {props.actions}
+        <ChartMenu {...menu} drawn={() => plot.current} />
+      </header>
+      <div className={classes.body} style={{ height }}>
+        <div ref={host} className={[classes.plot, props.plotClass].filter(Boolean).join(' ')} />
+        <div ref={bubble} className={classes.bubble} hidden />
+        <Empty ref={empty} />
+        {props.tooltip}
+      </div>
+      {props.legend}
+    </section>
+  );
+}
+
+/** What was rendered last, for what reads it later: set before any effect runs, of children, too. */
+export function useLatest<T>(value: T): RefObject<T> {
+  const latest = useRef(value);
+  useLayoutEffect(() => {
+    latest.current = value;
+  });
+  return latest;
+}

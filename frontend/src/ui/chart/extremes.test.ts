@@ -1,0 +1,48 @@
+import { describe, expect, it } from 'vitest';
+import { extremesOf, runs } from './extremes';
+import { prepare } from './prepare';
+
+const of = (...values: number[]) => Float64Array.from(values);
+const series = [
+  { label: 'Reads', color: 'green' },
+  { label: 'Writes', color: 'blue' },
+];
+const columns = {
+  from: 0,
+  step: 60,
+  rows: [of(1, 2), of(10, 20)],
+  extremes: [{ low: of(0, 1), high: of(5, 6) }, undefined],
+  whole: { low: of(0, 0), high: of(90, 91) },
+};
+
+describe('extremesOf', () => {
+  it('is there for the lines that it is known of and that are shown', () => {
+    const lines = { kind: 'lines' as const, series };
+    const shades = extremesOf(lines, prepare(columns, 'lines'), []);
+    expect(shades.map(({ color, high }) => [color, high[0]])).toEqual([['green', 5]]);
+    expect(extremesOf(lines, prepare(columns, 'lines'), [false, true])).toEqual([]);
+  });
+
+  it('is one of a stack, around its sum, unless a layer is hidden', () => {
+    const stack = { kind: 'stacked' as const, series };
+    const [shade] = extremesOf(stack, prepare(columns, 'stacked'), []);
+    expect(shade?.middle).toEqual([11, 22]);
+    expect(shade?.high[1]).toBe(91);
+    expect(extremesOf(stack, prepare(columns, 'stacked'), [true, false])).toEqual([]);
+  });
+
+  it('says nothing of single seconds', () => {
+    const seconds = prepare({ ...columns, step: 1 }, 'lines');
+    expect(extremesOf({ kind: 'lines', series }, seconds, [])).toEqual([]);
+  });
+});
+
+describe('runs', () => {
+  it('ends where nothing is known', () => {
+    expect(runs([null, 1, 2, null, 0, null])).toEqual([
+      [1, 3],
+      [4, 5],
+    ]);
+    expect(runs([])).toEqual([]);
+  });
+});

@@ -1,0 +1,99 @@
+/** The shade behind a line of averages: from the lowest to the highest second of each interval. In a stack, whose layers it would
+ * dim, a dotted line says the lowest. */
+import type uPlot from 'uplot';
+import { resolveColor } from './palette';
+import type { Prepared } from './prepare';
+import type { ChartSpec, Extremes } from './types';
+
+const SHADE = 0.18;
+const LINE = 0.8;
+
+export interface Shade extends Extremes {
+  color: string;
+  /** Stands in where a second was not kept. */
+  middle: readonly (number | null)[];
+}
+
+/** What there is to shade: each line, or a stack as a whole while none of its layers is hidden. */
+export function extremesOf(
+  { kind, series }: Pick<ChartSpec, 'kind' | 'series'>,
+  { step, drawn, extremes, whole }: Prepared,
+  visible: readonly boolean[],
+): Shade[] {
+  if (step === 1) return [];
+  if (kind === 'stacked') {
+    const middle = drawn.at(-1);
+    const isWhole = series.every((_, index) => visible[index] !== false);
+    return whole && middle && isWhole ? [{ ...whole, middle, color: 'var(--text-dim)' }] : [];
+  }
+  return series.flatMap(({ color }, index) => {
+    const found = extremes?.[index];
+    const middle = drawn[index];
+    return found && middle && visible[index] !== false ? [{ ...found, middle, color }] : [];
+  });
+}
+
+/** Beneath the lines. */
+export function drawExtremes(
+  plot: uPlot,
+  spec: ChartSpec,
+  data: Prepared,
+  visible: readonly boolean[],
+): void {
+  const { ctx, bbox } = plot;
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+  ctx.clip();
+  ctx.globalAlpha = SHADE;
+  for (const shade of extremesOf(spec, data, visible)) {
+    ctx.fillStyle = resolveColor(shade.color);
+    ctx.strokeStyle = ctx.fillStyle;
+    for (const run of runs(shade.middle)) fill(plot, shade, data.x, run, spec.kind === 'stacked');
+  }
+  ctx.restore();
+}
+
+/** Stretches of intervals that are known, as the first one and the one after the last. Pure. */
+export function runs(middle: readonly (number | null)[]): [number, number][] {
+  const found: [number, number][] = [];
+  middle.forEach((value, index) => {
+    if (value === null) return;
+    const last = found.at(-1);
+    if (last?.[1] === index) last[1] += 1;
+    else found.push([index, index + 1]);
+  });
+  return found;
+}
+
+function fill(
+  plot: uPlot,
+  shade: Shade,
+  x: readonly number[],
+  [first, end]: [number, number],
+  isStack: boolean,
+) {
+  const { ctx } = plot;
+  const { min = 0, max = 0 } = plot.scales.y ?? {};
+  const point = (row: Float64Array | undefined, index: number): [number, number] => {
+    const known = row?.[index] ?? Number.NaN;
+    const value = Number.isNaN(known) ? (shade.middle[index] ?? 0) : known;
+    // Nothing has no place on a logarithmic axis.
+    const shown = Math.min(Math.max(value, min ?? 0), max ?? value);
+    return [plot.valToPos(x[index] ?? 0, 'x', true), plot.valToPos(shown, 'y', true)];
+  };
+  ctx.beginPath();
+  for (let index = first; index < end; index += 1) ctx.lineTo(...point(shade.high, index));
+  for (let index = end - 1; index >= first; index -= 1)
+    ctx.lineTo(...point(isStack ? undefined : shade.low, index));
+  ctx.closePath();
+  ctx.fill();
+  if (!isStack) return;
+  ctx.save();
+  ctx.globalAlpha = LINE;
+  ctx.setLineDash([1, 2]);
+  ctx.beginPath();
+  for (let index = first; index < end; index += 1) ctx.lineTo(...point(shade.low, index));
+  ctx.stroke();
+  ctx.restore();
+}
