@@ -131,6 +131,8 @@ def render_v2(action: ActionRow) -> dict[str, Any]:
 
 def _moves(action: ActionRow) -> list[dict[str, Any]] | None:
     """None when no shard moves, or too many do."""
+    if action.finished_at is not None:
+        return None
     params = action.params
     over = {*params.get("done", ()), *(int(number) for number in params.get("failed", {}))}
     left = [
@@ -138,7 +140,7 @@ def _moves(action: ActionRow) -> list[dict[str, Any]] | None:
         for number, move in enumerate(params.get("moves", ()))
         if number not in over and (move.get("leaves"), move.get("newcomer")) != (None, None)
     ]
-    if action.finished_at is not None or not 0 < len(left) <= MOVES_SHOWN:
+    if not 0 < len(left) <= MOVES_SHOWN:
         return None
     return [
         {

@@ -280,7 +280,7 @@ def _average(time: float, count: float) -> float:
 
 
 def metric_names(topic: str) -> frozenset[str]:
-    """What may be asked for: the metrics and their highest seconds."""
+    """What may be asked for: the metrics, and their highest and lowest seconds."""
     measured = latency.METRICS if topic in CHARTED else ()
     return frozenset(name for name in (*rollup.columns_of(topic, 10), *measured) if not name.startswith("#"))
 

@@ -42,7 +42,7 @@ export const handOver = (node: number) => act(node, 'enslave_node', {});
 /** Addresses that clients must leave when this is ordered; nothing is. */
 export const nodeAddressesQuery = (node: number, order: 'maintenance_on' | 'remove') =>
   queryOptions({
-    queryKey: ['nodes', node, 'addresses', order],
+    queryKey: ['node-addresses', node, order],
     queryFn: read<AddressChange[]>(`/v1/nodes/${node}/address_changes?order=${order}`),
     // What would change a moment ago may not any more.
     gcTime: 0,

@@ -21,9 +21,13 @@ export interface Rule {
   default: Value;
 }
 
+export const readPolicy = () => request<Policy & Record<string, Value>>('GET', POLICY);
+
+export const readSettings = () => request<Readonly<Record<string, Value>>>('GET', CLUSTER);
+
 export const policyQuery = queryOptions({
   queryKey: ['policy'],
-  queryFn: read<Policy & Record<string, Value>>(POLICY),
+  queryFn: readPolicy,
   // Nothing announces a changed policy.
   staleTime: 30_000,
 });
@@ -31,7 +35,7 @@ export const policyQuery = queryOptions({
 /** Settings of the cluster that are not part of its policy; objects and lists are not for forms. */
 export const settingsQuery = queryOptions({
   queryKey: ['cluster-settings'],
-  queryFn: read<Readonly<Record<string, Value>>>(CLUSTER),
+  queryFn: readSettings,
 });
 
 /** What may be said of the fields of an object. */

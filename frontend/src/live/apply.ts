@@ -62,20 +62,30 @@ function folded(
   return foldList(list, entries, rules, kind === 'event' ? 'prepend' : 'append');
 }
 
-/** Of the log: as many as are kept once there are twice as many. The timeline and the log ask for older ones by themselves. */
+/** Of the log: as many are kept once there are twice as many. */
 const EVENTS_KEPT = 1_000;
+const trimming = new WeakSet<QueryClient>();
 
+/** The timeline and the log ask for what is older by themselves; they relied on the list for all that came since they asked. */
 function trimEvents(client: QueryClient): void {
-  const list = client.getQueryData<readonly LogEvent[]>(KEYS.event);
-  if (!list || list.length < 2 * EVENTS_KEPT) return;
-  client.setQueryData<readonly LogEvent[]>(KEYS.event, [
-    ...list.slice(0, EVENTS_KEPT),
-    // What goes on is told of by its event, however old.
-    ...list.slice(EVENTS_KEPT).filter(isOpen),
-  ]);
-  // They relied on what is gone for all that came after they were asked.
-  for (const queryKey of [['timeline'], ['log'], ['health']])
-    void client.invalidateQueries({ queryKey });
+  const count = client.getQueryData<readonly LogEvent[]>(KEYS.event)?.length ?? 0;
+  if (count < 2 * EVENTS_KEPT || trimming.has(client)) return;
+  trimming.add(client);
+  const asked = [['timeline'], ['log'], ['health']].map((queryKey) =>
+    client.invalidateQueries({ queryKey }),
+  );
+  void Promise.all(asked).then(() => {
+    client.setQueryData<readonly LogEvent[]>(
+      KEYS.event,
+      (list) =>
+        list && [
+          ...list.slice(0, EVENTS_KEPT),
+          // What goes on is told of by its event, however old.
+          ...list.slice(EVENTS_KEPT).filter(isOpen),
+        ],
+    );
+    trimming.delete(client);
+  });
 }
 
 /** Changes that came while a reply was on its way, by kind. */

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { LatencyHistory } from '@/api/history';
 import { HeatPast, type HeatWanted, joined, pauseMs, toColumns } from './heat';
 
@@ -98,6 +98,25 @@ describe('HeatPast', () => {
     const { columns } = past.read(NOW - 58, NOW + 2);
     expect(columns.length).toBe(60);
     expect(columns.every((column) => column?.counts[0] === 1)).toBe(true);
+  });
+
+  it('ends the request when nobody looks any more, and asks anew', async () => {
+    const signals: AbortSignal[] = [];
+    const left = new HeatPast(
+      (wanted, signal) => {
+        signals.push(signal);
+        return Promise.resolve(reply(wanted));
+      },
+      () => now * 1_000,
+      () => undefined,
+    );
+    left.want({ from: NOW - 60, to: NOW });
+    left.leave();
+    await Promise.resolve();
+    expect(signals[0]?.aborted).toBe(true);
+    expect(left.pending, 'what was cancelled is not read').toBe(true);
+    left.want({ from: NOW - 60, to: NOW });
+    await vi.waitFor(() => expect(left.pending).toBe(false));
   });
 
   it('reads anew what has another length, an earlier beginning, or came after a long time', async () => {

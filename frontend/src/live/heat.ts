@@ -123,6 +123,7 @@ export class HeatPast {
     this.asking = asking;
     try {
       const reply = await this.fetch(wanted, asking.signal);
+      if (asking.signal.aborted) return;
       const older = wanted.step && this.known ? this.known.columns : new Map();
       const { step, per_decade: perDecade } = reply;
       const columns = joined(older, toColumns(reply), intervalStart(window.from, step));

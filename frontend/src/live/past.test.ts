@@ -6,15 +6,19 @@ const NOW = 1_700_000_000;
 const REFUSED = 'unknown';
 
 /** A console that refuses one metric. */
-function refusing(asked: string[]): QueryClient {
+function refusing(asked: string[], milliseconds = 0): QueryClient {
   const fetchQuery = async ({ queryKey }: { queryKey: readonly [string, string] }) => {
     const metrics = /metrics=([^&]*)/.exec(queryKey[1])?.[1]?.split(',') ?? [];
     asked.push(metrics.join());
+    if (milliseconds) await new Promise((resolve) => setTimeout(resolve, milliseconds));
     if (metrics.includes(REFUSED)) throw new Error('no such metric');
     const series = { '1': metrics.map(() => [1, 2]) };
     return { resolution: '10sec', from: NOW, step: 10, count: 2, metrics, series };
   };
-  return { fetchQuery } as unknown as QueryClient;
+  const cancelQueries = async ({ queryKey }: { queryKey: readonly [string, string] }) => {
+    asked.push(`cancelled ${queryKey[1].includes(REFUSED) ? REFUSED : 'a'}`);
+  };
+  return { fetchQuery, cancelQueries } as unknown as QueryClient;
 }
 
 describe('PastSeries', () => {
@@ -60,6 +64,43 @@ describe('PastSeries', () => {
     stop();
     await vi.runAllTimersAsync();
     expect(asked).toHaveLength(3);
+  });
+
+  it('ends the request when nobody looks any more, and asks anew for who comes back', async () => {
+    const stop = past.subscribe(['a'], () => undefined);
+    past.add();
+    vi.advanceTimersByTime(0);
+    stop();
+    await vi.runAllTimersAsync();
+    expect(asked).toEqual(['a', 'cancelled a']);
+    expect(past.columns, 'what was cancelled is not read').toBeNull();
+    past.subscribe(['a'], () => undefined);
+    past.add();
+    past.want(NOW, NOW + 20, 10);
+    await vi.runAllTimersAsync();
+    expect(asked).toEqual(['a', 'cancelled a', 'a']);
+    expect(past.columns?.count).toBe(2);
+  });
+
+  it('asks for what it was about to ask before everybody left', async () => {
+    past.subscribe(['a'], () => undefined)();
+    past.subscribe(['a'], () => undefined);
+    past.want(NOW, NOW + 20, 10);
+    await vi.runAllTimersAsync();
+    expect(asked).toEqual(['a']);
+  });
+
+  it('replaces a request by one that has a metric more', async () => {
+    past = new PastSeries(refusing(asked, 10), 'bdbs', ['1'], () => NOW + 3_600);
+    past.want(NOW, NOW + 20, 10);
+    past.subscribe(['a'], () => undefined);
+    past.add();
+    vi.advanceTimersByTime(0);
+    past.subscribe(['b'], () => undefined);
+    past.add();
+    await vi.runAllTimersAsync();
+    expect(asked).toEqual(['a', 'cancelled a', 'a,b']);
+    expect([...(past.columns?.series.get('1')?.keys() ?? [])]).toEqual(['a', 'b']);
   });
 
   it('asks again when that changed before the refusal came', async () => {

@@ -2,7 +2,7 @@
  * What the rings no longer hold, read from the store. Everything a page wants of one topic is one
  * request; while live, only the intervals that ended since are asked for.
  */
-import { isCancelledError, type QueryClient, type QueryKey } from '@tanstack/react-query';
+import type { QueryClient, QueryKey } from '@tanstack/react-query';
 import { historyQuery } from '@/api/history';
 import { messageOf } from '@/api/http';
 import { intervalCount, intervalEnd, intervalStart } from '@/lib/resolution';
@@ -27,10 +27,12 @@ export class PastSeries {
   reason: string | undefined;
   private readonly metrics = new Map<string, number>();
   private readonly listeners = new Set<() => void>();
-  private asked = '';
+  /** The metrics in `columns`, and those last asked for, whatever became of it. */
+  private known = '';
+  private tried = '';
   private wanted: Wanted | null = null;
-  /** Of the request on its way. */
-  private asking: { queryKey: QueryKey; grows: boolean } | null = null;
+  /** The request on its way. */
+  private asking: { queryKey: QueryKey } | null = null;
   private timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
@@ -51,7 +53,7 @@ export class PastSeries {
         else this.metrics.delete(name);
       }
       if (this.idle) this.leave();
-      else if (this.reason) this.again();
+      else if (this.reason) this.schedule();
     };
   }
 
@@ -69,35 +71,41 @@ export class PastSeries {
     if (this.covers(next)) return;
     const grows = this.columns && this.tail(next) !== next.from;
     // Charts say one after the other what they want; then it is one request.
-    this.timer = setTimeout(() => void this.load(), grows ? SETTLE_MS : 0);
+    this.schedule(grows ? SETTLE_MS : 0);
   }
 
   /** A metric that came later is not in what is known. */
   add(): void {
-    if (!this.wanted || this.asked === this.names().join()) return;
-    clearTimeout(this.timer);
-    this.timer = setTimeout(() => void this.load(), 0);
+    if (this.wanted && this.tried !== this.names().join()) this.schedule();
   }
 
-  /** Nobody waits for what is asked just now. */
+  /** Nobody waits for what is asked, or about to be; whoever comes back asks again. */
   private leave(): void {
+    if (this.timer === undefined && !this.asking) return;
     clearTimeout(this.timer);
-    if (!this.asking) return;
-    const { queryKey, grows } = this.asking;
-    this.asking = null;
-    if (!grows) this.asked = '';
-    void this.client.cancelQueries({ queryKey, exact: true });
+    this.timer = undefined;
+    this.cancel();
+    this.wanted = null;
+    this.tried = '';
   }
 
-  /** What was refused may be answered later, or without the metrics that nobody wants any more. */
-  private again(wait = 0): void {
+  private cancel(): void {
+    const asking = this.asking;
+    this.asking = null;
+    if (asking) void this.client.cancelQueries({ queryKey: asking.queryKey, exact: true });
+  }
+
+  private schedule(wait = 0): void {
     clearTimeout(this.timer);
-    if (!this.idle) this.timer = setTimeout(() => void this.load(), wait);
+    this.timer = setTimeout(() => {
+      this.timer = undefined;
+      void this.load();
+    }, wait);
   }
 
   private covers({ from, to, step }: Wanted): boolean {
     const known = this.columns;
-    if (!known || known.step !== step || this.asked !== this.names().join()) return false;
+    if (!known || known.step !== step || this.known !== this.names().join()) return false;
     return known.from <= from && endOf(known) >= to;
   }
 
@@ -108,7 +116,7 @@ export class PastSeries {
   /** From where on it has to be read: the beginning, or the end of what is known. */
   private tail({ from, to, step }: Wanted): number {
     const known = this.columns;
-    if (!known || known.step !== step || this.asked !== this.names().join()) return from;
+    if (!known || known.step !== step || this.known !== this.names().join()) return from;
     const again = endOf(known) - READ_AGAIN * step;
     return known.from <= from && again > from && again < to ? again : from;
   }
@@ -116,30 +124,33 @@ export class PastSeries {
   private async load(): Promise<void> {
     const { wanted, topic, uids } = this;
     const metrics = this.names();
-    if (!wanted || !metrics.length) return;
+    const names = metrics.join();
+    if (!wanted || !names) return;
+    this.cancel();
     const from = this.tail(wanted);
     const { to, step } = wanted;
     const points = Math.max(1, intervalCount(from, to, step));
     const grows = from !== wanted.from;
-    if (!grows) this.asked = metrics.join();
+    const query = historyQuery({ topic, uids, metrics, from, to, points });
+    // Only a window that has passed keeps its numbers.
+    const staleTime = to < this.now() ? Number.POSITIVE_INFINITY : (step * 1000) / 2;
+    const mine = { queryKey: query.queryKey };
+    this.asking = mine;
+    this.tried = names;
     try {
-      const query = historyQuery({ topic, uids, metrics, from, to, points });
-      // Only a window that has passed keeps its numbers.
-      const staleTime = to < this.now() ? Number.POSITIVE_INFINITY : (step * 1000) / 2;
-      this.asking = { queryKey: query.queryKey, grows };
       const reply = await this.client.fetchQuery({ ...query, staleTime });
-      if (wanted !== this.wanted) return;
-      this.asking = null;
+      if (this.asking !== mine) return;
       const read = toColumns(reply, this.now());
       const joins = grows && this.columns?.step === read.step;
       this.columns = joins && this.columns ? append(this.columns, read, wanted.from) : read;
+      this.known = names;
       this.reason = undefined;
     } catch (error) {
-      if (wanted !== this.wanted || isCancelledError(error)) return;
-      this.asking = null;
+      if (this.asking !== mine) return;
       this.reason = `The stored history could not be read: ${messageOf(error)}`;
-      this.again(this.names().join() === metrics.join() ? AGAIN_MS : 0);
+      if (!this.idle) this.schedule(this.names().join() === names ? AGAIN_MS : 0);
     }
+    this.asking = null;
     for (const listener of this.listeners) listener();
   }
 }

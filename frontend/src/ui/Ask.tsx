@@ -26,6 +26,8 @@ export function Ask(props: Props) {
   });
   const confirm = (event: FormEvent) => {
     event.preventDefault();
+    // In the tree of components it may be within another form.
+    event.stopPropagation();
     if (!disabled) submit();
   };
   return (

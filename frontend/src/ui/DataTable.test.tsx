@@ -9,10 +9,17 @@ const HEIGHT = 600;
 function page(count: number) {
   const rows = Array.from({ length: count }, (_, at) => at + 1);
   render(
-    <main>
+    <main style={{ overflowY: 'auto' }}>
       <DataTable
         label="Numbers"
-        columns={[{ id: 'n', header: 'Number', cell: (row) => row, sort: (row) => row }]}
+        columns={[
+          {
+            id: 'n',
+            header: 'Number',
+            cell: (row) => <button type="button">{row}</button>,
+            sort: (row) => row,
+          },
+        ]}
         rows={rows}
         rowKey={(row) => row}
       />
@@ -58,6 +65,21 @@ describe('DataTable', () => {
     expect(shown()).toContain(510);
     expect(shown()).not.toContain(1);
     expect(screen.getByText('510').closest('tr')?.getAttribute('aria-rowindex')).toBe('511');
+  });
+
+  it('keeps the row that has the keyboard, however far it scrolls', () => {
+    const main = page(1_000);
+    screen.getByRole('button', { name: '3' }).focus();
+    Object.defineProperty(main, 'scrollTop', { value: 500 * 33, configurable: true });
+    act(() => {
+      fireEvent.scroll(main);
+    });
+    expect(shown()).toContain(510);
+    expect(shown()[0]).toBe(3);
+    expect(document.activeElement?.textContent).toBe('3');
+    const rooms = [...document.querySelectorAll<HTMLElement>('tbody tr[aria-hidden] td')];
+    const total = rooms.reduce((sum, { style }) => sum + Number.parseFloat(style.height), 0);
+    expect(total + shown().length * 33).toBe(1_000 * 33);
   });
 
   it('sorts all of them, not those in sight', () => {

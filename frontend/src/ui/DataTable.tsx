@@ -1,8 +1,8 @@
 /** The one table: columns are data, rows sort by header, a row may lead somewhere. */
 import { IconChevronDown, IconChevronUp } from '@tabler/icons-react';
-import { type ReactNode, useMemo, useRef, useState } from 'react';
+import { Fragment, type ReactNode, useMemo, useRef, useState } from 'react';
 import classes from './DataTable.module.css';
-import { useLongRows } from './useLongRows';
+import { type ShownRow, useLongRows } from './useLongRows';
 
 export interface Column<T> {
   id: string;
@@ -38,7 +38,15 @@ export function DataTable<T>(props: Props<T>) {
   const [sort, setSort] = useState(initialSort);
   const sorted = useMemo(() => sortRows(rows, columns, sort), [rows, columns, sort]);
   const table = useRef<HTMLTableElement>(null);
-  const long = useLongRows(sorted?.length ?? 0, table);
+  const long = useLongRows({
+    table,
+    count: sorted?.length ?? 0,
+    keyOf: (index) => {
+      const row = sorted?.[index];
+      return row === undefined ? index : rowKey(row);
+    },
+    columns: useMemo(() => columns.map(({ id }) => id), [columns]),
+  });
   if (rows?.length === 0 && empty) return <>{empty}</>;
 
   const sortBy = ({ id, falling = false }: Column<T>) =>
@@ -56,11 +64,14 @@ export function DataTable<T>(props: Props<T>) {
       >
         <thead>
           <tr>
-            {columns.map((column, at) => (
+            {columns.map((column) => (
               <th
                 key={column.id}
                 scope="col"
-                style={{ width: long.widths?.[at] ?? column.width, textAlign: column.align }}
+                style={{
+                  width: long.widths?.get(column.id) ?? column.width,
+                  textAlign: column.align,
+                }}
                 data-optional={column.optional || undefined}
                 aria-sort={
                   sort?.id === column.id
@@ -88,28 +99,29 @@ export function DataTable<T>(props: Props<T>) {
           </tr>
         </thead>
         <tbody>
-          {long.above > 0 && <Room height={long.above} columns={columns.length} />}
-          {inSight(sorted, long.shown)?.map(({ row, at }) => (
-            <tr
-              key={rowKey(row)}
-              ref={long.shown && long.measure}
-              data-index={long.shown && at}
-              aria-rowindex={long.shown && at + 2}
-              data-open={onOpen ? true : undefined}
-              onClick={onOpen && ((event) => !isControl(event.target) && onOpen(row))}
-            >
-              {columns.map((column) => (
-                <td
-                  key={column.id}
-                  style={{ textAlign: column.align }}
-                  data-optional={column.optional || undefined}
-                >
-                  {column.cell(row)}
-                </td>
-              ))}
-            </tr>
+          {inSight(sorted, long.shown)?.map(({ row, at, before }) => (
+            <Fragment key={rowKey(row)}>
+              {before > 0 && <Room height={before} columns={columns.length} />}
+              <tr
+                ref={long.shown && long.measure}
+                data-index={long.shown && at}
+                aria-rowindex={long.shown && at + 2}
+                data-open={onOpen ? true : undefined}
+                onClick={onOpen && ((event) => !isControl(event.target) && onOpen(row))}
+              >
+                {columns.map((column) => (
+                  <td
+                    key={column.id}
+                    style={{ textAlign: column.align }}
+                    data-optional={column.optional || undefined}
+                  >
+                    {column.cell(row)}
+                  </td>
+                ))}
+              </tr>
+            </Fragment>
           ))}
-          {long.below > 0 && <Room height={long.below} columns={columns.length} />}
+          {long.after > 0 && <Room height={long.after} columns={columns.length} />}
           {!rows &&
             Array.from({ length: SKELETON_ROWS }, (_, index) => (
               // biome-ignore lint/suspicious/noArrayIndexKey: placeholders have no identity
@@ -136,11 +148,11 @@ function Room({ height, columns }: { height: number; columns: number }) {
   );
 }
 
-function inSight<T>(rows: readonly T[] | undefined, shown: readonly number[] | undefined) {
-  if (!shown) return rows?.map((row, at) => ({ row, at }));
-  return shown.flatMap((at) => {
+function inSight<T>(rows: readonly T[] | undefined, shown: readonly ShownRow[] | undefined) {
+  if (!shown) return rows?.map((row, at) => ({ row, at, before: 0 }));
+  return shown.flatMap(({ index: at, before }) => {
     const row = rows?.[at];
-    return row === undefined ? [] : [{ row, at }];
+    return row === undefined ? [] : [{ row, at, before }];
   });
 }
 

@@ -37,13 +37,16 @@ const WORDS: Record<string, string> = {
 
 /** No session, not allowed, not there: told where it was asked. */
 const EXPECTED = new Set([401, 403, 404]);
+/** Asked of one shard or slot by slot: refused often, and told in place. */
+const TOLD_IN_PLACE = new Set(['shard-looks', 'hot-slots', 'ram-curve']);
 
-/** A refused preview is told in place, too; here is what of a page's own content could not be had. */
+/** What of a page's own content could not be had. That a question about something that is only considered was refused, is told there. */
 export function isFailure(query: Query): boolean {
   const { status, error } = query.state;
   if (status !== 'error' || !query.isActive()) return false;
   if (!(error instanceof ApiError) || error.status >= 500) return true;
-  return String(query.queryKey[0]) in WORDS && !EXPECTED.has(error.status);
+  const key = String(query.queryKey[0]);
+  return key in WORDS && !TOLD_IN_PLACE.has(key) && !EXPECTED.has(error.status);
 }
 
 function useFailures(): readonly Query[] {

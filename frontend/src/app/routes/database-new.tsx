@@ -16,7 +16,7 @@ export function DatabaseNewPage() {
           client.setQueryData(bdbsQuery.queryKey, (list = []) =>
             list.some(({ uid }) => uid === bdb.uid) ? list : [...list, bdb],
           );
-          void navigate({ to: '/databases/$uid/shards', params: { uid: String(bdb.uid) } });
+          return navigate({ to: '/databases/$uid/shards', params: { uid: String(bdb.uid) } });
         }}
       />
     </div>

@@ -22,7 +22,7 @@ const KEPT = 'create';
 
 const withoutPassword = (draft: CreateDraft): CreateDraft => ({ ...draft, password: '' });
 
-export function CreateForm({ onCreated }: { onCreated: (bdb: Bdb) => void }) {
+export function CreateForm({ onCreated }: { onCreated: (bdb: Bdb) => Promise<unknown> }) {
   const nodes = (useQuery(nodesQuery).data ?? []).filter(
     (node) => node.status === 'active' && node.accept_servers !== false && !dutyOf(node),
   );
@@ -32,7 +32,7 @@ export function CreateForm({ onCreated }: { onCreated: (bdb: Bdb) => void }) {
   const create = useSubmit(async () => {
     const bdb = await createBdb(toRequest(draft));
     forget(KEPT);
-    onCreated(bdb);
+    await onCreated(bdb);
   });
   const refused = create.refusal;
 

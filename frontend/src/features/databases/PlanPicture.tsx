@@ -7,8 +7,9 @@ import type { PlanPicture as Picture, PlanSeat } from './planPicture';
 export function PlanPicture({ picture: { nodes, rows } }: { picture: Picture }) {
   const column = (node: number) => nodes.indexOf(node) + 2;
   return (
-    <div className={classes.pictureScroll} aria-hidden>
+    <div className={classes.pictureScroll}>
       <div
+        aria-hidden
         className={`num ${classes.picture}`}
         style={{ gridTemplateColumns: `96px repeat(${nodes.length}, minmax(92px, 1fr))` }}
       >
@@ -57,6 +58,7 @@ function Seat({ seat: { node, name, role, becomes, state }, row, column }: SeatP
       className={classes.seat}
       data-state={state}
       data-becomes={becomes !== undefined || undefined}
+      title={name}
       style={{ gridRow: row, gridColumn: column(node) }}
     >
       <b>{becomes ? `${role} → ${becomes}` : role}</b> {name ?? 'new'}

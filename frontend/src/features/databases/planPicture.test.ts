@@ -26,6 +26,12 @@ describe('pictureOf', () => {
     expect(pictureOf([stays])).toBeNull();
     const picture = pictureOf([stays, moves]);
     expect(picture?.nodes).toEqual([1, 2, 3]);
+    const elsewhere = {
+      ...stays,
+      before: [held('redis:9', 8, true)],
+      after: [{ node: 8, primary: true }],
+    };
+    expect(pictureOf([elsewhere, moves])?.nodes).toEqual([1, 2, 3]);
     expect(picture?.rows).toEqual([
       {
         id: 1,

@@ -31,9 +31,9 @@ const NODES = 6;
 /** Null when nothing changes, or too much for a picture. */
 export function pictureOf(changes: readonly PairChange[]): PlanPicture | null {
   const rows = changes.map(rowOf).filter(({ seats }) => seats.some(isChange));
-  const nodes = [
-    ...new Set(changes.flatMap(({ before, after }) => [...before, ...after].map((s) => s.node))),
-  ].sort((a, b) => a - b);
+  const nodes = [...new Set(rows.flatMap(({ seats }) => seats.map(({ node }) => node)))].sort(
+    (a, b) => a - b,
+  );
   return rows.length && rows.length <= ROWS && nodes.length <= NODES ? { nodes, rows } : null;
 }
 

@@ -8,13 +8,15 @@ import { type DrillKind, startDrill } from '@/api/drills';
 import { isPrimary, useNodeShards } from '@/api/shards';
 import type { Shard } from '@/api/types';
 import { plural } from '@/lib/format';
+import { correctedNow } from '@/lib/time';
 import { Ask } from '@/ui/Ask';
 import { TypedWords } from '@/ui/ConfirmByTyping';
 
 interface Props {
   node: number;
   onClose: () => void;
-  onStarted: () => void;
+  /** With the moment before it was ordered, epoch milliseconds by the console's clock. */
+  onStarted: (ordered: number) => void;
 }
 
 const DEFAULT_SECONDS = 20;
@@ -56,9 +58,10 @@ export function DrillDialog({ node, onClose, onStarted }: Props) {
     lasts <= SECONDS_MAX;
 
   const start = async () => {
+    const ordered = correctedNow();
     const target = drill.ofShard ? { shard_uid: shard } : {};
     await startDrill(node, { kind, seconds: lasts, confirm: typed, ...target });
-    onStarted();
+    onStarted(ordered);
   };
 
   return (

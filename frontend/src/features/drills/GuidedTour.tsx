@@ -11,7 +11,6 @@ import { messageOf } from '@/api/http';
 import { useIncidents } from '@/api/incidents';
 import { nodesQuery } from '@/api/nodes';
 import { isPrimary, useNodeShards } from '@/api/shards';
-import { correctedNow } from '@/lib/time';
 import { StatusIcon } from '@/ui/Status';
 import { DrillDialog } from './DrillDialog';
 import classes from './drills.module.css';
@@ -27,8 +26,8 @@ export function GuidedTour({ onStarted }: { onStarted: () => void }) {
   const offered = useTourOffered();
   if (since !== null) return <Tour since={since} />;
   if (!offered) return null;
-  const begin = () => {
-    beginTour(correctedNow());
+  const begin = (ordered: number) => {
+    beginTour(ordered);
     onStarted();
   };
   return <Offer onStarted={begin} />;
@@ -40,7 +39,7 @@ export function RunningTour() {
   return since === null ? null : <Tour since={since} />;
 }
 
-function Offer({ onStarted }: { onStarted: () => void }) {
+function Offer({ onStarted }: { onStarted: (ordered: number) => void }) {
   const [open, setOpen] = useState(false);
   const shards = useNodeShards(NODE).data;
   const isIdle = shards !== undefined && !shards.some(isPrimary);
@@ -94,6 +93,7 @@ function Tour({ since }: { since: number }) {
   const drill = useDrillSince(NODE, since);
   // Then nothing goes down, and the first step would be waited for in vain.
   const failed = !incident && (drill?.status === 'failed' || drill?.status === 'cancelled');
+  const why = drill?.additional_info?.error?.replace(/[^.!?]$/, '$&.');
   const steps = stepsOf(NODE, incident);
   const now = steps.findIndex(({ outcome }) => outcome === undefined);
   return (
@@ -112,10 +112,11 @@ function Tour({ since }: { since: number }) {
       </header>
       {failed && (
         <p role="alert" className={classes.failed}>
-          <StatusIcon tone="broken" /> The drill was{' '}
-          {drill.status === 'failed' ? 'not carried out' : 'cancelled'}
-          {drill.additional_info?.error ? `: ${drill.additional_info.error}` : '.'} End the tour and
-          begin again.
+          <StatusIcon tone="broken" />
+          <span>
+            The drill was {drill.status === 'failed' ? 'not carried out' : 'cancelled'}
+            {why ? `: ${why}` : '.'} End the tour and begin again.
+          </span>
         </p>
       )}
       <ol aria-live="polite">

@@ -1,10 +1,15 @@
 import { describe, expect, it, vi } from 'vitest';
+import type { Columns } from '@/ui/chart/types';
 import { share } from './shared';
 
 describe('share', () => {
   it('reads once for all, and again after news', () => {
     const rows = [Float64Array.of(1, 2), Float64Array.of(7, Number.NaN)];
-    const read = vi.fn((from: number) => ({ from, step: 1, rows }));
+    const extremes = [
+      undefined,
+      { low: rows[1] ?? rows[0], high: rows[1] ?? rows[0] },
+    ] as Columns['extremes'];
+    const read = vi.fn((from: number) => ({ from, step: 1, rows, extremes }));
     const news = { tell: () => undefined as unknown };
     const stop = vi.fn();
     const shared = share(
@@ -22,6 +27,8 @@ describe('share', () => {
 
     expect(shared.of(1).read(0, 1).rows).toEqual([rows[1]]);
     expect(shared.of(0).read(0, 1).rows).toEqual([rows[0]]);
+    expect(shared.of(1).read(0, 1).extremes?.[0]?.high).toEqual(rows[1]);
+    expect(shared.of(0).read(0, 1).extremes).toEqual([undefined]);
     expect(shared.max()).toBe(7);
     expect(read).toHaveBeenCalledTimes(1);
 

@@ -23,12 +23,15 @@ const POLICY = { drills_enabled: false, resharding_pace: 'gentle', events_keep_d
 
 let sent: [string, string, unknown][];
 let refusal: string | null;
+let refuses: string | null;
 let stored: Record<string, unknown>;
 
 function answer(path: string, init: RequestInit = {}): Response {
   if (init.method === 'PUT') {
     sent.push([init.method, path, init.body ? JSON.parse(String(init.body)) : undefined]);
-    if (refusal) return Response.json({ description: refusal }, { status: 400 });
+    if (refusal && (!refuses || refuses === path))
+      return Response.json({ description: refusal }, { status: 400 });
+    Object.assign(stored, sent.at(-1)?.[2]);
   }
   if (path.includes('jsonschema')) {
     return Response.json({ properties: path.endsWith('cluster') ? OF_CLUSTER : RULES });
@@ -39,7 +42,8 @@ function answer(path: string, init: RequestInit = {}): Response {
 beforeEach(() => {
   sent = [];
   refusal = null;
-  stored = POLICY;
+  refuses = null;
+  stored = { ...POLICY };
   vi.stubGlobal(
     'fetch',
     vi.fn(async (path: string, init: RequestInit) => answer(path, init)),
@@ -140,8 +144,25 @@ describe('PolicyForm', () => {
     expect((screen.getByLabelText('Allow drills') as HTMLInputElement).checked).toBe(true);
   });
 
-  it('sets all back when that is confirmed', async () => {
+  it('knows its own change as its own when the other half was refused', async () => {
     await show();
+    fireEvent.change(screen.getByLabelText('Host'), { target: { value: 'mail.example' } });
+    fireEvent.change(days(), { target: { value: '7' } });
+    refusal = 'Not this host.';
+    refuses = '/v1/cluster';
+    fireEvent.click(screen.getByRole('button', { name: /^Save 2\schanges$/ }));
+    expect((await screen.findByRole('alert')).textContent).toBe(refusal);
+    expect(sent.map(([, path]) => path)).toEqual(['/v1/cluster/policy', '/v1/cluster']);
+    refusal = null;
+    fireEvent.change(days(), { target: { value: '8' } });
+    fireEvent.click(screen.getByRole('button', { name: /^Save 2\schanges$/ }));
+    await waitFor(() => expect(sent).toHaveLength(4));
+    expect(sent[2]?.[2]).toEqual({ events_keep_days: 8 });
+  });
+
+  it('sets all back when that is confirmed, and saves nothing that was typed', async () => {
+    await show();
+    fireEvent.click(screen.getByLabelText('Allow drills'));
     fireEvent.click(screen.getByRole('button', { name: 'Back to all defaults…' }));
     fireEvent.click(await screen.findByRole('button', { name: 'Set back' }));
     await waitFor(() => expect(sent).toHaveLength(1));

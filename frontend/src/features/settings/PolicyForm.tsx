@@ -6,6 +6,8 @@ import { messageOf } from '@/api/http';
 import {
   policyQuery,
   type Rule,
+  readPolicy,
+  readSettings,
   restorePolicy,
   rulesQuery,
   setPolicy,
@@ -72,34 +74,42 @@ function Form({ now, rules, may }: FormProps) {
     return rule && value !== undefined && faultOf(rule, value);
   });
   const conflicts = conflictsOf(edit, now);
-  /** Nothing announces what others change. */
-  const read = async (): Promise<Values> => ({
-    ...(await client.fetchQuery({ ...settingsQuery, staleTime: 0 })),
-    ...(await client.fetchQuery({ ...policyQuery, staleTime: 0 })),
-  });
-  const save = useSubmit(async () => {
-    const stored = await read();
-    if (conflictsOf(edit, stored).length) return; // shown, for the reader to decide
-    const wanted = (ofCluster: boolean) =>
-      changed(edit, stored).flatMap((name) => {
+  const wanted = (stored: Values, ofCluster: boolean) =>
+    changed(edit, stored).filter((name) => isOfCluster(name) === ofCluster);
+  const valuesOf = (fields: readonly string[]) =>
+    Object.fromEntries(
+      fields.flatMap((name) => {
         const value = edit.patch[name];
-        return value !== undefined && isOfCluster(name) === ofCluster ? [[name, value]] : [];
-      });
-    try {
-      const [policy, settings] = [wanted(false), wanted(true)];
-      if (policy.length) await setPolicy(Object.fromEntries(policy));
-      if (settings.length) await setSettings(Object.fromEntries(settings));
-      setEdit(untouched);
-    } finally {
-      await read(); // the first of the two may have been saved
+        return value === undefined ? [] : [[name, value]];
+      }),
+    );
+  const reread = () =>
+    [policyQuery, settingsQuery].map(({ queryKey }) => client.invalidateQueries({ queryKey }));
+  const save = useSubmit(async () => {
+    // Nothing announces what others change.
+    const [settings, policy] = await Promise.all([readSettings(), readPolicy()]);
+    client.setQueryData(settingsQuery.queryKey, settings);
+    client.setQueryData(policyQuery.queryKey, policy);
+    const stored = { ...settings, ...policy };
+    if (conflictsOf(edit, stored).length) return; // shown, for the reader to decide
+    for (const [fields, send] of [
+      [wanted(stored, false), setPolicy],
+      [wanted(stored, true), setSettings],
+    ] as const) {
+      if (!fields.length) continue;
+      await send(valuesOf(fields));
+      // Whatever becomes of the rest, this is stored.
+      setEdit((before) => takeTheirs(before, fields));
+      await Promise.all(reread());
     }
+    setEdit(untouched);
   });
   return (
     <form
       className={classes.form}
       onSubmit={(event) => {
         event.preventDefault();
-        if (!conflicts.length) save.submit();
+        if (names.length && !isFaulty && !conflicts.length) save.submit();
       }}
     >
       {!may && <Alert color="gray">{ROLE_FORBIDS}</Alert>}
@@ -157,8 +167,8 @@ function Form({ now, rules, may }: FormProps) {
           action="Set back"
           onConfirm={async () => {
             await restorePolicy();
-            await read();
             setEdit(untouched);
+            await Promise.all(reread());
           }}
           onClose={() => setAsked(false)}
         >

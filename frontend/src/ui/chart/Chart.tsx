@@ -2,7 +2,7 @@
 import { type ReactNode, useCallback, useRef, useState } from 'react';
 import { interval } from '@/lib/dates';
 import { clock, duration } from '@/lib/time';
-import { extremesOf } from './extremes';
+import { extremesOf, shadeWords } from './extremes';
 import { isolate } from './isolate';
 import { Legend, type LegendHandle } from './Legend';
 import { useMarksShown } from './marksShown';
@@ -23,8 +23,6 @@ interface Props {
   actions?: ReactNode;
 }
 
-const SHADE_WORDS =
-  'Shaded up to the highest second of each interval, and down to the lowest; in a stack that is the dotted line';
 const NO_MARKS: readonly ChartMark[] = [];
 
 export function Chart(props: Props) {
@@ -53,10 +51,10 @@ export function Chart(props: Props) {
             pending: spec.source.pending?.() ?? false,
             reason: why ?? 'No sample arrived in this time range.',
           });
-          const shaded = extremesOf(spec, data, visibleNow.current).length > 0;
+          const shades = extremesOf(spec, data, visibleNow.current);
           around.sayResolution(
             any ? resolutionOf(spec, data, compact) : '',
-            shaded ? SHADE_WORDS : '',
+            shadeWords(spec.kind, shades),
           );
         },
         onCursor: (index, left, own) => {

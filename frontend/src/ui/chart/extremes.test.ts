@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { extremesOf, runs } from './extremes';
+import { extremesOf, runs, shadeWords } from './extremes';
 import { prepare } from './prepare';
 
 const of = (...values: number[]) => Float64Array.from(values);
@@ -34,6 +34,18 @@ describe('extremesOf', () => {
   it('says nothing of single seconds', () => {
     const seconds = prepare({ ...columns, step: 1 }, 'lines');
     expect(extremesOf({ kind: 'lines', series }, seconds, [])).toEqual([]);
+  });
+});
+
+describe('shadeWords', () => {
+  it('says what is drawn', () => {
+    const [shade] = extremesOf({ kind: 'stacked', series }, prepare(columns, 'stacked'), []);
+    if (!shade) throw new Error('there is no shade');
+    expect(shadeWords('stacked', [])).toBe('');
+    expect(shadeWords('stacked', [shade])).toContain('the dotted line is its lowest');
+    expect(shadeWords('lines', [shade])).toContain('from the lowest to the highest');
+    const upward = { ...shade, low: of(Number.NaN, Number.NaN) };
+    expect(shadeWords('lines', [upward])).not.toContain('lowest');
   });
 });
 

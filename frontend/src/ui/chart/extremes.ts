@@ -33,6 +33,17 @@ export function extremesOf(
   });
 }
 
+/** What the shade means, in words; nothing without one. */
+export function shadeWords(kind: ChartSpec['kind'], shades: readonly Shade[]): string {
+  if (!shades.length) return '';
+  const isKnown = (value: number) => !Number.isNaN(value);
+  if (!shades.some(({ low }) => low.some(isKnown)))
+    return 'The shade reaches up to the highest second of each interval';
+  return kind === 'stacked'
+    ? 'The shade reaches up to the highest second of each interval; the dotted line is its lowest'
+    : 'The shade reaches from the lowest to the highest second of each interval';
+}
+
 /** Beneath the lines. */
 export function drawExtremes(
   plot: uPlot,
@@ -88,7 +99,7 @@ function fill(
     ctx.lineTo(...point(isStack ? undefined : shade.low, index));
   ctx.closePath();
   ctx.fill();
-  if (!isStack) return;
+  if (!isStack || shade.low.every(Number.isNaN)) return;
   ctx.save();
   ctx.globalAlpha = LINE;
   ctx.setLineDash([1, 2]);

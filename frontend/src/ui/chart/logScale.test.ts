@@ -6,6 +6,7 @@ describe('a logarithmic axis', () => {
     expect(decades([[310, null, 2_100], [80]])).toEqual([10, 10_000]);
     expect(decades([[100]])).toEqual([100, 1_000]);
     expect(decades([[0, null]])).toEqual([1, 10]);
+    expect(decades([[5], Float64Array.of(Number.NaN, 300)])).toEqual([1, 1_000]);
   });
 
   it('has no place for zero', () => {

@@ -1,18 +1,20 @@
 /** A logarithmic axis: whole powers of ten around what is known. Pure. */
 
 type Row = readonly (number | null)[];
+/** NaN is nothing, too. */
+type Values = Row | Float64Array;
 
 /** Zero has no place on it. */
 export const positive = (row: Row): (number | null)[] =>
   row.map((value) => (value !== null && value > 0 ? value : null));
 
 /** The powers of ten just below the lowest and just above the highest value. */
-export function decades(rows: readonly Row[]): [number, number] {
+export function decades(rows: readonly Values[]): [number, number] {
   let low = Number.POSITIVE_INFINITY;
   let high = 0;
   for (const row of rows) {
     for (const value of row) {
-      if (value === null || value <= 0) continue;
+      if (value === null || !(value > 0)) continue;
       low = Math.min(low, value);
       high = Math.max(high, value);
     }

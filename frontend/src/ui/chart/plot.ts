@@ -45,7 +45,9 @@ export class ChartPlot extends TimePlot<PlotOptions> {
     );
     this.data = prepare(columns, spec.kind, shown);
     const { drawn } = this.data;
-    this.y = this.options.log ? decades(drawn) : [0, spec.max ?? this.ceiling(drawn)];
+    this.y = this.options.log
+      ? decades([...drawn, ...this.extremes()])
+      : [0, spec.max ?? this.ceiling(drawn)];
     const lines = this.options.log ? drawn.map(positive) : drawn;
     this.plot.setData([this.data.x, ...lines] as uPlot.AlignedData, true);
     this.options.onData(this.data);
@@ -64,12 +66,17 @@ export class ChartPlot extends TimePlot<PlotOptions> {
     return this.data.step;
   }
 
+  /** The lowest and highest seconds that are shaded; NaN where nobody kept them. */
+  private extremes(): Float64Array[] {
+    const shades = extremesOf(this.options.spec, this.data, this.options.visible());
+    return shades.flatMap(({ low, high }) => [low, high]);
+  }
+
   private ceiling(drawn: (number | null)[][]): number {
     let max = 0;
     for (const row of drawn)
       for (const value of row) if (value !== null && value > max) max = value;
-    for (const { high } of extremesOf(this.options.spec, this.data, this.options.visible()))
-      for (const value of high) if (value > max) max = value;
+    for (const row of this.extremes()) for (const value of row) if (value > max) max = value;
     const { unit } = this.options.spec;
     return niceCeiling(max * 1.06, unit === 'bytes' || unit === 'bytesPerSecond');
   }
