@@ -253,7 +253,7 @@ async def running_loops(console: Console) -> AsyncIterator[asyncio.Future[None]]
     await archive.restore()
     actions = ActionLoop(console.store, console.bus, _steppers(console, endpoints), console.instance)
     nodes = NodeCollector(console.store, console.bus, console.agents, console.live, pulses)
-    alarms = AlarmCollector(console.store, console.bus, console.live, pulses)
+    alarms = AlarmCollector(console.store, console.bus, console.live, pulses, console.agents, console.authority.ends)
     loops = (
         Loop("keep the store to this console", console.ownership.run, vital=True),
         Loop("follow the nodes", nodes.run, vital=True),

@@ -1,7 +1,7 @@
 """The console's own certificate authority, and the certificates it signs.
 
     ca.pem      ten years; an agent pins it by the fingerprint in its join token
-    server.pem  what browsers, scripts and joining agents see
+    server.pem  what browsers, scripts and joining agents see; made anew at a start within its last 90 days
     client.pem  what the console shows to agents
 
 A certificate is good for one direction only: an agent's (serverAuth) does not open another agent, which wants to see
@@ -31,7 +31,8 @@ from shardboard.settings import Settings
 CA_DAYS = 3650
 SERVER_DAYS = 825
 """Longer ones are refused by some browsers even from an authority that the user trusts."""
-RENEW_DAYS = 30
+RENEW_DAYS = 90
+"""At a start of the console. More than the days that an alert about them is raised before."""
 _CLOCK_SKEW = timedelta(hours=1)
 
 AgentKey = ec.EllipticCurvePublicKey | rsa.RSAPublicKey | ed25519.Ed25519PublicKey
@@ -45,6 +46,8 @@ class Authority:
         self._key = key
         self._certificate = certificate
         self._server_files = (directory / "server.pem", directory / "server.key")
+        self.ends: dict[str, datetime] = {}
+        """Until when `ca` holds, and `server`, which the console's port shows since its start."""
         self.names: list[str] = []
         """Names and addresses that the console's certificate holds for."""
 
@@ -62,6 +65,10 @@ class Authority:
             authority._server_files = (settings.tls_cert, settings.tls_key)
         elif settings.tls_cert or settings.tls_key:
             raise ValueError("SHARDBOARD_TLS_CERT and SHARDBOARD_TLS_KEY only work together")
+        authority.ends = {"ca": authority._certificate.not_valid_after_utc}
+        with contextlib.suppress(OSError, ValueError):  # whoever opens the port says what is wrong with it
+            shown = x509.load_pem_x509_certificate(authority._server_files[0].read_bytes())
+            authority.ends["server"] = shown.not_valid_after_utc
         return authority
 
     @classmethod

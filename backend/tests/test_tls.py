@@ -132,6 +132,13 @@ def test_new_names_renew_the_server_certificate_but_not_the_authority(settings: 
     assert after.ca_fingerprint() == before.ca_fingerprint()
 
 
+def test_until_when_its_certificates_hold(settings: Settings) -> None:
+    made = Authority.load(settings)
+    shown = x509.load_pem_x509_certificate(made.server_context_files()[0].read_bytes())
+    assert made.ends == {"server": shown.not_valid_after_utc, "ca": made.ends["ca"]}
+    assert made.ends["ca"] - made.ends["server"] > timedelta(days=tls.CA_DAYS - tls.SERVER_DAYS - 1)
+
+
 def test_a_certificate_about_to_expire_is_renewed(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tls, "SERVER_DAYS", tls.RENEW_DAYS - 1)
     old = Authority.load(settings).server_context_files()[0].read_bytes()

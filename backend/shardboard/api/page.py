@@ -1,5 +1,6 @@
 """Serves the built web page: hashed assets for ever, the page itself never cached, and every route of the page its index."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ from starlette.staticfiles import StaticFiles
 from shardboard.api.deps import TheConsole
 from shardboard.errors import NotFound
 
-API_PREFIXES = ("/v1/", "/v2/", "/v4/")
+OF_API = re.compile(r"/v\d+(/|$)")
+"""Also of versions that do not exist: whoever asks for them wants no page."""
 
 router = APIRouter(include_in_schema=False)
 
@@ -47,7 +49,7 @@ def documentation(request: Request) -> HTMLResponse:
 
 @router.api_route("/{path:path}", methods=["GET", "HEAD"])
 def page(path: str, request: Request, console: TheConsole) -> Response:
-    if request.url.path.startswith(API_PREFIXES):
+    if OF_API.match(request.url.path):
         raise NotFound("not_found", f"There is nothing at {request.url.path}.")
     directory = console.settings.page_dir
     file = _inside(directory, path)

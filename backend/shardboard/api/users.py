@@ -1,20 +1,22 @@
 """Users, and tokens for scripts (REST reference 1.2, 3.5)."""
 
 from collections.abc import Collection
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.api import credentials
-from shardboard.api.bdbs import DryRun, is_on
+from shardboard.api.bdbs import DryRun, Fields, is_on, names_of
 from shardboard.api.deps import CurrentLogin, Evidence, Reader, TheConsole, UserManager
 from shardboard.api.errors import ERROR_REPLIES
 from shardboard.api.paths import Uid
 from shardboard.db import take_back
 from shardboard.domain.roles import ManagementRole, uid_of
 from shardboard.errors import ApiError, Unauthorized
+from shardboard.schemas.bdbs import project
 from shardboard.schemas.times import epoch
 from shardboard.services import access, logins, tokens, user_accounts
 from shardboard.services import users as services
@@ -114,11 +116,11 @@ async def refresh(session: Reader, login: CurrentLogin, body: TokenRequest | Non
     return AccessToken(access_token=await _issue(session, user, body))
 
 
-@router.get("")
-async def list_users(session: Reader, _: UserManager) -> list[UserOut]:
+@router.get("", response_model=list[UserOut])
+async def list_users(session: Reader, _: UserManager, fields: Fields = "") -> JSONResponse:
     """All users."""
     locked = await logins.locked(session)
-    return [_shape(user, locked) for user in await services.every(session)]
+    return JSONResponse([_projected(user, locked, fields) for user in await services.every(session)])
 
 
 @router.post("")
@@ -133,10 +135,10 @@ async def create_user(console: TheConsole, manager: UserManager, body: NewUser, 
     return made
 
 
-@router.get("/{uid}")
-async def get_user(uid: int, session: Reader, _: UserManager) -> UserOut:
+@router.get("/{uid}", response_model=UserOut)
+async def get_user(uid: int, session: Reader, _: UserManager, fields: Fields = "") -> JSONResponse:
     """One user."""
-    return _shape(await services.one(session, uid), await logins.locked(session))
+    return JSONResponse(_projected(await services.one(session, uid), await logins.locked(session), fields))
 
 
 @router.put("/{uid}")
@@ -177,6 +179,10 @@ async def _issue(session: AsyncSession, user: User | None, body: TokenRequest | 
         raise Unauthorized("token_expired", "The user is gone.")
     secret = (await cluster.load(session)).jwt_secret
     return tokens.issue(secret, user, "api", (body or TokenRequest()).ttl)
+
+
+def _projected(user: User, locked: Collection[int], fields: str) -> dict[str, Any]:
+    return project(_shape(user, locked).model_dump(), names_of(fields))
 
 
 def _shape(user: User, locked: Collection[int]) -> UserOut:

@@ -16,6 +16,8 @@ from shardboard.domain import alarms, alert_settings, flash_alarms, health, slot
 from shardboard.domain.alarms import Alarm, Board, Key, Keys, Part
 from shardboard.domain.alert_settings import Setting
 from shardboard.domain.policy import Policy
+from shardboard.domain.threshold_alarms import Certificate
+from shardboard.driver.ports import Agents
 from shardboard.state import bdbs, cluster, events, nodes, shards
 from shardboard.state.events import Event
 
@@ -49,7 +51,18 @@ class _Known:
 class AlarmCollector:
     """Alarms survive a console: the next one takes up the spans that it finds open."""
 
-    def __init__(self, store: Store, bus: Bus, live: Live, pulses: Pulses) -> None:
+    def __init__(
+        self,
+        store: Store,
+        bus: Bus,
+        live: Live,
+        pulses: Pulses,
+        agents: Agents | None = None,
+        ends: Mapping[str, datetime] | None = None,
+    ) -> None:
+        """`ends`: until when the console's own certificates hold, `server` and `ca`."""
+        self._agents = agents
+        self._ends = ends or {}
         self._store = store
         self._bus = bus
         self._live = live
@@ -143,7 +156,29 @@ class AlarmCollector:
                     for node in machines
                 ],
             )
+            known.structure += threshold_alarms.of_certificates(
+                {**alert_settings.of("cluster", wanted), **known.node_limits},
+                self._certificates([node.uid for node in machines]),
+                datetime.now(UTC),
+            )
         self._known = known
+
+    def _certificates(self, node_uids: Sequence[int]) -> list[Certificate]:
+        own = [
+            Certificate(alert, what, self._ends[name])
+            for name, alert, what in (
+                ("server", "cluster_certs_about_to_expire", "The certificate of the console's port"),
+                ("ca", "cluster_ca_cert_about_to_expire", "The certificate of the console's authority"),
+            )
+            if name in self._ends
+        ]
+        alert = "node_internal_certs_about_to_expire"
+        ends = {uid: self._agents.certificate_ends(uid) for uid in node_uids} if self._agents is not None else {}
+        return own + [
+            Certificate(alert, f"The certificate of the agent of node {uid}", end, uid)
+            for uid, end in ends.items()
+            if end is not None
+        ]
 
     async def look(self, now: float) -> None:
         """Raise, change and end alarms by what holds at `now` (seconds of a monotonic clock)."""

@@ -5,6 +5,7 @@ Every alarm is named `alarm_` and the reference's name of the alert. What is not
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from shardboard.domain import rates
 from shardboard.domain.alarms import Alarm
@@ -12,6 +13,8 @@ from shardboard.domain.alert_settings import OFF, Setting
 from shardboard.domain.rates import Value
 
 PREFIX = "alarm_"
+LAST_DAYS = 7
+"""Until a certificate ends, that are no time for a warning any more."""
 MOST_NODES_DOWN = 1
 """Of more than one the data of pairs may be lost."""
 
@@ -118,6 +121,38 @@ def of_cluster(settings: Settings, machines: Sequence[Machine]) -> list[Alarm]:
         for alert, holds, sentence in checks
         if holds and settings.get(alert, OFF).enabled
     ]
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """One that somebody has to care for; those of databases are renewed by themselves."""
+
+    alert: str
+    what: str
+    ends: datetime
+    node_uid: int | None = None
+
+
+def of_certificates(settings: Settings, certificates: Sequence[Certificate], now: datetime) -> list[Alarm]:
+    """Those that end within as many days as is set."""
+    found = []
+    for certificate in certificates:
+        setting = settings.get(certificate.alert, OFF)
+        left = (certificate.ends - now).total_seconds() / 86_400
+        if not setting.enabled or setting.threshold is None or left >= setting.threshold:
+            continue
+        when = "had ended" if left <= 0 else "was to end"
+        details = {"threshold": setting.threshold, "ends": certificate.ends.isoformat()}
+        found.append(
+            Alarm(
+                f"{PREFIX}{certificate.alert}",
+                f"{certificate.what} {when} on {certificate.ends:%Y-%m-%d}.",
+                "WARNING" if left > LAST_DAYS else "ERROR",
+                node_uid=certificate.node_uid,
+                details=details,
+            )
+        )
+    return found
 
 
 def _alarm(

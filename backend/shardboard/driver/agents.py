@@ -4,6 +4,7 @@ import asyncio
 import ssl
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import TypeVar
 from urllib.parse import urlencode
 
@@ -81,10 +82,15 @@ class HttpAgents:
 
     def __init__(self, tls: ssl.SSLContext) -> None:
         self._tls = tls
+        self._ends: dict[int, datetime] = {}
+        """Until when the certificates of agents hold, by node."""
         self._http = httpx.AsyncClient(verify=tls, limits=httpx.Limits(max_keepalive_connections=200), trust_env=False)
 
     async def facts(self, node: NodeRef) -> NodeFacts:
         return await self._call(node, "GET", "/facts", QUICK, _FACTS)
+
+    def certificate_ends(self, node_uid: int) -> datetime | None:
+        return self._ends.get(node_uid)
 
     async def shards(self, node: NodeRef) -> list[ShardReport]:
         return await self._call(node, "GET", "/shards", QUICK, _REPORTS)
@@ -209,7 +215,15 @@ class HttpAgents:
         with _translated(node):
             reply = await self._http.request(method, _url(node, path), content=body, headers=headers, timeout=timeout)
             _check(node, reply.status_code, reply.headers, f"{method} {path}")
+            if answer is _FACTS:  # asked for now and then
+                self._ends[node.uid] = _shown_until(reply)
             return answer.validate_json(reply.content)
+
+
+def _shown_until(reply: httpx.Response) -> datetime:
+    """The end of the certificate that the other side showed."""
+    shown = reply.extensions["network_stream"].get_extra_info("ssl_object").getpeercert()
+    return datetime.fromtimestamp(ssl.cert_time_to_seconds(shown["notAfter"]), UTC)
 
 
 def _named(load: str) -> bytes:

@@ -3,6 +3,7 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import AsyncIterator, Sequence
+from datetime import datetime
 
 from shardboard.agent.contract import (
     CommandCounts,
@@ -59,6 +60,8 @@ class FakeAgents:
         """People's users of the engine, by shard uid, and what was said of each."""
         self.certificates: dict[int, ShardTls] = {}
         """What each shard proves itself with, by its uid."""
+        self.ends: dict[int, datetime] = {}
+        """Until when the certificate of each agent holds, by node."""
         self.died: dict[int, str] = {}
         self.unreachable: set[int] = set()
         self.refuse: dict[int, str] = {}
@@ -104,6 +107,9 @@ class FakeAgents:
     def sample(self, node_uid: int, sample: Sample | None) -> None:
         """Queue a sample for the console; None breaks the stream."""
         self._samples[node_uid].put_nowait(sample)
+
+    def certificate_ends(self, node_uid: int) -> datetime | None:
+        return self.ends.get(node_uid)
 
     async def facts(self, node: NodeRef) -> NodeFacts:
         self._note("facts", node)

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from email.message import EmailMessage
 from typing import Protocol
 
@@ -109,6 +110,10 @@ class Agents(Protocol):
     """What the console may ask of agents. Every call raises AgentUnreachable or AgentRefused and may be repeated."""
 
     async def facts(self, node: NodeRef) -> NodeFacts: ...
+
+    def certificate_ends(self, node_uid: int) -> datetime | None:
+        """Until when the certificate holds that the agent showed last; None when none was seen."""
+        ...
 
     async def shards(self, node: NodeRef) -> list[ShardReport]: ...
 

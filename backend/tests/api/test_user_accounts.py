@@ -240,3 +240,19 @@ async def test_a_new_password_unlocks(client: httpx.AsyncClient, console: Consol
     assert (await client.put(f"/v1/users/{uid}", json={"password": "another password"})).json()["status"] == "active"
     async with as_user(console, ANN["email"], "another password") as ann:
         assert (await ann.get("/v1/bdbs")).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "fields", "expected"),
+    [
+        ("users", "uid,email", {"uid": 1, "email": "admin@example.org"}),
+        ("roles", "name", {"name": "Admin"}),
+        ("redis_acls", "uid, name,nothing", {"uid": 1, "name": "Full Access"}),
+    ],
+)
+async def test_only_the_fields_that_are_asked_for(
+    client: httpx.AsyncClient, path: str, fields: str, expected: dict[str, Any]
+) -> None:
+    assert (await client.get(f"/v1/{path}", params={"fields": fields})).json()[0] == expected
+    assert (await client.get(f"/v1/{path}/1", params={"fields": fields})).json() == expected
+    assert (await client.get(f"/v1/{path}/1")).json().keys() > expected.keys()

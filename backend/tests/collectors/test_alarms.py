@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from backend.tests import pairs
@@ -221,6 +222,24 @@ async def test_a_clock_that_is_ahead(console: Console, pulses: Pulses) -> None:
     await look(watching, LONG)
     [span] = await raised(console)
     assert (span.type, span.node_uid, span.source, span.details["seconds"]) == ("alarm_clock", 3, "node", 3600)
+
+
+async def test_certificates_that_end_soon(console: Console, agents: FakeAgents, pulses: Pulses) -> None:
+    soon = datetime.now(UTC) + timedelta(days=20)
+    agents.ends = {1: soon, 2: soon + timedelta(days=400)}
+    ends = {"server": soon, "ca": soon + timedelta(days=400)}
+    watching = AlarmCollector(console.store, console.bus, console.live, pulses, agents, ends)
+    await look(watching, 100.0)
+    found = [(alarm.type, alarm.node_uid) for alarm in await raised(console) if "certs" in alarm.type]
+    assert sorted(found, key=str) == [
+        ("alarm_cluster_certs_about_to_expire", None),
+        ("alarm_node_internal_certs_about_to_expire", 1),
+    ]
+    agents.ends[1] += timedelta(days=400)  # it joined again
+    await look(watching, 101.0)
+    assert [
+        alarm.ended_at is None for alarm in await raised(console) if alarm.node_uid == 1 and "certs" in alarm.type
+    ] == [False]
 
 
 async def test_a_disk_that_is_nearly_full(console: Console, pulses: Pulses) -> None:

@@ -1,11 +1,20 @@
 """Alarms about values beyond a limit that a person has set."""
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
 from shardboard.domain import alert_settings
 from shardboard.domain.alarms import LINGER, Board
 from shardboard.domain.alert_settings import BDB_DEFAULTS, Setting
-from shardboard.domain.threshold_alarms import Machine, of_cluster, of_database, of_node
+from shardboard.domain.threshold_alarms import (
+    Certificate,
+    Machine,
+    of_certificates,
+    of_cluster,
+    of_database,
+    of_node,
+)
 
 ALL = {name: Setting(enabled=True, threshold=80.0) for name in alert_settings.CLUSTER.rules}
 BDB = alert_settings.of_bdb({name: {"enabled": True} for name in BDB_DEFAULTS})
@@ -81,3 +90,36 @@ def test_a_value_that_plays_about_its_limit_is_one_alarm() -> None:
     assert board.update(linger + 1, []) == ([], [], [])
     assert board.update(2 * linger, []) == ([], [], [])
     assert board.update(2 * linger + 1, []) == ([], [], [full.key])
+
+
+NOW = datetime(2026, 11, 27, tzinfo=UTC)
+
+
+def certificate(days: float, alert: str = "cluster_certs_about_to_expire", node_uid: int | None = None) -> Certificate:
+    return Certificate(alert, "The certificate", NOW + timedelta(days=days), node_uid)
+
+
+@pytest.mark.parametrize(
+    ("days", "sentence", "severity"),
+    [
+        (44.9, "The certificate was to end on 2027-01-10.", "WARNING"),
+        (7.1, "The certificate was to end on 2026-12-04.", "WARNING"),
+        (6.9, "The certificate was to end on 2026-12-03.", "ERROR"),
+        (-1, "The certificate had ended on 2026-11-26.", "ERROR"),
+    ],
+)
+def test_a_certificate_that_ends_soon(days: float, sentence: str, severity: str) -> None:
+    settings = alert_settings.of("cluster", alert_settings.defaults())
+    (alarm,) = of_certificates(settings, [certificate(days)], NOW)
+    assert (alarm.description, alarm.severity, alarm.source) == (sentence, severity, "cluster")
+    assert alarm.details["threshold"] == 45
+
+
+def test_certificates_that_nobody_has_to_be_told_of() -> None:
+    given = alert_settings.defaults()
+    settings = alert_settings.of("cluster", given) | alert_settings.of("node", given)
+    node = "node_internal_certs_about_to_expire"
+    assert of_certificates(settings, [certificate(45), certificate(45, node, 2)], NOW) == []
+    assert [alarm.node_uid for alarm in of_certificates(settings, [certificate(1, node, 2)], NOW)] == [2]
+    off = {name: Setting(enabled=False, threshold=45.0) for name in settings}
+    assert of_certificates(off, [certificate(-1), certificate(-1, node, 2)], NOW) == []

@@ -6,6 +6,7 @@ import socket
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import httpx
@@ -18,10 +19,11 @@ from shardboard.bus import Bus
 from shardboard.collectors.live import Live, Member
 from shardboard.driver import agents as driver
 from shardboard.driver.agents import HttpAgents
+from shardboard.driver.fake import FACTS
 from shardboard.driver.ports import NodeRef
 from shardboard.errors import AgentRefused, AgentUnreachable
 from shardboard.settings import Settings
-from shardboard.tls import Authority
+from shardboard.tls import CA_DAYS, Authority
 
 ADDRESS = "127.0.0.1"
 SAMPLE = Sample(
@@ -89,6 +91,17 @@ async def test_nobody_listens(agents: HttpAgents) -> None:
         assert failure.value.reason.startswith(f"the agent of node 7 ({ADDRESS}:{node.port}) cannot be reached")
         with pytest.raises(AgentUnreachable):
             await anext(seconds(agents.samples(node, 0, "")))
+
+
+async def test_the_end_of_a_certificate_is_seen_when_facts_are_asked(
+    agents: HttpAgents, authority: Authority, tmp_path: Path
+) -> None:
+    async with impostor(tmp_path, authority, http(FACTS.model_dump_json())) as node:
+        assert agents.certificate_ends(node.uid) is None
+        await agents.facts(node)
+        ends = agents.certificate_ends(node.uid)
+        assert ends is not None
+        assert timedelta(days=CA_DAYS - 1) < ends - datetime.now(UTC) < timedelta(days=CA_DAYS + 1)
 
 
 async def test_a_certificate_for_another_address(agents: HttpAgents, authority: Authority, tmp_path: Path) -> None:

@@ -19884,7 +19884,10 @@ export interface operations {
     };
     list_redis_acls_v1_redis_acls_get: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Comma-separated names of the fields to return; all when left out. */
+                fields?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -19934,6 +19937,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
             /** @description The store does not answer, or too many such requests are under way; try again in a moment */
@@ -20066,7 +20078,10 @@ export interface operations {
     };
     get_acl_v1_redis_acls__uid__get: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Comma-separated names of the fields to return; all when left out. */
+                fields?: string;
+            };
             header?: never;
             path: {
                 uid: number;
@@ -20384,7 +20399,10 @@ export interface operations {
     };
     list_roles_v1_roles_get: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Comma-separated names of the fields to return; all when left out. */
+                fields?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -20434,6 +20452,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
             /** @description The store does not answer, or too many such requests are under way; try again in a moment */
@@ -20566,7 +20593,10 @@ export interface operations {
     };
     get_role_v1_roles__uid__get: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Comma-separated names of the fields to return; all when left out. */
+                fields?: string;
+            };
             header?: never;
             path: {
                 uid: number;
@@ -22935,7 +22965,10 @@ export interface operations {
     };
     list_users_v1_users_get: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Comma-separated names of the fields to return; all when left out. */
+                fields?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -23012,6 +23045,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
             /** @description The store does not answer, or too many such requests are under way; try again in a moment */
@@ -23381,7 +23423,10 @@ export interface operations {
     };
     get_user_v1_users__uid__get: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Comma-separated names of the fields to return; all when left out. */
+                fields?: string;
+            };
             header?: never;
             path: {
                 uid: number;

@@ -32,6 +32,18 @@ describe('raisedAlarm', () => {
       { type: 'alarm_node_memory', node_uid: 2, threshold: 92.5 },
       'The memory of node 2 is more than 92.5 % full',
     ],
+    [
+      { type: 'alarm_cluster_certs_about_to_expire', ends: '2999-01-02T03:04:05+00:00' },
+      'The certificate of the console ends on 2999-01-02',
+    ],
+    [
+      {
+        type: 'alarm_node_internal_certs_about_to_expire',
+        node_uid: 2,
+        ends: '2020-01-02T03:04:05Z',
+      },
+      'The certificate of the agent of node 2 has ended on 2020-01-02',
+    ],
     [{ type: 'alarm_of_tomorrow' }, 'It was so'],
   ])('says %o', (part, said) => expect(text(part as Partial<LogEvent>)).toBe(said));
 });

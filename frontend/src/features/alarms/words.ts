@@ -4,6 +4,7 @@ import type { RaisedAlarm } from '@/api/health';
 import { startOf } from '@/api/story';
 import type { LogEvent } from '@/api/types';
 import { format, plural } from '@/lib/format';
+import { correctedNow } from '@/lib/time';
 
 type Words = (alarm: LogEvent, name: string) => string;
 
@@ -13,6 +14,11 @@ const shards = ({ shards: uids }: LogEvent): string =>
     .map((uid) => `redis:${uid}`)
     .join(' and ');
 const limit = (threshold: unknown): string => Number(threshold).toLocaleString('en-US');
+
+const endsOn = (ends: unknown): string => {
+  const day = String(ends).slice(0, 10);
+  return Date.parse(String(ends)) < correctedNow() ? `has ended on ${day}` : `ends on ${day}`;
+};
 
 const WORDS: Record<string, Words> = {
   alarm_slots_uncovered: ({ slots, description }, name) =>
@@ -68,6 +74,12 @@ const WORDS: Record<string, Words> = {
     `The flash of node ${node_uid} is more than ${threshold} % full`,
   alarm_cluster_too_few_nodes_for_replication: () =>
     'The cluster has fewer than two nodes: replicas need a second one',
+  alarm_cluster_certs_about_to_expire: ({ ends }) =>
+    `The certificate of the console ${endsOn(ends)}`,
+  alarm_cluster_ca_cert_about_to_expire: ({ ends }) =>
+    `The certificate of the console's authority ${endsOn(ends)}`,
+  alarm_node_internal_certs_about_to_expire: ({ node_uid, ends }) =>
+    `The certificate of the agent of node ${node_uid} ${endsOn(ends)}`,
   alarm_flash_overcommit: ({ node_uid }) =>
     `Shards of node ${node_uid} were promised more flash than it has`,
   alarm_storage_full: ({ node_uid }) =>

@@ -35,6 +35,12 @@ describe('faultOf', () => {
     ['100.5', 'At most 100'],
     ['92.5', undefined],
   ])('of %o is %o', (threshold, fault) => expect(faultOf(SIZE, threshold)).toBe(fault));
+  it('takes whole days only', () => {
+    const days: Limit = { name: 'days', label: 'Within', unit: 'days', whole: true };
+    expect(faultOf(days, '45')).toBeUndefined();
+    for (const other of ['4.5', '', '-1', '123456'])
+      expect(faultOf(days, other), other).toBeDefined();
+  });
   it('has nothing to say of those without a threshold', () =>
     expect(faultOf(EVEN, undefined)).toBeUndefined());
 });

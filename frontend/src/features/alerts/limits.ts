@@ -10,6 +10,8 @@ export interface Limit {
   usual?: string;
   /** The largest threshold. */
   most?: number;
+  /** The console takes no fraction. */
+  whole?: boolean;
 }
 
 const percent = { unit: '%', most: 100 };
@@ -31,6 +33,27 @@ export const OF_CLUSTER: readonly Limit[] = [
     label: 'Network traffic above',
     usual: '100000000',
     unit: 'bytes/s',
+  },
+  {
+    name: 'cluster_certs_about_to_expire',
+    label: 'Console certificate',
+    usual: '45',
+    unit: 'days before its end',
+    whole: true,
+  },
+  {
+    name: 'cluster_ca_cert_about_to_expire',
+    label: 'Console authority',
+    usual: '90',
+    unit: 'days before its end',
+    whole: true,
+  },
+  {
+    name: 'node_internal_certs_about_to_expire',
+    label: 'Agent certificate',
+    usual: '45',
+    unit: 'days before its end',
+    whole: true,
   },
   { name: 'cluster_multiple_nodes_down', label: 'More than one node is down' },
   { name: 'cluster_even_node_count', label: 'The number of nodes is even' },
@@ -57,8 +80,12 @@ export function changesOf(
 }
 
 /** Why a threshold cannot be one. */
-export function faultOf({ unit, most }: Limit, threshold: string | undefined): string | undefined {
+export function faultOf(
+  { unit, most, whole }: Limit,
+  threshold: string | undefined,
+): string | undefined {
   if (!unit) return undefined;
+  if (whole) return /^\d{1,5}$/.test(threshold ?? '') ? undefined : 'A whole number, such as 30';
   if (!/^\d{1,15}(\.\d{1,6})?$/.test(threshold ?? '')) return 'A number, such as 80 or 92.5';
   return most !== undefined && Number(threshold) > most ? `At most ${most}` : undefined;
 }

@@ -85,6 +85,14 @@ function Form({ now, rules, may }: FormProps) {
     );
   const reread = () =>
     [policyQuery, settingsQuery].map(({ queryKey }) => client.invalidateQueries({ queryKey }));
+  /** They are stored; what was typed meanwhile is not. */
+  const settle = (fields: readonly string[]) =>
+    setEdit((before) =>
+      takeTheirs(
+        before,
+        fields.filter((name) => before.patch[name] === edit.patch[name]),
+      ),
+    );
   const save = useSubmit(async () => {
     // Nothing announces what others change.
     const [settings, policy] = await Promise.all([readSettings(), readPolicy()]);
@@ -98,11 +106,10 @@ function Form({ now, rules, may }: FormProps) {
     ] as const) {
       if (!fields.length) continue;
       await send(valuesOf(fields));
-      // Whatever becomes of the rest, this is stored.
-      setEdit((before) => takeTheirs(before, fields));
+      settle(fields); // whatever becomes of the rest
       await Promise.all(reread());
     }
-    setEdit(untouched);
+    settle(Object.keys(edit.patch));
   });
   return (
     <form
