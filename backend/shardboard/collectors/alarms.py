@@ -57,12 +57,12 @@ class AlarmCollector:
         bus: Bus,
         live: Live,
         pulses: Pulses,
-        agents: Agents | None = None,
-        ends: Mapping[str, datetime] | None = None,
+        agents: Agents,
+        ends: Mapping[str, datetime],
     ) -> None:
         """`ends`: until when the console's own certificates hold, `server` and `ca`."""
         self._agents = agents
-        self._ends = ends or {}
+        self._ends = ends
         self._store = store
         self._bus = bus
         self._live = live
@@ -173,11 +173,10 @@ class AlarmCollector:
             if name in self._ends
         ]
         alert = "node_internal_certs_about_to_expire"
-        ends = {uid: self._agents.certificate_ends(uid) for uid in node_uids} if self._agents is not None else {}
         return own + [
-            Certificate(alert, f"The certificate of the agent of node {uid}", end, uid)
-            for uid, end in ends.items()
-            if end is not None
+            Certificate(alert, f"The certificate of the agent of node {uid}", ends, uid)
+            for uid in node_uids
+            if (ends := self._agents.certificate_ends(uid)) is not None
         ]
 
     async def look(self, now: float) -> None:

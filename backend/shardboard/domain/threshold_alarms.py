@@ -13,8 +13,6 @@ from shardboard.domain.alert_settings import OFF, Setting
 from shardboard.domain.rates import Value
 
 PREFIX = "alarm_"
-LAST_DAYS = 7
-"""Until a certificate ends, that are no time for a warning any more."""
 MOST_NODES_DOWN = 1
 """Of more than one the data of pairs may be lost."""
 
@@ -147,7 +145,6 @@ def of_certificates(settings: Settings, certificates: Sequence[Certificate], now
             Alarm(
                 f"{PREFIX}{certificate.alert}",
                 f"{certificate.what} {when} on {certificate.ends:%Y-%m-%d}.",
-                "WARNING" if left > LAST_DAYS else "ERROR",
                 node_uid=certificate.node_uid,
                 details=details,
             )

@@ -36,7 +36,7 @@ async def pulses(console: Console, agents: FakeAgents, nodes: list[Node], monkey
 
 
 def collector(console: Console, pulses: Pulses) -> AlarmCollector:
-    return AlarmCollector(console.store, console.bus, console.live, pulses)
+    return AlarmCollector(console.store, console.bus, console.live, pulses, console.agents, {})
 
 
 async def look(watching: AlarmCollector, now: float) -> None:

@@ -1,25 +1,14 @@
 /** Providers around the router. */
 import { MantineProvider } from '@mantine/core';
-import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
-import { ApiError, whenSignedOut } from '@/api/http';
+import { whenSignedOut } from '@/api/http';
 import { prefetch, preloadPages } from './prefetch';
+import { createQueryClient } from './queryClient';
 import { createAppRouter } from './router';
 import { cssVariables, theme } from './theme';
 
-const client = new QueryClient({
-  defaultOptions: {
-    // The console may be on this very machine: whether there is a network says nothing.
-    mutations: { networkMode: 'always' },
-    queries: {
-      networkMode: 'always',
-      // The stream tells what changed; polling would only repeat it.
-      staleTime: Number.POSITIVE_INFINITY,
-      refetchOnWindowFocus: false,
-      retry: (count, error) => count < 2 && !(error instanceof ApiError && error.status < 500),
-    },
-  },
-});
+const client = createQueryClient();
 
 const router = createAppRouter(client);
 
