@@ -66,7 +66,7 @@ test('a database on flash is created, filled beyond its RAM, and shows what it h
   await expect(panel).toContainText(/RAM hit ratio\s*\d/);
   await panel.getByText('Slow log').click();
   await expect(panel.getByText(/longer than 10\sms/)).toBeVisible();
-  await panel.getByText('Clients').click();
+  await panel.getByText('Clients', { exact: true }).click();
   await expect(panel.getByText('Console or agent').first()).toBeVisible();
   await panel.getByText('Engine INFO').click();
   await panel.getByLabel('Filter INFO').fill('values_flash');

@@ -29,7 +29,8 @@ AGAIN_SECONDS = 1.0
 """Until what could not be read is tried again."""
 
 ORDER = ("shard", "node", "action", "bdb", "benchmark", "cluster", "outage", "event")
-"""Parts before the whole: a reader may look between two frames, and must not see an active database of shards not yet born."""
+"""What readers follow. Parts before the whole: a reader may look between two frames,
+and must not see an active database of shards not yet born."""
 
 
 class Feed:
@@ -73,7 +74,7 @@ class Feed:
                 row.object_uid for row in open_actions if row is not None and row.object_type == "benchmark"
             }
             found = await self._load(session, wanted)
-        for kind in sorted(wanted, key=ORDER.index):
+        for kind in ORDER:
             for uid in sorted(wanted[kind], key=str):
                 change = {"kind": kind, "uid": uid, "object": found.get((kind, uid))}
                 self._console.bus.publish("object", told("change", change, kind=kind))

@@ -93,3 +93,17 @@ async def test_a_change_that_could_not_be_told_is_not_forgotten(
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_what_no_reader_follows_keeps_nothing_else_from_being_told(
+    console: Console, client: httpx.AsyncClient
+) -> None:
+    """Users, roles and rules have their own loops that listen; browsers ask for them."""
+    user = {"email": "ann", "password": "correct horse", "role": "db_viewer"}
+    with console.bus.listen("change") as changes:
+        assert (await client.post("/v1/users", json=user)).status_code == 200
+        keys = {message[1] for message in changes.drain()}
+    assert {kind for kind, _ in keys} >= {"user", "event"}
+    with console.bus.listen("object") as told:
+        await feed.Feed(console)._tell({*keys, ("role", 17), ("redis_acl", 17)})
+        assert {content.kind for _, content in told.drain()} == {"event"}
