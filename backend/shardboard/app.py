@@ -12,12 +12,14 @@ from pathlib import Path
 
 from fastapi import FastAPI
 
-from shardboard import __version__, garbage, serving
+from shardboard import __version__, garbage, recent_log, serving
 from shardboard.api import (
     absent,
     actions,
     alerts,
     availability,
+    bdb_commands,
+    bdb_passwords,
     bdbs,
     benchmark_reports,
     benchmarks,
@@ -26,6 +28,7 @@ from shardboard.api import (
     checks,
     cluster,
     commands,
+    debuginfo,
     drills,
     errors,
     failovers,
@@ -131,6 +134,9 @@ def create_app(console: Console) -> FastAPI:
         absent,  # before the objects: `/bdbs/replica_sources/alerts` would else be of a database
         actions,
         alerts,  # before the objects: `/bdbs/alerts` would else be the database `alerts`
+        debuginfo,  # before the objects: `/bdbs/debuginfo` would else be the database `debuginfo`
+        bdb_commands,
+        bdb_passwords,  # before the objects: `/bdbs/{uid}/passwords` would else be an action
         bdbs,
         benchmark_reports,  # before the objects: `/benchmarks/compare` would else be the run `compare`
         benchmarks,
@@ -315,6 +321,7 @@ def _greet(settings: Settings, password: str | None) -> None:
 def run_console(settings: Settings) -> int:
     """The `shardboard console` command. Returns its exit status."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s console %(levelname)s %(name)s %(message)s")
+    recent_log.keep()
     logging.getLogger("httpx").setLevel(logging.WARNING)
     logging.getLogger("alembic").setLevel(logging.WARNING)
     asyncio.run(run(settings))

@@ -1,5 +1,6 @@
 """What the running console is made of; handlers reach it as `request.app.state.console`."""
 
+import asyncio
 from dataclasses import dataclass, field
 
 from shardboard.bus import Bus
@@ -7,6 +8,7 @@ from shardboard.collectors.commands import CommandLooks
 from shardboard.collectors.courier import Courier
 from shardboard.collectors.hot_slots import SlotLooks
 from shardboard.collectors.live import Live
+from shardboard.collectors.node_logs import NodeLogReader
 from shardboard.collectors.notifier import Notifier
 from shardboard.collectors.ram_curves import RamCurves
 from shardboard.collectors.shard_looks import ShardLooks
@@ -38,6 +40,9 @@ class Console:
     command_looks: CommandLooks = field(init=False)
     ram_curves: RamCurves = field(init=False)
     shard_looks: ShardLooks = field(init=False)
+    node_logs: NodeLogReader = field(init=False)
+    bundling: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """One support bundle at a time: each takes disk, and the time of all agents."""
 
     def __post_init__(self) -> None:
         mails = SmtpMails(self.settings.smtp_password_file)
@@ -45,6 +50,7 @@ class Console:
         self.slot_looks = SlotLooks(self.store, self.agents)
         self.command_looks = CommandLooks(self.store, self.agents)
         self.shard_looks = ShardLooks(self.store, self.agents)
+        self.node_logs = NodeLogReader(self.store, self.agents)
         self.ram_curves = RamCurves(
             self.store, self.agents, lambda bdb, shard: self.live.latest(f"flash_shards:{bdb}", str(shard))
         )

@@ -1,5 +1,6 @@
 """Knobs of the console, read from `SHARDBOARD_*` environment variables."""
 
+from contextlib import suppress
 from pathlib import Path
 
 from pydantic import Field, FilePath, SecretStr
@@ -62,6 +63,18 @@ class Settings(BaseSettings):
         if self.database_password_file is not None:
             url = url.set(password=_secret(self.database_password_file))
         return url.render_as_string(hide_password=False)
+
+    def secrets(self) -> set[str]:
+        """All passwords that are given to the console, also by files; what cannot be read is left out."""
+        from sqlalchemy.engine import make_url
+
+        files = (self.admin_password_file, self.database_password_file, self.smtp_password_file)
+        found = {self.admin_password.get_secret_value() if self.admin_password else ""}
+        found.add(make_url(self.database_url).password or "" if self.database_url else "")
+        for file in files:
+            with suppress(OSError):
+                found.add(_secret(file) if file is not None else "")
+        return found - {""}
 
 
 def _secret(file: Path) -> str:

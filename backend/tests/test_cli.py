@@ -236,7 +236,7 @@ def test_a_lost_password_is_replaced(console_state: Settings, capsys: pytest.Cap
     assert cli.main(["reset-admin-password"]) == 0
     password = capsys.readouterr().out.strip().removeprefix(f"User {console_state.admin_user}, password ")
     user = asyncio.run(_user(console_state, console_state.admin_user))
-    assert asyncio.run(passwords.matches(password, user.password_hash))
+    assert asyncio.run(passwords.matching(password, [user.password_hash]))
 
 
 def test_a_password_of_another_user_makes_an_administrator(console_state: Settings) -> None:

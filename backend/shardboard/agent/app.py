@@ -15,13 +15,14 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from shardboard import garbage, serving
-from shardboard.agent import certificates, flash, machine, slot_counts
+from shardboard import garbage, recent_log, serving
+from shardboard.agent import certificates, flash, logs, machine, slot_counts
 from shardboard.agent.contract import (
     CommandResult,
     Drill,
     DrillReply,
     HotSlots,
+    LogsOf,
     MoveSlots,
     NamedLoad,
     NodeFacts,
@@ -47,6 +48,7 @@ from shardboard.agent.loads import Loads
 from shardboard.agent.moving import Movers
 from shardboard.agent.priority import Priorities
 from shardboard.agent.processes import Supervisor
+from shardboard.agent.proxy import LOG as PROXY_LOG
 from shardboard.agent.proxy import Proxy
 from shardboard.agent.resp import EngineError
 from shardboard.agent.routes import Agreement, asked, protocol_of, told, told_by
@@ -107,6 +109,7 @@ def create_app(settings: AgentSettings) -> Starlette:
     app = Starlette(
         routes=[
             asked("/facts", facts),
+            told("/logs", LogsOf, logs.reader(settings.state_dir / "proxy" / PROXY_LOG, supervisor)),
             told_by("/drill", Drill, begin),
             told("/probe", list[ProbeTarget], probe),
             asked("/proxy", report),
@@ -182,6 +185,7 @@ async def _execute(supervisor: Supervisor, request: ShardCommand) -> CommandResu
 def run_agent(settings: AgentSettings) -> int:
     """Join if need be, then serve until a signal. The exit status."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s agent %(levelname)s %(message)s")
+    recent_log.keep()
     settings.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     joining = load(settings.state_dir) is None
     facts = machine.facts(settings, flash.find(settings))

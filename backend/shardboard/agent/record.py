@@ -36,8 +36,8 @@ class ShardRecord(Message):
             return None
 
     def save(self, directory: Path) -> None:
-        """Replace the record atomically."""
-        _write(directory / (FILE + ".new"), self.model_dump_json(), durable=True)
+        """Replace the record atomically. What is as by default is left out: the release before may come back, and read it."""
+        _write(directory / (FILE + ".new"), self.model_dump_json(exclude_defaults=True), durable=True)
         (directory / (FILE + ".new")).replace(directory / FILE)
 
     def create(

@@ -153,8 +153,9 @@ def _ports(bdb: BdbSpec, shard: ShardSpec) -> list[str]:
 def _default_user(bdb: BdbSpec) -> str:
     if not bdb.default_user:
         return "user default off"
-    password = f"#{_sha256(bdb.client_password)}" if bdb.client_password else "nopass"
-    return " ".join(["user default on", password, "~* &*", APPLICATION_RIGHTS, *bdb.disabled_commands])
+    hashes = [_sha256(bdb.client_password), *bdb.other_passwords_sha256] if bdb.client_password else []
+    passwords = [f"#{each}" for each in hashes] or ["nopass"]
+    return " ".join(["user default on", *passwords, "~* &*", APPLICATION_RIGHTS, *bdb.disabled_commands])
 
 
 def _segment(flash_limit: int) -> int:

@@ -62,6 +62,16 @@ REPLIES: dict[str, tuple[str, Any]] = {
             for name in (*_RUNNING, *_NOT_RUNNING)
         },
     ),
+    "/metrics_config": (
+        "How metrics are kept and told cannot be set; `/v1/history/retention` says what is kept.",
+        {
+            "expose_db_tags": False,
+            "key_distribution_enabled": False,
+            "key_items_buckets": "",
+            "key_size_buckets": "",
+            "metrics_tag_keys_exposed": [],
+        },
+    ),
     "/ocsp": (
         "The states of certificates are not asked for.",
         {

@@ -14,6 +14,7 @@ from starlette.concurrency import run_in_threadpool
 from shardboard.api.deps import Evidence, Reader, TheConsole, Tx
 from shardboard.api.locality import is_local, is_loopback
 from shardboard.api.replies import errors
+from shardboard.db import take_back
 from shardboard.errors import ApiError, Forbidden, NotAcceptable
 from shardboard.schemas import bootstrap as schema
 from shardboard.services import cluster as service
@@ -64,6 +65,14 @@ async def bootstrap(who: Starter, session: Tx, body: schema.Bootstrap) -> JSONRe
         sentence = "Only create_cluster is possible here; nodes join with `shardboard agent --join`."
         raise NotAcceptable("config_error", sentence, field="action")
     return await create_cluster(who, session, body)
+
+
+@router.post("/bootstrap/validate/{action}", response_model=schema.BootstrapState, responses=errors(406, 409))
+async def validate_bootstrap(who: Starter, session: Tx, action: str, body: schema.CreateCluster) -> JSONResponse:
+    """Whether the action could be done; nothing is done."""
+    found = await bootstrap(who, session, schema.Bootstrap(action=action, **body.model_dump()))
+    await take_back(session)
+    return found
 
 
 def _is_local(request: Request) -> bool:

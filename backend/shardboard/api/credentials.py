@@ -3,6 +3,7 @@
 import base64
 import binascii
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
@@ -14,7 +15,7 @@ from shardboard.origins import place
 from shardboard.services import logins, passwords, tokens, user_accounts
 from shardboard.services.users import Principal
 from shardboard.state import cluster, data_users, users
-from shardboard.state.users import User
+from shardboard.state.users import Password, User
 
 COOKIE = "shardboard_session"
 PAGE_HEADER = "x-requested-with"
@@ -28,6 +29,18 @@ class Login:
 
     principal: Principal
     claims: tokens.Claims | None = None
+    password: Password | None = None
+    """That was sent."""
+
+
+@dataclass(frozen=True)
+class Verified:
+    """A user, and which of the passwords it was."""
+
+    user: User
+    password: Password
+    has_failed: bool = False
+    """From there, lately."""
 
 
 class Gate:
@@ -68,8 +81,9 @@ async def prove(request: Request, store: Store) -> Login:
         match scheme.lower():
             case "basic":
                 username, password = _split_basic(value)
-                user = await log_in(store, username, password, origin(request))
-                return Login(Principal(user.email, user.role))
+                found = await log_in(store, username, password, origin(request))
+                principal = Principal(found.user.email, found.user.role)
+                return Login(principal, password=found.password)
             case "jwt" | "bearer":
                 return await _by_token(store, value.strip(), "api")
         raise Unauthorized("unauthorized", "This authorization scheme is unknown; use Basic, JWT or Bearer.")
@@ -92,38 +106,57 @@ async def try_prove(request: Request, store: Store) -> Login | ApiError:
         return refusal
 
 
-async def new_password(store: Store, password: str, email: str, before: str | None = None) -> user_accounts.NewPassword:
-    """What is kept of a password for that user, which must be another one than `before` is the hash of. Like a verification, one of
-    few at a time and in no transaction."""
+async def new_password(
+    store: Store, password: str, email: str, *, before: Sequence[str] = (), beside: str | None = None
+) -> user_accounts.NewPassword:
+    """What is kept of a password for that user, which must be another one than those that `before` are the hashes of, and stays
+    beside the one of the hash `beside`. Like a verification, one of few at a time and in no transaction."""
     async with store.read() as session:
         await user_accounts.insist_on_password(session, password, email)
     async with gate(store).verifier.turn(f"for {email}"):
-        if before is not None and await passwords.matches(password, before):
+        if before and await passwords.matching(password, before) is not None:
             sentence = "The new password is the one that you have; choose another one."
             raise NotAcceptable("new_password_same_as_current", sentence, field="password")
-        kept = await passwords.hashed(password)
+        kept = await passwords.hashed(password, beside)
     return user_accounts.NewPassword(kept, data_users.digest(password))
 
 
-async def log_in(store: Store, username: str, password: str, source: str, *, audit: bool = False) -> User:
+async def log_in(store: Store, username: str, password: str, source: str, *, audit: bool = False) -> Verified:
     """The user whose password this is. Counts failures in its own transaction, for the request's is rolled back."""
-    keeper = gate(store)
-    async with store.read() as session:
-        found = await logins.candidate(session, username, source)
-    known = found is not None and keeper.verifier.remembers(username, password, found.user.password_hash)
-    if found is not None and known and not audit:
-        return found.user
-    if not known:
-        found = await keeper.verifier.once(
-            (username, password, place(source)), lambda: _verify(store, keeper, username, password, source)
-        )
-    user = found.user if found is not None else None
-    if found is not None and (audit or found.has_failed):
+    found, is_new = await _look(store, username, password, source)
+    if found is not None and (audit or (is_new and found.has_failed)):
         async with store.begin() as session:
             user = await logins.succeeded(session, username, source, audit=audit)
-    if user is None:
+        found = Verified(user, found.password) if user is not None else None
+    if found is None:
         raise Unauthorized("invalid_credentials", REFUSAL)
-    return user
+    return found
+
+
+async def password_of(store: Store, username: str, password: str, source: str) -> Password | None:
+    """Which of the user's it is. A wrong one counts as a failed login; a right one logs nobody in, and forgets no failures."""
+    found, _ = await _look(store, username, password, source)
+    return found.password if found is not None else None
+
+
+async def _look(store: Store, username: str, password: str, source: str) -> tuple[Verified | None, bool]:
+    """Whose password it is, and whether that was computed anew."""
+    keeper = gate(store)
+    async with store.read() as session:
+        candidate = await logins.candidate(session, username, source)
+    found = _remembered(keeper, candidate, username, password)
+    if found is not None:
+        return found, False
+    attempt = (username, password, place(source))
+    return await keeper.verifier.once(attempt, lambda: _verify(store, keeper, username, password, source)), True
+
+
+def _remembered(keeper: Gate, candidate: logins.Candidate | None, username: str, password: str) -> Verified | None:
+    if candidate is None:
+        return None
+    kept = candidate.user.passwords
+    known = next((each for each in kept if keeper.verifier.remembers(username, password, each.hash)), None)
+    return Verified(candidate.user, known, candidate.has_failed) if known is not None else None
 
 
 def forget_session(store: Store, claims: tokens.Claims) -> None:
@@ -139,19 +172,20 @@ def look_again(store: Store) -> None:
     store.bus.publish("logins")
 
 
-async def _verify(store: Store, keeper: Gate, username: str, password: str, source: str) -> logins.Candidate | None:
+async def _verify(store: Store, keeper: Gate, username: str, password: str, source: str) -> Verified | None:
     async with keeper.verifier.turn(place(source)):
         # Read again: while this attempt waited for its turn, others may have failed too often.
         async with store.read() as session:
             found = await logins.candidate(session, username, source)
-        if not await passwords.matches(password, found.user.password_hash if found else None):
+        matched = await passwords.matching(password, found.user.password_hashes if found else ())
+        if found is None or matched is None:
             await _note_failure(store, keeper, username, source, counts=found is not None)
             return None
-    assert found is not None  # noqa: S101 - `matches` never says yes to nobody
-    keeper.verifier.remember(username, password, found.user.password_hash)
-    if found.user.data_hash is None:
-        await _note_data_hash(store, found.user, password)
-    return found
+    keeper.verifier.remember(username, password, matched)
+    kept = next(each for each in found.user.passwords if each.hash == matched)
+    if kept.data_hash is None:
+        await _note_data_hash(store, found.user, password, matched)
+    return Verified(found.user, kept, found.has_failed)
 
 
 async def _note_failure(store: Store, keeper: Gate, username: str, source: str, *, counts: bool) -> None:
@@ -161,16 +195,13 @@ async def _note_failure(store: Store, keeper: Gate, username: str, source: str, 
             await logins.failed(session, username, source, counts=counts, audit=audit, unlisted=unlisted)
 
 
-async def _note_data_hash(store: Store, verified: User, password: str) -> None:
+async def _note_data_hash(store: Store, verified: User, password: str, password_hash: str) -> None:
     """A database may have let the user at its data since the password was set."""
     async with store.read() as session:
         if not await data_users.is_wanted(session, verified):
             return
     async with store.begin() as session:
-        user = await session.get(User, verified.uid)
-        # Another password may have been set meanwhile.
-        if user is not None and user.password_hash == verified.password_hash:
-            await user_accounts.note_data_hash(session, user, data_users.digest(password))
+        await user_accounts.note_data_hash(session, verified.uid, password_hash, data_users.digest(password))
 
 
 async def _by_token(store: Store, token: str, use: tokens.Use) -> Login:
@@ -182,7 +213,8 @@ async def _by_token(store: Store, token: str, use: tokens.Use) -> Login:
         ended = await tokens.ended(session) if keeper.ended is None else keeper.ended
     if keeper.ended is None:  # still: a log-out meanwhile must not be overwritten
         keeper.ended = ended
-    if user is None or tokens.password_mark(secret, user) != claims.password_mark or claims.token_id in keeper.ended:
+    marks = {tokens.password_mark(secret, each) for each in user.passwords} if user is not None else set()
+    if user is None or claims.password_mark not in marks or claims.token_id in keeper.ended:
         raise Unauthorized("token_expired", "The login has ended; log in again.")
     return Login(Principal(user.email, user.role), claims)
 

@@ -30,6 +30,12 @@ async def create_acl(manager: UserManager, session: Tx, body: schema.NewAcl, dry
     return await _kept(session, await service.create_acl(session, body.name, body.acl, manager), dry_run)
 
 
+@router.post("/validate", response_model=schema.Rules, responses=errors(406))
+async def validate_acl(_: Viewer, body: schema.Rules) -> JSONResponse:
+    """Whether a list could be kept, and how it would read; nothing is kept."""
+    return JSONResponse({"acl": service.well_formed(body.acl)})
+
+
 @router.get("/{uid}", response_model=schema.Acl, responses=errors(404))
 async def get_acl(_: Viewer, session: Reader, uid: Uid, fields: Fields = "") -> JSONResponse:
     """One of them."""

@@ -37,12 +37,13 @@ class SessionInfo(BaseModel):
 async def log_in(form: LoginForm, request: Request, response: Response, console: TheConsole) -> SessionInfo:
     """Log in; the session lasts 12 hours."""
     source = credentials.origin(request)
-    user = await credentials.log_in(console.store, form.username, form.password, source, audit=True)
+    found = await credentials.log_in(console.store, form.username, form.password, source, audit=True)
     async with console.store.read() as session:
         here = await cluster.load(session)
-    token = tokens.issue(here.jwt_secret, user, "session", tokens.SESSION_SECONDS)
+    mark = tokens.password_mark(here.jwt_secret, found.password)
+    token = tokens.issue(here.jwt_secret, found.user.email, mark, "session", tokens.SESSION_SECONDS)
     _set_cookie(request, response, token, tokens.SESSION_SECONDS)
-    return _shape(user, here)
+    return _shape(found.user, here)
 
 
 @router.get("")

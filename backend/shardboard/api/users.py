@@ -1,6 +1,7 @@
 """Users, and tokens for scripts (REST reference 1.2, 3.5)."""
 
-from collections.abc import Collection
+from collections.abc import AsyncIterator, Collection, Sequence
+from contextlib import asynccontextmanager
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Request
@@ -15,12 +16,13 @@ from shardboard.api.errors import ERROR_REPLIES
 from shardboard.api.paths import Uid
 from shardboard.db import take_back
 from shardboard.domain.roles import ManagementRole, uid_of
-from shardboard.errors import ApiError, Unauthorized
+from shardboard.errors import ApiError, NotFound, Unauthorized
 from shardboard.schemas.bdbs import project
 from shardboard.schemas.times import epoch
 from shardboard.services import access, logins, tokens, user_accounts
 from shardboard.services import users as services
-from shardboard.state import cluster, users
+from shardboard.services.users import Principal
+from shardboard.state import cluster
 from shardboard.state.users import User
 
 router = APIRouter(prefix="/users", tags=["users"], responses=ERROR_REPLIES)
@@ -66,6 +68,20 @@ class NewUser(UserChanges):
     password: Annotated[str, Field(max_length=256, repr=False)]
 
 
+class NewPasswordOf(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    username: Annotated[str | None, Field(max_length=254, description="Oneself when left out.")] = None
+    new_password: Annotated[str, Field(max_length=256, repr=False)]
+
+
+class OldPasswordOf(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    username: Annotated[str | None, Field(max_length=254, description="Oneself when left out.")] = None
+    old_password: Annotated[str, Field(max_length=256, repr=False)]
+
+
 class UserOut(BaseModel):
     """A user, without anything secret."""
 
@@ -76,6 +92,8 @@ class UserOut(BaseModel):
     role_uids: list[int]
     auth_method: str = "regular"
     status: str
+    passwords_count: int
+    """By how many passwords the user logs in (ours)."""
     last_login: int | None
     """Epoch seconds; null before the first login."""
     email_alerts: bool = False
@@ -90,20 +108,22 @@ async def authorize(
     """A token for scripts, against user name and password: by HTTP Basic, or in the body, which then counts alone."""
     given, source = body or Credentials(), credentials.origin(request)
     if given.username is not None or given.password is not None:
-        user: User | None = await credentials.log_in(
-            console.store, given.username or "", given.password or "", source, audit=True
-        )
+        found = await credentials.log_in(console.store, given.username or "", given.password or "", source, audit=True)
+        username, password = found.user.email, found.password
     elif isinstance(proof, ApiError):
         raise proof
-    elif proof.claims is not None:
+    elif proof.password is None:
         raise Unauthorized(
             "unauthorized", "A token is given against user name and password; use refresh_jwt to renew one."
         )
     else:
+        username, password = proof.principal.username, proof.password
         async with console.store.begin() as session:
-            user = await logins.succeeded(session, proof.principal.username, source, audit=True)
+            if await logins.succeeded(session, username, source, audit=True) is None:
+                raise Unauthorized("token_expired", "The user is gone.")
     async with console.store.read() as session:
-        token = await _issue(session, user, given)
+        secret = (await cluster.load(session)).jwt_secret
+    token = tokens.issue(secret, username, tokens.password_mark(secret, password), "api", given.ttl)
     return Authorization(access_token=token, jwt=token)
 
 
@@ -112,8 +132,9 @@ async def refresh(session: Reader, login: CurrentLogin, body: TokenRequest | Non
     """A new token in place of one that still holds."""
     if login.claims is None or login.claims.use != "api":
         raise Unauthorized("unauthorized", "Send the token to renew as Authorization: JWT <token>.")
-    user = await users.by_email(session, login.principal.username)
-    return AccessToken(access_token=await _issue(session, user, body))
+    secret, wanted = (await cluster.load(session)).jwt_secret, body or TokenRequest()
+    username, mark = login.principal.username, login.claims.password_mark
+    return AccessToken(access_token=tokens.issue(secret, username, mark, "api", wanted.ttl))
 
 
 @router.get("", response_model=list[UserOut])
@@ -135,6 +156,74 @@ async def create_user(console: TheConsole, manager: UserManager, body: NewUser, 
     return made
 
 
+@router.put("/password")
+async def replace_passwords(
+    console: TheConsole, login: CurrentLogin, body: NewPasswordOf, dry_run: DryRun = None
+) -> dict[str, str]:
+    """From now on only this password, of oneself or, for administrators, of another user. Ends the user's sessions and tokens."""
+    by = login.principal
+    user = await _owner(console, body, by)
+    before = _not_again(user, by)
+    password = await credentials.new_password(console.store, body.new_password, user.email, before=before)
+    async with _passwords_change(console, dry_run) as session:
+        await user_accounts.change(session, user.uid, user_accounts.Changes(password=password), by)
+    return {}
+
+
+@router.post("/password")
+async def add_password(
+    console: TheConsole, login: CurrentLogin, body: NewPasswordOf, dry_run: DryRun = None
+) -> dict[str, str]:
+    """This password as well, of at most five: what logs in with another one goes on. To change a password without a break, add the
+    new one, give it to all programs, and remove the old one."""
+    user = await _owner(console, body, login.principal)
+    beside = user.password_hash
+    password = await credentials.new_password(console.store, body.new_password, user.email, beside=beside)
+    async with _passwords_change(console, dry_run) as session:
+        await user_accounts.add_password(session, user.uid, password, beside, login.principal)
+    return {}
+
+
+@router.delete("/password")
+async def remove_password(
+    console: TheConsole, login: CurrentLogin, request: Request, body: OldPasswordOf, dry_run: DryRun = None
+) -> dict[str, str]:
+    """Not this password any more, unless it is the only one. Ends the sessions and tokens that were begun with it. Wrong ones count
+    as failed logins do."""
+    user = await _owner(console, body, login.principal)
+    source = credentials.origin(request)
+    password = await credentials.password_of(console.store, user.email, body.old_password, source)
+    if password is None:
+        sentence = (
+            f"It is no password of {user.email}, or there were several wrong ones from your address, which has to wait."
+        )
+        raise NotFound("password_not_found", sentence, field="old_password")
+    async with _passwords_change(console, dry_run) as session:
+        await user_accounts.remove_password(session, user.uid, password.hash, login.principal)
+    return {}
+
+
+def _not_again(user: User, by: Principal) -> Sequence[str]:
+    """Hashes of the one that a new one must not be. Of another user's password nobody is told whether he guessed it, and one of
+    several may become the only one."""
+    return user.password_hashes if user.email == by.username and len(user.passwords) == 1 else ()
+
+
+async def _owner(console: TheConsole, body: NewPasswordOf | OldPasswordOf, by: Principal) -> User:
+    async with console.store.read() as session:
+        return await user_accounts.of_name(session, body.username or by.username, by)
+
+
+@asynccontextmanager
+async def _passwords_change(console: TheConsole, dry_run: str | None) -> AsyncIterator[AsyncSession]:
+    async with console.store.begin() as session:
+        yield session
+        if is_on(dry_run):
+            await take_back(session)
+            return
+    credentials.look_again(console.store)
+
+
 @router.get("/{uid}", response_model=UserOut)
 async def get_user(uid: int, session: Reader, _: UserManager, fields: Fields = "") -> JSONResponse:
     """One user."""
@@ -150,9 +239,7 @@ async def change_user(
     if body.password is not None:
         async with console.store.read() as session:
             user = await services.one(session, uid)
-        # Of another user's password nobody is told whether he guessed it.
-        before = user.password_hash if user.email == by.username else None
-        password = await credentials.new_password(console.store, body.password, user.email, before)
+        password = await credentials.new_password(console.store, body.password, user.email, before=_not_again(user, by))
     async with console.store.begin() as session:
         role = await access.chosen(session, body.role, body.role_uids)
         given = user_accounts.Changes(body.email, body.name, password, role)
@@ -174,13 +261,6 @@ async def delete_user(console: TheConsole, manager: UserManager, uid: Uid) -> di
     return {}
 
 
-async def _issue(session: AsyncSession, user: User | None, body: TokenRequest | None) -> str:
-    if user is None:
-        raise Unauthorized("token_expired", "The user is gone.")
-    secret = (await cluster.load(session)).jwt_secret
-    return tokens.issue(secret, user, "api", (body or TokenRequest()).ttl)
-
-
 def _projected(user: User, locked: Collection[int], fields: str) -> dict[str, Any]:
     return project(_shape(user, locked).model_dump(), names_of(fields))
 
@@ -193,5 +273,6 @@ def _shape(user: User, locked: Collection[int]) -> UserOut:
         role=user.role,
         role_uids=[uid] if (uid := user.role_uid or uid_of(user.role)) else [],
         status="locked" if user.uid in locked else "active",
+        passwords_count=len(user.passwords),
         last_login=epoch(user.last_login) if user.last_login else None,
     )

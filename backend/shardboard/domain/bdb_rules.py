@@ -279,11 +279,15 @@ def _version(wanted: Wanted) -> Fault | None:
     return None
 
 
-def _password(wanted: Wanted) -> Fault | None:
-    if _PASSWORD.fullmatch(wanted["authentication_redis_pass"]):
+def password(given: str, field: str) -> Fault | None:
+    """What is wrong with a password of the default user."""
+    if _PASSWORD.fullmatch(given):
         return None
-    sentence = "The password may have up to 512 printable ASCII characters, without spaces."
-    return _schema(sentence, "authentication_redis_pass")
+    return _schema("The password may have up to 512 printable ASCII characters, without spaces.", field)
+
+
+def _password(wanted: Wanted) -> Fault | None:
+    return password(wanted["authentication_redis_pass"], "authentication_redis_pass")
 
 
 def _disabled_commands(wanted: Wanted) -> Fault | None:

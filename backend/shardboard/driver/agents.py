@@ -20,9 +20,11 @@ from shardboard.agent.contract import (
     LoadLines,
     LoadReports,
     LoadState,
+    LogsOf,
     MoveSlots,
     NamedLoad,
     NodeFacts,
+    NodeLogs,
     ProbeTarget,
     ProxyReport,
     ProxyState,
@@ -61,6 +63,7 @@ About = TypeVar("About", ShardOutcome, CommandResult, SlotCounts)
 SPOKEN = {protocol.HEADER: str(protocol.PROTOCOL)}
 
 _FACTS = TypeAdapter(NodeFacts)
+_LOGS = TypeAdapter(NodeLogs)
 _REPORTS = TypeAdapter(list[ShardReport])
 _OUTCOMES = TypeAdapter(list[ShardOutcome])
 _COMMANDS = TypeAdapter(list[ShardCommand])
@@ -88,6 +91,9 @@ class HttpAgents:
 
     async def facts(self, node: NodeRef) -> NodeFacts:
         return await self._call(node, "GET", "/facts", QUICK, _FACTS)
+
+    async def logs(self, node: NodeRef, uids: Sequence[int]) -> NodeLogs:
+        return await self._call(node, "POST", "/logs", SLOW, _LOGS, _body(LogsOf(uids=list(uids))))
 
     def certificate_ends(self, node_uid: int) -> datetime | None:
         return self._ends.get(node_uid)

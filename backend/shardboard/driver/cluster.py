@@ -50,7 +50,8 @@ class Engine:
     uid: int
     cluster: bool
     admin_password: str
-    client_password: str
+    client_passwords: Sequence[str]
+    """Any of them lets the default user in; without one it needs none."""
     default_user: bool
     memory: Share
     eviction_policy: str
@@ -175,10 +176,9 @@ def _default_user(engine: Engine) -> tuple[str, ...]:
         return (*user, "off")
     # From the start: a command that is no longer disabled is given back.
     rights = ["nocommands", *APPLICATION_RIGHTS.split(), *engine.disabled_commands]
-    if not engine.client_password:
+    if not engine.client_passwords:
         return (*user, "on", "nopass", *rights)
-    password = f"#{hashlib.sha256(engine.client_password.encode()).hexdigest()}"
-    return (*user, "on", "resetpass", password, *rights)
+    return (*user, "on", "resetpass", *(f"#{_digest(each)}" for each in engine.client_passwords), *rights)
 
 
 def has_port(address: str) -> bool:
@@ -299,6 +299,11 @@ def _by_node(shards: Iterable[ShardRef]) -> dict[NodeRef, list[ShardRef]]:
     return by_node
 
 
+def _digest(password: str) -> str:
+    """As the engine keeps passwords."""
+    return hashlib.sha256(password.encode()).hexdigest()
+
+
 def _text(result: CommandResult | None) -> str:
     return result.reply if result is not None and result.ok else ""
 
@@ -311,7 +316,8 @@ def _bdb_spec(engine: Engine, shards: Sequence[ShardRef]) -> BdbSpec:
         cluster=engine.cluster,
         peers=_peers(shards) if engine.cluster else [],
         admin_password=engine.admin_password,
-        client_password=engine.client_password,
+        client_password=engine.client_passwords[0] if engine.client_passwords else "",
+        other_passwords_sha256=[_digest(each) for each in engine.client_passwords[1:]],
         default_user=engine.default_user,
         disabled_commands=list(engine.disabled_commands),
         maxmemory=engine.memory.ram,

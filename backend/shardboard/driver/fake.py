@@ -14,6 +14,7 @@ from shardboard.agent.contract import (
     LoadReports,
     LoadState,
     NodeFacts,
+    NodeLogs,
     ProbeTarget,
     ProxyReport,
     ProxyState,
@@ -62,6 +63,8 @@ class FakeAgents:
         """What each shard proves itself with, by its uid."""
         self.ends: dict[int, datetime] = {}
         """Until when the certificate of each agent holds, by node."""
+        self.logged: dict[int, NodeLogs] = {}
+        """What was logged on each node."""
         self.died: dict[int, str] = {}
         self.unreachable: set[int] = set()
         self.refuse: dict[int, str] = {}
@@ -114,6 +117,11 @@ class FakeAgents:
     async def facts(self, node: NodeRef) -> NodeFacts:
         self._note("facts", node)
         return FACTS
+
+    async def logs(self, node: NodeRef, uids: Sequence[int]) -> NodeLogs:
+        self._note("logs", node)
+        told = self.logged.get(node.uid, NodeLogs())
+        return told.model_copy(update={"shards": {uid: text for uid, text in told.shards.items() if uid in uids}})
 
     async def shards(self, node: NodeRef) -> list[ShardReport]:
         self._note("shards", node)

@@ -20,6 +20,7 @@ from shardboard.agent.contract import (
     LoadState,
     MoveSlots,
     NodeFacts,
+    NodeLogs,
     Outage,
     ProbeTarget,
     ProxyDatabase,
@@ -58,6 +59,7 @@ __all__ = [
     "LoadState",
     "MoveSlots",
     "NodeFacts",
+    "NodeLogs",
     "NodeRef",
     "Outage",
     "ProbeTarget",
@@ -110,6 +112,10 @@ class Agents(Protocol):
     """What the console may ask of agents. Every call raises AgentUnreachable or AgentRefused and may be repeated."""
 
     async def facts(self, node: NodeRef) -> NodeFacts: ...
+
+    async def logs(self, node: NodeRef, uids: Sequence[int]) -> NodeLogs:
+        """Of the agent, its proxy, and those of these shards that are there."""
+        ...
 
     def certificate_ends(self, node_uid: int) -> datetime | None:
         """Until when the certificate holds that the agent showed last; None when none was seen."""

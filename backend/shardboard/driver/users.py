@@ -18,13 +18,21 @@ class DataUser:
     """A user as every shard of a database should know it."""
 
     name: str
-    password_sha256: str = field(repr=False)
+    passwords_sha256: tuple[str, ...] = field(repr=False)
     rules: tuple[str, ...]
 
     @property
     def order(self) -> tuple[str, ...]:
         """Replaces what the shard knew of the user, in one moment. Connections stay as they are logged in."""
-        return ("ACL", "SETUSER", self.name, "reset", "on", f"#{self.password_sha256}", *self.rules)
+        return (
+            "ACL",
+            "SETUSER",
+            self.name,
+            "reset",
+            "on",
+            *(f"#{each}" for each in self.passwords_sha256),
+            *self.rules,
+        )
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,7 @@ class AccessLoop:
         self._known = {uid: known for uid, known in self._known.items() if uid in processes}
         for bdb_uid, allowed in wanted.items():
             of_bdb = {uid: process for uid, (owner, process) in processes.items() if owner == bdb_uid}
-            people = frozenset(DataUser(each.name, each.password_sha256, each.rules) for each in allowed)
+            people = frozenset(DataUser(each.name, each.passwords_sha256, each.rules) for each in allowed)
             await self._bring(bdb_uid, people, of_bdb)
         left = {uid for uid, (_, process) in processes.items() if self._known.get(uid) != (process.born, frozenset())}
         # One that is away still has in its file whom the others have been told to remove.

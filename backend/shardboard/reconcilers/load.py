@@ -58,7 +58,7 @@ def engine(bdb: Bdb) -> Engine:
         uid=bdb.uid,
         cluster=bdb.sharding,
         admin_password=bdb.admin_password,
-        client_password=config["authentication_redis_pass"],
+        client_passwords=bdb.passwords,
         default_user=config["default_user"],
         memory=bdb.share,
         eviction_policy=config["eviction_policy"],

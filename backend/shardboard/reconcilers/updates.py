@@ -75,7 +75,7 @@ class Update(Relocate):
 
 def note_access(bdb: Bdb, action: Action) -> None:
     """Proxies hear of another password once shards may want it, also when not all of them have been told."""
-    if "authentication_redis_pass" in action.params.get("changed", ()):
+    if {"authentication_redis_pass", "other_passwords"} & set(action.params.get("changed", ())):
         bdb.access_version += 1
 
 

@@ -10,14 +10,17 @@ class _Strict(BaseModel):
     model_config = ConfigDict(strict=True)
 
 
-class NewAcl(_Strict):
-    """`min_version` and `max_version` are accepted and not kept."""
-
-    name: str = Field(max_length=120)
+class Rules(_Strict):
     acl: str = Field(
         max_length=acl_rules.LONGEST,
         description="Rules as of `ACL SETUSER`, without on, off and passwords: `+@read ~orders:*`.",
     )
+
+
+class NewAcl(Rules):
+    """`min_version` and `max_version` are accepted and not kept."""
+
+    name: str = Field(max_length=120)
 
 
 class AclUpdate(_Strict):

@@ -22,6 +22,7 @@ READ_ONLY = frozenset(
         "shards_down",
         "primaries_down",
         "authentication",
+        "passwords_count",
         "action_uid",
         "dns_address_master",
         "endpoints",
@@ -43,9 +44,13 @@ READ_ONLY = frozenset(
         "last_export_time",
         "traffic_manually_disabled",
         "internal",
+        "other_passwords",
     }
 )
 """Ignored in requests, because clients send back the object they got."""
+
+HIDDEN = frozenset({"other_passwords"})
+"""Kept with the fields of a database and never shown."""
 
 ALIASES = {"persistence": "data_persistence"}
 """What clients are known to call a field otherwise; replies have the reference's name only."""

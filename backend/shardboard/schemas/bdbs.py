@@ -104,7 +104,10 @@ class Bdb(BaseModel):
     snapshot_policy: list[SnapshotPoint]
     eviction_policy: EvictionPolicy
     roles_permissions: list[RolePermission]
-    authentication_redis_pass: str = Field(description="Empty for users who may not edit the database.")
+    authentication_redis_pass: str = Field(
+        description="Empty for users who may not edit the database. The first of its passwords; the others are not shown."
+    )
+    passwords_count: int = Field(description="By how many passwords the default user gets in (ours).")
     authentication: bool = Field(description="Whether clients need a password; told to everybody, unlike the password.")
     default_user: bool
     bigstore: bool = Field(description="On flash: memory_size is RAM and flash together.")
@@ -121,6 +124,10 @@ class Bdb(BaseModel):
     ] = Field(description="Of a dry run of another shards_count: what it would cost (ours).")
 
 
+_KEPT_ONLY = bdb_fields.ALIASES.keys() | bdb_fields.HIDDEN
+_SHOWN_AS = dict.fromkeys(bdb_fields.HIDDEN, "authentication_redis_pass")
+
+
 def render(
     bdb: BdbRow,
     shards: Sequence[ShardRow],
@@ -132,8 +139,8 @@ def render(
 ) -> dict[str, Any]:
     """All fields of the reference and ours. `progress` is that of the running action; `secrets` shows passwords."""
     config = {**bdb_fields.CONFIG_DEFAULTS, **bdb.config}
-    authentication = bool(config["authentication_redis_pass"])
-    config = {name: value for name, value in config.items() if name not in bdb_fields.ALIASES}
+    passwords = bdb.passwords
+    config = {name: value for name, value in config.items() if name not in _KEPT_ONLY}
     if not secrets:
         config |= bdb_fields.SECRETS
     return {
@@ -141,7 +148,7 @@ def render(
         "name": bdb.name,
         "status": bdb.status,
         "status_detail": bdb.status_detail,
-        "incomplete_changes": list(bdb.incomplete_changes),
+        "incomplete_changes": list(dict.fromkeys(_SHOWN_AS.get(name, name) for name in bdb.incomplete_changes)),
         "progress": 100.0 if progress is None else progress,
         "memory_size": bdb.memory_size,
         "port": bdb.port_requested,
@@ -154,7 +161,8 @@ def render(
         "shards_down": sum(is_down(shard) for shard in shards),
         "primaries_down": sum(is_down(shard) and shard.current_role == "master" for shard in shards),
         "replication": bdb.replication,
-        "authentication": authentication,
+        "authentication": bool(passwords),
+        "passwords_count": len(passwords),
         **bdb_fields.STATIC,
         **config,
         "created_time": iso(bdb.created_at),

@@ -50,9 +50,7 @@ async def changes(session: AsyncSession, bdb: Bdb, given: Mapping[str, Any], clu
     present = _present(bdb)
     if "io_threads" in given and given["io_threads"] != present["io_threads"]:
         given = {**given, "io_threads": await _threads(session, bdb, given["io_threads"])}
-    changed = {name: value for name, value in given.items() if name not in present or value != present[name]}
-    if changed.get("port") == bdb.port:
-        del changed["port"]
+    changed = _differing(bdb, present, given)
     wanted = present | changed
     if "shards_count" in changed:
         _insist_on_sharding(bdb, changed)
@@ -81,6 +79,15 @@ def incomplete(bdb: Bdb) -> dict[str, Any]:
     """What was ordered before and may not have reached all shards, as it is wanted."""
     present = _present(bdb)
     return {name: present[name] for name in bdb.incomplete_changes if name in present}
+
+
+def _differing(bdb: Bdb, present: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    changed = {name: value for name, value in given.items() if name not in present or value != present[name]}
+    if changed.get("port") == bdb.port:
+        del changed["port"]
+    if "authentication_redis_pass" in changed and bdb.config.get("other_passwords"):
+        changed["other_passwords"] = []  # whoever sets the password means the only one
+    return changed
 
 
 def _present(bdb: Bdb) -> dict[str, Any]:

@@ -222,7 +222,7 @@ def _warnings(wanted: Mapping[str, Any], given: Mapping[str, Any], machines: Seq
 
 def without_effect(given: Mapping[str, Any]) -> list[str]:
     """Given fields that differ from their default and change nothing yet."""
-    active = {*bdb_fields.COLUMNS, *bdb_fields.EFFECTIVE, *bdb_fields.UNSUPPORTED}
+    active = {*bdb_fields.COLUMNS, *bdb_fields.EFFECTIVE, *bdb_fields.UNSUPPORTED, *bdb_fields.HIDDEN}
     return sorted(
         field
         for field, value in given.items()

@@ -1,6 +1,6 @@
 """Creating, changing and removing databases. The rows are the order; the loops carry it out."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -145,8 +145,13 @@ def _ordered(bdb: Bdb, changed: Collection[str], plan: reshards.Plan | None, pri
     elif plan is not None:
         parts = [f"An even spread of the slots of {bdb.name} was ordered."]
     if changed:
-        parts.append(f"A change of database {bdb.name} was ordered: {', '.join(sorted(changed))}.")
+        parts.append(f"A change of database {bdb.name} was ordered: {_names(changed)}.")
     return " ".join(parts)
+
+
+def _names(changed: Collection[str]) -> str:
+    """Of fields; what clients do not know as one has a word."""
+    return ", ".join(sorted({"passwords" if name in bdb_fields.HIDDEN else name for name in changed}))
 
 
 def _order_update(
@@ -157,7 +162,7 @@ def _order_update(
     planned: Sequence[Move],
     principal: Principal,
 ) -> None:
-    description = f"Change database {bdb.name}: {', '.join(sorted(changed))}"
+    description = f"Change database {bdb.name}: {_names(changed)}"
     params = {"changed": sorted(changed)}
     if planned:
         moves.order(
@@ -236,6 +241,19 @@ async def flush(session: AsyncSession, uid: int, principal: Principal, *, dry_ru
     _tell(session, bdb, "bdb_flush_request", sentence, principal)
     await session.flush()
     return bdb
+
+
+async def set_passwords(
+    session: AsyncSession, uid: int, choose: Callable[[list[str]], list[str]], principal: Principal, *, dry_run: bool
+) -> Bdb:
+    """Order that the default user gets in by what is chosen of the passwords that it has, which is not nothing."""
+    await cluster_state.load_for_update(session)
+    bdb = await _idle(session, uid)
+    first, *others = choose(bdb.passwords)
+    wanted = {"authentication_redis_pass": first, "other_passwords": others}
+    present = {"other_passwords": [], **bdb.config}
+    changed = incomplete(bdb) | {name: value for name, value in wanted.items() if value != present[name]}
+    return await _change(session, bdb, changed, None, principal, dry_run=dry_run) if changed else bdb
 
 
 async def _locked(session: AsyncSession, uid: int) -> Bdb:

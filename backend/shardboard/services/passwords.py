@@ -5,6 +5,8 @@ remembered for a minute: scripts send their password with every call.
 """
 
 import asyncio
+import base64
+import binascii
 import hashlib
 import hmac
 import secrets
@@ -12,10 +14,12 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, TypeVar
 
-from argon2 import PasswordHasher
+from argon2 import PasswordHasher, extract_parameters
 from argon2.exceptions import Argon2Error, InvalidHashError
+from argon2.low_level import hash_secret
 
 from shardboard.errors import NotAcceptable, Unavailable
 
@@ -48,24 +52,46 @@ def check_length(password: str, min_length: int = MIN_LENGTH) -> None:
         )
 
 
-async def hashed(password: str) -> str:
-    """The argon2 string to store."""
-    return await asyncio.to_thread(_hasher.hash, password)
+async def hashed(password: str, beside: str | None = None) -> str:
+    """The argon2 string to store. It shares the salt of `beside`, a hash of the same user, so that one computation tells which of
+    the user's passwords was given: several would take longer, and tell strangers that the name exists."""
+    return await asyncio.to_thread(_hasher.hash if beside is None else partial(_alike, beside), password)
 
 
-async def matches(password: str, password_hash: str | None) -> bool:
-    """None (no such user) takes as long as a wrong password, so that the time does not tell which names exist."""
-    return await asyncio.to_thread(_matches, password, password_hash)
+async def matching(password: str, password_hashes: Sequence[str]) -> str | None:
+    """Which of a user's hashes is the password's. None at all (no such user) take as long as a wrong password, so that the time
+    does not tell which names exist."""
+    return await asyncio.to_thread(_matching, password, password_hashes)
 
 
-def _matches(password: str, password_hash: str | None) -> bool:
+def _matching(password: str, password_hashes: Sequence[str]) -> str | None:
     global _dummy_hash
-    if password_hash is None and not _dummy_hash:
+    if not password_hashes and not _dummy_hash:
         _dummy_hash = _hasher.hash(secrets.token_hex())
     try:
-        return _hasher.verify(password_hash or _dummy_hash, password) and password_hash is not None
+        found = _alike(next(iter(password_hashes), _dummy_hash), password)
     except (Argon2Error, InvalidHashError):
-        return False
+        return None
+    return next((each for each in password_hashes if hmac.compare_digest(each.encode(), found.encode())), None)
+
+
+def _alike(password_hash: str, password: str) -> str:
+    """The hash of a password with parameters and salt of another hash. Raises Argon2Error and InvalidHashError."""
+    wanted = extract_parameters(password_hash)
+    salt = password_hash.split("$")[-2]
+    try:
+        return hash_secret(
+            password.encode(),
+            base64.b64decode(salt + "=" * (-len(salt) % 4), validate=True),
+            time_cost=wanted.time_cost,
+            memory_cost=wanted.memory_cost,
+            parallelism=wanted.parallelism,
+            hash_len=wanted.hash_len,
+            type=wanted.type,
+            version=wanted.version,
+        ).decode()
+    except binascii.Error as error:
+        raise InvalidHashError from error
 
 
 class Verifier:

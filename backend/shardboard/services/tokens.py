@@ -17,7 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from shardboard.errors import Unauthorized
 from shardboard.services import events
 from shardboard.state import events as event_rows
-from shardboard.state.users import User
+from shardboard.state.users import Password
 
 Use = Literal["api", "session"]
 
@@ -36,13 +36,14 @@ class Claims:
     password_mark: str
 
 
-def issue(secret: str, user: User, use: Use, ttl: int) -> str:
+def issue(secret: str, username: str, mark: str, use: Use, ttl: int) -> str:
+    """`mark` is that of the password by which the user has logged in."""
     now = datetime.now(UTC)
     payload = {
-        "sub": user.email,
+        "sub": username,
         "use": use,
         "jti": uuid.uuid4().hex,
-        "pwd": password_mark(secret, user),
+        "pwd": mark,
         "iat": now,
         "exp": now + timedelta(seconds=ttl),
     }
@@ -63,9 +64,9 @@ def read(secret: str, token: str, use: Use) -> Claims:
     return claims
 
 
-def password_mark(secret: str, user: User) -> str:
-    """Changes with the password and says nothing about it."""
-    return hmac.new(secret.encode(), user.password_hash.encode(), hashlib.sha256).hexdigest()[:32]
+def password_mark(secret: str, password: Password) -> str:
+    """Another one for another password, also when the same is set again, and says nothing about it."""
+    return hmac.new(secret.encode(), (password.hash + password.id).encode(), hashlib.sha256).hexdigest()[:32]
 
 
 def end(session: AsyncSession, claims: Claims) -> None:

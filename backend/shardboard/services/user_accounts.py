@@ -4,7 +4,7 @@ Administrators may do everything; user managers everything but to administrators
 may change his own name and password. There is always an administrator left.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -12,13 +12,14 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from shardboard.domain import password_rules
 from shardboard.errors import Conflict, Forbidden, NotAcceptable, NotFound
 from shardboard.services import events, logins, passwords
-from shardboard.services.users import Principal, insist_on_another_admin, insist_on_power, one
+from shardboard.services.users import ADMINS, Principal, insist_on_another_admin, insist_on_power, one
 from shardboard.state import cluster as clusters
 from shardboard.state import data_users, login_failures, users
-from shardboard.state.users import User
+from shardboard.state.users import Password, User
 
 _FORBIDDEN_IN_NAMES = frozenset('&<>"')
 _LONGEST_NAME = 254
+MOST_PASSWORDS = 5
 
 
 @dataclass(frozen=True)
@@ -81,10 +82,11 @@ async def create(
         password_hash=password.password_hash,
         role=role.management,
         role_uid=role.uid,
+        other_passwords=[],
         created_at=datetime.now(UTC),
     )
+    user.keep([await _kept(session, user, password)])
     session.add(user)
-    await note_data_hash(session, user, password.data_hash)
     _tell(session, "user_created", f"User {email} was created with the role {role}.", by)
     await session.flush()
     return user
@@ -92,8 +94,7 @@ async def create(
 
 async def change(session: AsyncSession, uid: int, given: Changes, by: Principal) -> User:
     """A new password ends all tokens and sessions of the user, and the waiting after failed logins."""
-    await clusters.load_for_update(session)  # two administrators cannot make each other ordinary users at once
-    user = await one(session, uid)
+    user = await _for_update(session, uid)
     if user.email != by.username:
         insist_on_power(by, user.role)
     if given.email is not None and given.email.lower() != user.email.lower():
@@ -112,12 +113,54 @@ async def change(session: AsyncSession, uid: int, given: Changes, by: Principal)
         user.name = given.name
     if given.password is not None:
         told.append("the password")
-        user.password_hash, user.data_hash = given.password.password_hash, None
-        await note_data_hash(session, user, given.password.data_hash)
+        user.keep([await _kept(session, user, given.password)])
         await login_failures.forget(session, user.uid)
     if told:
         _tell(session, "user_updated", f"User {user.email} was changed: {', '.join(told)}.", by)
         await session.flush()
+    return user
+
+
+async def of_name(session: AsyncSession, email: str, by: Principal) -> User:
+    """Whose passwords are to be changed: one's own, or for administrators anybody's."""
+    user = await users.by_email(session, email) if logins.is_user_name(email) else None
+    if by.role not in ADMINS and (user is None or user.email != by.username):
+        raise Forbidden("unauthorized_action", "Only an administrator changes the passwords of others.")
+    if user is None:
+        raise NotFound("user_not_exist", f"There is no user {email}.")
+    return user
+
+
+async def add_password(session: AsyncSession, uid: int, password: NewPassword, beside: str, by: Principal) -> None:
+    """One more, hashed with the salt of `beside`; those that are there stay, and what was begun with them goes on."""
+    user = await _for_update(session, uid)
+    if user.password_hash != beside:
+        raise Conflict("busy", f"The passwords of {user.email} were changed at the same moment; try again.")
+    if password.password_hash in user.password_hashes:
+        return
+    if len(user.passwords) >= MOST_PASSWORDS:
+        sentence = f"{user.email} has {MOST_PASSWORDS} passwords already; remove one that is not used any more."
+        raise Conflict("too_many_passwords", sentence, field="new_password")
+    user.keep([*user.passwords, await _kept(session, user, password)])
+    _tell(session, "user_updated", f"User {user.email} was changed: a password was added.", by)
+
+
+async def remove_password(session: AsyncSession, uid: int, password_hash: str, by: Principal) -> None:
+    """Ends tokens and sessions that were begun with it, and not those of other passwords."""
+    user = await _for_update(session, uid)
+    left = [each for each in user.passwords if each.hash != password_hash]
+    if not left:
+        sentence = f"It is the only password of {user.email}, who could not log in without it; add another one first."
+        raise NotAcceptable("last_password", sentence, field="old_password")
+    if len(left) < len(user.passwords):
+        user.keep(left)
+        _tell(session, "user_updated", f"User {user.email} was changed: a password was removed.", by)
+
+
+async def _for_update(session: AsyncSession, uid: int) -> User:
+    await clusters.load_for_update(session)  # two administrators cannot make each other ordinary users at once
+    user = await one(session, uid)
+    await session.refresh(user, with_for_update=True)  # against what logging in notes
     return user
 
 
@@ -147,10 +190,18 @@ async def remove(session: AsyncSession, uid: int, by: Principal) -> None:
     _tell(session, "user_deleted", f"User {user.email} was deleted.", by)
 
 
-async def note_data_hash(session: AsyncSession, user: User, data_hash: str) -> None:
-    """If some database lets the user at its data."""
-    if await data_users.is_wanted(session, user):
-        user.data_hash = data_hash
+async def note_data_hash(session: AsyncSession, uid: int, password_hash: str, data_hash: str) -> None:
+    """Of that password, if the user still has it and some database lets the user at its data."""
+    user = await session.get(User, uid, with_for_update=True, populate_existing=True)
+    if user is not None and await data_users.is_wanted(session, user):
+        user.keep(
+            [replace(each, data_hash=data_hash) if each.hash == password_hash else each for each in user.passwords]
+        )
+
+
+async def _kept(session: AsyncSession, user: User, password: NewPassword) -> Password:
+    is_wanted = await data_users.is_wanted(session, user)
+    return Password(password.password_hash, password.data_hash if is_wanted else None)
 
 
 def _check_name(name: str) -> None:

@@ -14,7 +14,7 @@ from shardboard.services import events, logins, passwords
 from shardboard.settings import Settings
 from shardboard.state import login_failures, users
 from shardboard.state.cluster import Cluster
-from shardboard.state.users import User
+from shardboard.state.users import Password, User
 
 log = logging.getLogger(__name__)
 
@@ -23,6 +23,7 @@ USER_ADMINS = ADMINS | {"user_manager"}
 EDITORS = ADMINS | {"cluster_member", "db_member"}
 VIEWERS = EDITORS | USER_ADMINS | {"cluster_viewer", "db_viewer"}
 LOG_VIEWERS = VIEWERS - {"db_viewer"}
+DEBUGGERS = ADMINS | {"cluster_member"}
 """Management roles of the REST reference (2.8); `none` may do nothing here."""
 
 
@@ -78,7 +79,8 @@ async def set_admin(session: AsyncSession, username: str, password: str, *, orig
         session.add(user)
         events.record(session, "user_created", f"User {username} was created.", source="cluster", originator=originator)
     else:
-        user.password_hash, user.data_hash = password_hash, None
+        await session.refresh(user, with_for_update=True)
+        user.keep([Password(password_hash)])
         user.role, user.role_uid = "admin", None
         await login_failures.forget(session, user.uid)
         events.record(session, "user_updated", f"User {username} was changed.", source="cluster", originator=originator)
@@ -130,5 +132,5 @@ async def _mention_unused(session: AsyncSession, settings: Settings) -> None:
     if given is None:
         return
     user = await users.by_email(session, settings.admin_user)
-    if user is None or not await passwords.matches(given, user.password_hash):
+    if user is None or await passwords.matching(given, user.password_hashes) is None:
         log.warning("SHARDBOARD_ADMIN_PASSWORD… is used at the first start only; the passwords stay as they are")

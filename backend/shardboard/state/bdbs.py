@@ -56,6 +56,12 @@ class Bdb(Base):
         return bool(self.config.get("bigstore"))
 
     @property
+    def passwords(self) -> list[str]:
+        """By which its default user gets in; without any it needs none. The first one is the field `authentication_redis_pass`."""
+        first = self.config.get("authentication_redis_pass", "")
+        return [first, *self.config.get("other_passwords", [])] if first else []
+
+    @property
     def traffic_stopped(self) -> bool:
         """Its endpoints are closed, because somebody ordered that."""
         return bool(self.config.get("traffic_manually_disabled"))

@@ -6,9 +6,9 @@ database, and for as long. Of those who had no such role when they set their pas
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from sqlalchemy import select
+from sqlalchemy import String, cast, or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.domain import acl_rules, disabled_commands
@@ -21,10 +21,10 @@ from shardboard.state.users import User
 
 @dataclass(frozen=True)
 class Allowed:
-    """A user, the hash of the password for the engine, and the rules for it."""
+    """A user, the hashes of the passwords for the engine, and the rules for it."""
 
     name: str
-    password_sha256: str
+    passwords_sha256: tuple[str, ...]
     rules: tuple[str, ...]
 
 
@@ -42,9 +42,7 @@ async def allowed(session: AsyncSession) -> dict[int, list[Allowed]]:
     """By uid of each active database, its users by name."""
     lists = await access.rules(session)
     all_channels = (await clusters.load(session)).rules.acl_pubsub_default == "allchannels"
-    people = (
-        (await session.execute(select(User).where(User.data_hash.is_not(None)).order_by(User.email))).scalars().all()
-    )
+    people = await _known(session)
     found = {}
     for bdb in await bdbs.every(session):
         if bdb.status not in ("active", "active-change-pending"):
@@ -54,7 +52,7 @@ async def allowed(session: AsyncSession) -> dict[int, list[Allowed]]:
         found[bdb.uid] = [
             Allowed(
                 user.email,
-                user.data_hash or "",
+                tuple(each.data_hash for each in user.passwords if each.data_hash is not None),
                 tuple(acl_rules.for_engine(list_, all_channels=all_channels, disabled=disabled)),
             )
             for user in people
@@ -70,14 +68,24 @@ async def has_idle_hashes(session: AsyncSession) -> bool:
 
 async def forget(session: AsyncSession) -> None:
     """Forget the hashes of users that no database lets in any more."""
-    for user in await _idle(session):
-        user.data_hash = None
+    for user in await _idle(session, locked=True):
+        user.keep([replace(each, data_hash=None) for each in user.passwords])
 
 
-async def _idle(session: AsyncSession) -> list[User]:
+async def _idle(session: AsyncSession, *, locked: bool = False) -> list[User]:
+    known = await _known(session, locked=locked)
     granted = _granted(await bdbs.every(session))
-    people = (await session.execute(select(User).where(User.data_hash.is_not(None)))).scalars().all()
-    return [user for user in people if role_uid(user) not in granted]
+    return [user for user in known if role_uid(user) not in granted]
+
+
+async def _known(session: AsyncSession, *, locked: bool = False) -> list[User]:
+    """Users of some password of whom the hash for engines is there, by name; `locked` against who changes them meanwhile."""
+    several = cast(User.other_passwords, String) != "[]"
+    query = select(User).where(or_(User.data_hash.is_not(None), several)).order_by(User.email)
+    if locked:
+        query = query.with_for_update().execution_options(populate_existing=True)
+    users = (await session.execute(query)).scalars()
+    return [user for user in users if any(each.data_hash is not None for each in user.passwords)]
 
 
 async def is_wanted(session: AsyncSession, user: User) -> bool:

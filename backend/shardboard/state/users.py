@@ -1,12 +1,29 @@
 """Users of the console."""
 
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import func, or_, select
+from sqlalchemy import JSON, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
 from shardboard.db import Base, UtcDateTime
+
+
+@dataclass(frozen=True)
+class Password:
+    """One of those by which a user logs in."""
+
+    hash: str = field(repr=False)
+    """By argon2, of one salt with the user's others (`services/passwords.py`)."""
+    data_hash: str | None = field(default=None, repr=False)
+    """SHA-256, hex, for engines; only while some database lets the user at its data (`state/data_users.py`)."""
+    id: str = field(default_factory=lambda: secrets.token_hex(8))
+    """Tokens and sessions are bound to it: they do not come back with a password that is set again. Empty for what was set before
+    users had several."""
 
 
 class User(Base):
@@ -25,9 +42,27 @@ class User(Base):
     role_uid: Mapped[int | None]
     """Of a role of the cluster's own (`state/access.py`), whose management role is `role`; None: a built-in one."""
     data_hash: Mapped[str | None]
-    """SHA-256 of the password, hex, for engines; only of those that some database lets at its data (`state/data_users.py`)."""
+    password_id: Mapped[str] = mapped_column(default="", server_default="")
+    other_passwords: Mapped[list[dict[str, Any]]] = mapped_column(JSON, default=list, server_default="[]")
+    """The fields of `Password` of each beside the first, whose fields are columns."""
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
     last_login: Mapped[datetime | None] = mapped_column(UtcDateTime)
+
+    @property
+    def passwords(self) -> list[Password]:
+        """All by which the user logs in; whoever changes them locks the row first."""
+        first = Password(self.password_hash, self.data_hash, self.password_id)
+        return [first, *(Password(**each) for each in self.other_passwords)]
+
+    @property
+    def password_hashes(self) -> list[str]:
+        return [each.hash for each in self.passwords]
+
+    def keep(self, passwords: Sequence[Password]) -> None:
+        """Have these passwords and no others; at least one."""
+        first, *others = passwords
+        self.password_hash, self.data_hash, self.password_id = first.hash, first.data_hash, first.id
+        self.other_passwords = [vars(each) for each in others]
 
 
 async def by_email(session: AsyncSession, email: str) -> User | None:

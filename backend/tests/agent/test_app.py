@@ -22,7 +22,7 @@ from backend.tests.shards import (
     until,
 )
 
-from shardboard.agent import enrol
+from shardboard.agent import enrol, logs
 from shardboard.agent.app import create_app, tls_options
 from shardboard.agent.contract import Sample, ShardCommand
 from shardboard.agent.engine import engine_version
@@ -124,6 +124,25 @@ async def test_a_shards_life_by_the_contract(agent: NodeRef, agents: HttpAgents,
     assert all(outcome.ok for outcome in await agents.remove(agent, [1]))
     assert await agents.shards(agent) == []
     assert not engines_below(root)
+
+
+async def test_the_ends_of_logs_are_told(
+    agent: NodeRef, agents: HttpAgents, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert (await agents.logs(agent, [1])).shards == {}
+    await agents.start(agent, request(lone(1)))
+    told = await agents.logs(agent, [1, 9])
+    assert "Ready to accept connections" in told.shards[1]
+    (root / "proxy").mkdir(exist_ok=True)
+    (root / "proxy" / "proxy.log").write_bytes(b"first\nsecond \xff\nthird\n")
+    assert set(told.shards) == {1}
+    assert (await agents.logs(agent, [])).shards == {}
+    assert (await agents.logs(agent, [])).proxy == "first\nsecond \ufffd\nthird\n"
+    monkeypatch.setattr(logs, "OF_PROXY", 9)  # whole lines only
+    monkeypatch.setattr(logs, "OF_ALL_SHARDS", 100)
+    told = await agents.logs(agent, [1, 9])
+    assert told.proxy == "third\n"
+    assert 0 < len(told.shards[1]) < 100
 
 
 async def test_a_shard_that_died_is_seen_at_once(agent: NodeRef, agents: HttpAgents, root: Path) -> None:

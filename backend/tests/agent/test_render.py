@@ -104,6 +104,9 @@ def test_passwords_are_hashed_where_the_engine_allows() -> None:
     lines = conf(client_password="open sesame")
     digest = hashlib.sha256(b"open sesame").hexdigest()
     assert f"user default on #{digest} ~* &* {APPLICATION_RIGHTS}" in lines
+    other = hashlib.sha256(b"close").hexdigest()
+    both = conf(client_password="open sesame", other_passwords_sha256=[other])
+    assert f"user default on #{digest} #{other} ~* &* {APPLICATION_RIGHTS}" in both
     assert not any("sesame" in line for line in lines)
     assert [line for line in lines if PASSWORD in line] == [f"masterauth {PASSWORD}"]
     [canaries] = [line for line in lines if line.startswith("user shardboard-canary ")]

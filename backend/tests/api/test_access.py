@@ -87,6 +87,14 @@ async def test_what_is_wrong_with_a_list_is_refused(
     assert len((await client.get("/v1/redis_acls")).json()) == len(acl_rules.BUILT_IN)
 
 
+async def test_a_list_is_validated_and_not_kept(client: httpx.AsyncClient) -> None:
+    path = "/v1/redis_acls/validate"
+    before = (await client.get("/v1/redis_acls")).json()
+    assert (await client.post(path, json={"acl": " +@READ   ~orders:* "})).json() == {"acl": "+@read ~orders:*"}
+    assert refusal(await client.post(path, json={"acl": "on >secret"})) == (406, "invalid_param")
+    assert (await client.get("/v1/redis_acls")).json() == before
+
+
 async def test_users_have_what_their_role_says_as_it_changes(client: httpx.AsyncClient, console: Console) -> None:
     role = await made(client, "/v1/roles", {"name": "readers", "management": "db_viewer"})
     ann = await add(client, role=None, role_uids=[role["uid"]])

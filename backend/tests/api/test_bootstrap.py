@@ -94,3 +94,18 @@ async def test_refused(client: httpx.AsyncClient, changes: dict[str, Any], statu
     reply = await client.post("/v1/bootstrap", json={**BODY, **changes})
     assert (reply.status_code, reply.json()["error_code"]) == (status, code)
     assert (await client.get("/v1/bootstrap")).json()["bootstrap_status"]["state"] == "idle"
+
+
+async def test_validation_does_nothing(console: Console) -> None:
+    async with caller(console, "127.0.0.1") as local:
+        path = "/v1/bootstrap/validate/create_cluster"
+        assert (await local.post(path, json=BODY)).status_code == 200
+        assert (await local.get("/v1/bootstrap")).json()["bootstrap_status"]["state"] == "idle"
+        for wrong in ({"cluster": {"name": "no_host"}}, {"credentials": {"username": "a:b", "password": "a long one"}}):
+            assert (await local.post(path, json={**BODY, **wrong})).status_code == 406
+        reply = await local.post("/v1/bootstrap/validate/join_cluster", json=BODY)
+        assert (reply.status_code, reply.json()["error_code"]) == (406, "config_error")
+        assert (await local.post("/v1/bootstrap/create_cluster", json=BODY)).status_code == 200
+        assert (await local.post(path, json=BODY)).status_code == 409
+    async with caller(console, "192.0.2.1") as other:
+        assert (await other.post(path, json=BODY)).status_code == 401

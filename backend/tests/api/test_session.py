@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
@@ -282,12 +282,12 @@ async def test_the_same_at_the_same_time_is_verified_once(
     """A script sends its password with each of many requests."""
     asked, held = [], asyncio.Event()
 
-    async def counted(password: str, _: str | None) -> bool:
+    async def counted(password: str, password_hashes: Sequence[str]) -> str | None:
         asked.append(password)
         await held.wait()
-        return True
+        return password_hashes[0]
 
-    monkeypatch.setattr("shardboard.services.passwords.matches", counted)
+    monkeypatch.setattr("shardboard.services.passwords.matching", counted)
     requests = [
         asyncio.create_task(browser.get("/v1/users", auth=(right["username"], right["password"]))) for _ in range(40)
     ]
@@ -303,11 +303,11 @@ async def test_many_logins_from_one_place_leave_room_for_others(
     """Those there are told to try again."""
     held = asyncio.Event()
 
-    async def slow(password: str, _: str | None) -> bool:
+    async def slow(password: str, password_hashes: Sequence[str]) -> str | None:
         await held.wait()
-        return password == right["password"]
+        return password_hashes[0] if password == right["password"] else None
 
-    monkeypatch.setattr("shardboard.services.passwords.matches", slow)
+    monkeypatch.setattr("shardboard.services.passwords.matching", slow)
     crowd = [asyncio.create_task(log_in(browser, {**right, "password": f"wrong password {n}"})) for n in range(40)]
     ended, _ = await asyncio.wait(crowd, return_when=asyncio.FIRST_COMPLETED)
     assert {task.result().json()["error_code"] for task in ended} == {"busy"}
@@ -325,10 +325,10 @@ async def test_many_logins_from_one_place_leave_room_for_others(
 async def test_a_flood_does_not_fill_the_log(
     browser: httpx.AsyncClient, console: Console, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def wrong(*_: object) -> bool:
-        return False
+    async def wrong(*_: object) -> None:
+        return None
 
-    monkeypatch.setattr("shardboard.services.passwords.matches", wrong)
+    monkeypatch.setattr("shardboard.services.passwords.matching", wrong)
     monkeypatch.setattr(logins, "time", SimpleNamespace(monotonic=lambda: 1000.0))  # however long it takes
     for n in range(60):
         await log_in(browser, {"username": f"user{n}", "password": "wrong password"})

@@ -32,7 +32,7 @@ async def logged_in(console: Console, name: str = USER) -> tuple[str, tokens.Cla
         secret = (await cluster.load(session)).jwt_secret
         user = await users.by_email(session, name)
     assert user is not None
-    token = tokens.issue(secret, user, "session", 3600)
+    token = tokens.issue(secret, user.email, tokens.password_mark(secret, user.passwords[0]), "session", 3600)
     return token, tokens.read(secret, token, "session")
 
 

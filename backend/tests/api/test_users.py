@@ -1,7 +1,7 @@
 """Tokens for scripts, and the list of users."""
 
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -153,13 +153,13 @@ async def test_a_password_is_verified_once_a_minute_until_it_changes(
     client: httpx.AsyncClient, console: Console, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     verified = []
-    real = passwords.matches
+    real = passwords.matching
 
-    async def counting(password: str, password_hash: str | None) -> bool:
-        verified.append(password_hash)
-        return await real(password, password_hash)
+    async def counting(password: str, password_hashes: Sequence[str]) -> str | None:
+        verified.append(password_hashes)
+        return await real(password, password_hashes)
 
-    monkeypatch.setattr(passwords, "matches", counting)
+    monkeypatch.setattr(passwords, "matching", counting)
     for _ in range(3):
         assert (await client.get("/v1/users")).status_code == 200
     assert len(verified) == 1

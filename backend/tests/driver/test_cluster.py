@@ -90,7 +90,7 @@ async def test_a_pair_outside_cluster_mode_replicates(nodes: Farm) -> None:
 async def test_engine_settings_reach_the_engine(nodes: Farm) -> None:
     shards = layout(nodes.nodes, 1, replication=False)
     engine = replace(
-        ENGINE, memory=Share(50_000_000), eviction_policy="allkeys-lru", save=[(60, 7)], client_password="pw"
+        ENGINE, memory=Share(50_000_000), eviction_policy="allkeys-lru", save=[(60, 7)], client_passwords=["pw"]
     )
     await bring_up(nodes, engine, shards)
     for name, value in (

@@ -72,7 +72,10 @@ async def test_a_password_is_wanted_from_then_on(nodes: Farm) -> None:
     await bring_up(nodes, ENGINE, shards)
     shard = nodes[1].shards[shards[0].uid]
     for password, flags in (("correct-horse", {"on"}), ("", {"on", "nopass"})):
-        assert await cluster.align(nodes, replace(ENGINE, client_password=password), shards, ()) == {}
+        assert (
+            await cluster.align(nodes, replace(ENGINE, client_passwords=[password] if password else []), shards, ())
+            == {}
+        )
         told = await ask(shard, "ACL", "GETUSER", "default")
         fields = dict(zip(told[::2], told[1::2], strict=True))
         assert flags <= set(fields["flags"])

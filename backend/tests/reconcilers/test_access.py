@@ -162,7 +162,7 @@ async def test_who_had_no_such_role_is_known_once_the_password_is(console: Conso
     async with console.store.begin() as session:
         user = await users.by_email(session, ANN)
         assert user is not None
-        await user_accounts.note_data_hash(session, user, data_users.digest("correct-horse"))
+        await user_accounts.note_data_hash(session, user.uid, user.password_hash, data_users.digest("correct-horse"))
     await loop.sweep()
     assert known(agents, of) == {rules("correct-horse", *READER)}
 

@@ -46,7 +46,49 @@ def test_persistence_changes_under_writes_and_then_the_password(cluster: LocalCl
         with valkey.ValkeyCluster(address, endpoint["port"], password="correct-horse") as client:
             assert client.ping()
     assert bdb["status_detail"] == ""
+    _rotate(cluster, uid, endpoint, "correct-horse", "battery-staple")
     databases.delete(cluster, uid)
+
+
+def _rotate(cluster: LocalCluster, uid: int, endpoint: dict[str, Any], old: str, new: str) -> None:
+    """A client of each password, and then of the new one only; who is logged in stays so."""
+    path = f"/v1/bdbs/{uid}/passwords"
+
+    def order(method: str, password: str) -> None:
+        ok(cluster.api.request(method, path, json={"password": password}))
+        cluster.until(lambda: _status(cluster, uid) == "active", "the change does not end", 120)
+
+    def client(password: str) -> valkey.ValkeyCluster:
+        return valkey.ValkeyCluster(endpoint["addr"][0], endpoint["port"], password=password)
+
+    def lets_in(password: str) -> bool:
+        with valkey.Valkey(endpoint["addr"][0], endpoint["port"], password=password) as asking:
+            try:
+                return bool(asking.ping())
+            except valkey.AuthenticationError:
+                return False
+
+    with client(old) as earlier:
+        assert not lets_in(new)
+        order("POST", new)
+        assert lets_in(old)
+        assert lets_in(new)
+        with client(new) as later:
+            assert later.set("rotated", "1")
+            assert earlier.get("rotated") == b"1"
+            assert _conf_passwords(cluster) == {2}
+            order("DELETE", old)
+            assert later.get("rotated") == earlier.get("rotated") == b"1"
+    assert (lets_in(old), lets_in(new)) == (False, True)
+    assert ok(cluster.api.get(f"/v1/bdbs/{uid}"))["authentication_redis_pass"] == new
+    assert _conf_passwords(cluster) == {1}
+
+
+def _conf_passwords(cluster: LocalCluster) -> set[int]:
+    """How many passwords the default user has in the files of shards."""
+    files = cluster.directory.glob("agents/*/shards/*/valkey.conf")
+    lines = [line for path in files for line in path.read_text().splitlines() if line.startswith("user default ")]
+    return {sum(word.startswith("#") for word in line.split()) for line in lines}
 
 
 def _refused(address: str, port: int) -> bool:

@@ -8,6 +8,7 @@ import pytest
 
 from shardboard.schemas import bdb_fields, bdbs
 from shardboard.schemas.bdbs import Bdb
+from shardboard.state.bdbs import Bdb as BdbRow
 
 WHEN = datetime(2025, 10, 14, 0, 1, 22, tzinfo=UTC)
 
@@ -113,7 +114,7 @@ def row(**changes: Any) -> Any:
         "created_at": WHEN,
         "changed_at": WHEN,
     }
-    return SimpleNamespace(**{**fields, **changes})
+    return BdbRow(**{**fields, **changes})
 
 
 def shard(

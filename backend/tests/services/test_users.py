@@ -37,7 +37,7 @@ async def test_a_password_is_generated_once(store: Store, settings: Settings) ->
         (admin,) = await every(session)
         here = await cluster.load(session)
     assert (admin.email, admin.role) == (settings.admin_user, "admin")
-    assert await passwords.matches(generated, admin.password_hash)
+    assert await passwords.matching(generated, [admin.password_hash])
     assert generated not in admin.password_hash
     assert (here.name, here.bootstrap_state) == ("shardboard.local", "idle")
     assert len(here.jwt_secret) >= 64
@@ -47,7 +47,7 @@ async def test_a_given_password_is_used_and_not_told(store: Store, settings: Set
     assert await start(store, with_password(settings, GIVEN)) is None
     async with store.read() as session:
         (admin,) = await every(session)
-    assert await passwords.matches(GIVEN, admin.password_hash)
+    assert await passwords.matching(GIVEN, [admin.password_hash])
 
 
 async def test_the_file_of_a_password_may_go_once_it_was_used(store: Store, settings: Settings, tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ async def test_the_file_of_a_password_may_go_once_it_was_used(store: Store, sett
     assert await start(store, settings) is None
     async with store.read() as session:
         (admin,) = await every(session)
-    assert await passwords.matches(GIVEN, admin.password_hash)
+    assert await passwords.matching(GIVEN, [admin.password_hash])
 
 
 async def test_another_password_later_changes_nothing_and_is_mentioned(
@@ -76,7 +76,7 @@ async def test_another_password_later_changes_nothing_and_is_mentioned(
     assert "another password" not in caplog.text
     async with store.read() as session:
         (admin,) = await every(session)
-    assert await passwords.matches(GIVEN, admin.password_hash)
+    assert await passwords.matching(GIVEN, [admin.password_hash])
 
 
 @pytest.mark.parametrize("password", ["short", "x" * 257])
@@ -92,7 +92,7 @@ async def test_set_admin_changes_an_existing_user(store: Store, settings: Settin
     await start(store, with_password(settings, GIVEN))
     async with store.begin() as session:
         user = await set_admin(session, settings.admin_user, "a new password")
-    assert await passwords.matches("a new password", user.password_hash)
+    assert await passwords.matching("a new password", [user.password_hash])
     async with store.read() as session:
         assert await users.count(session) == 1
         types = [event.type for event in await events.page(session, newest_first=False)]

@@ -46,6 +46,16 @@ export function useUpdateBdb(uid: number) {
   };
 }
 
+const passwords = (method: 'PUT' | 'POST' | 'DELETE') => (uid: number, password: string) =>
+  request<{ action_uid?: string }>(method, `/v1/bdbs/${uid}/passwords`, { password });
+
+/** From now on only this password lets the default user in. */
+export const replacePassword = passwords('PUT');
+/** This one lets it in, too. */
+export const addPassword = passwords('POST');
+/** This one does not any more; the only one cannot be removed so. */
+export const removePassword = passwords('DELETE');
+
 export const flushBdb = (uid: number) => request<Bdb>('PUT', `/v1/bdbs/${uid}/flush`, {});
 
 /** Closes its endpoints: clients are disconnected, and nobody can connect until traffic is resumed. */

@@ -88,6 +88,23 @@ export async function requestText(
   body?: unknown,
   signal?: AbortSignal,
 ): Promise<string> {
+  return (await answered(method, path, body, signal)).text();
+}
+
+/** A file, and the name that the console gave it. */
+export async function requestFile(path: string): Promise<{ name: string; content: Blob }> {
+  const response = await answered('GET', path);
+  const [, name] =
+    /filename="([^"]+)"/.exec(response.headers.get('content-disposition') ?? '') ?? [];
+  return { name: name ?? 'download', content: await response.blob() };
+}
+
+async function answered(
+  method: Method,
+  path: string,
+  body?: unknown,
+  signal?: AbortSignal,
+): Promise<Response> {
   let response = await send(method, path, body, signal);
   if (response.status === 401 && !path.startsWith('/v1/session')) {
     // Sent with a session that was just exchanged for another one? Nothing was done then.
@@ -95,7 +112,7 @@ export async function requestText(
     if (response.status === 401) onSignedOut();
   }
   if (!response.ok) throw await failure(response);
-  return response.text();
+  return response;
 }
 
 async function send(

@@ -18,6 +18,7 @@ export const signOut = () => request<void>('DELETE', '/v1/session');
 const MAY = {
   edit: ['admin', 'cluster_member', 'db_member'],
   administer: ['admin'],
+  debug: ['admin', 'cluster_member'],
   manageUsers: ['admin', 'user_manager'],
   readLog: ['admin', 'cluster_member', 'cluster_viewer', 'db_member', 'user_manager'],
 } as const;

@@ -16,4 +16,12 @@ export const createUser = (user: NewUser) => request<User>('POST', PATH, user);
 export const changeUser = (uid: number, changes: UserChanges) =>
   request<User>('PUT', `${PATH}/${uid}`, changes);
 
+/** One more, by which the user signs in as well. */
+export const addPassword = (username: string, password: string) =>
+  request<unknown>('POST', `${PATH}/password`, { username, new_password: password });
+
+/** One less; the only one cannot be removed. */
+export const removePassword = (username: string, password: string) =>
+  request<unknown>('DELETE', `${PATH}/password`, { username, old_password: password });
+
 export const removeUser = (uid: number) => request<unknown>('DELETE', `${PATH}/${uid}`);

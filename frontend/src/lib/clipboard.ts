@@ -1,4 +1,5 @@
 /** Copying, with a way out where the browser does not allow it. */
+import { download } from './download';
 
 export async function copyText(text: string): Promise<void> {
   if (navigator.clipboard) {
@@ -22,11 +23,7 @@ export async function copyImage(blob: Blob, name: string): Promise<string> {
     await navigator.clipboard.write([new ClipboardItem({ 'image/png': blob })]);
     return 'PNG copied';
   } catch {
-    const link = document.createElement('a');
-    link.href = URL.createObjectURL(blob);
-    link.download = `${name.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')}.png`;
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+    download(`${name.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')}.png`, blob);
     return 'PNG saved';
   }
 }

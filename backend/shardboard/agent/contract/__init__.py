@@ -22,12 +22,14 @@ agree is in `protocol.py`.
 | POST /loads/reports | NamedLoad | LoadReports |
 | POST /loads/remove | NamedLoad | LoadState |
 | POST /probe | list[ProbeTarget] | list[bool] |
+| POST /logs | LogsOf | NodeLogs |
 | GET /samples?after=N | | NDJSON stream of Sample, first the ring's newer ones, then one a second; an empty line is a pulse |
 """
 
 from shardboard.agent.contract.base import Hex40, Message, Port
 from shardboard.agent.contract.commands import CommandCount, CommandCounts, ReadCommands
 from shardboard.agent.contract.loads import LoadLines, LoadReports, LoadState, NamedLoad, ReadLoad, StartLoad
+from shardboard.agent.contract.logs import LogsOf, NodeLogs
 from shardboard.agent.contract.nodes import Drill, DrillReply, HostCheck, NodeFacts
 from shardboard.agent.contract.proxies import (
     Outage,
@@ -94,10 +96,12 @@ __all__ = [
     "LoadLines",
     "LoadReports",
     "LoadState",
+    "LogsOf",
     "Message",
     "MoveSlots",
     "NamedLoad",
     "NodeFacts",
+    "NodeLogs",
     "Outage",
     "Peer",
     "Port",

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+Hex64 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Hex40 = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
 Port = Annotated[int, Field(ge=1024, le=65535)]
 

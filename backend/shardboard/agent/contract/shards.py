@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from shardboard.agent.contract.base import Hex40, Message, Port, Reply
+from shardboard.agent.contract.base import Hex40, Hex64, Message, Port, Reply
 
 APPLICATION_RIGHTS = "+@all -@admin -migrate -restore-asking -script|debug"
 """Of the engine's user `default`. Not its administration, which could read the password of replication and undo what the console
@@ -71,6 +71,8 @@ class BdbSpec(Message):
     admin_password: str
     client_password: str
     """Of the engine's default user; empty = no password."""
+    other_passwords_sha256: list[Hex64] = Field(default=[])
+    """By which the default user gets in, too."""
     default_user: bool = True
     disabled_commands: list[str] = Field(default=[])
     """Rules that take commands away from the default user, such as `-flushall`."""

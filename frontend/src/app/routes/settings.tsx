@@ -1,16 +1,19 @@
-/** The rules of the cluster. */
+/** The rules of the cluster, and what goes to whoever helps with it. */
 import { useMay } from '@/api/session';
 import { PolicyForm } from '@/features/settings/PolicyForm';
+import { SupportBundle } from '@/features/settings/SupportBundle';
 import classes from './pages.module.css';
 
 export function SettingsPage() {
   const may = useMay('administer');
+  const mayDebug = useMay('debug');
   return (
     <div className={classes.page}>
       <div className={classes.head}>
         <h1>Settings</h1>
       </div>
       <PolicyForm may={may} />
+      <SupportBundle may={mayDebug} />
     </div>
   );
 }

@@ -1,7 +1,7 @@
 // @vitest-environment jsdom
 import { MantineProvider } from '@mantine/core';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
-import { fireEvent, render, screen, waitFor } from '@testing-library/react';
+import { cleanup, fireEvent, render, screen, waitFor } from '@testing-library/react';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Bdb } from '@/api/types';
 import { DatabasePassword } from './DatabasePassword';
@@ -12,22 +12,20 @@ beforeEach(() => {
   sent = [];
   vi.stubGlobal(
     'fetch',
-    vi.fn(async (_path: string, init: RequestInit) => {
-      sent.push(JSON.parse(String(init.body)));
+    vi.fn(async (path: string, init: RequestInit) => {
+      sent.push([init.method, path, JSON.parse(String(init.body))]);
       return Response.json({ uid: 1 });
     }),
   );
 });
 
-function show(authentication: boolean) {
+function show(count: number) {
   const onClose = vi.fn();
+  const bdb = { uid: 1, name: 'orders', authentication: count > 0, passwords_count: count } as Bdb;
   render(
     <MantineProvider>
       <QueryClientProvider client={new QueryClient()}>
-        <DatabasePassword
-          bdb={{ uid: 1, name: 'orders', authentication } as Bdb}
-          onClose={onClose}
-        />
+        <DatabasePassword bdb={bdb} onClose={onClose} />
       </QueryClientProvider>
     </MantineProvider>,
   );
@@ -40,27 +38,56 @@ const button = (name: string) => screen.getByRole('button', { name });
 
 describe('DatabasePassword', () => {
   it('sends a new one', async () => {
-    const onClose = show(true);
+    const onClose = show(1);
     expect(button('Change the password').hasAttribute('disabled')).toBe(true);
     type('with space');
     expect(screen.getByText(/no spaces/)).toBeTruthy();
     type('correct-horse');
     fireEvent.click(button('Change the password'));
     await waitFor(() => expect(onClose).toHaveBeenCalled());
-    expect(sent).toEqual([{ authentication_redis_pass: 'correct-horse' }]);
+    expect(sent).toEqual([['PUT', '/v1/bdbs/1/passwords', { password: 'correct-horse' }]]);
   });
 
-  it('removes it', async () => {
-    const onClose = show(true);
-    fireEvent.click(screen.getByLabelText(/^No password/));
+  it('adds one beside it, and removes one of several', async () => {
+    const closed = show(1);
+    expect(screen.queryByLabelText(/^Remove one/)).toBeNull();
+    fireEvent.click(screen.getByLabelText(/^The new one as well/));
+    type('correct-horse');
+    fireEvent.click(button('Add the password'));
+    await waitFor(() => expect(closed).toHaveBeenCalled());
+    cleanup();
+    const again = show(2);
+    expect(screen.getByText(/2\spasswords are valid now/)).toBeTruthy();
+    fireEvent.click(screen.getByLabelText(/^Remove one/));
+    fireEvent.change(screen.getByLabelText(/Password to remove/), { target: { value: 'old' } });
     fireEvent.click(button('Remove the password'));
+    await waitFor(() => expect(again).toHaveBeenCalled());
+    expect(sent).toEqual([
+      ['POST', '/v1/bdbs/1/passwords', { password: 'correct-horse' }],
+      ['DELETE', '/v1/bdbs/1/passwords', { password: 'old' }],
+    ]);
+  });
+
+  it('makes no new password of one that was to be removed', () => {
+    show(2);
+    fireEvent.click(screen.getByLabelText(/^Remove one/));
+    fireEvent.change(screen.getByLabelText(/Password to remove/), { target: { value: 'leaked' } });
+    fireEvent.click(screen.getByLabelText(/^Only the new one/));
+    expect(screen.getByLabelText(/New password/)).toHaveProperty('value', '');
+    expect(button('Change the password').hasAttribute('disabled')).toBe(true);
+  });
+
+  it('removes all', async () => {
+    const onClose = show(2);
+    fireEvent.click(screen.getByLabelText(/^None/));
+    fireEvent.click(button('Remove all passwords'));
     await waitFor(() => expect(onClose).toHaveBeenCalled());
-    expect(sent).toEqual([{ authentication_redis_pass: '' }]);
+    expect(sent).toEqual([['PUT', '/v1/bdbs/1', { authentication_redis_pass: '' }]]);
   });
 
   it('warns where there is none', () => {
-    show(false);
-    expect(screen.queryByLabelText(/^No password/)).toBeNull();
+    show(0);
+    expect(screen.queryByLabelText(/^None/)).toBeNull();
     expect(screen.getByText(/all of them need the password from now on/)).toBeTruthy();
   });
 });

@@ -2,7 +2,7 @@
 import { ActionIcon, Button, Menu, NativeSelect, Tooltip } from '@mantine/core';
 import { IconDownload, IconZoomIn, IconZoomOut } from '@tabler/icons-react';
 import type { Bdb, LogEvent, Node } from '@/api/types';
-import { download } from '@/lib/download';
+import { downloadText } from '@/lib/download';
 import { WIDEST } from '@/lib/timeWindow';
 import { useTimeAxis } from '@/ui/chart/TimeAxisContext';
 import { toCsv } from './export';
@@ -78,10 +78,10 @@ export function TimelineFilters({ filter, onFilter, nodes, bdbs, events }: Props
           </Button>
         </Menu.Target>
         <Menu.Dropdown>
-          <Menu.Item onClick={() => download('timeline.json', JSON.stringify(events, null, 2))}>
+          <Menu.Item onClick={() => downloadText('timeline.json', JSON.stringify(events, null, 2))}>
             JSON
           </Menu.Item>
-          <Menu.Item onClick={() => download('timeline.csv', toCsv(events))}>CSV</Menu.Item>
+          <Menu.Item onClick={() => downloadText('timeline.csv', toCsv(events))}>CSV</Menu.Item>
         </Menu.Dropdown>
       </Menu>
     </div>

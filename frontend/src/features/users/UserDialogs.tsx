@@ -77,26 +77,6 @@ export function ChangeUser({ user, onClose }: OfUser) {
   );
 }
 
-export function NewPassword({ user, onClose }: OfUser) {
-  const then = useThenAskAgain();
-  const [password, setPassword] = useState('');
-  return (
-    <Ask
-      title={`New password for ${user.email}`}
-      action="Set password"
-      disabled={!password}
-      onConfirm={() => then(changeUser(user.uid, { password }))}
-      onClose={onClose}
-    >
-      <span>
-        The old one is void at once: sessions and tokens of this user end
-        {user.status === 'locked' && ', and nobody has to wait any more after failed attempts'}.
-      </span>
-      <PasswordField label="New password" value={password} onChange={setPassword} autoFocus />
-    </Ask>
-  );
-}
-
 export function RemoveUser({ user, onClose }: OfUser) {
   const then = useThenAskAgain();
   return (
@@ -131,7 +111,10 @@ export function OwnPassword({ session, onClose }: Closing & { session: Session }
       onConfirm={change}
       onClose={onClose}
     >
-      <span>Your other sessions and your tokens end; here you stay signed in.</span>
+      <span>
+        From now on only the new one is valid. Your other sessions and your tokens end; here you
+        stay signed in.
+      </span>
       <PasswordField label="New password" value={password} onChange={setPassword} autoFocus />
       <PasswordInput
         label="Once more"

@@ -12,8 +12,9 @@ import { Ago } from '@/ui/Ago';
 import { Dash } from '@/ui/Dash';
 import { type Column, DataTable } from '@/ui/DataTable';
 import { Status } from '@/ui/Status';
+import { NewPassword } from './NewPassword';
 import { changeFault, removalFault, roleName } from './roles';
-import { ChangeUser, NewPassword, RemoveUser } from './UserDialogs';
+import { ChangeUser, RemoveUser } from './UserDialogs';
 
 const DIALOGS = { change: ChangeUser, password: NewPassword, remove: RemoveUser } as const;
 
@@ -143,7 +144,7 @@ function UserActions({ user, session, users, ask }: ActionsProps) {
           disabled={fault !== undefined || user.uid === session?.uid}
           onClick={() => ask({ what: 'password', user })}
         >
-          New password…
+          Passwords…
         </Menu.Item>
         {stays && stays !== fault && <Menu.Label>{stays}</Menu.Label>}
         <Menu.Item

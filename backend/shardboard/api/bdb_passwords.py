@@ -1,0 +1,55 @@
+"""The passwords of a database's default user over HTTP."""
+
+from typing import Any
+
+from fastapi import APIRouter
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ConfigDict, Field
+
+from shardboard.api.bdbs import DryRun, is_on
+from shardboard.api.deps import Editor, Tx
+from shardboard.api.paths import Uid
+from shardboard.api.replies import errors
+from shardboard.schemas.absent import OptionalStr, present
+from shardboard.services import bdb_passwords as service
+from shardboard.state.bdbs import Bdb
+
+router = APIRouter(tags=["databases"])
+
+
+class Password(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    password: str = Field(max_length=512, repr=False)
+
+
+class Ordered(BaseModel):
+    action_uid: OptionalStr = Field(description="To follow; absent when nothing is to be changed.")
+
+
+@router.put("/bdbs/{uid}/passwords", response_model=Ordered, responses=errors(404, 406, 409))
+async def replace_passwords(
+    editor: Editor, session: Tx, uid: Uid, body: Password, dry_run: DryRun = None
+) -> JSONResponse:
+    """From now on only this password. Clients that are logged in stay so until they connect again."""
+    return _ordered(await service.replace(session, uid, body.password, editor, dry_run=is_on(dry_run)))
+
+
+@router.post("/bdbs/{uid}/passwords", response_model=Ordered, responses=errors(404, 406, 409))
+async def add_password(editor: Editor, session: Tx, uid: Uid, body: Password, dry_run: DryRun = None) -> JSONResponse:
+    """This password as well, of at most ten. To change a password without a break, add the new one, give it to all applications,
+    and remove the old one."""
+    return _ordered(await service.add(session, uid, body.password, editor, dry_run=is_on(dry_run)))
+
+
+@router.delete("/bdbs/{uid}/passwords", response_model=Ordered, responses=errors(404, 406, 409))
+async def remove_password(
+    editor: Editor, session: Tx, uid: Uid, body: Password, dry_run: DryRun = None
+) -> JSONResponse:
+    """Not this password any more, unless it is the only one."""
+    return _ordered(await service.remove(session, uid, body.password, editor, dry_run=is_on(dry_run)))
+
+
+def _ordered(bdb: Bdb) -> JSONResponse:
+    told: dict[str, Any] = present(action_uid=bdb.action_uid)
+    return JSONResponse(told)

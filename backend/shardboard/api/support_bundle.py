@@ -1,0 +1,144 @@
+"""What a support bundle consists of: all that somebody who helps from afar wants to see, as the REST API shows it."""
+
+import asyncio
+import platform
+from collections.abc import Callable, Collection, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import datetime
+from typing import IO, Any
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard import __version__, recent_log
+from shardboard.api import bdbs as bdbs_api
+from shardboard.api import cluster as cluster_api
+from shardboard.api import nodes as nodes_api
+from shardboard.api import shards as shards_api
+from shardboard.console import Console
+from shardboard.domain.scrubbing import Scrubber
+from shardboard.domain.support_bundle import SupportBundle
+from shardboard.errors import ApiError
+from shardboard.schemas import actions as actions_schema
+from shardboard.schemas import cluster as cluster_schema
+from shardboard.schemas import logs as logs_schema
+from shardboard.schemas import proxies as proxies_schema
+from shardboard.schemas.times import iso
+from shardboard.services import hosts
+from shardboard.services import support_bundle as service
+from shardboard.state import actions, bdbs, cluster, events, nodes, shards
+
+MOST_EVENTS = 10_000
+README = """A support bundle of Shardboard {version}: {what}, made {made}.
+
+version.json, cluster.json, policy.json    what runs here, and its settings
+alarms.json, events.ndjson, actions.json   what is wrong now, what happened (newest first), what was ordered
+nodes.json, checks.json                    machines, their state, and what of their settings costs latency or data
+databases.json, shards.json, proxies.json  as the REST API shows them to those who may not see passwords
+metrics/                                   the last hour; time is in epoch seconds, a gap is empty
+logs/                                      the ends of the logs of the console and of each node's agent, proxy and shards; those of
+                                           console and agent begin with their process
+missing.txt                                what could not be had, and why
+
+Passwords, keys, tokens, logins in URLs and the addresses of webhooks are left out or shown as ***. Keys and values of
+databases are not in here. Names of databases, users and machines, their addresses and mail addresses are, and in that of one
+database settings of the cluster, all nodes, and lines about others in the logs of its nodes: look through it before you give
+it away.
+"""
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Of whom there shall be logs (one node), or everything (one database); None: of all."""
+
+    node_uid: int | None = None
+    bdb_uid: int | None = None
+
+    def __str__(self) -> str:
+        if self.node_uid is not None:
+            return f"node {self.node_uid}"
+        return "the cluster" if self.bdb_uid is None else f"database {self.bdb_uid}"
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What the store says, in one look."""
+
+    values: Mapping[str, Any]
+    """By path of what is written as JSON."""
+    log: list[dict[str, Any]]
+    secrets: set[str]
+    logs_of: Mapping[int, Collection[int]]
+    """By uid of each node that is concerned, its shards that are."""
+
+
+async def write(console: Console, scope: Scope, file: IO[bytes], name: str, now: datetime) -> None:
+    """What cannot be had is left out, and `missing.txt` says why. Raises OSError when the disk is full."""
+    async with console.store.read() as session:
+        found = await _find(console, session, scope, now)
+    scrub = Scrubber(found.secrets | console.settings.secrets())
+    missing = []
+    with closing(SupportBundle(file, name, now)) as bundle:
+
+        async def add(path: str, make: Callable[[Any], str], content: Any) -> None:
+            await asyncio.to_thread(lambda: bundle.add(path, make(content)))
+
+        await add("README.txt", str, README.format(version=__version__, what=scope, made=iso(now)))
+        for path, value in found.values.items():
+            await add(path, scrub.json, value)
+        await add("events.ndjson", lambda log: "".join(f"{scrub.json(each)}\n" for each in log), found.log)
+        for topic in service.POINTS:
+            path = f"metrics/{topic}.csv"
+            try:
+                async with console.store.read() as session:
+                    text = await service.metrics(session, topic, scope.bdb_uid, int(now.timestamp()))
+            except ApiError as refusal:
+                missing.append(f"{path}: {refusal.description}")
+            else:
+                await add(path, str, text)
+        await add("logs/console.log", scrub.text, recent_log.text())
+        async for uid, told in console.node_logs.read(found.logs_of):
+            if isinstance(told, str):
+                missing.append(f"logs/node-{uid}: {told}")
+                continue
+            await add(f"logs/node-{uid}/agent.log", scrub.text, told.agent)
+            await add(f"logs/node-{uid}/proxy.log", scrub.text, told.proxy)
+            for shard, text in sorted(told.shards.items()):
+                await add(f"logs/node-{uid}/shard-{shard}.log", scrub.text, text)
+        if missing:
+            await add("missing.txt", scrub.text, "".join(f"{each}\n" for each in missing))
+
+
+async def _find(console: Console, session: AsyncSession, scope: Scope, now: datetime) -> _Found:
+    machines = await nodes.every(session)
+    rows = [row for row in await bdbs.every(session) if scope.bdb_uid in (None, row.uid)]
+    parts = [row for row in await shards.every(session) if scope.bdb_uid in (None, row.bdb_uid)]
+    around = await cluster.load(session)
+    readings = console.live.endpoints.newest()
+    ordered = await (actions.recent(session) if scope.bdb_uid is None else actions.of_bdb(session, scope.bdb_uid))
+    alarms = [each for each in await events.open_alarms(session) if scope.bdb_uid in (None, each.bdb_uid)]
+    log = await events.page(session, newest_first=True, limit=MOST_EVENTS, bdb_uid=scope.bdb_uid)
+    version = {
+        "shardboard": __version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "store": console.store.engine.dialect.name,
+        "time": iso(now),
+    }
+    values = {
+        "version.json": version,
+        "cluster.json": cluster_api.represent(around, console.settings),
+        "policy.json": cluster_schema.policy_of(around),
+        "alarms.json": [logs_schema.render(each) for each in alarms],
+        "actions.json": [actions_schema.render_v2(each) for each in ordered],
+        "nodes.json": await nodes_api.represent(session, machines, console),
+        "checks.json": {str(uid): told for uid, told in (await hosts.checks(session, machines)).items()},
+        "databases.json": await bdbs_api.represent(session, rows),
+        "shards.json": await shards_api.represent(session, parts, console),
+        "proxies.json": [proxies_schema.render(node, readings.get(node.uid)) for node in machines],
+    }
+    concerned = {node.uid for node in machines if scope.node_uid in (None, node.uid)}
+    if scope.bdb_uid is not None:
+        concerned &= {part.node_uid for part in parts} | {uid for row in rows for uid in row.endpoint_nodes}
+    logs_of = {uid: [part.uid for part in parts if part.node_uid == uid] for uid in concerned}
+    return _Found(values, [logs_schema.render(each) for each in log], await service.secrets(session), logs_of)

@@ -1,0 +1,42 @@
+"""Asks agents for what was logged on their machines, for support bundles."""
+
+import asyncio
+from collections.abc import AsyncIterator, Collection, Mapping
+
+from shardboard.db import Store
+from shardboard.driver.ports import Agents, NodeLogs, NodeRef
+from shardboard.errors import AgentError
+from shardboard.state import nodes
+
+PATIENCE_SECONDS = 20.0
+"""Who does not tell by then is left out: a bundle is made when something is wrong, as a node that hangs."""
+AT_ONCE = 4
+"""Nodes, of whose logs, up to ten megabytes each, no more are held at a time."""
+
+
+class NodeLogReader:
+    """Reads from a few nodes side by side."""
+
+    def __init__(self, store: Store, agents: Agents) -> None:
+        self._store = store
+        self._agents = agents
+
+    async def read(self, wanted: Mapping[int, Collection[int]]) -> AsyncIterator[tuple[int, NodeLogs | str]]:
+        """Of these nodes and, for each, these shards: uid of the node and its logs, or a sentence on why there are none."""
+        async with self._store.read() as session:
+            rows = [row for row in await nodes.every(session) if row.uid in wanted]
+        places = [NodeRef(row.uid, row.addr, row.agent_port) for row in rows]
+        for first in range(0, len(places), AT_ONCE):
+            some = places[first : first + AT_ONCE]
+            replies = await asyncio.gather(*(self._of_node(node, wanted[node.uid]) for node in some))
+            for node, reply in zip(some, replies, strict=True):
+                yield node.uid, reply
+
+    async def _of_node(self, node: NodeRef, shards: Collection[int]) -> NodeLogs | str:
+        try:
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                return await self._agents.logs(node, sorted(shards))
+        except TimeoutError:
+            return f"The agent of node {node.uid} did not tell within {PATIENCE_SECONDS:g} s."
+        except AgentError as error:
+            return f"{error.reason[:1].upper()}{error.reason[1:]}."

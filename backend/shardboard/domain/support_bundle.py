@@ -1,0 +1,38 @@
+"""The archive that a support bundle is: text files in one directory."""
+
+import io
+import tarfile
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import IO
+
+
+class SupportBundle:
+    """A gzipped tar that is written file by file, so that its parts need not be in memory together."""
+
+    def __init__(self, to: IO[bytes], name: str, made_at: datetime) -> None:
+        """`name` is the directory in the archive."""
+        self._archive = tarfile.open(fileobj=to, mode="w:gz", compresslevel=6)  # noqa: SIM115 - closed by `close`
+        self._name = name
+        self._made_at = made_at.timestamp()
+
+    def add(self, path: str, text: str) -> None:
+        """One file, below the directory of the archive."""
+        data = text.encode(errors="replace")
+        entry = tarfile.TarInfo(f"{self._name}/{path}")
+        entry.size, entry.mtime, entry.mode = len(data), int(self._made_at), 0o600
+        self._archive.addfile(entry, io.BytesIO(data))
+
+    def close(self) -> None:
+        self._archive.close()
+
+
+def csv(first: int, step: int, names: Sequence[str], series: Iterable[tuple[str, Sequence[Sequence[float]]]]) -> str:
+    """One line per object and interval: when it began (epoch seconds), the uid, and the metrics; a gap is empty."""
+    lines = [",".join(("time", "uid", *names))]
+    for uid, columns in series:
+        for place, values in enumerate(zip(*columns, strict=True)):
+            if any(value == value for value in values):
+                shown = ("" if value != value else f"{value:.6g}" for value in values)
+                lines.append(",".join((str(first + place * step), uid, *shown)))
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,119 @@
+"""Several passwords of a database's default user."""
+
+from typing import Any
+
+import httpx
+import pytest
+from backend.tests import pairs
+
+from shardboard.console import Console
+from shardboard.driver.fake import FakeAgents
+from shardboard.reconcilers import load
+from shardboard.state import actions
+from shardboard.state.bdbs import Bdb
+from shardboard.state.nodes import Node
+
+pytestmark = [pytest.mark.store, pytest.mark.usefixtures("shop")]
+PATH = "/v1/bdbs/1/passwords"
+
+
+@pytest.fixture
+async def shop(console: Console, agents: FakeAgents, nodes: list[Node]) -> None:
+    await pairs.active(console, agents)
+
+
+async def order(client: httpx.AsyncClient, console: Console, method: str, password: Any) -> httpx.Response:
+    """And have it done."""
+    reply = await client.request(method, PATH, json={"password": password})
+    async with console.store.begin() as session:
+        bdb = await session.get_one(Bdb, 1)
+        assert reply.json().get("action_uid") == bdb.action_uid or reply.status_code != 200
+        bdb.status, bdb.action_uid = "active", None
+        for action in await actions.unfinished(session):
+            action.status = "completed"
+    return reply
+
+
+async def passwords(console: Console) -> list[str]:
+    async with console.store.read() as session:
+        return list(load.engine(await session.get_one(Bdb, 1)).client_passwords)
+
+
+async def test_one_after_the_other(client: httpx.AsyncClient, console: Console) -> None:
+    assert await passwords(console) == []
+    assert (await order(client, console, "POST", "alpha-one")).json()["action_uid"]
+    assert (await client.get("/v1/bdbs/1")).json()["authentication_redis_pass"] == "alpha-one"
+    assert (await order(client, console, "POST", "beta-two")).json()["action_uid"]
+    assert (await order(client, console, "POST", "beta-two")).json() == {}
+    assert await passwords(console) == ["alpha-one", "beta-two"]
+    shown = await client.get("/v1/bdbs/1")
+    assert "beta-two" not in shown.text
+    assert "other_passwords" not in shown.text
+    await order(client, console, "DELETE", "alpha-one")
+    assert await passwords(console) == ["beta-two"]
+    assert (await client.get("/v1/bdbs/1")).json()["authentication_redis_pass"] == "beta-two"
+    await order(client, console, "POST", "gamma-three")
+    await order(client, console, "PUT", "delta-four")
+    assert await passwords(console) == ["delta-four"]
+    log = (await client.get("/v1/logs")).text
+    assert not any(word in log for word in ("alpha-one", "beta-two", "gamma-three", "delta-four"))
+
+
+async def test_the_field_of_the_database_is_the_only_password_again(
+    client: httpx.AsyncClient, console: Console
+) -> None:
+    await order(client, console, "POST", "alpha-one")
+    await order(client, console, "POST", "beta-two")
+    same = {"authentication_redis_pass": "alpha-one", "name": "shop", "other_passwords": ["mine"]}
+    await client.put("/v1/bdbs/1", json=same)
+    assert await passwords(console) == ["alpha-one", "beta-two"]
+    await client.put("/v1/bdbs/1", json={"authentication_redis_pass": "other"})
+    assert await passwords(console) == ["other"]
+
+
+async def test_what_is_refused(client: httpx.AsyncClient, console: Console) -> None:
+    await order(client, console, "PUT", "alpha-one")
+
+    async def code(method: str, password: Any) -> tuple[int, str]:
+        reply = await order(client, console, method, password)
+        return reply.status_code, reply.json()["error_code"]
+
+    assert await code("DELETE", "alpha-one") == (406, "last_password")
+    assert await code("DELETE", "unknown") == (404, "password_not_found")
+    for wrong, status in (("", 406), ("two words", 400), ("ä", 400), (7, 400), ("x" * 513, 400)):
+        assert (await code("POST", wrong))[0] == (await code("PUT", wrong))[0] == status
+    for number in range(2, 11):
+        await order(client, console, "POST", f"password-{number}")
+    assert await code("POST", "one too many") == (400, "bad_request")
+    assert await code("POST", "one-too-many") == (409, "too_many_passwords")
+    assert len(await passwords(console)) == 10
+    assert (await client.put("/v1/bdbs/9/passwords", json={"password": "alpha-one"})).status_code == 404
+    viewer = {"email": "vera", "password": "correct horse", "role": "db_viewer"}
+    await client.post("/v1/users", json=viewer)
+    reply = await client.put(PATH, json={"password": "mine"}, auth=("vera", "correct horse"))
+    assert reply.status_code == 403
+
+
+async def test_dry_runs_change_nothing(client: httpx.AsyncClient, console: Console) -> None:
+    await order(client, console, "PUT", "alpha-one")
+    await order(client, console, "POST", "beta-two")
+    for method, password in (("PUT", "gamma-three"), ("POST", "gamma-three"), ("DELETE", "beta-two")):
+        reply = await client.request(method, f"{PATH}?dry_run", json={"password": password})
+        assert (reply.status_code, reply.json()) == (200, {})
+    assert (await client.request("DELETE", f"{PATH}?dry_run=true", json={"password": "none"})).status_code == 404
+    assert await passwords(console) == ["alpha-one", "beta-two"]
+
+
+async def test_a_change_that_did_not_reach_all_shards_is_one_of_the_password(
+    client: httpx.AsyncClient, console: Console
+) -> None:
+    async with console.store.begin() as session:
+        bdb = await session.get_one(Bdb, 1)
+        bdb.incomplete_changes = ["authentication_redis_pass", "memory_size", "other_passwords"]
+    shown = (await client.get("/v1/bdbs/1")).json()
+    assert shown["incomplete_changes"] == ["authentication_redis_pass", "memory_size"]
+
+
+async def test_one_change_at_a_time(client: httpx.AsyncClient) -> None:
+    assert (await client.post(PATH, json={"password": "alpha-one"})).status_code == 200
+    assert (await client.post(PATH, json={"password": "beta-two"})).status_code == 409

@@ -1,0 +1,208 @@
+"""Support bundles: everything that helps, nothing secret."""
+
+import csv
+import errno
+import io
+import json
+import logging
+import tarfile
+import time
+from array import array
+
+import httpx
+import pytest
+from backend.tests import pairs
+
+from shardboard import recent_log
+from shardboard.console import Console
+from shardboard.domain.rollup import Frame
+from shardboard.domain.support_bundle import SupportBundle
+from shardboard.driver.fake import FakeAgents
+from shardboard.driver.ports import NodeLogs
+from shardboard.errors import BadRequest
+from shardboard.services import support_bundle as service
+from shardboard.state import metrics
+from shardboard.state.bdbs import Bdb
+from shardboard.state.nodes import Node
+
+pytestmark = pytest.mark.store
+WHOLE = "/v1/cluster/debuginfo"
+
+
+def files(reply: httpx.Response) -> dict[str, str]:
+    """What is in the archive, by path below its directory."""
+    assert reply.status_code == 200, reply.text
+    assert reply.headers["content-type"] == "application/x-gzip"
+    with tarfile.open(fileobj=io.BytesIO(reply.content), mode="r:gz") as archive:
+        found = {}
+        for entry in archive.getmembers():
+            opened = archive.extractfile(entry)
+            assert opened is not None
+            directory, _, path = entry.name.partition("/")
+            assert reply.headers["content-disposition"] == f'attachment; filename="{directory}.tar.gz"'
+            found[path] = opened.read().decode()
+        return found
+
+
+async def test_it_says_what_is_there(
+    client: httpx.AsyncClient, console: Console, agents: FakeAgents, nodes: list[Node]
+) -> None:
+    await pairs.active(console, agents)
+    agents.logged[1] = NodeLogs(agent="hello\n", proxy="served\n", shards={1: "born\n", 99: "of nobody\n"})
+    agents.unreachable.add(2)
+    found = files(await client.get(WHOLE))
+    assert json.loads(found["version.json"])["store"] in ("sqlite", "postgresql")
+    assert json.loads(found["cluster.json"]) == {
+        name: value
+        for name, value in (await client.get("/v1/cluster")).json().items()
+        if name in json.loads(found["cluster.json"])
+    }
+    assert [bdb["name"] for bdb in json.loads(found["databases.json"])] == ["shop"]
+    assert [shard["uid"] for shard in json.loads(found["shards.json"])] == ["1", "2", "3", "4", "5", "6"]
+    assert [node["uid"] for node in json.loads(found["nodes.json"])] == [1, 2, 3]
+    assert set(json.loads(found["checks.json"])) == {"1", "2", "3"}
+    assert json.loads(found["events.ndjson"].splitlines()[0])["type"] == "user_created"
+    assert {"policy.json", "alarms.json", "actions.json", "proxies.json", "logs/console.log"} < set(found)
+    assert found["logs/node-1/agent.log"] == "hello\n"
+    assert found["logs/node-1/proxy.log"] == "served\n"
+    assert found["logs/node-1/shard-1.log"] == "born\n"
+    assert "logs/node-1/shard-99.log" not in found
+    assert found["missing.txt"].startswith("logs/node-2: ")
+    assert "node 2" in found["missing.txt"]
+    assert all(path.split("/")[0] in found["README.txt"] for path in found if path != "README.txt")
+    [event] = [each for each in (await client.get("/v1/logs")).json() if each["type"] == "support_bundle_made"]
+    assert event["originator"] == "admin@example.org"
+
+
+async def test_it_has_the_last_hour_of_metrics(client: httpx.AsyncClient, console: Console, nodes: list[Node]) -> None:
+    now = int(time.time()) // 10 * 10
+    frame = Frame(now - 60, array("q", [1, 2]), {"cpu_user": array("f", [0.5, float("nan")])})
+    async with console.store.begin() as session:
+        layout = await metrics.add_layout(session, list(frame.columns))
+        await metrics.write(session, [("nodes", 10, layout, frame)])
+    found = files(await client.get(WHOLE))
+    [row] = csv.DictReader(io.StringIO(found["metrics/nodes.csv"]))
+    assert (row["time"], row["uid"], row["cpu_user"], row["conns"]) == (str(now - 60), "1", "0.5", "")
+    assert found["metrics/cluster.csv"].startswith("time,uid,")
+
+
+async def test_nothing_secret_is_in_it(
+    client: httpx.AsyncClient, console: Console, agents: FakeAgents, nodes: list[Node]
+) -> None:
+    await pairs.active(console, agents)
+    async with console.store.begin() as session:
+        bdb = await session.get_one(Bdb, pairs.BDB)
+        bdb.config = {
+            **bdb.config,
+            "authentication_redis_pass": 'open"sesame',
+            "other_passwords": ["ten-words"],
+            "backup_location": {"type": "s3", "secret_access_key": "wJalrXUtnFEMI", "bucket_name": "shelf"},
+        }
+        bdb.admin_password = "of-the-agents"
+    url = "https://hooks.example.org/services/T0001"
+    await client.post("/v1/webhooks", json={"name": "chat", "url": url, "secret": "hush-hush"})
+    key = "-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----"
+    said = (
+        f'AUTH open"sesame {json.dumps("open" + chr(34) + "sesame")} wJalrXUtnFEMI of-the-agents hush-hush {url} {key} '
+        "ten-words "
+    )
+    agents.logged[1] = NodeLogs(agent=said + "postgresql://me:word@store/db\n", shards={1: said})
+    reply = await client.get(WHOLE)
+    everything = "\n".join(files(reply).values())
+    for secret in ("sesame", "ten-words", "wJalrXUtnFEMI", "of-the-agents", "hush-hush", "T0001", "MIIE", "me:word"):
+        assert secret not in everything
+    assert files(reply)["logs/node-1/agent.log"] == 'AUTH *** "***" *** *** *** *** *** *** postgresql://***@store/db\n'
+    assert "shelf" not in everything  # places for backups are shown to editors only
+
+
+async def test_words_and_numbers_that_are_passwords_spoil_nothing(
+    client: httpx.AsyncClient, console: Console, agents: FakeAgents, nodes: list[Node]
+) -> None:
+    await pairs.active(console, agents)
+    async with console.store.begin() as session:
+        bdb = await session.get_one(Bdb, pairs.BDB)
+        passwords = ["true", "null", str(bdb.memory_size), "name"]
+        tags = [{"key": "team", "value": "shop"}]
+        bdb.config = {**bdb.config, "authentication_redis_pass": "uid:", "other_passwords": passwords, "tags": tags}
+    found = files(await client.get(WHOLE))
+    shown = (await client.get("/v1/bdbs/1")).json()
+    [told] = json.loads(found["databases.json"])
+    assert {**told, "authentication_redis_pass": "uid:"}.keys() == shown.keys()
+    assert told["memory_size"] == shown["memory_size"]
+    assert told["tags"] == tags
+    assert all(json.loads(line)["uid"] for line in found["events.ndjson"].splitlines())
+    assert "memory" in found["metrics/nodes.csv"] or "cpu_user" in found["metrics/nodes.csv"]
+
+
+async def test_what_a_stranger_writes_hides_nothing_else(client: httpx.AsyncClient, nodes: list[Node]) -> None:
+    await client.get("/v1/bdbs", auth=("-----BEGIN PRIVATE KEY-----", "guess"))
+    log = files(await client.get(WHOLE))["events.ndjson"]
+    assert len(log.splitlines()) == len((await client.get("/v1/logs")).json()) - 1  # but for the bundle's own
+    assert "user_created" in log
+
+
+async def test_a_part_that_cannot_be_had_is_missing_alone(
+    client: httpx.AsyncClient, nodes: list[Node], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refused(*_: object) -> str:
+        raise BadRequest("too_much", "Too many values at once.")
+
+    monkeypatch.setattr(service, "metrics", refused)
+    found = files(await client.get(WHOLE))
+    assert "metrics/shards.csv: Too many values at once." in found["missing.txt"].splitlines()
+    assert not any(path.startswith("metrics/") for path in found)
+
+
+async def test_a_full_disk_is_said(
+    client: httpx.AsyncClient, console: Console, nodes: list[Node], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(SupportBundle, "add", full)
+    reply = await client.get(WHOLE)
+    assert (reply.status_code, reply.json()["error_code"]) == (503, "no_room")
+    assert "No space left on device" in reply.json()["description"]
+    assert not console.bundling.locked()
+
+
+async def test_one_at_a_time(client: httpx.AsyncClient, console: Console, nodes: list[Node]) -> None:
+    async with console.bundling:
+        reply = await client.get(WHOLE)
+    assert (reply.status_code, reply.json()["error_code"]) == (409, "busy")
+    assert (await client.get(WHOLE)).status_code == 200
+
+
+async def test_of_one_node_or_one_database(
+    client: httpx.AsyncClient, console: Console, agents: FakeAgents, nodes: list[Node]
+) -> None:
+    await pairs.active(console, agents, pairs=1)  # on nodes 1 and 2
+    of_node = files(await client.get("/v1/nodes/3/debuginfo"))
+    assert {path.split("/")[1] for path in of_node if path.startswith("logs/node")} == {"node-3"}
+    for path in ("/v1/bdbs/1/debuginfo", "/v1/debuginfo/all/bdb/1", "/v1/debuginfo/node/bdb/1"):
+        of_bdb = files(await client.get(path))
+        assert {path.split("/")[1] for path in of_bdb if path.startswith("logs/node")} == {"node-1", "node-2"}
+    for path in ("/v1/nodes/9/debuginfo", "/v1/bdbs/9/debuginfo", "/v1/debuginfo/all/bdb/9"):
+        assert (await client.get(path)).status_code == 404
+    for path in ("/v1/nodes/debuginfo", "/v1/bdbs/debuginfo", "/v1/debuginfo/all", "/v1/debuginfo/node"):
+        assert (await client.get(path)).status_code == 200
+
+
+@pytest.mark.parametrize(("role", "status"), [("cluster_viewer", 403), ("db_member", 403), ("cluster_member", 200)])
+async def test_who_may(client: httpx.AsyncClient, role: str, status: int) -> None:
+    user = {"email": "ana", "password": "correct horse", "role": role}
+    assert (await client.post("/v1/users", json=user)).status_code == 200
+    assert (await client.get(WHOLE, auth=("ana", "correct horse"))).status_code == status
+
+
+def test_what_a_process_logs_is_kept_within_bounds() -> None:
+    kept = recent_log.RecentLog()
+    log = logging.getLogger("test of the recent log")
+    log.addHandler(kept)
+    for number in range(100):
+        log.warning("%s %s", number, "x" * recent_log.LONGEST)
+    log.warning("the last one")
+    text = kept.text()
+    assert text.endswith("the last one\n")
+    assert len(text) <= recent_log.KEPT
+    assert " 0 x" not in text

@@ -1,0 +1,236 @@
+"""Several passwords of one user, and changing from one to the next without a break."""
+
+import asyncio
+from typing import Any
+
+import httpx
+import pytest
+from backend.tests.api.test_user_accounts import ADMIN, ANN, add, as_user, told
+
+from shardboard.console import Console
+from shardboard.services import logins, user_accounts
+from shardboard.state import data_users, users
+from shardboard.state.bdbs import Bdb
+from shardboard.state.users import User
+
+pytestmark = pytest.mark.store
+PATH = "/v1/users/password"
+OLD, NEW = ANN["password"], "an even longer one"
+
+
+async def refusal(reply: httpx.Response) -> tuple[int, str]:
+    return reply.status_code, reply.json()["error_code"]
+
+
+async def lets_in(console: Console, password: str) -> bool:
+    async with as_user(console, ANN["email"], password) as opened:
+        status: int = (await opened.get("/v1/bdbs")).status_code
+        return status == 200
+
+
+async def token_of(console: Console, password: str) -> dict[str, str]:
+    async with as_user(console, ANN["email"], password) as opened:
+        reply = await opened.post("/v1/users/authorize")
+        assert reply.status_code == 200
+        return {"Authorization": f"JWT {reply.json()['access_token']}"}
+
+
+async def holds(client: httpx.AsyncClient, headers: dict[str, str]) -> bool:
+    return (await client.get("/v1/bdbs", headers=headers, auth=None)).status_code == 200
+
+
+async def send(client: httpx.AsyncClient, method: str, **body: Any) -> httpx.Response:
+    return await client.request(method, PATH, json=body)
+
+
+async def test_one_after_the_other(client: httpx.AsyncClient, console: Console) -> None:
+    uid = (await add(client))["uid"]
+    by_old = await token_of(console, OLD)
+    async with as_user(console, ANN["email"], OLD) as ann:
+        assert (await send(ann, "POST", new_password=NEW)).json() == {}
+        assert (await send(ann, "POST", new_password=NEW)).json() == {}
+    assert await lets_in(console, OLD)
+    assert await lets_in(console, NEW)
+    assert (await client.get(f"/v1/users/{uid}")).json()["passwords_count"] == 2
+    by_new = await token_of(console, NEW)
+    renewed = await client.post("/v1/users/refresh_jwt", headers=by_new, auth=None)
+    by_renewed = {"Authorization": f"JWT {renewed.json()['access_token']}"}
+    assert await holds(client, by_old)
+    async with as_user(console, ANN["email"], NEW) as ann:
+        assert (await send(ann, "DELETE", old_password=OLD)).json() == {}
+    assert (await lets_in(console, OLD), await lets_in(console, NEW)) == (False, True)
+    assert [await holds(client, each) for each in (by_old, by_new, by_renewed)] == [False, True, True]
+    assert [sentence for _, sentence, _ in await told(console)][1:] == [
+        "User ann@example.org was changed: a password was added.",
+        "User ann@example.org was changed: a password was removed.",
+    ]
+
+
+async def test_a_new_one_in_place_of_all(client: httpx.AsyncClient, console: Console) -> None:
+    uid = (await add(client))["uid"]
+    await send(client, "POST", username=ANN["email"], new_password=NEW)
+    by_new = await token_of(console, NEW)
+    assert (await send(client, "PUT", username=ANN["email"], new_password="the only one")).json() == {}
+    assert [await lets_in(console, each) for each in (OLD, NEW, "the only one")] == [False, False, True]
+    assert not await holds(client, by_new)
+    await send(client, "POST", username=ANN["email"], new_password=NEW)
+    await client.put(f"/v1/users/{uid}", json={"password": "by the other way"})
+    assert [await lets_in(console, each) for each in (NEW, "by the other way")] == [False, True]
+
+
+async def test_one_of_several_becomes_the_only_one(client: httpx.AsyncClient, console: Console) -> None:
+    await add(client)
+    await send(client, "POST", username=ANN["email"], new_password=NEW)
+    async with as_user(console, ANN["email"], OLD) as ann:
+        assert (await send(ann, "PUT", new_password=OLD)).status_code == 200
+    assert [await lets_in(console, each) for each in (OLD, NEW)] == [True, False]
+
+
+async def test_what_is_refused(client: httpx.AsyncClient, console: Console) -> None:
+    await add(client)
+    other = {"username": ADMIN}
+    async with as_user(console, ANN["email"], OLD) as ann:
+        for method in ("PUT", "POST"):
+            assert await refusal(await send(ann, method, **other, new_password=NEW)) == (403, "unauthorized_action")
+            assert await refusal(await send(ann, method, new_password="short")) == (406, "password_not_complex")
+            assert (await send(ann, method, new_password=5)).status_code == 400
+        assert await refusal(await send(ann, "DELETE", **other, old_password=OLD)) == (403, "unauthorized_action")
+        assert await refusal(await send(ann, "DELETE", username="nobody", old_password=OLD)) == (
+            403,
+            "unauthorized_action",
+        )
+        assert await refusal(await send(ann, "PUT", new_password=OLD)) == (406, "new_password_same_as_current")
+        assert await refusal(await send(ann, "DELETE", old_password=OLD)) == (406, "last_password")
+        assert await refusal(await send(ann, "DELETE", old_password=NEW)) == (404, "password_not_found")
+        for number in range(4):
+            assert (await send(ann, "POST", new_password=f"password {number}")).status_code == 200
+        assert await refusal(await send(ann, "POST", new_password=NEW)) == (409, "too_many_passwords")
+    assert await refusal(await send(client, "POST", username="nobody", new_password=NEW)) == (404, "user_not_exist")
+
+
+async def test_guesses_count_as_failed_logins(client: httpx.AsyncClient, console: Console) -> None:
+    uid = (await add(client))["uid"]
+    await send(client, "POST", username=ANN["email"], new_password=NEW)
+    async with as_user(console, ANN["email"], OLD) as ann:
+        for number in range(5):
+            await send(ann, "DELETE", old_password=f"guess {number}")
+    async with console.store.read() as session:
+        assert uid in await logins.locked(session)
+
+
+async def test_a_removal_forgets_no_failures(client: httpx.AsyncClient, console: Console) -> None:
+    """Or whoever has a session could guess the other passwords, adding and removing his own in between."""
+    uid = (await add(client))["uid"]
+    by_old = await token_of(console, OLD)
+    for number in range(2):
+        for guess in range(2):
+            await client.request("DELETE", PATH, json={"old_password": f"guess {guess}"}, headers=by_old, auth=None)
+        await client.post(PATH, json={"new_password": f"one of mine {number}"}, headers=by_old, auth=None)
+        gone = await client.request(
+            "DELETE", PATH, json={"old_password": f"one of mine {number}"}, headers=by_old, auth=None
+        )
+        assert gone.status_code == 200
+    await client.request("DELETE", PATH, json={"old_password": "guess 5"}, headers=by_old, auth=None)
+    async with console.store.read() as session:
+        assert uid in await logins.locked(session)
+
+
+async def test_tokens_do_not_come_back_with_the_password(client: httpx.AsyncClient, console: Console) -> None:
+    await add(client)
+    mine = {"username": ANN["email"]}
+    await send(client, "POST", **mine, new_password=NEW)
+    by_new = await token_of(console, NEW)
+    assert (await send(client, "DELETE", **mine, old_password=NEW)).status_code == 200
+    await send(client, "POST", **mine, new_password=NEW)
+    assert await lets_in(console, NEW)
+    assert not await holds(client, by_new)
+
+
+async def test_a_password_that_is_there_already_needs_no_room(client: httpx.AsyncClient, console: Console) -> None:
+    uid = (await add(client))["uid"]
+    mine = {"username": ANN["email"]}
+    for number in range(4):
+        await send(client, "POST", **mine, new_password=f"password {number}")
+    assert (await send(client, "POST", **mine, new_password="password 3")).status_code == 200
+    assert (await client.get(f"/v1/users/{uid}")).json()["passwords_count"] == 5
+
+
+async def test_dry_runs_change_nothing(client: httpx.AsyncClient, console: Console) -> None:
+    uid = (await add(client))["uid"]
+    mine = {"username": ANN["email"]}
+    await send(client, "POST", **mine, new_password=NEW)
+    for method, body in (
+        ("POST", {"new_password": "a third one"}),
+        ("PUT", {"new_password": "a third one"}),
+        ("DELETE", {"old_password": NEW}),
+    ):
+        reply = await client.request(method, f"{PATH}?dry_run", json=mine | body)
+        assert (reply.status_code, reply.json()) == (200, {})
+    assert [await lets_in(console, each) for each in (OLD, NEW, "a third one")] == [True, True, False]
+    assert (await client.get(f"/v1/users/{uid}")).json()["passwords_count"] == 2
+
+
+@pytest.mark.parametrize("other", ["login", "sweep"])
+async def test_who_notes_what_engines_need_brings_no_password_back(
+    client: httpx.AsyncClient, console: Console, nodes: object, other: str
+) -> None:
+    """A login, or the end of a permission, at the moment in which a password is removed."""
+    uid = (await add(client, role="db_viewer"))["uid"]
+    await send(client, "POST", username=ANN["email"], new_password=NEW)
+    body = {"name": "orders", "memory_size": 10_000_000, "roles_permissions": [{"role_uid": 5, "redis_acl_uid": 2}]}
+    await client.post("/v1/bdbs", json=body)
+    await send(client, "POST", username=ANN["email"], new_password="known to engines")
+    if other == "sweep":
+        async with console.store.begin() as session:
+            bdb = await session.get_one(Bdb, 1)
+            bdb.config = {**bdb.config, "roles_permissions": []}
+    looked = asyncio.Event()
+
+    async def note() -> None:
+        async with console.store.begin() as session:
+            before = await session.get_one(User, uid)
+            looked.set()
+            if other == "login":
+                await user_accounts.note_data_hash(session, uid, before.password_hashes[1], data_users.digest(NEW))
+            else:
+                await data_users.forget(session)
+
+    noting = None
+    async with console.store.begin() as session:
+        user = await session.get_one(User, uid, with_for_update=True)
+        first, _, last = user.passwords
+        user.keep([first, last])
+        await session.flush()
+        if console.store.engine.dialect.name == "postgresql":  # the other has one writer at a time
+            noting = asyncio.create_task(note())
+            await looked.wait()
+    await (noting or note())
+    assert [await lets_in(console, each) for each in (OLD, NEW, "known to engines")] == [True, False, True]
+
+
+async def test_engines_know_each_of_them(client: httpx.AsyncClient, console: Console, nodes: object) -> None:
+    uid = (await add(client, role="db_viewer"))["uid"]
+    body = {"name": "orders", "memory_size": 10_000_000, "roles_permissions": [{"role_uid": 5, "redis_acl_uid": 2}]}
+    assert (await client.post("/v1/bdbs", json=body)).status_code == 200
+    await send(client, "POST", username=ANN["email"], new_password=NEW)
+
+    async def known() -> set[str]:
+        async with console.store.begin() as session:
+            (await session.get_one(Bdb, 1)).status = "active"
+        async with console.store.read() as session:
+            return {each for user in (await data_users.allowed(session))[1] for each in user.passwords_sha256}
+
+    assert await known() == {data_users.digest(NEW)}  # the first one was set before any database let her in
+    assert await lets_in(console, OLD)
+    assert await known() == {data_users.digest(OLD), data_users.digest(NEW)}
+    await send(client, "DELETE", username=ANN["email"], old_password=OLD)
+    assert await known() == {data_users.digest(NEW)}
+    async with console.store.begin() as session:
+        bdb = await session.get_one(Bdb, 1)
+        bdb.config = {**bdb.config, "roles_permissions": []}
+        await data_users.forget(session)
+    async with console.store.read() as session:
+        assert {each.data_hash for each in (await session.get_one(User, uid)).passwords} == {None}
+        found = await users.by_email(session, ANN["email"])
+        assert found is not None
+        assert len(found.password_hashes) == 1

@@ -1,0 +1,67 @@
+// @vitest-environment jsdom
+import { MantineProvider } from '@mantine/core';
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { fireEvent, render, screen, waitFor } from '@testing-library/react';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { SupportBundle } from './SupportBundle';
+
+const answered = vi.fn();
+const handed: string[] = [];
+
+beforeEach(() => {
+  handed.length = 0;
+  vi.stubGlobal('fetch', answered);
+  vi.stubGlobal('URL', { createObjectURL: () => 'blob:it', revokeObjectURL: () => undefined });
+  vi.spyOn(HTMLAnchorElement.prototype, 'click').mockImplementation(function (
+    this: HTMLAnchorElement,
+  ) {
+    handed.push(this.download);
+  });
+});
+afterEach(() => {
+  answered.mockReset();
+  vi.unstubAllGlobals();
+  vi.restoreAllMocks();
+});
+
+const show = (may = true) =>
+  render(
+    <MantineProvider>
+      <QueryClientProvider client={new QueryClient()}>
+        <SupportBundle may={may} />
+      </QueryClientProvider>
+    </MantineProvider>,
+  );
+const button = () => screen.getByRole('button', { name: 'Download' });
+
+describe('SupportBundle', () => {
+  it('says that it is being made, and hands it over under its name', async () => {
+    let answer: (response: Response) => void = () => undefined;
+    answered.mockReturnValue(
+      new Promise<Response>((resolve) => {
+        answer = resolve;
+      }),
+    );
+    show();
+    fireEvent.click(button());
+    await screen.findByText(/machines are being asked/);
+    const headers = { 'Content-Disposition': 'attachment; filename="shardboard-cluster.tar.gz"' };
+    answer(new Response('bytes', { headers }));
+    await waitFor(() => expect(handed).toEqual(['shardboard-cluster.tar.gz']));
+    expect(screen.queryByText(/machines are being asked/)).toBeNull();
+  });
+
+  it('says why there is none', async () => {
+    const refusal = { error_code: 'busy', description: 'A support bundle is being made already.' };
+    answered.mockResolvedValue(Response.json(refusal, { status: 409 }));
+    show();
+    fireEvent.click(button());
+    await screen.findByText(/being made already/);
+    expect(handed).toEqual([]);
+  });
+
+  it('is not for everybody', () => {
+    show(false);
+    expect(button().hasAttribute('disabled')).toBe(true);
+  });
+});
