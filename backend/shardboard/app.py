@@ -53,6 +53,7 @@ from shardboard.api import (
     restarts,
     revamps,
     roles,
+    service_tokens,
     session,
     shard_looks,
     shards,
@@ -102,6 +103,7 @@ from shardboard.reconcilers.certificates import CertificatesLoop
 from shardboard.reconcilers.elections import ElectionLoop
 from shardboard.reconcilers.endpoints import Endpoints
 from shardboard.reconcilers.failover import FailoverLoop
+from shardboard.reconcilers.hung import HungLoop
 from shardboard.reconcilers.loop import ActionLoop, Stepper
 from shardboard.reconcilers.orphans import OrphanLoop
 from shardboard.reconcilers.primaries_return import PrimariesReturnLoop
@@ -164,6 +166,7 @@ def create_app(console: Console) -> FastAPI:
         rebalance,
         restarts,
         revamps,
+        service_tokens,
         session,
         shard_looks,
         shards,
@@ -278,6 +281,7 @@ async def running_loops(console: Console) -> AsyncIterator[asyncio.Future[None]]
         Loop("bring users to shards", AccessLoop(console.store, console.bus, console.agents).run),
         Loop("renew certificates of shards", CertificatesLoop(console.store, console.bus, console.agents).run),
         Loop("take over elections", ElectionLoop(console.store, console.bus).run),
+        Loop("end hung shards", HungLoop(console.store, console.bus, console.agents).run),
         Loop("revive replicas", RevivalLoop(console.store, console.bus).run),
         Loop("restart primaries", RestartLoop(console.store, console.bus).run),
         Loop("demote rivals", RivalLoop(console.store, console.bus).run),

@@ -71,6 +71,45 @@ test('a user is added, signs in, changes the password, and is removed', async ({
   await theirs.close();
 });
 
+test('a program logs in by a token of its own until that is removed', async ({
+  page,
+  playwright,
+  baseURL,
+}) => {
+  const frame = new Frame(page);
+  await page.goto('/users');
+  await page.getByRole('button', { name: 'Add service token' }).click();
+  const adding = frame.dialog('Add service token');
+  await adding.getByLabel('Name').fill('ci');
+  await adding.getByLabel(/^Cluster viewer/).check();
+  await examineInAll(page, 'service-token-new');
+  await adding.getByRole('button', { name: 'Add token' }).click();
+  const shown = frame.dialog('Service token ci');
+  const token = await shown.getByText(/^sbt_/).textContent();
+  await examineInAll(page, 'service-token-shown');
+  await shown.getByRole('button', { name: 'Done' }).click();
+  const row = page.getByRole('row', { name: /ci Cluster viewer/ });
+  await expect(row).toContainText('Never');
+
+  const program = await playwright.request.newContext({
+    ...(baseURL && { baseURL }),
+    ignoreHTTPSErrors: true,
+    storageState: { cookies: [], origins: [] },
+    extraHTTPHeaders: { Authorization: `Bearer ${token}` },
+  });
+  expect((await program.get('/v1/bdbs')).status()).toBe(200);
+  expect((await program.post('/v1/bdbs', { data: {} })).status()).toBe(403);
+  await page.reload();
+  await expect(row).not.toContainText('Never');
+  await row.getByRole('button', { name: 'Remove service token ci' }).click();
+  const removing = frame.dialog(/Remove service token ci/);
+  await removing.getByRole('textbox').fill('ci');
+  await removing.getByRole('button', { name: 'Remove token' }).click();
+  await expect(row).toHaveCount(0);
+  expect((await program.get('/v1/bdbs')).status()).toBe(401);
+  await program.dispose();
+});
+
 test('a role is let in at data, with rules, from the page to the shards', async ({ page, api }) => {
   const frame = new Frame(page);
   await page.goto('/users');

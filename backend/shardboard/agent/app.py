@@ -21,6 +21,7 @@ from shardboard.agent.contract import (
     CommandResult,
     Drill,
     DrillReply,
+    EndHung,
     HotSlots,
     LogsOf,
     MoveSlots,
@@ -134,6 +135,9 @@ def _shard_routes(supervisor: Supervisor) -> list[Route]:
     async def restart(request: RestartShards) -> list[ShardOutcome]:
         return await supervisor.restart(request.uids, discard_data=request.discard_data)
 
+    async def end_hung(request: EndHung) -> list[ShardOutcome]:
+        return await supervisor.end_hung(request.uids)
+
     async def remove(request: RemoveShards) -> list[ShardOutcome]:
         return await supervisor.remove(request.uids, dead_only=request.dead_only)
 
@@ -150,6 +154,7 @@ def _shard_routes(supervisor: Supervisor) -> list[Route]:
         asked("/shards", shards),
         told("/shards/start", StartShards, supervisor.start),
         told("/shards/restart", RestartShards, restart),
+        told("/shards/end_hung", EndHung, end_hung),
         told("/shards/remove", RemoveShards, remove),
         told("/shards/command", list[ShardCommand], command),
         told("/shards/certificates", RenewCertificates, renew),

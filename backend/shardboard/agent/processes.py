@@ -33,6 +33,7 @@ from shardboard.agent.shard import (
     how_it_ended,
     left_by_proxies,
     send,
+    stopped,
     thaw,
 )
 from shardboard.agent.turns import Turns
@@ -43,6 +44,8 @@ READY_SECONDS = 120
 """How long a new process may take until its socket answers: hundreds that start on one machine take their time."""
 ANSWER_SECONDS = 2
 """How long a living process may take to say who it is."""
+HUNG_SECONDS = 5
+"""How long one that is said to hang may take to answer. Scripts do not keep it from that: it says that it is busy."""
 STOP_SECONDS = 20
 PROXIES_LEAVE_SECONDS = 2
 """How long a replica that is to be removed waits for proxies that have not heard of its successor yet."""
@@ -158,6 +161,34 @@ class Supervisor:
                 shard.state, shard.detail, shard.process, shard.popen = "starting", "", None, None
                 await self._run([shard])
             return self._outcome_of(shard, shard.record.spec.engine_id).model_copy(update={"saved_at": saved})
+
+    async def end_hung(self, uids: list[int]) -> list[ShardOutcome]:
+        """End processes that do not answer even now."""
+        return await asyncio.gather(*(self._end_hung(uid) for uid in uids))
+
+    async def _end_hung(self, uid: int) -> ShardOutcome:
+        def left(reason: str) -> ShardOutcome:
+            return ShardOutcome(uid=uid, ok=False, code="not_removed", reason=reason)
+
+        async with self._changing.of(uid):
+            shard = self.shards.get(uid)
+            if shard is None or shard.state != "running" or not alive(shard):
+                return left("it is not running")
+            if stopped(shard):
+                return left("a signal has stopped its process")
+            try:
+                async with asyncio.timeout(HUNG_SECONDS):
+                    await (await shard.connect()).execute("PING")
+                return left("it answers")
+            except EngineError as error:
+                return left(str(error))
+            except TimeoutError:
+                send(shard, signal.SIGKILL)
+            await gone(shard, STOP_SECONDS)
+            if alive(shard):
+                return left(f"process {shard.record.pid} does not end")
+            self._mark_died(shard, "it hung, and was ended")
+            return ShardOutcome(uid=uid, ok=True)
 
     async def remove(self, uids: list[int], *, dead_only: bool = False) -> list[ShardOutcome]:
         """End processes and delete directories. Removing what does not exist is fine.

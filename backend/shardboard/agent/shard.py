@@ -94,6 +94,14 @@ def send(shard: Shard, sig: signal.Signals) -> None:
         pass
 
 
+def stopped(shard: Shard) -> bool:
+    """By a signal, as of a drill: it will go on when it is told to."""
+    try:
+        return shard.process is not None and shard.process.status() == psutil.STATUS_STOPPED
+    except psutil.Error:
+        return False  # it ended, or is not ours
+
+
 def thaw(process: psutil.Process) -> None:
     """Let go on what a drill had stopped: the agent that would have ended the drill is no more."""
     try:

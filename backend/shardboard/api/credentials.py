@@ -12,7 +12,7 @@ from fastapi import Request
 from shardboard.db import Store
 from shardboard.errors import ApiError, Forbidden, NotAcceptable, Unauthorized
 from shardboard.origins import place
-from shardboard.services import logins, passwords, tokens, user_accounts
+from shardboard.services import logins, passwords, service_tokens, tokens, user_accounts
 from shardboard.services.users import Principal
 from shardboard.state import cluster, data_users, users
 from shardboard.state.users import Password, User
@@ -85,7 +85,10 @@ async def prove(request: Request, store: Store) -> Login:
                 principal = Principal(found.user.email, found.user.role)
                 return Login(principal, password=found.password)
             case "jwt" | "bearer":
-                return await _by_token(store, value.strip(), "api")
+                token = value.strip()
+                if token.startswith(service_tokens.PREFIX):
+                    return await _by_service_token(store, token)
+                return await _by_token(store, token, "api")
         raise Unauthorized("unauthorized", "This authorization scheme is unknown; use Basic, JWT or Bearer.")
     cookie = request.cookies.get(COOKIE)
     if cookie is None:
@@ -217,6 +220,15 @@ async def _by_token(store: Store, token: str, use: tokens.Use) -> Login:
     if user is None or claims.password_mark not in marks or claims.token_id in keeper.ended:
         raise Unauthorized("token_expired", "The login has ended; log in again.")
     return Login(Principal(user.email, user.role), claims)
+
+
+async def _by_service_token(store: Store, token: str) -> Login:
+    async with store.read() as session:
+        principal, is_due = await service_tokens.who(session, token)
+    if is_due:
+        async with store.begin() as session:
+            await service_tokens.note_use(session, token)
+    return Login(principal)
 
 
 def _split_basic(value: str) -> tuple[str, str]:

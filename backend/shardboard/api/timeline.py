@@ -39,6 +39,7 @@ TYPES = (
     "replica_revived",
     "replica_revival_failed",
     "rival_demoted",
+    "shard_hung",
     "orphan_removed",
     "shard_restarted",
     "shard_restart_failed",

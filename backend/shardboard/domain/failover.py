@@ -100,6 +100,18 @@ def revivable(members: Iterable[Member]) -> list[int]:
     return [member.uid for member in everyone if member.status == "down" and member.pair in led]
 
 
+def dispensable(members: Iterable[Member]) -> list[int]:
+    """Uids of shards that do not answer and that their pair can do without: another one leads it, or can take over."""
+    everyone = list(members)
+    well = [member for member in everyone if member.status == "ok"]
+    return [
+        member.uid
+        for member in everyone
+        if member.status == "timeout"
+        and any(other.pair == member.pair and "master" in (other.role, member.role) for other in well)
+    ]
+
+
 def restartable(members: Iterable[Member]) -> list[int]:
     """Uids of the primaries of pairs of which every copy is known to be dead: nobody is left to promote."""
     pairs: dict[int, list[Member]] = {}

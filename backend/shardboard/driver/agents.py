@@ -16,6 +16,7 @@ from shardboard.agent.contract import (
     CommandResult,
     Drill,
     DrillReply,
+    EndHung,
     HotSlots,
     LoadLines,
     LoadReports,
@@ -108,6 +109,10 @@ class HttpAgents:
     async def restart(self, node: NodeRef, uids: Sequence[int], *, discard_data: bool) -> list[ShardOutcome]:
         body = _body(RestartShards(uids=list(uids), discard_data=discard_data))
         outcomes = await self._call(node, "POST", "/shards/restart", SLOW, _OUTCOMES, body)
+        return _of(uids, outcomes)
+
+    async def end_hung(self, node: NodeRef, uids: Sequence[int]) -> list[ShardOutcome]:
+        outcomes = await self._call(node, "POST", "/shards/end_hung", SLOW, _OUTCOMES, _body(EndHung(uids=list(uids))))
         return _of(uids, outcomes)
 
     async def remove(self, node: NodeRef, uids: Sequence[int], *, dead_only: bool = False) -> list[ShardOutcome]:

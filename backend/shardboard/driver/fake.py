@@ -89,6 +89,8 @@ class FakeAgents:
         self.command_counts: dict[int, CommandCounts] = {}
         self.slot_counts: dict[int, SlotCounts] = {}
         """What a shard has counted, by uid."""
+        self.ended: list[int] = []
+        """Shards that were ended because they hung."""
         self.drills: list[tuple[int, Drill]] = []
         self.proxies: dict[int, ProxyState] = {}
         """What the proxy of each node was told last."""
@@ -152,6 +154,11 @@ class FakeAgents:
             else:
                 outcomes.append(ShardOutcome(uid=spec.uid, ok=False, code="start_failed", reason=reason))
         return outcomes
+
+    async def end_hung(self, node: NodeRef, uids: Sequence[int]) -> list[ShardOutcome]:
+        self._note("end_hung", node)
+        self.ended += uids
+        return [ShardOutcome(uid=uid, ok=uid not in self.refuse, reason=self.refuse.get(uid, "")) for uid in uids]
 
     async def restart(self, node: NodeRef, uids: Sequence[int], *, discard_data: bool) -> list[ShardOutcome]:
         self._note("restart", node)

@@ -214,6 +214,40 @@ async def test_a_replica_that_proxies_still_ask_is_removed_when_they_have_left(
     assert directories(node) == ["1"]
 
 
+async def test_a_shard_that_hangs_is_ended_and_one_that_answers_or_is_stopped_is_not(
+    node: Farm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "HUNG_SECONDS", 0.5)
+    plain = render.valkey_conf
+    monkeypatch.setattr(
+        render, "valkey_conf", lambda *told, **more: f"{plain(*told, **more)}enable-debug-command yes\n"
+    )
+    _, hung, frozen = await started(node, 1, 2, 3)
+    sleeper = await Connection.open(
+        node[1].shards[2].directory / render.SOCKET,
+        render.ADMIN,
+        node[1].shards[2].record.bdb.admin_password,
+        OwnTraffic(),
+    )
+    sleeping = sleeper.send(("DEBUG", "SLEEP", "60"))
+    frozen.suspend()
+    try:
+        outcomes = await node[1].end_hung([1, 2, 3, 4])
+    finally:
+        frozen.resume()
+        sleeping.cancel()
+        sleeper.close()
+    assert [(outcome.uid, outcome.ok, outcome.reason) for outcome in outcomes] == [
+        (1, False, "it answers"),
+        (2, True, ""),
+        (3, False, "a signal has stopped its process"),
+        (4, False, "it is not running"),
+    ]
+    assert not hung.is_running()
+    assert [node[1].shards[uid].state for uid in (1, 2, 3)] == ["running", "died", "running"]
+    assert node[1].shards[2].detail == "it hung, and was ended"
+
+
 async def test_removing_what_is_not_there_is_fine(node: Farm) -> None:
     assert [(outcome.uid, outcome.ok) for outcome in await node[1].remove([7, 8])] == [(7, True), (8, True)]
 

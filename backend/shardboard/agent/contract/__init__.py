@@ -7,6 +7,7 @@ agree is in `protocol.py`.
 | GET /shards | | list[ShardReport] |
 | POST /shards/start | StartShards | list[ShardOutcome] |
 | POST /shards/restart | RestartShards | list[ShardOutcome] |
+| POST /shards/end_hung | EndHung | list[ShardOutcome] |
 | POST /shards/remove | RemoveShards | list[ShardOutcome] |
 | POST /shards/certificates | RenewCertificates | list[CommandResult], of its shards |
 | POST /shards/command | list[ShardCommand] | list[CommandResult] |
@@ -57,6 +58,7 @@ from shardboard.agent.contract.shards import (
     APPLICATION_RIGHTS,
     BdbSpec,
     CommandResult,
+    EndHung,
     MoveSlots,
     Peer,
     ProbeTarget,
@@ -89,6 +91,7 @@ __all__ = [
     "CommandResult",
     "Drill",
     "DrillReply",
+    "EndHung",
     "EndpointReading",
     "Hex40",
     "HostCheck",

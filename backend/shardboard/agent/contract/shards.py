@@ -109,6 +109,13 @@ class RestartShards(Message):
     """Start empty, whatever is on disk. Without it, one that has nothing there is not started."""
 
 
+class EndHung(Message):
+    """Ends processes that do not answer, even when they are asked once more; one that answers, or that a signal has stopped, is
+    left alone. Their files stay."""
+
+    uids: list[int]
+
+
 class RenewCertificates(Message):
     """From now on the shards of this database on this node prove themselves by other certificates. Connections stay."""
 

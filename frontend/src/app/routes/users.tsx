@@ -4,6 +4,7 @@ import { useState } from 'react';
 import { useMay } from '@/api/session';
 import { EditAcl, EditRole } from '@/features/users/AccessDialogs';
 import { AclTable, RoleTable } from '@/features/users/AccessTables';
+import { ServiceTokens } from '@/features/users/ServiceTokens';
 import { AddUser } from '@/features/users/UserDialogs';
 import { UserTable } from '@/features/users/UserTable';
 import { Card } from '@/ui/Card';
@@ -54,6 +55,7 @@ export function UsersPage() {
       >
         <AclTable />
       </Card>
+      <ServiceTokens />
       {adding === 'user' && <AddUser onClose={close} />}
       {adding === 'role' && <EditRole onClose={close} />}
       {adding === 'acl' && <EditAcl onClose={close} />}

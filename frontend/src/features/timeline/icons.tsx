@@ -26,6 +26,7 @@ const ICONS: Record<string, TablerIcon> = {
   node_agent_connected: IconPlugConnected,
   shard_down: IconCircleX,
   shard_up: IconCheck,
+  shard_hung: IconCircleX,
   shard_failover: IconArrowsExchange,
   shard_failover_failed: IconCircleX,
   shard_handover_failed: IconCircleX,

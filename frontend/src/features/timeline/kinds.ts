@@ -29,6 +29,7 @@ const KINDS: Record<string, Kind> = {
   node_agent_connected: { name: 'Agent connected', group: 'outages', tone: 'ok' },
   shard_down: { name: 'Shard down', group: 'outages' },
   shard_up: { name: 'Shard up', group: 'outages', tone: 'ok' },
+  shard_hung: { name: 'Shard hung', group: 'outages' },
   shard_failover: { name: 'Failover', group: 'failovers' },
   shard_failover_failed: { name: 'Failover failed', group: 'failovers' },
   shard_handover_failed: { name: 'Handover failed', group: 'failovers' },

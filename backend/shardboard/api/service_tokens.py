@@ -1,0 +1,83 @@
+"""Service tokens over HTTP (ours)."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+from fastapi import APIRouter
+from pydantic import BaseModel, ConfigDict, Field
+
+from shardboard.api import credentials
+from shardboard.api.deps import Reader, TheConsole, Tx, UserManager
+from shardboard.api.paths import Uid
+from shardboard.api.replies import errors
+from shardboard.domain.roles import ManagementRole
+from shardboard.schemas.times import iso
+from shardboard.services import service_tokens as service
+from shardboard.state.service_tokens import ServiceToken
+
+router = APIRouter(prefix="/service_tokens", tags=["users"])
+
+
+class NewServiceToken(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    name: Annotated[str, Field(min_length=1, max_length=64, description="What it is for; no two have the same.")]
+    role: ManagementRole
+    ttl: Annotated[
+        int | None,
+        Field(ge=service.SHORTEST, le=service.LONGEST, description="Seconds until it expires; never when left out."),
+    ] = None
+
+
+class ServiceTokenOut(BaseModel):
+    """One of them, without the token itself."""
+
+    uid: int
+    name: str
+    role: str
+    created_by: str
+    created_at: str
+    expires_at: str | None
+    """Null: it does not."""
+    expired: bool
+    last_used_at: str | None
+    """To the minute; null before the first time."""
+
+
+class MadeServiceToken(ServiceTokenOut):
+    token: Annotated[str, Field(repr=False, description="Shown this once: Authorization: Bearer <token>.")]
+
+
+@router.get("", responses=errors())
+async def list_service_tokens(_: UserManager, session: Reader) -> list[ServiceTokenOut]:
+    """All of them, by name."""
+    return [ServiceTokenOut(**_shape(row)) for row in await service.every(session)]
+
+
+@router.post("", responses=errors(406, 409))
+async def create_service_token(manager: UserManager, session: Tx, body: NewServiceToken) -> MadeServiceToken:
+    """Make one for a program. Only administrators make some that may do everything."""
+    row, token = await service.create(session, body.name, body.role, body.ttl, manager)
+    return MadeServiceToken(**_shape(row), token=token)
+
+
+@router.delete("/{uid}", responses=errors(404))
+async def delete_service_token(manager: UserManager, console: TheConsole, uid: Uid) -> dict[str, str]:
+    """Remove one; whoever has it is out at once."""
+    async with console.store.begin() as session:
+        await service.remove(session, uid, manager)
+    credentials.look_again(console.store)
+    return {}
+
+
+def _shape(row: ServiceToken) -> dict[str, object]:
+    return {
+        "uid": row.uid,
+        "name": row.name,
+        "role": row.role,
+        "created_by": row.created_by,
+        "created_at": iso(row.created_at),
+        "expires_at": iso(row.expires_at) if row.expires_at else None,
+        "expired": row.expires_at is not None and row.expires_at <= datetime.now(UTC),
+        "last_used_at": iso(row.last_used_at) if row.last_used_at else None,
+    }

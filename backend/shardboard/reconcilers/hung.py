@@ -1,0 +1,105 @@
+"""Ends processes of shards that hang: they would neither serve nor die, and nobody would bring them back.
+
+An engine that is caught in a loop, as Valkey 9.1 can be by a change of roles (its nodes follow each other in a circle), never
+answers again, and its agent sees it running. Ended, it is a shard that died: another one leads its pair, and it comes back.
+"""
+
+import logging
+import time
+from collections import defaultdict
+from collections.abc import Callable, Collection, Set
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.bus import Bus
+from shardboard.db import Store
+from shardboard.domain.failover import Member, dispensable
+from shardboard.driver.ports import Agents, NodeRef
+from shardboard.errors import AgentError
+from shardboard.reconcilers.load import reference
+from shardboard.state import nodes, shards
+from shardboard.state.events import record
+
+log = logging.getLogger(__name__)
+
+LOOK_AGAIN = 2.0
+HANG_SECONDS = 30.0
+"""Without any answer. A long command is over by then, or its replica leads already."""
+
+
+class HungLoop:
+    """Looks at shards that do not answer. Only those go that their pair can do without, and only on nodes that are well."""
+
+    def __init__(self, store: Store, bus: Bus, agents: Agents, clock: Callable[[], float] = time.monotonic) -> None:
+        self._store = store
+        self._bus = bus
+        self._agents = agents
+        self._clock = clock
+        self._since: dict[int, float] = {}
+        """By uid of each shard that does not answer: when that was first seen, or its agent refused to end it."""
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        with self._bus.listen("change") as changes:
+            while True:
+                await self.sweep()
+                await changes.until(lambda change: change[0] == "shard", LOOK_AGAIN)
+
+    async def sweep(self) -> None:
+        """Once over all shards."""
+        async with self._store.read() as session:
+            rows = {row.uid: row for row in await shards.every(session)}
+            silent = {uid for uid, row in rows.items() if row.observed_status == "timeout"}
+            now = self._clock()
+            self._since = {uid: self._since.get(uid, now) for uid in silent}
+            hung = {uid for uid, since in self._since.items() if now - since >= HANG_SECONDS}
+            chosen = await _by_node(session, hung) if hung else {}
+        for node, uids in chosen.items():
+            await self._end(node, uids)
+
+    async def _end(self, node: NodeRef, uids: Collection[int]) -> None:
+        for uid in uids:
+            self._since[uid] = self._clock()  # whatever comes of it, not again at once
+        try:
+            outcomes = await self._agents.end_hung(node, sorted(uids))
+        except AgentError as error:
+            log.info("hung shards of node %s could not be ended: %s", node.uid, error.reason)
+            return
+        for outcome in outcomes:
+            if not outcome.ok:
+                log.info("shard %s was not ended: %s", outcome.uid, outcome.reason)
+        async with self._store.begin() as session:
+            for outcome in outcomes:
+                row = await shards.by_uid(session, outcome.uid)
+                if row is None or not outcome.ok:
+                    continue
+                record(
+                    session,
+                    "shard_hung",
+                    f"Shard redis:{row.uid} on node {row.node_uid} ran and had not answered for {HANG_SECONDS:g} s: it was ended, "
+                    "to come back as a replica.",
+                    source="shard",
+                    severity="WARNING",
+                    bdb_uid=row.bdb_uid,
+                    node_uid=row.node_uid,
+                    shard_uid=row.uid,
+                )
+
+
+async def _by_node(session: AsyncSession, hung: Set[int]) -> dict[NodeRef, list[int]]:
+    """Those that can be ended, by node."""
+    up = {
+        node.uid: reference(node)
+        for node in await nodes.every(session)
+        if node.health == "up" and node.agent_status == "connected"
+    }
+    rows = await shards.every(session)
+    members: dict[int, list[Member]] = defaultdict(list)
+    for row in rows:
+        members[row.bdb_uid].append(Member(row.uid, row.pair, row.current_role, row.observed_status))
+    spare = {uid for each in members.values() for uid in dispensable(each)}
+    found: dict[NodeRef, list[int]] = defaultdict(list)
+    for row in rows:
+        if row.uid in hung & spare and row.node_uid in up:
+            found[up[row.node_uid]].append(row.uid)
+    return found

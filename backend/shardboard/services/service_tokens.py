@@ -1,0 +1,104 @@
+"""Service tokens: what a program logs in with, in place of a person's password.
+
+A token is shown once, when it is made. It may do what its role may, until it expires or somebody removes it, whatever becomes of
+who made it.
+"""
+
+import hashlib
+import secrets
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.errors import Conflict, NotAcceptable, NotFound, Unauthorized
+from shardboard.services import events
+from shardboard.services.users import Principal, insist_on_power
+from shardboard.state import cluster as clusters
+from shardboard.state import service_tokens
+from shardboard.state.service_tokens import ServiceToken
+
+PREFIX = "sbt_"
+"""By which scanners for leaked secrets know one, and we what was sent."""
+MOST = 200
+SHORTEST, LONGEST = 60, 10 * 366 * 86_400
+"""Seconds."""
+_USED_EVERY = timedelta(minutes=1)
+
+
+async def create(
+    session: AsyncSession, name: str, role: str, seconds: int | None, by: Principal
+) -> tuple[ServiceToken, str]:
+    """The row and the token. `seconds` until it expires; None: it does not."""
+    insist_on_power(by, role)
+    if not name.isprintable() or name != name.strip():
+        raise NotAcceptable(
+            "config_error", "A name has printable characters, and no space at either end.", field="name"
+        )
+    if role == "none":
+        raise NotAcceptable("config_error", "With the role none a token could do nothing.", field="role")
+    await clusters.load_for_update(session)
+    present = await service_tokens.every(session)
+    if any(each.name == name for each in present):
+        raise Conflict("name_already_exists", f"There is a service token {name} already.", field="name")
+    if len(present) >= MOST:
+        raise Conflict(
+            "too_many_service_tokens", f"There are {MOST} service tokens; remove one that is not used any more."
+        )
+    token = PREFIX + secrets.token_urlsafe(32)
+    now = datetime.now(UTC)
+    row = ServiceToken(
+        name=name,
+        role=role,
+        token_hash=_hash(token),
+        created_by=by.username,
+        created_at=now,
+        expires_at=now + timedelta(seconds=seconds) if seconds is not None else None,
+    )
+    session.add(row)
+    until = f", until {row.expires_at:%Y-%m-%d %H:%M} UTC" if row.expires_at else ""
+    _tell(session, "service_token_created", f"Service token {name} was created with the role {role}{until}.", by)
+    await session.flush()
+    return row, token
+
+
+async def remove(session: AsyncSession, uid: int, by: Principal) -> None:
+    """From now on it lets nobody in."""
+    # Beyond 32 bits PostgreSQL refuses the comparison itself.
+    row = await session.get(ServiceToken, uid) if 0 < uid < 2**31 else None
+    if row is None:
+        raise NotFound("service_token_not_exist", f"There is no service token {uid}.")
+    insist_on_power(by, row.role)
+    await session.delete(row)
+    _tell(session, "service_token_deleted", f"Service token {row.name} was removed.", by)
+
+
+async def every(session: AsyncSession) -> Sequence[ServiceToken]:
+    """All by name, also those that have expired."""
+    return await service_tokens.every(session)
+
+
+async def who(session: AsyncSession, token: str) -> tuple[Principal, bool]:
+    """Who logs in by it, and whether that is to be noted. No user has a colon in the name."""
+    row = await service_tokens.by_hash(session, _hash(token))
+    if row is None:
+        raise Unauthorized("invalid_token", "There is no such service token; it may have been removed.")
+    now = datetime.now(UTC)
+    if row.expires_at is not None and row.expires_at <= now:
+        raise Unauthorized("token_expired", f"Service token {row.name} expired at {row.expires_at:%Y-%m-%d %H:%M} UTC.")
+    is_due = row.last_used_at is None or now - row.last_used_at >= _USED_EVERY
+    return Principal(f"token:{row.name}", row.role), is_due
+
+
+async def note_use(session: AsyncSession, token: str) -> None:
+    row = await service_tokens.by_hash(session, _hash(token))
+    if row is not None:
+        row.last_used_at = datetime.now(UTC)
+
+
+def _hash(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def _tell(session: AsyncSession, kind: str, sentence: str, by: Principal) -> None:
+    events.record(session, kind, sentence, source="cluster", originator=by.username)

@@ -1,0 +1,109 @@
+"""Shards that run and do not answer are ended where their pair can do without them."""
+
+import pytest
+from backend.tests import pairs
+
+from shardboard.console import Console
+from shardboard.driver.fake import FakeAgents
+from shardboard.reconcilers.hung import HANG_SECONDS, HungLoop
+from shardboard.state import events
+from shardboard.state.nodes import Node
+
+pytestmark = [pytest.mark.store, pytest.mark.usefixtures("nodes")]
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+async def loop(console: Console, agents: FakeAgents, clock: Clock) -> HungLoop:
+    await pairs.active(console, agents)
+    return HungLoop(console.store, console.bus, agents, clock)
+
+
+async def hung_events(console: Console) -> list[str]:
+    async with console.store.read() as session:
+        found = await events.page(session, newest_first=False)
+    return [event.description for event in found if event.type == "shard_hung"]
+
+
+async def test_a_replica_that_hangs_is_ended_once_it_has_done_so_for_long(
+    console: Console, agents: FakeAgents, loop: HungLoop, clock: Clock
+) -> None:
+    await loop.sweep()
+    await pairs.observe(console, 4, status="timeout")
+    await loop.sweep()
+    clock.now += HANG_SECONDS - 1
+    await loop.sweep()
+    assert agents.ended == []
+    clock.now += 1
+    await loop.sweep()
+    await loop.sweep()
+    assert agents.ended == [4]
+    [told] = await hung_events(console)
+    assert told.startswith("Shard redis:4 on node 2 ran and had not answered for 30 s")
+
+
+async def test_one_that_answers_in_between_is_left_alone(
+    console: Console, agents: FakeAgents, loop: HungLoop, clock: Clock
+) -> None:
+    for status in ("timeout", "ok", "timeout"):
+        await pairs.observe(console, 4, status=status)
+        await loop.sweep()
+        clock.now += HANG_SECONDS - 1
+    await loop.sweep()
+    assert agents.ended == []
+
+
+async def test_a_primary_is_ended_where_a_replica_can_take_over(
+    console: Console, agents: FakeAgents, loop: HungLoop, clock: Clock
+) -> None:
+    for uid in (1, 2, 5):  # of pair 1 neither answers
+        await pairs.observe(console, uid, status="timeout")
+    await loop.sweep()
+    clock.now += HANG_SECONDS
+    await loop.sweep()
+    assert agents.ended == [1]
+
+
+async def test_nothing_is_ended_on_a_node_that_is_not_well(
+    console: Console, agents: FakeAgents, loop: HungLoop, clock: Clock
+) -> None:
+    await pairs.observe(console, 4, status="timeout")
+    async with console.store.begin() as session:
+        (await session.get_one(Node, 2)).agent_status = "lost"
+    await loop.sweep()
+    clock.now += HANG_SECONDS
+    await loop.sweep()
+    assert agents.ended == []
+
+
+async def test_who_was_not_ended_is_tried_again_later_and_told_of_only_when_it_was(
+    console: Console, agents: FakeAgents, loop: HungLoop, clock: Clock
+) -> None:
+    await pairs.observe(console, 4, status="timeout")
+    agents.refuse[4] = "a signal has stopped its process"
+    await loop.sweep()
+    clock.now += HANG_SECONDS
+    await loop.sweep()
+    await loop.sweep()
+    agents.unreachable.add(2)
+    clock.now += HANG_SECONDS
+    await loop.sweep()
+    assert (agents.ended, await hung_events(console)) == ([4], [])
+    agents.unreachable.clear()
+    agents.refuse.clear()
+    clock.now += HANG_SECONDS
+    await loop.sweep()
+    assert agents.ended == [4, 4]
+    assert len(await hung_events(console)) == 1

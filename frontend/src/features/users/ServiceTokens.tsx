@@ -1,0 +1,138 @@
+/** Tokens by which programs log in: all of them, one more, one less. */
+import { ActionIcon, Alert, Button } from '@mantine/core';
+import { IconTrash } from '@tabler/icons-react';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { messageOf } from '@/api/http';
+import { removeServiceToken, serviceTokensQuery } from '@/api/serviceTokens';
+import { sessionQuery } from '@/api/session';
+import type { MadeServiceToken, ServiceToken } from '@/api/types';
+import { Ago, Stamp } from '@/ui/Ago';
+import { Card } from '@/ui/Card';
+import { ConfirmByTyping } from '@/ui/ConfirmByTyping';
+import { type Column, DataTable } from '@/ui/DataTable';
+import { Status } from '@/ui/Status';
+import { roleLabel } from './roles';
+import { AddServiceToken, ShownOnce } from './ServiceTokenDialogs';
+import classes from './users.module.css';
+
+export function ServiceTokens() {
+  const client = useQueryClient();
+  const { data: tokens, error } = useQuery(serviceTokensQuery);
+  const { data: session } = useQuery(sessionQuery);
+  const [adding, setAdding] = useState(false);
+  const [made, setMade] = useState<MadeServiceToken | null>(null);
+  const [removing, setRemoving] = useState<ServiceToken | null>(null);
+  const again = () => client.invalidateQueries({ queryKey: serviceTokensQuery.queryKey });
+  return (
+    <Card
+      flush
+      title="Service tokens"
+      aside={
+        <Button variant="default" onClick={() => setAdding(true)}>
+          Add service token
+        </Button>
+      }
+    >
+      {!tokens && error ? (
+        <Alert color="red">{messageOf(error)}</Alert>
+      ) : (
+        <DataTable
+          label="Service tokens"
+          columns={columnsOf(session?.role === 'admin', setRemoving)}
+          rows={tokens}
+          rowKey={({ uid }) => uid}
+          initialSort={{ id: 'name' }}
+          empty={
+            <p className={classes.none}>
+              None yet. A program that uses the REST API logs in by a token of its own: it has only
+              the role that the program needs, nobody has to change it when a person leaves, and it
+              can be removed at any time.
+            </p>
+          }
+        />
+      )}
+      {adding && (
+        <AddServiceToken
+          onMade={async (token) => {
+            setMade(token);
+            await again();
+          }}
+          onClose={() => setAdding(false)}
+        />
+      )}
+      {made && <ShownOnce made={made} onClose={() => setMade(null)} />}
+      {removing && (
+        <ConfirmByTyping
+          title={`Remove service token ${removing.name}?`}
+          warning="Programs that log in by it are refused at once."
+          name={removing.name}
+          action="Remove token"
+          onConfirm={async () => {
+            await removeServiceToken(removing.uid);
+            await again();
+          }}
+          onClose={() => setRemoving(null)}
+        />
+      )}
+    </Card>
+  );
+}
+
+function columnsOf(
+  isAdmin: boolean,
+  remove: (token: ServiceToken) => void,
+): Column<ServiceToken>[] {
+  return [
+    { id: 'name', header: 'Name', sort: ({ name }) => name, cell: ({ name }) => name },
+    {
+      id: 'role',
+      header: 'Role',
+      sort: ({ role }) => roleLabel(role),
+      cell: ({ role }) => roleLabel(role),
+    },
+    {
+      id: 'expires',
+      header: 'Expires',
+      sort: ({ expires_at }) => expires_at ?? '~',
+      cell: ({ expires_at, expired }) => {
+        if (expired) return <Status tone="attention">Expired</Status>;
+        return expires_at === null ? 'Never' : <Stamp time={expires_at} />;
+      },
+    },
+    {
+      id: 'used',
+      header: 'Last used',
+      sort: ({ last_used_at }) => last_used_at ?? '',
+      cell: ({ last_used_at }) => (last_used_at === null ? 'Never' : <Ago time={last_used_at} />),
+    },
+    {
+      id: 'by',
+      header: 'Made by',
+      optional: true,
+      sort: ({ created_by }) => created_by,
+      cell: ({ created_by }) => created_by,
+    },
+    {
+      id: 'remove',
+      header: '',
+      align: 'right',
+      width: 48,
+      cell: (token) => {
+        const may = isAdmin || token.role !== 'admin';
+        return (
+          <ActionIcon
+            variant="subtle"
+            color="gray"
+            aria-label={`Remove service token ${token.name}`}
+            disabled={!may}
+            title={may ? 'Remove' : 'Only administrators remove those that may do everything'}
+            onClick={() => remove(token)}
+          >
+            <IconTrash size={16} />
+          </ActionIcon>
+        );
+      },
+    },
+  ];
+}
