@@ -91,7 +91,7 @@ def create_app(settings: AgentSettings) -> Starlette:
 
     async def begin(drill: Drill, asking: list[str]) -> DrillReply:
         # The console is whoever asks: it is no node, but a node that is cut off does not hear it either.
-        return DrillReply(refused=drills.begin(drill.model_copy(update={"peers": [*drill.peers, *asking]})))
+        return DrillReply(refused=await drills.begin(drill.model_copy(update={"peers": [*drill.peers, *asking]})))
 
     async def probe(targets: list[ProbeTarget]) -> list[bool]:
         return await asyncio.gather(*(answers(target.address, target.port, tls=target.tls) for target in targets))

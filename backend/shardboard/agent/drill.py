@@ -32,19 +32,21 @@ class Drills:
         self._proxy = proxy
         self._sampler = sampler
         self._running = asyncio.Lock()
+        self._deciding = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
         self._heard: set[str] = set()
         self.away: Literal["", "refusing", "silent"] = ""
         """While the node is to seem gone: `refusing` as after a crash, or `silent` as when frozen."""
         self.over = asyncio.Event()
 
-    def begin(self, drill: Drill) -> str:
+    async def begin(self, drill: Drill) -> str:
         """Why it cannot be done here, or "": then it is under way. An order that was heard before is not carried out again."""
-        if drill.id in self._heard:
-            return ""
-        if refusal := self._refusal(drill):
-            return refusal
-        self._heard.add(drill.id)
+        async with self._deciding:  # the same order may come twice at once
+            if drill.id in self._heard:
+                return ""
+            if refusal := await asyncio.to_thread(self._refusal, drill):
+                return refusal
+            self._heard.add(drill.id)
         task = asyncio.create_task(self._run(drill))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -99,11 +101,12 @@ class Drills:
     async def _disturb(self, fault: Fault, drill: Drill) -> None:
         await asyncio.sleep(REPLY_SECONDS)
         log.warning("drill: %s for %s s", drill.kind, drill.seconds)
-        fault.begin(drill.seconds)
+        # In threads: programs are run, and their ends waited for.
+        await asyncio.to_thread(fault.begin, drill.seconds)
         try:
             await asyncio.sleep(drill.seconds)
         finally:
-            fault.end()
+            await asyncio.to_thread(fault.end)
         log.warning("drill: the network is as it was")
 
 

@@ -17,6 +17,8 @@ class Member:
     """master or slave."""
     status: str
     """ok, loading, timeout, down, unknown."""
+    link: str = ""
+    """Of a replica that has all data `idle`."""
 
 
 @dataclass(frozen=True)
@@ -101,14 +103,15 @@ def revivable(members: Iterable[Member]) -> list[int]:
 
 
 def dispensable(members: Iterable[Member]) -> list[int]:
-    """Uids of shards that do not answer and that their pair can do without: another one leads it, or can take over."""
+    """Uids of shards that do not answer and that their pair can do without: another one leads it, or has all data and can take
+    over."""
     everyone = list(members)
-    well = [member for member in everyone if member.status == "ok"]
+    led = {member.pair for member in everyone if member.status == "ok" and member.role == "master"}
+    heirs = {member.pair for member in everyone if member.status == "ok" and member.link == "idle"}
     return [
         member.uid
         for member in everyone
-        if member.status == "timeout"
-        and any(other.pair == member.pair and "master" in (other.role, member.role) for other in well)
+        if member.status == "timeout" and member.pair in (led | heirs if member.role == "master" else led)
     ]
 
 

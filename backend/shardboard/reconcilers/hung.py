@@ -4,12 +4,11 @@ An engine that is caught in a loop, as Valkey 9.1 can be by a change of roles (i
 answers again, and its agent sees it running. Ended, it is a shard that died: another one leads its pair, and it comes back.
 """
 
+import asyncio
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Set
-
-from sqlalchemy.ext.asyncio import AsyncSession
+from collections.abc import Callable, Collection, Iterable, Sequence, Set
 
 from shardboard.bus import Bus
 from shardboard.db import Store
@@ -19,6 +18,8 @@ from shardboard.errors import AgentError
 from shardboard.reconcilers.load import reference
 from shardboard.state import nodes, shards
 from shardboard.state.events import record
+from shardboard.state.nodes import Node
+from shardboard.state.shards import Shard
 
 log = logging.getLogger(__name__)
 
@@ -48,14 +49,14 @@ class HungLoop:
     async def sweep(self) -> None:
         """Once over all shards."""
         async with self._store.read() as session:
-            rows = {row.uid: row for row in await shards.every(session)}
-            silent = {uid for uid, row in rows.items() if row.observed_status == "timeout"}
-            now = self._clock()
-            self._since = {uid: self._since.get(uid, now) for uid in silent}
-            hung = {uid for uid, since in self._since.items() if now - since >= HANG_SECONDS}
-            chosen = await _by_node(session, hung) if hung else {}
-        for node, uids in chosen.items():
-            await self._end(node, uids)
+            rows = await shards.every(session)
+            machines = await nodes.every(session)
+        now = self._clock()
+        self._since = {row.uid: self._since.get(row.uid, now) for row in rows if row.observed_status == "timeout"}
+        hung = {uid for uid, since in self._since.items() if now - since >= HANG_SECONDS}
+        if hung:
+            chosen = _by_node(machines, rows, hung)
+            await asyncio.gather(*(self._end(node, uids) for node, uids in chosen.items()))
 
     async def _end(self, node: NodeRef, uids: Collection[int]) -> None:
         for uid in uids:
@@ -86,20 +87,15 @@ class HungLoop:
                 )
 
 
-async def _by_node(session: AsyncSession, hung: Set[int]) -> dict[NodeRef, list[int]]:
+def _by_node(machines: Iterable[Node], rows: Sequence[Shard], hung: Set[int]) -> dict[NodeRef, list[int]]:
     """Those that can be ended, by node."""
-    up = {
-        node.uid: reference(node)
-        for node in await nodes.every(session)
-        if node.health == "up" and node.agent_status == "connected"
-    }
-    rows = await shards.every(session)
+    up = {node.uid: reference(node) for node in machines if node.health == "up" and node.agent_status == "connected"}
     members: dict[int, list[Member]] = defaultdict(list)
     for row in rows:
-        members[row.bdb_uid].append(Member(row.uid, row.pair, row.current_role, row.observed_status))
-    spare = {uid for each in members.values() for uid in dispensable(each)}
+        members[row.bdb_uid].append(Member(row.uid, row.pair, row.current_role, row.observed_status, row.observed_link))
+    chosen = hung & {uid for each in members.values() for uid in dispensable(each)}
     found: dict[NodeRef, list[int]] = defaultdict(list)
     for row in rows:
-        if row.uid in hung & spare and row.node_uid in up:
+        if row.uid in chosen and row.node_uid in up:
             found[up[row.node_uid]].append(row.uid)
     return found

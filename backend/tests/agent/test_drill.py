@@ -34,8 +34,8 @@ class Drilled:
         app.add_middleware(Absence, drills=self.drills)
         self.http = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://agent")
 
-    def begin(self, kind: str, uid: int | None = None, name: str = "1") -> str:
-        return self.drills.begin(Drill(id=name, kind=kind, seconds=60, uid=uid))  # type: ignore[arg-type]
+    async def begin(self, kind: str, uid: int | None = None, name: str = "1") -> str:
+        return await self.drills.begin(Drill(id=name, kind=kind, seconds=60, uid=uid))  # type: ignore[arg-type]
 
     def status(self) -> dict[int, str]:
         return {uid: process.status() if process.is_running() else "gone" for uid, process in self.processes.items()}
@@ -73,7 +73,7 @@ async def agent(tmp_path: Path) -> AsyncIterator[Drilled]:
 
 
 async def test_a_killed_shard_stays_dead_and_the_others_live(agent: Drilled, over: asyncio.Event) -> None:
-    agent.begin("kill_shard", 1)
+    await agent.begin("kill_shard", 1)
     await until(lambda: agent.dead() == {1})
     assert agent.node[1].shards[1].detail == "its process was killed by SIGKILL"
     assert (await agent.http.get("/facts")).status_code == 200, "the agent does not hide"
@@ -84,7 +84,7 @@ async def test_a_killed_shard_stays_dead_and_the_others_live(agent: Drilled, ove
 
 async def test_a_frozen_shard_goes_on_with_its_data(agent: Drilled, over: asyncio.Event) -> None:
     await ask(agent.node[1].shards[1], "SET", "key", "value")
-    agent.begin("freeze_shard", 1)
+    await agent.begin("freeze_shard", 1)
     await until(lambda: agent.stopped() == {1})
     assert (await agent.http.get("/facts")).status_code == 200
     over.set()
@@ -95,7 +95,7 @@ async def test_a_frozen_shard_goes_on_with_its_data(agent: Drilled, over: asynci
 async def test_a_frozen_node_is_silent_and_then_answers_what_it_was_asked(agent: Drilled, over: asyncio.Event) -> None:
     samples = agent.sampler.follow(0, "")
     assert await anext(samples) == PULSE
-    agent.begin("freeze")
+    await agent.begin("freeze")
     await until(lambda: agent.stopped() == {1, 2})
     asked = asyncio.create_task(agent.http.get("/facts"))
     done, _ = await asyncio.wait((asked,), timeout=0.1)
@@ -110,7 +110,7 @@ async def test_a_frozen_node_is_silent_and_then_answers_what_it_was_asked(agent:
 async def test_a_rebooting_node_refuses_and_ends_its_streams(agent: Drilled, over: asyncio.Event) -> None:
     samples = agent.sampler.follow(0, "")
     await anext(samples)
-    agent.begin("reboot")
+    await agent.begin("reboot")
     assert {line async for line in samples} <= {PULSE}, "it ends, after a last pulse at most"
     await until(lambda: agent.dead() == {1, 2})
     assert (await agent.http.get("/facts")).status_code == 503
@@ -124,10 +124,10 @@ async def test_a_rebooting_node_refuses_and_ends_its_streams(agent: Drilled, ove
 async def test_the_same_order_is_carried_out_once_and_another_waits_for_its_turn(
     agent: Drilled, over: asyncio.Event
 ) -> None:
-    agent.begin("freeze_shard", 1)
-    agent.begin("freeze_shard", 1)
+    await agent.begin("freeze_shard", 1)
+    await agent.begin("freeze_shard", 1)
     assert len(agent.drills._tasks) == 1
-    agent.begin("freeze_shard", 2, name="2")
+    await agent.begin("freeze_shard", 2, name="2")
     await until(lambda: agent.stopped() == {1})
     over.set()
     await until(lambda: not agent.drills._tasks)
@@ -135,14 +135,14 @@ async def test_the_same_order_is_carried_out_once_and_another_waits_for_its_turn
 
 
 async def test_shards_of_others_are_not_touched(agent: Drilled, over: asyncio.Event) -> None:
-    agent.begin("kill_shard", 99)
+    await agent.begin("kill_shard", 99)
     over.set()
     await until(lambda: not agent.drills._tasks)
     assert agent.dead() == set()
 
 
 async def test_an_agent_that_stops_in_the_middle_thaws_what_it_froze(agent: Drilled, over: asyncio.Event) -> None:
-    agent.begin("freeze")
+    await agent.begin("freeze")
     await until(lambda: agent.stopped() == {1, 2})
     [task] = agent.drills._tasks
     task.cancel()
@@ -171,7 +171,7 @@ async def test_a_node_that_nobody_would_start_again_is_not_killed(
     agent: Drilled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("INVOCATION_ID", raising=False)
-    assert agent.begin("kill").startswith("nobody would start this agent again")
+    assert (await agent.begin("kill")).startswith("nobody would start this agent again")
     assert agent.dead() == set()
 
 
@@ -179,7 +179,7 @@ async def test_a_kill_takes_the_agent_along(agent: Drilled, monkeypatch: pytest.
     ended: list[int] = []
     monkeypatch.setenv("INVOCATION_ID", "1")
     monkeypatch.setattr("shardboard.agent.drill.os._exit", ended.append)
-    assert agent.begin("kill") == ""
+    assert await agent.begin("kill") == ""
     await until(lambda: ended == [137] and agent.dead() == {1, 2})
 
 
@@ -187,12 +187,14 @@ async def test_what_the_machine_does_not_allow_is_refused_with_its_reason(
     agent: Drilled, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert agent.begin("cut_off") == "the program ip (Debian package iproute2) is not installed on this node"
+    assert await agent.begin("cut_off") == "the program ip (Debian package iproute2) is not installed on this node"
     (tmp_path / "ip").write_text("#!/bin/sh\necho RTNETLINK answers: Operation not permitted >&2\nexit 2\n")
     (tmp_path / "ip").chmod(0o755)
-    assert agent.begin("cut_off") == "the agent may not change routes: RTNETLINK answers: Operation not permitted"
-    assert agent.begin("slow_network") == "the program nft (Debian package nftables) is not installed on this node"
+    assert await agent.begin("cut_off") == "the agent may not change routes: RTNETLINK answers: Operation not permitted"
+    assert (
+        await agent.begin("slow_network") == "the program nft (Debian package nftables) is not installed on this node"
+    )
     (tmp_path / "nft").write_text("#!/bin/sh\necho Error: Operation not permitted >&2\nexit 1\n")
     (tmp_path / "nft").chmod(0o755)
-    assert agent.begin("slow_network") == "the agent may not filter packets: Error: Operation not permitted"
+    assert await agent.begin("slow_network") == "the agent may not filter packets: Error: Operation not permitted"
     assert agent.drills._tasks == set()

@@ -10,6 +10,7 @@ from shardboard.domain.failover import (
     Seat,
     best,
     broken_pairs,
+    dispensable,
     elected,
     method,
     revivable,
@@ -24,6 +25,7 @@ members = st.lists(
         pair=st.integers(0, 3),
         role=st.sampled_from(("master", "slave")),
         status=st.sampled_from(STATUSES),
+        link=st.sampled_from(("", "idle", "in_progress", "link_down")),
     ),
     max_size=12,
     unique_by=lambda member: member.uid,
@@ -114,3 +116,14 @@ def test_who_was_elected() -> None:
     assert elected([Seat(1, 0, "master", "master", "timeout"), heir]) == [], "it may still act as primary"
     assert elected([lost, Seat(4, 0, "slave", "slave", "ok")]) == []
     assert elected([lost, Seat(4, 0, "slave", "master", "timeout")]) == [], "it was seen so, and says nothing now"
+
+
+@given(members)
+def test_what_hangs_is_dispensable_only_beside_one_that_leads_or_has_all_data(shards: list[Member]) -> None:
+    chosen = set(dispensable(shards))
+    for shard in shards:
+        others = [other for other in shards if other.pair == shard.pair and other.status == "ok"]
+        leads = any(other.role == "master" for other in others)
+        has_all = any(other.link == "idle" for other in others)
+        spared = leads or (shard.role == "master" and has_all)
+        assert (shard.uid in chosen) == (shard.status == "timeout" and spared)

@@ -7,7 +7,6 @@ from shardboard.console import Console
 from shardboard.driver.fake import FakeAgents
 from shardboard.reconcilers.hung import HANG_SECONDS, HungLoop
 from shardboard.state import events
-from shardboard.state.nodes import Node
 
 pytestmark = [pytest.mark.store, pytest.mark.usefixtures("nodes")]
 
@@ -68,8 +67,10 @@ async def test_one_that_answers_in_between_is_left_alone(
 async def test_a_primary_is_ended_where_a_replica_can_take_over(
     console: Console, agents: FakeAgents, loop: HungLoop, clock: Clock
 ) -> None:
-    for uid in (1, 2, 5):  # of pair 1 neither answers
+    for uid in (1, 2, 3, 5):  # of pair 1 neither answers
         await pairs.observe(console, uid, status="timeout")
+    await pairs.observe(console, 6, link="in_progress")  # it answers, and has not all data yet
+    await pairs.observe(console, 4, link="idle")
     await loop.sweep()
     clock.now += HANG_SECONDS
     await loop.sweep()
@@ -80,8 +81,7 @@ async def test_nothing_is_ended_on_a_node_that_is_not_well(
     console: Console, agents: FakeAgents, loop: HungLoop, clock: Clock
 ) -> None:
     await pairs.observe(console, 4, status="timeout")
-    async with console.store.begin() as session:
-        (await session.get_one(Node, 2)).agent_status = "lost"
+    await pairs.node_is(console, 2, agent_status="lost")
     await loop.sweep()
     clock.now += HANG_SECONDS
     await loop.sweep()
