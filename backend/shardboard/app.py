@@ -53,8 +53,10 @@ from shardboard.api import (
     restarts,
     revamps,
     roles,
+    second_factor,
     service_tokens,
     session,
+    sessions,
     shard_looks,
     shards,
     slots,
@@ -168,6 +170,7 @@ def create_app(console: Console) -> FastAPI:
         revamps,
         service_tokens,
         session,
+        sessions,
         shard_looks,
         shards,
         slots,
@@ -178,6 +181,7 @@ def create_app(console: Console) -> FastAPI:
         usage_report,
         redis_acls,
         roles,
+        second_factor,  # before the users: `/users/second_factor` would else be one
         users,
         webhooks,
     ):

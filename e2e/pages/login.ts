@@ -10,7 +10,7 @@ export class LoginPage {
   constructor(private readonly page: Page) {
     this.user = page.getByLabel('User');
     this.password = page.getByRole('textbox', { name: 'Password' });
-    this.submit = page.getByRole('button', { name: 'Sign in' });
+    this.submit = page.getByRole('button', { name: 'Sign in', exact: true });
     this.error = page.getByRole('alert');
   }
 

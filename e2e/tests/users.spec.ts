@@ -1,4 +1,5 @@
 /** Users as an administrator manages them, and what they may do then. */
+import { createHmac } from 'node:crypto';
 import type { APIRequestContext } from '@playwright/test';
 import { examine, examineInAll } from '../appearance.ts';
 import { expect, test } from '../fixtures.ts';
@@ -70,6 +71,75 @@ test('a user is added, signs in, changes the password, and is removed', async ({
   await expect(login.submit, 'signed out with its user').toBeVisible();
   await theirs.close();
 });
+
+test('a user sees the own sessions, and signs in with a second factor', async ({
+  page,
+  api,
+  browser,
+  baseURL,
+}) => {
+  const user = { email: 'bob@example.org', password: NEW_PASSWORD, role: 'cluster_viewer' };
+  const { uid } = await (await api.post('/v1/users', { data: user })).json();
+  const theirs = await browser.newContext({ ...(baseURL && { baseURL }), storageState: undefined });
+  const other = await theirs.newPage();
+  const login = new LoginPage(other);
+  const frame = new Frame(other);
+  await login.open();
+  await login.signIn(user.email, user.password);
+  await frame.userMenu.click();
+  await other.getByRole('menuitem', { name: 'Second factor' }).click();
+  const dialog = frame.dialog('Second factor');
+  const secret = (await dialog.locator('code').textContent()) ?? '';
+  await examine(other, 'second-factor-new');
+  await dialog.getByLabel('Code').fill(codeOf(secret));
+  await dialog.getByLabel('Your password').fill(user.password);
+  await dialog.getByRole('button', { name: 'Switch on' }).click();
+  const shown = frame.dialog('Second factor is on');
+  const [recovery = ''] = ((await shown.locator('pre').textContent()) ?? '').split('\n');
+  await examineInAll(other, 'second-factor-codes');
+  await shown.getByRole('button', { name: 'Done' }).click();
+
+  await frame.userMenu.click();
+  await other.getByRole('menuitem', { name: 'Sign out' }).click();
+  await login.signIn(user.email, user.password);
+  const code = other.getByLabel('Code');
+  await expect(code).toBeFocused();
+  await examine(other, 'login-code');
+  await code.fill(recovery);
+  await login.submit.click();
+  await expect(frame.heading(/are well/)).toBeVisible();
+
+  const elsewhere = await api.get('/v1/bdbs', {
+    headers: { Authorization: `Basic ${btoa(`${user.email}:${user.password}`)}` },
+  });
+  expect((await elsewhere.json()).error_code).toBe('second_factor_required');
+  await page.goto('/users');
+  await page.getByRole('button', { name: `Actions for ${user.email}` }).click();
+  await page.getByRole('menuitem', { name: 'Sessions' }).click();
+  const sessions = new Frame(page).dialog(`Sessions of ${user.email}`);
+  await expect(sessions.getByRole('row')).toHaveCount(2);
+  await examine(page, 'sessions');
+  await sessions.getByRole('button', { name: 'End all' }).click();
+  await expect(sessions).toContainText('Not signed in anywhere');
+  await expect(login.submit, 'the page is told at once').toBeVisible();
+  await theirs.close();
+  expect((await api.delete(`/v1/users/${uid}`)).status()).toBe(200);
+});
+
+/** What an authenticator app shows now (RFC 6238). */
+function codeOf(secret: string): string {
+  const bits = [...secret]
+    .map((letter) =>
+      'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(letter).toString(2).padStart(5, '0'),
+    )
+    .join('');
+  const key = Buffer.from((bits.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)));
+  const step = Buffer.alloc(8);
+  step.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000)));
+  const digest = createHmac('sha1', key).update(step).digest();
+  const at = (digest.at(-1) ?? 0) & 15;
+  return String((digest.readUInt32BE(at) & 0x7fffffff) % 1_000_000).padStart(6, '0');
+}
 
 test('a program logs in by a token of its own until that is removed', async ({
   page,

@@ -5,6 +5,7 @@ import binascii
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from weakref import WeakKeyDictionary
 
 from fastapi import Request
@@ -12,7 +13,7 @@ from fastapi import Request
 from shardboard.db import Store
 from shardboard.errors import ApiError, Forbidden, NotAcceptable, Unauthorized
 from shardboard.origins import place
-from shardboard.services import logins, passwords, service_tokens, tokens, user_accounts
+from shardboard.services import logins, passwords, second_factor, service_tokens, sessions, tokens, user_accounts
 from shardboard.services.users import Principal
 from shardboard.state import cluster, data_users, users
 from shardboard.state.users import Password, User
@@ -20,15 +21,19 @@ from shardboard.state.users import Password, User
 COOKIE = "shardboard_session"
 PAGE_HEADER = "x-requested-with"
 REFUSAL = "Wrong user name or password; after several of these from your address, wait a while before the next attempt."
+SAME = "The new password is the one that you have; choose another one."
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 @dataclass(frozen=True)
 class Login:
-    """A proven identity; `claims` when it came by a token or a session."""
+    """A proven identity."""
 
     principal: Principal
     claims: tokens.Claims | None = None
+    """Of the token that proved it."""
+    session_uid: int | None = None
+    """Of the session that proved it."""
     password: Password | None = None
     """That was sent."""
 
@@ -49,7 +54,6 @@ class Gate:
     def __init__(self) -> None:
         self.verifier = passwords.Verifier()
         self.audit = logins.AuditBudget()
-        self.ended: set[str] | None = None
         self.streams: Counter[str] = Counter()
         """Open event streams by user."""
 
@@ -88,7 +92,7 @@ async def prove(request: Request, store: Store) -> Login:
                 token = value.strip()
                 if token.startswith(service_tokens.PREFIX):
                     return await _by_service_token(store, token)
-                return await _by_token(store, token, "api")
+                return await _by_token(store, token)
         raise Unauthorized("unauthorized", "This authorization scheme is unknown; use Basic, JWT or Bearer.")
     cookie = request.cookies.get(COOKIE)
     if cookie is None:
@@ -98,7 +102,7 @@ async def prove(request: Request, store: Store) -> Login:
         raise Forbidden(
             "missing_header", "Changes made with the session cookie need the header X-Requested-With: shardboard."
         )
-    return await _by_token(store, cookie, "session")
+    return await _by_session(store, cookie)
 
 
 async def try_prove(request: Request, store: Store) -> Login | ApiError:
@@ -107,6 +111,14 @@ async def try_prove(request: Request, store: Store) -> Login | ApiError:
         return await prove(request, store)
     except ApiError as refusal:
         return refusal
+
+
+async def insist_on_password(store: Store, password: str, email: str, before: str) -> None:
+    """That it may take the place of `before`; raises why not."""
+    async with store.read() as session:
+        await user_accounts.insist_on_password(session, password, email)
+    if password == before:
+        raise NotAcceptable("new_password_same_as_current", SAME, field="password")
 
 
 async def new_password(
@@ -118,22 +130,56 @@ async def new_password(
         await user_accounts.insist_on_password(session, password, email)
     async with gate(store).verifier.turn(f"for {email}"):
         if before and await passwords.matching(password, before) is not None:
-            sentence = "The new password is the one that you have; choose another one."
-            raise NotAcceptable("new_password_same_as_current", sentence, field="password")
+            raise NotAcceptable("new_password_same_as_current", SAME, field="password")
         kept = await passwords.hashed(password, beside)
     return user_accounts.NewPassword(kept, data_users.digest(password))
 
 
-async def log_in(store: Store, username: str, password: str, source: str, *, audit: bool = False) -> Verified:
-    """The user whose password this is. Counts failures in its own transaction, for the request's is rolled back."""
+async def log_in(
+    store: Store,
+    username: str,
+    password: str,
+    source: str,
+    *,
+    code: str | None = None,
+    renewing: bool = False,
+    audit: bool = False,
+) -> Verified:
+    """The user whose password this is, and whose second factor `code` is, where there is one. An expired password is refused unless
+    it is about to be replaced (`renewing`). Counts failures in its own transaction, for the request's is rolled back."""
     found, is_new = await _look(store, username, password, source)
-    if found is not None and (audit or (is_new and found.has_failed)):
-        async with store.begin() as session:
-            user = await logins.succeeded(session, username, source, audit=audit)
-        found = Verified(user, found.password) if user is not None else None
     if found is None:
         raise Unauthorized("invalid_credentials", REFUSAL)
-    return found
+    asked = found.user.totp_secret is not None
+    if asked:
+        await _insist_on_code(store, found.user, source, code)
+    if not renewing:
+        await _insist_on_age(store, found)
+    if not (audit or asked or (is_new and found.has_failed)):
+        return found
+    async with store.begin() as session:
+        user = await logins.succeeded(session, username, source, code=code, audit=audit)
+    if user is None:
+        raise Unauthorized("invalid_credentials", REFUSAL)
+    return Verified(user, found.password)
+
+
+async def _insist_on_code(store: Store, user: User, source: str, code: str | None) -> None:
+    if code is None:
+        sentence = f"{user.email} logs in with a second factor: send the app's code, too. Programs use a service token instead."
+        raise Unauthorized("second_factor_required", sentence)
+    if not second_factor.accepts(user, code):
+        await _note_failure(store, gate(store), user.email, source, counts=True, wrong="code of the second factor")
+        sentence = "This is not a valid code, or it was used before; type the next one that the app shows."
+        raise Unauthorized("wrong_code", sentence)
+
+
+async def _insist_on_age(store: Store, found: Verified) -> None:
+    async with store.read() as session:
+        expiry = logins.expiry(found.user, found.password, (await cluster.load(session)).settings)
+    if expiry is not None and expiry <= datetime.now(UTC):
+        sentence = f"The password of {found.user.email} expired on {expiry:%Y-%m-%d}; set a new one as you sign in."
+        raise Unauthorized("password_expired", sentence)
 
 
 async def password_of(store: Store, username: str, password: str, source: str) -> Password | None:
@@ -162,14 +208,6 @@ def _remembered(keeper: Gate, candidate: logins.Candidate | None, username: str,
     return Verified(candidate.user, known, candidate.has_failed) if known is not None else None
 
 
-def forget_session(store: Store, claims: tokens.Claims) -> None:
-    """Refuse this session from now on; `tokens.end` makes it last over a restart."""
-    ended = gate(store).ended
-    if ended is not None:
-        ended.add(claims.token_id)
-    look_again(store)
-
-
 def look_again(store: Store) -> None:
     """Have open event streams prove again that their logins hold: those of a user who was changed or removed may not."""
     store.bus.publish("logins")
@@ -191,11 +229,13 @@ async def _verify(store: Store, keeper: Gate, username: str, password: str, sour
     return Verified(found.user, kept, found.has_failed)
 
 
-async def _note_failure(store: Store, keeper: Gate, username: str, source: str, *, counts: bool) -> None:
+async def _note_failure(
+    store: Store, keeper: Gate, username: str, source: str, *, counts: bool, wrong: str = "user name or password"
+) -> None:
     audit, unlisted = keeper.audit.spend()
     if counts or audit:
         async with store.begin() as session:
-            await logins.failed(session, username, source, counts=counts, audit=audit, unlisted=unlisted)
+            await logins.failed(session, username, source, wrong, counts=counts, audit=audit, unlisted=unlisted)
 
 
 async def _note_data_hash(store: Store, verified: User, password: str, password_hash: str) -> None:
@@ -207,19 +247,24 @@ async def _note_data_hash(store: Store, verified: User, password: str, password_
         await user_accounts.note_data_hash(session, verified.uid, password_hash, data_users.digest(password))
 
 
-async def _by_token(store: Store, token: str, use: tokens.Use) -> Login:
-    keeper = gate(store)
+async def _by_token(store: Store, token: str) -> Login:
     async with store.read() as session:
         secret = (await cluster.load(session)).jwt_secret
-        claims = tokens.read(secret, token, use)
+        claims = tokens.read(secret, token)
         user = await users.by_email(session, claims.username)
-        ended = await tokens.ended(session) if keeper.ended is None else keeper.ended
-    if keeper.ended is None:  # still: a log-out meanwhile must not be overwritten
-        keeper.ended = ended
     marks = {tokens.password_mark(secret, each) for each in user.passwords} if user is not None else set()
-    if user is None or claims.password_mark not in marks or claims.token_id in keeper.ended:
+    if user is None or claims.password_mark not in marks:
         raise Unauthorized("token_expired", "The login has ended; log in again.")
     return Login(Principal(user.email, user.role), claims)
+
+
+async def _by_session(store: Store, cookie: str) -> Login:
+    async with store.read() as session:
+        found = await sessions.find(session, cookie)
+    if found.is_due:
+        async with store.begin() as session:
+            await sessions.note_use(session, found.uid)
+    return Login(Principal(found.user.email, found.user.role), session_uid=found.uid)
 
 
 async def _by_service_token(store: Store, token: str) -> Login:

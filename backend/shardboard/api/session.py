@@ -7,10 +7,12 @@ from pydantic import BaseModel, Field
 
 from shardboard import __version__
 from shardboard.api import credentials
-from shardboard.api.deps import CurrentLogin, Reader, TheConsole, Tx, Viewer
+from shardboard.api.deps import CurrentLogin, Principal, Reader, TheConsole, Viewer
 from shardboard.api.errors import ERROR_REPLIES
+from shardboard.console import Console
 from shardboard.errors import Unauthorized
-from shardboard.services import tokens
+from shardboard.schemas.times import iso
+from shardboard.services import logins, sessions, user_accounts
 from shardboard.state import cluster, users
 from shardboard.state.cluster import Cluster
 from shardboard.state.users import User
@@ -21,6 +23,14 @@ router = APIRouter(prefix="/session", tags=["session"], responses=ERROR_REPLIES)
 class LoginForm(BaseModel):
     username: Annotated[str, Field(min_length=1, max_length=254)]
     password: Annotated[str, Field(min_length=1, max_length=256, repr=False)]
+    code: Annotated[
+        str | None,
+        Field(max_length=64, repr=False, description="Of the second factor: what the app shows, or a recovery code."),
+    ] = None
+    new_password: Annotated[
+        str | None,
+        Field(max_length=256, repr=False, description="Set in place of all that there are, as when one has expired."),
+    ] = None
 
 
 class SessionInfo(BaseModel):
@@ -31,19 +41,40 @@ class SessionInfo(BaseModel):
     role: str
     cluster_name: str
     version: str
+    second_factor: bool
+    """Whether an app's code is asked for besides the password."""
+    password_expires_at: str | None
+    """ISO 8601; null where passwords do not expire."""
 
 
 @router.post("")
 async def log_in(form: LoginForm, request: Request, response: Response, console: TheConsole) -> SessionInfo:
-    """Log in; the session lasts 12 hours."""
-    source = credentials.origin(request)
-    found = await credentials.log_in(console.store, form.username, form.password, source, audit=True)
-    async with console.store.read() as session:
-        here = await cluster.load(session)
-    mark = tokens.password_mark(here.jwt_secret, found.password)
-    token = tokens.issue(here.jwt_secret, found.user.email, mark, "session", tokens.SESSION_SECONDS)
-    _set_cookie(request, response, token, tokens.SESSION_SECONDS)
-    return _shape(found.user, here)
+    """Log in; the session lasts 12 hours. 401 `second_factor_required` asks for `code` as well, 401 `password_expired` for
+    `new_password`."""
+    source, wanted = credentials.origin(request), form.new_password
+    if wanted is not None:  # before a code is used up
+        await credentials.insist_on_password(console.store, wanted, form.username, form.password)
+    found = await credentials.log_in(
+        console.store, form.username, form.password, source, code=form.code, renewing=wanted is not None, audit=True
+    )
+    if wanted is not None:
+        found = await _renewed(console, found, wanted)
+    async with console.store.begin() as session:
+        browser = request.headers.get("user-agent", "")
+        token = await sessions.begin(session, found.user, found.password, source, browser)
+        shown = _shape(found.user, await cluster.load(session))
+    _set_cookie(request, response, token, sessions.SECONDS)
+    return shown
+
+
+async def _renewed(console: Console, found: credentials.Verified, wanted: str) -> credentials.Verified:
+    """With that password in place of all that there were."""
+    user, by = found.user, Principal(found.user.email, found.user.role)
+    password = await credentials.new_password(console.store, wanted, user.email, before=user.password_hashes)
+    async with console.store.begin() as session:
+        changed = await user_accounts.change(session, user.uid, user_accounts.Changes(password=password), by)
+    credentials.look_again(console.store)
+    return credentials.Verified(changed, changed.passwords[0])
 
 
 @router.get("")
@@ -56,19 +87,27 @@ async def current(session: Reader, principal: Viewer) -> SessionInfo:
 
 
 @router.delete("")
-async def log_out(
-    request: Request, response: Response, session: Tx, login: CurrentLogin, console: TheConsole
-) -> dict[str, str]:
+async def log_out(request: Request, response: Response, login: CurrentLogin, console: TheConsole) -> dict[str, str]:
     """Log out: the session is void from now on, wherever its cookie was copied to."""
-    if login.claims is not None and login.claims.use == "session":
-        tokens.end(session, login.claims)
-        credentials.forget_session(console.store, login.claims)
+    if login.session_uid is not None:
+        async with console.store.begin() as session:
+            await sessions.log_out(session, login.session_uid, login.principal)
+        credentials.look_again(console.store)
     _set_cookie(request, response, "", 0)
     return {}
 
 
 def _shape(user: User, here: Cluster) -> SessionInfo:
-    return SessionInfo(uid=user.uid, username=user.email, role=user.role, cluster_name=here.name, version=__version__)
+    expiry = logins.last_expiry(user, here.settings)
+    return SessionInfo(
+        uid=user.uid,
+        username=user.email,
+        role=user.role,
+        cluster_name=here.name,
+        version=__version__,
+        second_factor=user.totp_secret is not None,
+        password_expires_at=iso(expiry) if expiry else None,
+    )
 
 
 def _set_cookie(request: Request, response: Response, value: str, max_age: int) -> None:

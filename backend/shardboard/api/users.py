@@ -1,6 +1,6 @@
 """Users, and tokens for scripts (REST reference 1.2, 3.5)."""
 
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Annotated, Any, Literal
 
@@ -18,8 +18,8 @@ from shardboard.db import take_back
 from shardboard.domain.roles import ManagementRole, uid_of
 from shardboard.errors import ApiError, NotFound, Unauthorized
 from shardboard.schemas.bdbs import project
-from shardboard.schemas.times import epoch
-from shardboard.services import access, logins, tokens, user_accounts
+from shardboard.schemas.times import epoch, iso
+from shardboard.services import access, logins, sessions, tokens, user_accounts
 from shardboard.services import users as services
 from shardboard.services.users import Principal
 from shardboard.state import cluster
@@ -37,6 +37,7 @@ class Credentials(TokenRequest):
 
     username: Annotated[str | None, Field(max_length=254)] = None
     password: Annotated[str | None, Field(max_length=256, repr=False)] = None
+    code: Annotated[str | None, Field(max_length=64, repr=False, description="Of a second factor (ours).")] = None
 
 
 class AccessToken(BaseModel):
@@ -94,6 +95,10 @@ class UserOut(BaseModel):
     status: str
     passwords_count: int
     """By how many passwords the user logs in (ours)."""
+    password_issue_date: str
+    """ISO 8601: when the newest of them was set."""
+    second_factor: bool
+    """Whether an app's code is asked for besides the password (ours)."""
     last_login: int | None
     """Epoch seconds; null before the first login."""
     email_alerts: bool = False
@@ -108,7 +113,9 @@ async def authorize(
     """A token for scripts, against user name and password: by HTTP Basic, or in the body, which then counts alone."""
     given, source = body or Credentials(), credentials.origin(request)
     if given.username is not None or given.password is not None:
-        found = await credentials.log_in(console.store, given.username or "", given.password or "", source, audit=True)
+        found = await credentials.log_in(
+            console.store, given.username or "", given.password or "", source, code=given.code, audit=True
+        )
         username, password = found.user.email, found.password
     elif isinstance(proof, ApiError):
         raise proof
@@ -123,25 +130,25 @@ async def authorize(
                 raise Unauthorized("token_expired", "The user is gone.")
     async with console.store.read() as session:
         secret = (await cluster.load(session)).jwt_secret
-    token = tokens.issue(secret, username, tokens.password_mark(secret, password), "api", given.ttl)
+    token = tokens.issue(secret, username, tokens.password_mark(secret, password), given.ttl)
     return Authorization(access_token=token, jwt=token)
 
 
 @router.post("/refresh_jwt")
 async def refresh(session: Reader, login: CurrentLogin, body: TokenRequest | None = None) -> AccessToken:
     """A new token in place of one that still holds."""
-    if login.claims is None or login.claims.use != "api":
+    if login.claims is None:
         raise Unauthorized("unauthorized", "Send the token to renew as Authorization: JWT <token>.")
     secret, wanted = (await cluster.load(session)).jwt_secret, body or TokenRequest()
     username, mark = login.principal.username, login.claims.password_mark
-    return AccessToken(access_token=tokens.issue(secret, username, mark, "api", wanted.ttl))
+    return AccessToken(access_token=tokens.issue(secret, username, mark, wanted.ttl))
 
 
 @router.get("", response_model=list[UserOut])
 async def list_users(session: Reader, _: UserManager, fields: Fields = "") -> JSONResponse:
     """All users."""
-    locked = await logins.locked(session)
-    return JSONResponse([_projected(user, locked, fields) for user in await services.every(session)])
+    standing = await logins.standing(session)
+    return JSONResponse([_projected(user, standing, fields) for user in await services.every(session)])
 
 
 @router.post("")
@@ -150,7 +157,8 @@ async def create_user(console: TheConsole, manager: UserManager, body: NewUser, 
     password = await credentials.new_password(console.store, body.password, body.email)
     async with console.store.begin() as session:
         role = await access.chosen(session, body.role, body.role_uids) or user_accounts.GivenRole("db_viewer")
-        made = _shape(await user_accounts.create(session, body.email, body.name, password, role, manager), ())
+        user = await user_accounts.create(session, body.email, body.name, password, role, manager)
+        made = _shape(user, await logins.standing(session))
         if is_on(dry_run):
             await take_back(session)
     return made
@@ -160,13 +168,15 @@ async def create_user(console: TheConsole, manager: UserManager, body: NewUser, 
 async def replace_passwords(
     console: TheConsole, login: CurrentLogin, body: NewPasswordOf, dry_run: DryRun = None
 ) -> dict[str, str]:
-    """From now on only this password, of oneself or, for administrators, of another user. Ends the user's sessions and tokens."""
+    """From now on only this password, of oneself or, for administrators, of another user. Ends the user's tokens, and the sessions
+    but the one that asks."""
     by = login.principal
     user = await _owner(console, body, by)
     before = _not_again(user, by)
     password = await credentials.new_password(console.store, body.new_password, user.email, before=before)
     async with _passwords_change(console, dry_run) as session:
-        await user_accounts.change(session, user.uid, user_accounts.Changes(password=password), by)
+        changed = await user_accounts.change(session, user.uid, user_accounts.Changes(password=password), by)
+        await sessions.keep(session, login.session_uid, changed)
     return {}
 
 
@@ -227,14 +237,14 @@ async def _passwords_change(console: TheConsole, dry_run: str | None) -> AsyncIt
 @router.get("/{uid}", response_model=UserOut)
 async def get_user(uid: int, session: Reader, _: UserManager, fields: Fields = "") -> JSONResponse:
     """One user."""
-    return JSONResponse(_projected(await services.one(session, uid), await logins.locked(session), fields))
+    return JSONResponse(_projected(await services.one(session, uid), await logins.standing(session), fields))
 
 
 @router.put("/{uid}")
 async def change_user(
     console: TheConsole, login: CurrentLogin, uid: Uid, body: UserChanges, dry_run: DryRun = None
 ) -> UserOut:
-    """Change a user, or one's own name and password. A new password ends the user's sessions and tokens."""
+    """Change a user, or oneself. A new password ends the user's tokens, and all sessions but the one that asks."""
     by, password = login.principal, None
     if body.password is not None:
         async with console.store.read() as session:
@@ -244,7 +254,9 @@ async def change_user(
         role = await access.chosen(session, body.role, body.role_uids)
         given = user_accounts.Changes(body.email, body.name, password, role)
         user = await user_accounts.change(session, uid, given, by)
-        changed = _shape(user, await logins.locked(session))
+        if password is not None:
+            await sessions.keep(session, login.session_uid, user)
+        changed = _shape(user, await logins.standing(session))
         if is_on(dry_run):
             await take_back(session)
             return changed
@@ -261,18 +273,20 @@ async def delete_user(console: TheConsole, manager: UserManager, uid: Uid) -> di
     return {}
 
 
-def _projected(user: User, locked: Collection[int], fields: str) -> dict[str, Any]:
-    return project(_shape(user, locked).model_dump(), names_of(fields))
+def _projected(user: User, standing: logins.Standing, fields: str) -> dict[str, Any]:
+    return project(_shape(user, standing).model_dump(), names_of(fields))
 
 
-def _shape(user: User, locked: Collection[int]) -> UserOut:
+def _shape(user: User, standing: logins.Standing) -> UserOut:
     return UserOut(
         uid=user.uid,
         email=user.email,
         name=user.name,
         role=user.role,
         role_uids=[uid] if (uid := user.role_uid or uid_of(user.role)) else [],
-        status="locked" if user.uid in locked else "active",
+        status=standing.status(user),
         passwords_count=len(user.passwords),
+        password_issue_date=iso(max(logins.issued(user, each) for each in user.passwords)),
+        second_factor=user.totp_secret is not None,
         last_login=epoch(user.last_login) if user.last_login else None,
     )

@@ -11,8 +11,7 @@ from shardboard.state import actions, cluster, events, outages
 log = logging.getLogger(__name__)
 
 SPARED = timedelta(hours=24)
-"""No event younger than this goes, whatever its number: log-outs must be known for as long as sessions last (12 h), and a
-flood of one type must not hide how it began."""
+"""No event younger than this goes, whatever its number: a flood of one type must not hide how it began."""
 ROWS = 1_000
 """Most that one transaction deletes of each kind, so that nobody waits long for it."""
 AGAIN_SECONDS, EVERY_SECONDS = 1.0, 600.0

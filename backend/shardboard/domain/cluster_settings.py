@@ -31,8 +31,8 @@ _LOGROTATE = Members(
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterSettings:
-    """Kept and sent back; `reserved_ports`, `options_method_forbidden`, `slave_ha*`, `smtp_*` and `email_from` have an effect.
-    No mail password is stored."""
+    """Kept and sent back; `reserved_ports`, `options_method_forbidden`, `slave_ha*`, `smtp_*`, `email_from`, `password_*` (but the
+    hashing) and `cm_session_timeout_minutes` have an effect. No mail password is stored."""
 
     alert_settings: dict[str, Any] = field(
         default_factory=alert_settings.defaults, metadata={"rule": alert_settings.CLUSTER}
@@ -41,7 +41,7 @@ class ClusterSettings:
     bigstore_driver: str = ruled("speedb", OneOf(("speedb", "rocksdb")))
     block_cluster_changes: bool = ruled(False, Flag())
     cm_port: int = ruled(8443, PORT)
-    cm_session_timeout_minutes: int = ruled(15, Whole(1, 525_600))
+    cm_session_timeout_minutes: int = ruled(720, Whole(1, 525_600))
     control_plane_basic_authentication: bool = ruled(True, Flag())
     debuginfo_path: str = ruled("/tmp", Text("an absolute path", "/.*", 4096))  # noqa: S108 - the reference's, never used
     email_alerts: bool = ruled(False, Flag())

@@ -11,11 +11,12 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from shardboard.domain.cluster_settings import ClusterSettings
 from shardboard.origins import place
-from shardboard.services import events
+from shardboard.services import events, second_factor
 from shardboard.state import cluster, login_failures, users
 from shardboard.state.login_failures import LoginFailures
-from shardboard.state.users import User
+from shardboard.state.users import Password, User
 
 _NEVER = datetime(9999, 12, 31, tzinfo=UTC)
 _LONGEST_NAME = 254
@@ -44,14 +45,14 @@ async def candidate(session: AsyncSession, username: str, source: str) -> Candid
 
 
 async def failed(
-    session: AsyncSession, username: str, source: str, *, counts: bool, audit: bool, unlisted: int
+    session: AsyncSession, username: str, source: str, wrong: str, *, counts: bool, audit: bool, unlisted: int
 ) -> None:
-    """A wrong password, which `counts` if it was looked at. `audit` adds the event, which also tells of `unlisted` earlier ones."""
+    """What was `wrong`; it `counts` if it was looked at. `audit` adds the event, which also tells of `unlisted` earlier ones."""
     user = await _for_update(session, username) if counts else None
     waits = user is not None and await _count_failure(session, user, place(source))
     if not (audit or waits):
         return
-    description = f'Login as "{_shown(username)}" from {source} failed: wrong user name or password.'
+    description = f'Login as "{_shown(username)}" from {source} failed: wrong {wrong}.'
     if waits:
         description += " Attempts from there have to wait from now on, each time longer."
     if unlisted:
@@ -59,10 +60,13 @@ async def failed(
     events.record(session, "authentication_err", description, source="cluster", severity="WARNING")
 
 
-async def succeeded(session: AsyncSession, username: str, source: str, *, audit: bool) -> User | None:
-    """Forget failures from there; `audit` (sessions and tokens, not every call) notes the login."""
+async def succeeded(
+    session: AsyncSession, username: str, source: str, *, code: str | None = None, audit: bool
+) -> User | None:
+    """Forget failures from there; `audit` (sessions and tokens, not every call) notes the login. A user with a second factor
+    needs a `code`, which is not valid again. None where somebody else has used it or the user has gone meanwhile."""
     user = await _for_update(session, username)
-    if user is None:
+    if user is None or (user.totp_secret is not None and not second_factor.use(user, code or "")):
         return None
     failures = await login_failures.of(session, user.uid, place(source))
     if failures is not None:
@@ -75,9 +79,45 @@ async def succeeded(session: AsyncSession, username: str, source: str, *, audit:
     return user
 
 
+def issued(user: User, password: Password) -> datetime:
+    """When it was set, as far as that was kept."""
+    return datetime.fromtimestamp(password.issued, UTC) if password.issued else user.created_at
+
+
+def expiry(user: User, password: Password, rules: ClusterSettings) -> datetime | None:
+    """When the password expires by the cluster's settings; None: it does not."""
+    days = rules.password_expiration_duration
+    return issued(user, password) + timedelta(days=days) if days else None
+
+
+def last_expiry(user: User, rules: ClusterSettings) -> datetime | None:
+    """When the last of the user's passwords expires; None: some do not."""
+    each = [expiry(user, password, rules) for password in user.passwords]
+    return max((one for one in each if one is not None), default=None)
+
+
 async def locked(session: AsyncSession) -> Collection[int]:
     """Uids of the users for whom somebody has to wait."""
     return await login_failures.waiting(session, datetime.now(UTC))
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Who may log in now."""
+
+    locked: Collection[int]
+    rules: ClusterSettings
+
+    def status(self, user: User) -> str:
+        """As the REST reference has it."""
+        if user.uid in self.locked:
+            return "locked"
+        expires = last_expiry(user, self.rules)
+        return "password_expired" if expires is not None and expires <= datetime.now(UTC) else "active"
+
+
+async def standing(session: AsyncSession) -> Standing:
+    return Standing(await locked(session), (await cluster.load(session)).settings)
 
 
 class AuditBudget:

@@ -4,6 +4,7 @@ Administrators may do everything; user managers everything but to administrators
 may change his own name and password. There is always an administrator left.
 """
 
+import time
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
@@ -11,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.domain import password_rules
 from shardboard.errors import Conflict, Forbidden, NotAcceptable, NotFound
-from shardboard.services import events, logins, passwords
+from shardboard.services import events, logins, passwords, second_factor
 from shardboard.services.users import ADMINS, Principal, insist_on_another_admin, insist_on_power, one
 from shardboard.state import cluster as clusters
 from shardboard.state import data_users, login_failures, users
@@ -157,6 +158,24 @@ async def remove_password(session: AsyncSession, uid: int, password_hash: str, b
         _tell(session, "user_updated", f"User {user.email} was changed: a password was removed.", by)
 
 
+async def switch_second_factor_on(session: AsyncSession, uid: int, secret: str, code: str, by: Principal) -> list[str]:
+    """The user logs in with an app's code as well; the recovery codes."""
+    user = await _for_update(session, uid)
+    codes = second_factor.adopt(user, secret, code)
+    _tell(session, "user_updated", f"User {user.email} was changed: a second factor was switched on.", by)
+    return codes
+
+
+async def switch_second_factor_off(session: AsyncSession, uid: int, by: Principal) -> None:
+    """The password is enough again: of oneself, or of a user who has lost the phone."""
+    user = await _for_update(session, uid)
+    if user.email != by.username:
+        insist_on_power(by, user.role)
+    if user.totp_secret is not None:
+        second_factor.forget(user)
+        _tell(session, "user_updated", f"User {user.email} was changed: the second factor was switched off.", by)
+
+
 async def _for_update(session: AsyncSession, uid: int) -> User:
     await clusters.load_for_update(session)  # two administrators cannot make each other ordinary users at once
     user = await one(session, uid)
@@ -201,7 +220,7 @@ async def note_data_hash(session: AsyncSession, uid: int, password_hash: str, da
 
 async def _kept(session: AsyncSession, user: User, password: NewPassword) -> Password:
     is_wanted = await data_users.is_wanted(session, user)
-    return Password(password.password_hash, password.data_hash if is_wanted else None)
+    return Password(password.password_hash, password.data_hash if is_wanted else None, issued=int(time.time()))
 
 
 def _check_name(name: str) -> None:

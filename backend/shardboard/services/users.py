@@ -2,6 +2,7 @@
 
 import logging
 import secrets
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -10,7 +11,7 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.errors import Forbidden, NotAcceptable, NotFound
-from shardboard.services import events, logins, passwords
+from shardboard.services import events, logins, passwords, second_factor
 from shardboard.settings import Settings
 from shardboard.state import login_failures, users
 from shardboard.state.cluster import Cluster
@@ -59,7 +60,7 @@ async def first_start(session: AsyncSession, settings: Settings) -> str | None:
 
 
 async def set_admin(session: AsyncSession, username: str, password: str, *, originator: str = "system") -> User:
-    """Make `username` an administrator with this password, whether it exists or not."""
+    """Make `username` an administrator who logs in with this password and nothing else, whether it exists or not."""
     if not logins.is_user_name(username):
         raise NotAcceptable("config_error", "A user name is 1 to 254 printable characters.", field="username")
     if ":" in username:
@@ -73,6 +74,7 @@ async def set_admin(session: AsyncSession, username: str, password: str, *, orig
             email=username,
             name="Administrator",
             password_hash=password_hash,
+            password_issued=int(time.time()),
             role="admin",
             created_at=datetime.now(UTC),
         )
@@ -80,7 +82,8 @@ async def set_admin(session: AsyncSession, username: str, password: str, *, orig
         events.record(session, "user_created", f"User {username} was created.", source="cluster", originator=originator)
     else:
         await session.refresh(user, with_for_update=True)
-        user.keep([Password(password_hash)])
+        user.keep([Password(password_hash, issued=int(time.time()))])
+        second_factor.forget(user)
         user.role, user.role_uid = "admin", None
         await login_failures.forget(session, user.uid)
         events.record(session, "user_updated", f"User {username} was changed.", source="cluster", originator=originator)

@@ -24,6 +24,8 @@ class Password:
     id: str = field(default_factory=lambda: secrets.token_hex(8))
     """Tokens and sessions are bound to it: they do not come back with a password that is set again. Empty for what was set before
     users had several."""
+    issued: int = 0
+    """When it was set, in epoch seconds; 0 for what was set before that was kept."""
 
 
 class User(Base):
@@ -45,13 +47,20 @@ class User(Base):
     password_id: Mapped[str] = mapped_column(default="", server_default="")
     other_passwords: Mapped[list[dict[str, Any]]] = mapped_column(JSON, default=list, server_default="[]")
     """The fields of `Password` of each beside the first, whose fields are columns."""
+    password_issued: Mapped[int] = mapped_column(default=0, server_default="0")
+    totp_secret: Mapped[str | None]
+    """Base 32; None without a second factor (`services/second_factor.py`)."""
+    totp_step: Mapped[int] = mapped_column(default=0, server_default="0")
+    """That of the last code accepted: none is valid twice."""
+    recovery_codes: Mapped[list[str]] = mapped_column(JSON, default=list, server_default="[]")
+    """SHA-256, hexadecimal, of those that were not used yet."""
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
     last_login: Mapped[datetime | None] = mapped_column(UtcDateTime)
 
     @property
     def passwords(self) -> list[Password]:
         """All by which the user logs in; whoever changes them locks the row first."""
-        first = Password(self.password_hash, self.data_hash, self.password_id)
+        first = Password(self.password_hash, self.data_hash, self.password_id, self.password_issued)
         return [first, *(Password(**each) for each in self.other_passwords)]
 
     @property
@@ -62,6 +71,7 @@ class User(Base):
         """Have these passwords and no others; at least one."""
         first, *others = passwords
         self.password_hash, self.data_hash, self.password_id = first.hash, first.data_hash, first.id
+        self.password_issued = first.issued
         self.other_passwords = [vars(each) for each in others]
 
 

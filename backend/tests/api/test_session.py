@@ -17,7 +17,7 @@ from shardboard.api import credentials
 from shardboard.console import Console
 from shardboard.services import logins
 from shardboard.services.users import set_admin
-from shardboard.state import cluster, events, login_failures, users
+from shardboard.state import cluster, events, login_failures, sessions, users
 from shardboard.state.events import Event
 from shardboard.state.login_failures import LoginFailures
 
@@ -116,15 +116,16 @@ async def test_changes_by_cookie_need_the_header_of_the_page(browser: httpx.Asyn
 
 async def test_a_session_expires(browser: httpx.AsyncClient, console: Console, right: dict[str, str]) -> None:
     await log_in(browser, right)
-    async with console.store.read() as session:
-        secret = (await cluster.load(session)).jwt_secret
-    payload = jwt.decode(browser.cookies[credentials.COOKIE], secret, ["HS256"])
-    assert payload["exp"] - payload["iat"] == 12 * 3600
-    payload["exp"] = datetime.now(UTC) - timedelta(seconds=1)
-    browser.cookies.clear()
-    browser.cookies.set(credentials.COOKIE, jwt.encode(payload, secret, "HS256"))
+    async with console.store.begin() as session:
+        [row] = await sessions.of_user(session, 1)
+        assert row.expires_at - row.created_at == timedelta(hours=12)
+        assert credentials.COOKIE not in str(vars(row))
+        row.expires_at = datetime.now(UTC)
     reply = await browser.get("/v1/session")
     assert (reply.status_code, reply.json()["error_code"]) == (401, "token_expired")
+    await log_in(browser, right)
+    async with console.store.read() as session:
+        assert len(await sessions.of_user(session, 1)) == 1, "those that have expired are not kept"
 
 
 async def test_a_new_password_ends_every_session(

@@ -15,9 +15,8 @@ from shardboard.api import credentials, stream
 from shardboard.api.deps import Principal
 from shardboard.api.feed import Feed
 from shardboard.console import Console
-from shardboard.db import Store
-from shardboard.services import events, tokens
-from shardboard.state import cluster, users
+from shardboard.services import events, sessions
+from shardboard.state import users
 
 
 def reader(console: Console, role: str = "admin", token: str = "", user: str = USER) -> stream.Reader:
@@ -26,14 +25,12 @@ def reader(console: Console, role: str = "admin", token: str = "", user: str = U
     return stream.Reader(request, Principal(user, role))
 
 
-async def logged_in(console: Console, name: str = USER) -> tuple[str, tokens.Claims]:
-    """The token of a new session."""
-    async with console.store.read() as session:
-        secret = (await cluster.load(session)).jwt_secret
+async def logged_in(console: Console, name: str = USER) -> str:
+    """What the cookie of a new session holds."""
+    async with console.store.begin() as session:
         user = await users.by_email(session, name)
-    assert user is not None
-    token = tokens.issue(secret, user.email, tokens.password_mark(secret, user.passwords[0]), "session", 3600)
-    return token, tokens.read(secret, token, "session")
+        assert user is not None
+        return await sessions.begin(session, user, user.passwords[0], "h", "")
 
 
 class Frames:
@@ -114,25 +111,21 @@ async def test_who_may_not_read_the_log_sees_no_event(console: Console, opened: 
 
 
 async def test_a_stream_ends_with_its_session(console: Console, opened: Any) -> None:
-    (token, claims), (other, _) = await logged_in(console), await logged_in(console)
+    token, other = await logged_in(console), await logged_in(console)
     ending, staying = await opened(reader(console, token=token)), await opened(reader(console, token=other))
     for frames in (ending, staying):
         assert [(await frames.next())[0] for _ in range(2)] == ["hello", "history"]
     assert credentials.gate(console.store).streams[USER] == 2
-    await tokens_read(console.store, token)
     waiting = asyncio.create_task(ending.next())
     going: asyncio.Task[Any] = asyncio.create_task(staying.next_change())
     await asyncio.sleep(0)
-    credentials.forget_session(console.store, claims)
+    async with console.store.begin() as session:
+        await sessions.log_out(session, (await sessions.find(session, token)).uid, Principal(USER, "admin"))
+    credentials.look_again(console.store)
     assert await waiting is None
     await Feed(console)._tell([("cluster", 1)])
     assert (await going)["kind"] == "cluster"
     assert credentials.gate(console.store).streams[USER] == 1
-
-
-async def tokens_read(store: Store, token: str) -> None:
-    """What any request does: from then on log-outs are known to the gate."""
-    assert (await credentials._by_token(store, token, "session")).principal.username == USER
 
 
 async def test_a_stream_ends_when_the_rights_of_its_reader_change(
@@ -140,7 +133,7 @@ async def test_a_stream_ends_when_the_rights_of_its_reader_change(
 ) -> None:
     monkeypatch.setattr(stream, "PROVE_SECONDS", 0.0)
     monkeypatch.setattr(stream, "BEAT_SECONDS", 600.0)
-    token, _ = await logged_in(console)
+    token = await logged_in(console)
     frames = await opened(reader(console, token=token))
     assert [(await frames.next())[0] for _ in range(2)] == ["hello", "history"]
     waiting = asyncio.create_task(frames.next())
@@ -172,7 +165,7 @@ async def test_a_stream_ends_at_once_when_its_user_is_changed_or_removed(
         monkeypatch.setattr(stream, name, 600.0)
     ann = {"email": "ann@example.org", "password": "a long password", "role": "cluster_viewer"}
     uid = (await client.post("/v1/users", json=ann)).json()["uid"]
-    token, _ = await logged_in(console, ann["email"])
+    token = await logged_in(console, ann["email"])
     frames = await opened(reader(console, "cluster_viewer", token, ann["email"]))
     assert [(await frames.next())[0] for _ in range(2)] == ["hello", "history"]
     waiting = asyncio.create_task(frames.next())

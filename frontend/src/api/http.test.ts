@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { ApiError, OfflineError, renewing, request, whenSignedOut } from './http';
+import { ApiError, OfflineError, request, whenSignedOut } from './http';
 
 const answered = vi.fn();
 const signedOut = vi.fn();
@@ -20,27 +20,7 @@ describe('request', () => {
     answered.mockImplementation(async () => refused());
     await expect(request('GET', '/v1/nodes')).rejects.toThrow('Log in first.');
     expect(signedOut).toHaveBeenCalledOnce();
-    expect(answered.mock.calls.map(([path]) => path)).toEqual(['/v1/nodes', '/v1/session']);
-  });
-
-  it('is sent again when its session was exchanged for another one meanwhile', async () => {
-    let fresh = false;
-    answered.mockImplementation(async (path: string) =>
-      fresh ? Response.json(path === '/v1/nodes' ? ['node 1'] : {}) : refused(),
-    );
-    let renew: () => void = () => undefined;
-    const renewed = renewing(
-      new Promise<void>((resolve) => {
-        renew = resolve;
-      }),
-    );
-    const asked = request('GET', '/v1/nodes');
-    await vi.waitFor(() => expect(answered).toHaveBeenCalledOnce());
-    fresh = true;
-    renew();
-    await renewed;
-    expect(await asked).toEqual(['node 1']);
-    expect(signedOut).not.toHaveBeenCalled();
+    expect(answered.mock.calls.map(([path]) => path)).toEqual(['/v1/nodes']);
   });
 
   it('says of a wrong password what the console says of it', async () => {

@@ -29,23 +29,6 @@ export function whenSignedOut(listener: SignedOut): void {
   onSignedOut = listener;
 }
 
-let renewal: Promise<unknown> = Promise.resolve();
-
-/** What ends this session and begins another: requests that are refused meanwhile wait for it, and are sent again. */
-export function renewing<T>(work: Promise<T>): Promise<T> {
-  renewal = work.catch(() => undefined);
-  return work;
-}
-
-async function stillSignedIn(): Promise<boolean> {
-  await renewal;
-  const asked = fetch('/v1/session', { headers: HEADERS, credentials: 'same-origin' });
-  return asked.then(
-    ({ ok }) => ok,
-    () => false,
-  );
-}
-
 const HEADERS = {
   Accept: 'application/json',
   // Proves to the console that the request comes from this page, not from a form elsewhere.
@@ -105,12 +88,8 @@ async function answered(
   body?: unknown,
   signal?: AbortSignal,
 ): Promise<Response> {
-  let response = await send(method, path, body, signal);
-  if (response.status === 401 && !path.startsWith('/v1/session')) {
-    // Sent with a session that was just exchanged for another one? Nothing was done then.
-    if (await stillSignedIn()) response = await send(method, path, body, signal);
-    if (response.status === 401) onSignedOut();
-  }
+  const response = await send(method, path, body, signal);
+  if (response.status === 401 && !path.startsWith('/v1/session')) onSignedOut();
   if (!response.ok) throw await failure(response);
   return response;
 }

@@ -2830,7 +2830,8 @@ export interface paths {
         put?: never;
         /**
          * Log In
-         * @description Log in; the session lasts 12 hours.
+         * @description Log in; the session lasts 12 hours. 401 `second_factor_required` asks for `code` as well, 401 `password_expired` for
+         *     `new_password`.
          */
         post: operations["log_in_v1_session_post"];
         /**
@@ -3254,7 +3255,8 @@ export interface paths {
         get?: never;
         /**
          * Replace Passwords
-         * @description From now on only this password, of oneself or, for administrators, of another user. Ends the user's sessions and tokens.
+         * @description From now on only this password, of oneself or, for administrators, of another user. Ends the user's tokens, and the sessions
+         *     but the one that asks.
          */
         put: operations["replace_passwords_v1_users_password_put"];
         /**
@@ -3294,6 +3296,34 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/users/second_factor": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Switch On
+         * @description Log in with the app's code as well from now on. HTTP Basic is refused then: programs use service tokens.
+         */
+        put: operations["switch_on_v1_users_second_factor_put"];
+        /**
+         * Propose
+         * @description A new secret for one's own app.
+         */
+        post: operations["propose_v1_users_second_factor_post"];
+        /**
+         * Switch Off
+         * @description Log in with one's password alone again.
+         */
+        delete: operations["switch_off_v1_users_second_factor_delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/users/{uid}": {
         parameters: {
             query?: never;
@@ -3308,7 +3338,7 @@ export interface paths {
         get: operations["get_user_v1_users__uid__get"];
         /**
          * Change User
-         * @description Change a user, or one's own name and password. A new password ends the user's sessions and tokens.
+         * @description Change a user, or oneself. A new password ends the user's tokens, and all sessions but the one that asks.
          */
         put: operations["change_user_v1_users__uid__put"];
         post?: never;
@@ -3317,6 +3347,70 @@ export interface paths {
          * @description Remove a user; sessions and tokens end with it.
          */
         delete: operations["delete_user_v1_users__uid__delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/users/{uid}/second_factor": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Switch Off Of
+         * @description Switch it off for a user who has lost the phone and the recovery codes.
+         */
+        delete: operations["switch_off_of_v1_users__uid__second_factor_delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/users/{uid}/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Sessions
+         * @description Sessions of a user, the last begun first.
+         */
+        get: operations["list_sessions_v1_users__uid__sessions_get"];
+        put?: never;
+        post?: never;
+        /**
+         * End Sessions
+         * @description End all of a user but the one that asks.
+         */
+        delete: operations["end_sessions_v1_users__uid__sessions_delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/users/{uid}/sessions/{session_uid}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * End Session
+         * @description End one, at once.
+         */
+        delete: operations["end_session_v1_users__uid__sessions__session_uid__delete"];
         options?: never;
         head?: never;
         patch?: never;
@@ -4659,6 +4753,21 @@ export interface components {
             /** Description */
             description: string;
         };
+        /** Confirmed */
+        Confirmed: {
+            /**
+             * Code
+             * @description What the app shows for the secret.
+             */
+            code: string;
+            /**
+             * Password
+             * @description One's own.
+             */
+            password: string;
+            /** Secret */
+            secret: string;
+        };
         /** CreateCluster */
         CreateCluster: {
             cluster: components["schemas"]["ClusterPart"];
@@ -4797,6 +4906,11 @@ export interface components {
              * @default queued
              */
             status?: string;
+        };
+        /** Ended */
+        Ended: {
+            /** Ended */
+            ended: number;
         };
         /** Endpoint */
         Endpoint: {
@@ -5655,6 +5769,16 @@ export interface components {
         };
         /** LoginForm */
         LoginForm: {
+            /**
+             * Code
+             * @description Of the second factor: what the app shows, or a recovery code.
+             */
+            code?: string | null;
+            /**
+             * New Password
+             * @description Set in place of all that there are, as when one has expired.
+             */
+            new_password?: string | null;
             /** Password */
             password: string;
             /** Username */
@@ -6467,6 +6591,14 @@ export interface components {
              */
             shard: string;
         };
+        /** OwnPassword */
+        OwnPassword: {
+            /**
+             * Password
+             * @description One's own.
+             */
+            password: string;
+        };
         /** PairBlueprint */
         PairBlueprint: {
             /** Nodes */
@@ -6763,6 +6895,11 @@ export interface components {
             action_uid: string | null;
             /** Description */
             description: string;
+        };
+        /** RecoveryCodes */
+        RecoveryCodes: {
+            /** Recovery Codes */
+            recovery_codes: string[];
         };
         /** RegexRule */
         RegexRule: {
@@ -7125,6 +7262,22 @@ export interface components {
              */
             role: "master" | "slave";
         };
+        /**
+         * Secret
+         * @description For the app; nothing changes until it is sent back with a code.
+         */
+        Secret: {
+            /**
+             * Secret
+             * @description Base 32, to be typed where no picture can be read.
+             */
+            secret: string;
+            /**
+             * Uri
+             * @description otpauth://… for a QR code.
+             */
+            uri: string;
+        };
         /** Series */
         Series: {
             /** Parts */
@@ -7161,14 +7314,38 @@ export interface components {
         SessionInfo: {
             /** Cluster Name */
             cluster_name: string;
+            /** Password Expires At */
+            password_expires_at: string | null;
             /** Role */
             role: string;
+            /** Second Factor */
+            second_factor: boolean;
             /** Uid */
             uid: number;
             /** Username */
             username: string;
             /** Version */
             version: string;
+        };
+        /**
+         * SessionOut
+         * @description Where somebody is logged in.
+         */
+        SessionOut: {
+            /** Address */
+            address: string;
+            /** Browser */
+            browser: string;
+            /** Created At */
+            created_at: string;
+            /** Current */
+            current: boolean;
+            /** Expires At */
+            expires_at: string;
+            /** Last Seen At */
+            last_seen_at: string;
+            /** Uid */
+            uid: number;
         };
         /**
          * Setting
@@ -7736,12 +7913,16 @@ export interface components {
             last_login: number | null;
             /** Name */
             name: string;
+            /** Password Issue Date */
+            password_issue_date: string;
             /** Passwords Count */
             passwords_count: number;
             /** Role */
             role: string;
             /** Role Uids */
             role_uids: number[];
+            /** Second Factor */
+            second_factor: boolean;
             /** Status */
             status: string;
             /** Uid */
@@ -8179,6 +8360,11 @@ export interface components {
          * @description Some clients send them in the body.
          */
         shardboard__api__users__Credentials: {
+            /**
+             * Code
+             * @description Of a second factor (ours).
+             */
+            code?: string | null;
             /** Password */
             password?: string | null;
             /**
@@ -26284,6 +26470,274 @@ export interface operations {
             };
         };
     };
+    switch_on_v1_users_second_factor_put: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Confirmed"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecoveryCodes"];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Understood, but not valid */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    propose_v1_users_second_factor_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Secret"];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    switch_off_v1_users_second_factor_delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["OwnPassword"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        [key: string]: string;
+                    };
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Understood, but not valid */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     get_user_v1_users__uid__get: {
         parameters: {
             query?: {
@@ -26587,6 +27041,387 @@ export interface operations {
             };
             /** @description Busy, or it exists already */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    switch_off_of_v1_users__uid__second_factor_delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        [key: string]: string;
+                    };
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    list_sessions_v1_users__uid__sessions_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionOut"][];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    end_sessions_v1_users__uid__sessions_delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Ended"];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    end_session_v1_users__uid__sessions__session_uid__delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                uid: number;
+                session_uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        [key: string]: string;
+                    };
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -1,7 +1,7 @@
 /** Who is signed in and what they may do. The session itself is an HttpOnly cookie the page never sees. */
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { request } from './http';
-import type { Session } from './types';
+import type { LoginForm, Session } from './types';
 
 export const sessionQuery = queryOptions({
   queryKey: ['session'],
@@ -10,8 +10,7 @@ export const sessionQuery = queryOptions({
   retry: false,
 });
 
-export const signIn = (username: string, password: string) =>
-  request<Session>('POST', '/v1/session', { username, password });
+export const signIn = (form: LoginForm) => request<Session>('POST', '/v1/session', form);
 
 export const signOut = () => request<void>('DELETE', '/v1/session');
 

@@ -4,6 +4,10 @@ import type { components } from './schema';
 type Schemas = components['schemas'];
 
 export type Session = Schemas['SessionInfo'];
+export type LoginForm = Schemas['LoginForm'];
+export type UserSession = Schemas['SessionOut'];
+export type FactorSecret = Schemas['Secret'];
+export type RecoveryCodes = Schemas['RecoveryCodes'];
 export type Bdb = Schemas['Bdb'];
 export type CreateBdb = Schemas['BdbCreate'];
 export type UpdateBdb = Schemas['BdbUpdate'];

@@ -1,11 +1,22 @@
 /** Who is signed in, the time zone, and the way out. */
 import { ActionIcon, Menu } from '@mantine/core';
-import { IconCheck, IconClock, IconKey, IconLogout, IconUser } from '@tabler/icons-react';
+import {
+  IconCheck,
+  IconClock,
+  IconDevices,
+  IconKey,
+  IconLogout,
+  IconShieldLock,
+  IconUser,
+} from '@tabler/icons-react';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { ApiError, messageOf } from '@/api/http';
 import { sessionQuery, signOut } from '@/api/session';
+import { expiryWords } from '@/features/users/expiry';
+import { RecoveryCodes, SwitchOff, SwitchOn } from '@/features/users/SecondFactor';
+import { Sessions } from '@/features/users/Sessions';
 import { OwnPassword } from '@/features/users/UserDialogs';
 import { setZone } from '@/lib/time';
 import { Ask } from '@/ui/Ask';
@@ -16,13 +27,16 @@ const ZONES = [
   { value: 'utc', label: 'UTC' },
 ] as const;
 
+type Dialog = 'password' | 'factorOn' | 'factorOff' | 'sessions';
+
 export function UserMenu() {
   const { data: session } = useQuery(sessionQuery);
   const client = useQueryClient();
   const navigate = useNavigate();
   const zone = useZone();
-  const [changing, setChanging] = useState(false);
-
+  const [dialog, setDialog] = useState<Dialog | null>(null);
+  const [codes, setCodes] = useState<readonly string[] | null>(null);
+  const close = () => setDialog(null);
   const [refusal, setRefusal] = useState<string | null>(null);
 
   const leave = async () => {
@@ -33,6 +47,7 @@ export function UserMenu() {
     await navigate({ to: '/login' });
     client.clear();
   };
+  const expiry = session?.password_expires_at && expiryWords(session.password_expires_at);
   const tryToLeave = () => leave().catch((failure) => setRefusal(messageOf(failure)));
 
   return (
@@ -60,8 +75,18 @@ export function UserMenu() {
             </Menu.Item>
           ))}
           <Menu.Divider />
-          <Menu.Item leftSection={<IconKey size={15} />} onClick={() => setChanging(true)}>
+          {expiry && <Menu.Label>{expiry}</Menu.Label>}
+          <Menu.Item leftSection={<IconKey size={15} />} onClick={() => setDialog('password')}>
             Change password…
+          </Menu.Item>
+          <Menu.Item
+            leftSection={<IconShieldLock size={15} />}
+            onClick={() => setDialog(session?.second_factor ? 'factorOff' : 'factorOn')}
+          >
+            {session?.second_factor ? 'Second factor off…' : 'Second factor…'}
+          </Menu.Item>
+          <Menu.Item leftSection={<IconDevices size={15} />} onClick={() => setDialog('sessions')}>
+            Your sessions…
           </Menu.Item>
           <Menu.Item leftSection={<IconLogout size={15} />} onClick={tryToLeave}>
             Sign out
@@ -78,7 +103,13 @@ export function UserMenu() {
           <span>The console could not end the session: {refusal}</span>
         </Ask>
       )}
-      {changing && session && <OwnPassword session={session} onClose={() => setChanging(false)} />}
+      {dialog === 'password' && session && <OwnPassword session={session} onClose={close} />}
+      {dialog === 'factorOn' && <SwitchOn onDone={setCodes} onClose={close} />}
+      {dialog === 'factorOff' && <SwitchOff onClose={close} />}
+      {dialog === 'sessions' && session && (
+        <Sessions user={{ uid: session.uid, email: session.username }} own onClose={close} />
+      )}
+      {codes && <RecoveryCodes codes={codes} onClose={() => setCodes(null)} />}
     </>
   );
 }

@@ -1,7 +1,8 @@
-/** Sign-in form. The password leaves this component only in the request. */
+/** Sign-in form. What is secret leaves this component only in the request. */
 import { Button, PasswordInput, Stack, TextInput } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useEffect, useState } from 'react';
+import { ApiError } from '@/api/http';
 import { sessionQuery, signIn } from '@/api/session';
 import { Refused } from '@/ui/Refused';
 import { useSubmit } from '@/ui/useSubmit';
@@ -11,23 +12,45 @@ export function SignIn({ onDone }: { onDone: () => Promise<void> }) {
   const client = useQueryClient();
   const [username, setUsername] = useState('');
   const [password, setPassword] = useState('');
+  const [code, setCode] = useState<string>();
+  const [renewal, setRenewal] = useState<string>();
+  const [again, setAgain] = useState('');
   useEffect(() => {
     document.title = 'Sign in · Shardboard';
   }, []);
 
   const entry = useSubmit(async () => {
     try {
-      client.setQueryData(sessionQuery.queryKey, await signIn(username, password));
+      const form = {
+        username,
+        password,
+        ...(code !== undefined && { code }),
+        ...(renewal !== undefined && { new_password: renewal }),
+      };
+      client.setQueryData(sessionQuery.queryKey, await signIn(form));
       await onDone();
     } catch (failure) {
-      setPassword('');
+      const reason = failure instanceof ApiError ? failure.code : '';
+      // What the console wants besides is asked for, and nothing has been refused.
+      if (reason === 'second_factor_required') return setCode('');
+      if (reason === 'password_expired') return setRenewal('');
+      if (reason === 'wrong_code') setCode('');
+      if (reason === 'invalid_credentials') startAgain();
       throw failure;
     }
   });
+  const startAgain = () => {
+    setPassword('');
+    setCode(undefined);
+    setRenewal(undefined);
+    setAgain('');
+  };
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    entry.submit();
+    if (ready) entry.submit();
   };
+  const asks = code !== undefined || renewal !== undefined;
+  const ready = renewal === undefined || (renewal !== '' && renewal === again);
 
   return (
     <main className={classes.page}>
@@ -44,6 +67,7 @@ export function SignIn({ onDone }: { onDone: () => Promise<void> }) {
             required
             withAsterisk={false}
             autoFocus
+            readOnly={asks}
             value={username}
             onChange={(event) => setUsername(event.currentTarget.value)}
           />
@@ -53,19 +77,73 @@ export function SignIn({ onDone }: { onDone: () => Promise<void> }) {
             autoComplete="current-password"
             required
             withAsterisk={false}
+            readOnly={asks}
             value={password}
             onChange={(event) => setPassword(event.currentTarget.value)}
           />
+          {code !== undefined && (
+            <TextInput
+              label="Code"
+              description="Of your authenticator app, or a recovery code"
+              name="code"
+              autoComplete="one-time-code"
+              required
+              withAsterisk={false}
+              autoFocus
+              maxLength={64}
+              value={code}
+              onChange={(event) => setCode(event.currentTarget.value)}
+            />
+          )}
+          {renewal !== undefined && (
+            <>
+              <span>Your password has expired: choose a new one.</span>
+              <PasswordInput
+                label="New password"
+                autoComplete="new-password"
+                required
+                withAsterisk={false}
+                autoFocus
+                maxLength={256}
+                value={renewal}
+                onChange={(event) => setRenewal(event.currentTarget.value)}
+              />
+              <PasswordInput
+                label="New password once more"
+                autoComplete="new-password"
+                required
+                withAsterisk={false}
+                maxLength={256}
+                value={again}
+                error={again && renewal !== again ? 'Not the same as above' : undefined}
+                onChange={(event) => setAgain(event.currentTarget.value)}
+              />
+            </>
+          )}
           <Refused refusal={entry.refusal} />
-          <Button type="submit" size="sm" loading={entry.busy}>
+          <Button type="submit" size="sm" loading={entry.busy} disabled={!ready}>
             Sign in
           </Button>
+          {asks && (
+            <Button
+              variant="subtle"
+              color="gray"
+              onClick={() => {
+                startAgain();
+                entry.forget();
+              }}
+            >
+              Sign in as somebody else
+            </Button>
+          )}
         </Stack>
-        <p className={classes.hint}>
-          The first start of the console prints a user and a password in its terminal, unless they
-          were set with <code>SHARDBOARD_ADMIN_USER</code> and{' '}
-          <code>SHARDBOARD_ADMIN_PASSWORD</code>.
-        </p>
+        {!asks && (
+          <p className={classes.hint}>
+            The first start of the console prints a user and a password in its terminal, unless they
+            were set with <code>SHARDBOARD_ADMIN_USER</code> and{' '}
+            <code>SHARDBOARD_ADMIN_PASSWORD</code>.
+          </p>
+        )}
       </form>
     </main>
   );

@@ -179,6 +179,32 @@ export const SECTIONS: readonly Section[] = [
         unit: 'seconds',
       },
       {
+        name: 'password_min_length',
+        ofCluster: true,
+        label: 'Shortest password',
+        help: 'Characters of new passwords of users.',
+      },
+      {
+        name: 'password_complexity',
+        ofCluster: true,
+        label: 'Complex passwords only',
+        help: 'Lower and upper case, digits, other characters; not the name of the user.',
+      },
+      {
+        name: 'password_expiration_duration',
+        ofCluster: true,
+        label: 'A password is good for',
+        help: 'From the day it was set; then signing in asks for a new one, and programs that use it are refused.',
+        unit: 'days',
+        zero: 'for ever',
+      },
+      {
+        name: 'cm_session_timeout_minutes',
+        ofCluster: true,
+        label: 'An unused session ends after',
+        help: 'Minutes without a page open. A session ends after 12 hours in any case.',
+      },
+      {
         name: 'metrics_auth',
         label: 'Metrics for Prometheus need a user',
         help: 'Of /metrics, asked for from another machine.',

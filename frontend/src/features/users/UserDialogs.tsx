@@ -3,8 +3,7 @@ import { PasswordInput, Radio, Stack, TextInput } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { isOwn, rolesQuery } from '@/api/access';
-import { renewing } from '@/api/http';
-import { sessionQuery, signIn } from '@/api/session';
+import { sessionQuery } from '@/api/session';
 import type { Session, User } from '@/api/types';
 import { changeUser, createUser, removeUser, usersQuery } from '@/api/users';
 import { Ask } from '@/ui/Ask';
@@ -97,11 +96,8 @@ export function OwnPassword({ session, onClose }: Closing & { session: Session }
   const [password, setPassword] = useState('');
   const [again, setAgain] = useState('');
   const change = async () => {
-    // This session ends with the old password, as all others do.
-    const signedIn = changeUser(session.uid, { password }).then(() =>
-      signIn(session.username, password),
-    );
-    client.setQueryData(sessionQuery.queryKey, await renewing(signedIn));
+    await changeUser(session.uid, { password });
+    await client.invalidateQueries({ queryKey: sessionQuery.queryKey });
   };
   return (
     <Ask

@@ -1,6 +1,13 @@
 /** All users, with what can be ordered of each. */
 import { ActionIcon, Alert, Menu } from '@mantine/core';
-import { IconDotsVertical, IconEdit, IconKey, IconTrash } from '@tabler/icons-react';
+import {
+  IconDevices,
+  IconDotsVertical,
+  IconEdit,
+  IconKey,
+  IconShieldLock,
+  IconTrash,
+} from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { useMemo, useState } from 'react';
 import { rolesQuery } from '@/api/access';
@@ -14,9 +21,17 @@ import { type Column, DataTable } from '@/ui/DataTable';
 import { Status } from '@/ui/Status';
 import { NewPassword } from './NewPassword';
 import { changeFault, removalFault, roleName } from './roles';
+import { SecondFactorOff } from './SecondFactor';
+import { Sessions } from './Sessions';
 import { ChangeUser, RemoveUser } from './UserDialogs';
 
-const DIALOGS = { change: ChangeUser, password: NewPassword, remove: RemoveUser } as const;
+const DIALOGS = {
+  change: ChangeUser,
+  password: NewPassword,
+  sessions: Sessions,
+  factor: SecondFactorOff,
+  remove: RemoveUser,
+} as const;
 
 interface Asking {
   what: keyof typeof DIALOGS;
@@ -83,17 +98,14 @@ function columnsOf(
       id: 'status',
       header: 'Status',
       sort: ({ status }) => status,
-      cell: ({ status }) =>
-        status === 'locked' ? (
-          <Status
-            tone="attention"
-            title="After failed attempts, further ones from the same address have to wait; a new password ends that"
-          >
-            Sign-ins wait
-          </Status>
-        ) : (
-          <Status tone="ok">Active</Status>
-        ),
+      cell: ({ status }) => <UserStatus status={status} />,
+    },
+    {
+      id: 'factor',
+      header: 'Second factor',
+      optional: true,
+      sort: ({ second_factor }) => Number(second_factor),
+      cell: ({ second_factor }) => (second_factor ? 'On' : 'Off'),
     },
     {
       id: 'seen',
@@ -110,6 +122,27 @@ function columnsOf(
       cell: (user) => <UserActions user={user} session={session} users={users} ask={ask} />,
     },
   ];
+}
+
+function UserStatus({ status }: { status: string }) {
+  if (status === 'locked') {
+    return (
+      <Status
+        tone="attention"
+        title="After failed attempts, further ones from the same address have to wait; a new password ends that"
+      >
+        Sign-ins wait
+      </Status>
+    );
+  }
+  if (status === 'password_expired') {
+    return (
+      <Status tone="attention" title="Signing in asks for a new one">
+        Password expired
+      </Status>
+    );
+  }
+  return <Status tone="ok">Active</Status>;
 }
 
 interface ActionsProps {
@@ -146,6 +179,22 @@ function UserActions({ user, session, users, ask }: ActionsProps) {
         >
           Passwords…
         </Menu.Item>
+        <Menu.Item
+          leftSection={<IconDevices size={15} />}
+          disabled={fault !== undefined}
+          onClick={() => ask({ what: 'sessions', user })}
+        >
+          Sessions…
+        </Menu.Item>
+        {user.second_factor && user.uid !== session?.uid && (
+          <Menu.Item
+            leftSection={<IconShieldLock size={15} />}
+            disabled={fault !== undefined}
+            onClick={() => ask({ what: 'factor', user })}
+          >
+            Second factor off…
+          </Menu.Item>
+        )}
         {stays && stays !== fault && <Menu.Label>{stays}</Menu.Label>}
         <Menu.Item
           color="var(--broken)"

@@ -1,0 +1,69 @@
+"""Sessions of users over HTTP (ours): one's own, or those of users whom one may change."""
+
+from fastapi import APIRouter
+from pydantic import BaseModel
+
+from shardboard.api import credentials
+from shardboard.api.deps import CurrentLogin, Reader, TheConsole
+from shardboard.api.paths import Uid
+from shardboard.api.replies import errors
+from shardboard.schemas.times import iso
+from shardboard.services import sessions as service
+
+router = APIRouter(prefix="/users/{uid}/sessions", tags=["users"])
+
+
+class SessionOut(BaseModel):
+    """Where somebody is logged in."""
+
+    uid: int
+    address: str
+    """That it was begun from."""
+    browser: str
+    """Its User-Agent; empty without one."""
+    created_at: str
+    last_seen_at: str
+    """To the minute."""
+    expires_at: str
+    current: bool
+    """Whether it is the one that asks."""
+
+
+class Ended(BaseModel):
+    ended: int
+    """Sessions."""
+
+
+@router.get("", responses=errors(404))
+async def list_sessions(login: CurrentLogin, session: Reader, uid: Uid) -> list[SessionOut]:
+    """Sessions of a user, the last begun first."""
+    return [
+        SessionOut(
+            uid=row.uid,
+            address=row.address,
+            browser=row.browser,
+            created_at=iso(row.created_at),
+            last_seen_at=iso(row.last_seen_at),
+            expires_at=iso(row.expires_at),
+            current=row.uid == login.session_uid,
+        )
+        for row in await service.of_user(session, uid, login.principal)
+    ]
+
+
+@router.delete("", responses=errors(404))
+async def end_sessions(login: CurrentLogin, console: TheConsole, uid: Uid) -> Ended:
+    """End all of a user but the one that asks."""
+    async with console.store.begin() as session:
+        ended = await service.end_others(session, uid, login.session_uid, login.principal)
+    credentials.look_again(console.store)
+    return Ended(ended=ended)
+
+
+@router.delete("/{session_uid}", responses=errors(404))
+async def end_session(login: CurrentLogin, console: TheConsole, uid: Uid, session_uid: Uid) -> dict[str, str]:
+    """End one, at once."""
+    async with console.store.begin() as session:
+        await service.end(session, uid, session_uid, login.principal)
+    credentials.look_again(console.store)
+    return {}

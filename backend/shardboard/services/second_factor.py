@@ -1,0 +1,108 @@
+"""A second factor: besides the password a code that an app on the user's phone shows (TOTP, RFC 6238: SHA-1, 6 digits, 30 s).
+
+Whoever has lost the phone logs in with one of the recovery codes, each of which is valid once, or has an administrator switch the
+second factor off.
+"""
+
+import base64
+import binascii
+import hashlib
+import hmac
+import secrets
+import time
+
+from cryptography.hazmat.primitives.hashes import SHA1
+from cryptography.hazmat.primitives.twofactor.totp import TOTP
+
+from shardboard.errors import NotAcceptable
+from shardboard.state.users import User
+
+ISSUER = "Shardboard"
+RECOVERY_CODES = 10
+_STEP_SECONDS = 30
+_DIGITS = 6
+_SECRET_BYTES = 20
+_RECOVERY_BYTES = 10
+_SHORTEST_BYTES, _LONGEST_BYTES = 16, 64
+
+
+def new_secret() -> str:
+    """Base 32, as apps want it typed."""
+    return base64.b32encode(secrets.token_bytes(_SECRET_BYTES)).decode()
+
+
+def uri(secret: str, username: str, cluster_name: str) -> str:
+    """What the QR code says to the app."""
+    return _totp(secret).get_provisioning_uri(username, f"{ISSUER} {cluster_name}")
+
+
+def accepts(user: User, code: str) -> bool:
+    """Whether the code is one that `use` would accept now."""
+    return _recovery(user, code) is not None or _step(user.totp_secret, code, user.totp_step) is not None
+
+
+def use(user: User, code: str) -> bool:
+    """Accept the code, this once; its user's row is locked."""
+    if (recovery := _recovery(user, code)) is not None:
+        user.recovery_codes = [each for each in user.recovery_codes if each != recovery]
+        return True
+    step = _step(user.totp_secret, code, user.totp_step)
+    if step is None:
+        return False
+    user.totp_step = step
+    return True
+
+
+def adopt(user: User, secret: str, code: str) -> list[str]:
+    """From now on the user logs in with a code as well; this one proves that the app has the secret. New recovery codes."""
+    try:
+        is_secret = _SHORTEST_BYTES <= len(base64.b32decode(secret, casefold=True)) <= _LONGEST_BYTES
+    except (binascii.Error, ValueError):
+        is_secret = False
+    if not is_secret:
+        raise NotAcceptable("config_error", "The secret is the one that was given, in base 32.", field="secret")
+    step = _step(secret, code, 0)
+    if step is None:
+        sentence = "This is not the code that the app shows now. Is the phone's clock right? Type the next code."
+        raise NotAcceptable("wrong_code", sentence, field="code")
+    codes = [_readable(secrets.token_bytes(_RECOVERY_BYTES)) for _ in range(RECOVERY_CODES)]
+    user.totp_secret, user.totp_step, user.recovery_codes = secret, step, [_hash(each) for each in codes]
+    return codes
+
+
+def forget(user: User) -> None:
+    user.totp_secret, user.totp_step, user.recovery_codes = None, 0, []
+
+
+def _step(secret: str | None, code: str, last: int) -> int | None:
+    """The step of which this is the code: that of now, the one before or the next, for clocks differ. After `last` only."""
+    given = code.replace(" ", "")
+    if secret is None or len(given) != _DIGITS or not given.isascii():
+        return None
+    totp, now = _totp(secret), int(time.time()) // _STEP_SECONDS
+    fitting = [
+        step
+        for step in (now - 1, now, now + 1)
+        if hmac.compare_digest(totp.generate(step * _STEP_SECONDS), given.encode())
+    ]
+    return next((step for step in fitting if step > last), None)
+
+
+def _recovery(user: User, code: str) -> str | None:
+    """The hash of the recovery code that this is."""
+    given = _hash(code.strip().lower())
+    return given if user.totp_secret is not None and given in user.recovery_codes else None
+
+
+def _readable(value: bytes) -> str:
+    text = base64.b32encode(value).decode().lower()
+    return "-".join(text[at : at + 4] for at in range(0, len(text), 4))
+
+
+def _totp(secret: str) -> TOTP:
+    return TOTP(base64.b32decode(secret, casefold=True), _DIGITS, SHA1(), _STEP_SECONDS)  # noqa: S303
+
+
+def _hash(code: str) -> str:
+    """It has more bits than anybody can try, and so needs no salt."""
+    return hashlib.sha256(code.encode()).hexdigest()

@@ -1,0 +1,164 @@
+"""Sessions of users: seen, ended, and left unused."""
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx
+import pytest
+from backend.tests.application import app_of
+
+from shardboard.api import credentials
+from shardboard.console import Console
+from shardboard.services import sessions as service
+from shardboard.state import cluster, sessions
+
+pytestmark = pytest.mark.store
+
+PAGE = {"X-Requested-With": "shardboard"}
+ANN = {"email": "ann@example.org", "password": "correct horse", "role": "db_viewer"}
+
+
+@pytest.fixture
+async def ann(client: httpx.AsyncClient) -> int:
+    uid: int = (await client.post("/v1/users", json=ANN)).json()["uid"]
+    return uid
+
+
+class Browser:
+    """Of ann, logged in."""
+
+    def __init__(self, console: Console, address: str, name: str) -> None:
+        transport = httpx.ASGITransport(app_of(console), client=(address, 40000))
+        self.http = httpx.AsyncClient(
+            transport=transport, base_url="https://console", headers={**PAGE, "User-Agent": name}
+        )
+
+    async def log_in(self) -> None:
+        form = {"username": ANN["email"], "password": ANN["password"]}
+        assert (await self.http.post("/v1/session", json=form)).status_code == 200
+
+    async def is_in(self) -> bool:
+        return (await self.http.get("/v1/session")).status_code == 200
+
+
+@pytest.fixture
+async def browsers(console: Console, ann: int) -> AsyncIterator[list[Browser]]:
+    made = [Browser(console, f"192.0.2.{n}", f"Browser {n}") for n in range(1, 4)]
+    for each in made:
+        await each.log_in()
+    yield made
+    for each in made:
+        await each.http.aclose()
+
+
+async def shown(browser: Browser, ann: int) -> list[dict[str, Any]]:
+    reply = await browser.http.get(f"/v1/users/{ann}/sessions")
+    assert reply.status_code == 200, reply.text
+    found: list[dict[str, Any]] = reply.json()
+    return found
+
+
+async def test_one_sees_where_one_is_logged_in_and_ends_it(
+    client: httpx.AsyncClient, browsers: list[Browser], ann: int
+) -> None:
+    here, there, elsewhere = browsers
+    seen = await shown(here, ann)
+    assert [(each["address"], each["browser"], each["current"]) for each in seen] == [
+        ("192.0.2.3", "Browser 3", False),
+        ("192.0.2.2", "Browser 2", False),
+        ("192.0.2.1", "Browser 1", True),
+    ]
+    assert here.http.cookies[credentials.COOKIE] not in str(seen)
+    assert (await here.http.delete(f"/v1/users/{ann}/sessions/{seen[1]['uid']}")).json() == {}
+    assert [await each.is_in() for each in browsers] == [True, False, True]
+    assert (await here.http.delete(f"/v1/users/{ann}/sessions/{seen[1]['uid']}")).status_code == 404
+    await there.log_in()
+    assert (await here.http.delete(f"/v1/users/{ann}/sessions")).json() == {"ended": 2}
+    assert [await each.is_in() for each in browsers] == [True, False, False]
+    assert [each["current"] for each in await shown(here, ann)] == [True]
+    log = [each["description"] for each in (await client.get("/v1/logs")).json() if each["type"] == "session_ended"]
+    assert log == [
+        "A session of ann@example.org from 192.0.2.2 was ended.",
+        "Sessions of ann@example.org were ended: 2.",
+    ]
+    assert elsewhere.http.cookies
+
+
+async def test_whoever_may_change_the_user_sees_and_ends_them(
+    client: httpx.AsyncClient, browsers: list[Browser], ann: int
+) -> None:
+    seen = (await client.get(f"/v1/users/{ann}/sessions")).json()
+    assert [each["current"] for each in seen] == [False] * 3
+    assert (await client.delete(f"/v1/users/{ann}/sessions")).json() == {"ended": 3}
+    assert [await each.is_in() for each in browsers] == [False] * 3
+    assert (await client.delete(f"/v1/users/{ann}/sessions")).json() == {"ended": 0}
+
+
+async def test_others_do_not(client: httpx.AsyncClient, browsers: list[Browser], ann: int) -> None:
+    admin = (await client.get("/v1/session")).json()["uid"]
+    http = browsers[0].http
+    for method, path in (("GET", ""), ("DELETE", ""), ("DELETE", "/1")):
+        reply = await http.request(method, f"/v1/users/{admin}/sessions{path}")
+        assert (reply.status_code, reply.json()["error_code"]) == (403, "unauthorized_action")
+    own = (await shown(browsers[0], ann))[0]["uid"]
+    assert (await client.delete(f"/v1/users/{admin}/sessions/{own}")).status_code == 404, "it is ann's"
+    assert await browsers[2].is_in()
+    for path in ("/v1/users/999/sessions", f"/v1/users/{ann}/sessions/{2**31 - 1}"):
+        assert (await client.request("DELETE", path)).status_code == 404
+
+
+@pytest.mark.parametrize("method", ["PUT", "DELETE"])
+async def test_they_end_with_the_password_and_with_the_user(
+    client: httpx.AsyncClient, console: Console, browsers: list[Browser], ann: int, method: str
+) -> None:
+    body = {"password": "another horse"} if method == "PUT" else None
+    assert (await client.request(method, f"/v1/users/{ann}", json=body)).status_code == 200
+    assert [await each.is_in() for each in browsers] == [False] * 3
+    if method == "PUT":
+        assert (await client.get(f"/v1/users/{ann}/sessions")).json() == []
+    else:
+        async with console.store.read() as session:
+            assert await sessions.of_user(session, ann) == []
+
+
+@pytest.mark.parametrize("by_name", [False, True])
+async def test_whoever_changes_his_own_password_stays(browsers: list[Browser], ann: int, by_name: bool) -> None:
+    here = browsers[1].http
+    if by_name:
+        reply = await here.put("/v1/users/password", json={"new_password": "another horse"})
+    else:
+        reply = await here.put(f"/v1/users/{ann}", json={"password": "another horse"})
+    assert reply.status_code == 200
+    assert [await each.is_in() for each in browsers] == [False, True, False]
+    assert [each["current"] for each in await shown(browsers[1], ann)] == [True]
+
+
+async def test_one_that_is_not_used_ends(console: Console, browsers: list[Browser], ann: int) -> None:
+    async with console.store.begin() as session:
+        (await cluster.load(session)).config = {"cm_session_timeout_minutes": 15}
+        used, unused, just = await sessions.of_user(session, ann)
+        used.last_seen_at = datetime.now(UTC) - timedelta(minutes=2)
+        unused.last_seen_at = datetime.now(UTC) - timedelta(minutes=17)
+        just.last_seen_at = datetime.now(UTC) - timedelta(minutes=14)
+    assert [await each.is_in() for each in browsers] == [True, False, True]
+    async with console.store.read() as session:
+        ages = [datetime.now(UTC) - each.last_seen_at for each in await sessions.of_user(session, ann)]
+    assert [age < timedelta(minutes=1) for age in ages] == [True, False, True], "use is noted"
+
+
+async def test_the_oldest_ends_when_there_are_many(
+    console: Console, browsers: list[Browser], ann: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "MOST", 3)
+    await browsers[2].log_in()
+    assert [await each.is_in() for each in browsers] == [False, True, True]
+    assert len(await shown(browsers[1], ann)) == 3
+
+
+async def test_what_browsers_call_themselves_is_cut_and_readable(console: Console, ann: int) -> None:
+    browser = Browser(console, "192.0.2.1", "\x7f" + "x" * 5000)
+    await browser.log_in()
+    [only] = await shown(browser, ann)
+    assert only["browser"] == "?" + "x" * 199
+    await browser.http.aclose()

@@ -1,0 +1,23 @@
+/** The second factor: an app's code besides the password. */
+import { queryOptions } from '@tanstack/react-query';
+import { request } from './http';
+import type { FactorSecret, RecoveryCodes } from './types';
+
+const PATH = '/v1/users/second_factor';
+
+/** For the app; it has no effect until it comes back with a code. Never the same twice, and not kept. */
+export const newSecretQuery = queryOptions({
+  queryKey: ['second_factor'],
+  queryFn: () => request<FactorSecret>('POST', PATH),
+  staleTime: Number.POSITIVE_INFINITY,
+  gcTime: 0,
+});
+
+export const switchOn = (password: string, secret: string, code: string) =>
+  request<RecoveryCodes>('PUT', PATH, { password, secret, code });
+
+export const switchOff = (password: string) => request<unknown>('DELETE', PATH, { password });
+
+/** Of a user who has lost the phone. */
+export const switchOffOf = (user: number) =>
+  request<unknown>('DELETE', `/v1/users/${user}/second_factor`);

@@ -1,0 +1,90 @@
+// @vitest-environment jsdom
+import { MantineProvider } from '@mantine/core';
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { fireEvent, render, screen, waitFor } from '@testing-library/react';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { SignIn } from './SignIn';
+
+const answered = vi.fn();
+const onDone = vi.fn(async () => undefined);
+
+beforeEach(() => {
+  vi.stubGlobal('fetch', answered);
+  render(
+    <MantineProvider>
+      <QueryClientProvider client={new QueryClient()}>
+        <SignIn onDone={onDone} />
+      </QueryClientProvider>
+    </MantineProvider>,
+  );
+  type('User', 'ann');
+  type('Password', 'correct horse');
+});
+afterEach(() => {
+  answered.mockReset();
+  onDone.mockReset();
+  vi.unstubAllGlobals();
+});
+
+const refused = (error_code: string) => async () =>
+  Response.json({ error_code, description: `Refused: ${error_code}.` }, { status: 401 });
+const field = (label: string) => screen.getByLabelText<HTMLInputElement>(label);
+const type = (label: string, value: string) =>
+  fireEvent.change(field(label), { target: { value } });
+const button = (name: string) => screen.getByRole<HTMLButtonElement>('button', { name });
+const signIn = () => fireEvent.click(button('Sign in'));
+const sent = () => answered.mock.calls.map(([, { body }]) => JSON.parse(body));
+
+it('asks for a code where there is a second factor, and again when it was wrong', async () => {
+  answered.mockImplementationOnce(refused('second_factor_required'));
+  signIn();
+  await screen.findByLabelText('Code');
+  expect(screen.queryByRole('alert')).toBeNull();
+  expect(field('Password').readOnly).toBe(true);
+  type('Code', '000000');
+  answered.mockImplementationOnce(refused('wrong_code'));
+  signIn();
+  expect(await screen.findByText('Refused: wrong_code.')).toBeTruthy();
+  await waitFor(() => expect(field('Code').value).toBe(''));
+  type('Code', '123456');
+  answered.mockImplementationOnce(async () => Response.json({}));
+  signIn();
+  await waitFor(() => expect(onDone).toHaveBeenCalledOnce());
+  const form = { username: 'ann', password: 'correct horse' };
+  expect(sent()).toEqual([form, { ...form, code: '000000' }, { ...form, code: '123456' }]);
+});
+
+it('asks for a new password in place of one that has expired', async () => {
+  answered.mockImplementationOnce(refused('password_expired'));
+  signIn();
+  await screen.findByText(/has expired/);
+  expect(button('Sign in').disabled).toBe(true);
+  type('New password', 'another horse');
+  type('New password once more', 'another hors');
+  expect(await screen.findByText('Not the same as above')).toBeTruthy();
+  expect(button('Sign in').disabled).toBe(true);
+  type('New password once more', 'another horse');
+  answered.mockImplementationOnce(async () => Response.json({}));
+  signIn();
+  await waitFor(() => expect(onDone).toHaveBeenCalledOnce());
+  expect(sent()[1]).toEqual({
+    username: 'ann',
+    password: 'correct horse',
+    new_password: 'another horse',
+  });
+});
+
+it('forgets what was typed when it was wrong, and for somebody else', async () => {
+  answered.mockImplementationOnce(refused('invalid_credentials'));
+  signIn();
+  expect(await screen.findByText('Refused: invalid_credentials.')).toBeTruthy();
+  await waitFor(() => expect(field('Password').value).toBe(''));
+  type('Password', 'correct horse');
+  answered.mockImplementationOnce(refused('second_factor_required'));
+  signIn();
+  await screen.findByLabelText('Code');
+  fireEvent.click(button('Sign in as somebody else'));
+  expect(screen.queryByLabelText('Code')).toBeNull();
+  expect(field('Password').value).toBe('');
+  expect(field('User').readOnly).toBe(false);
+});

@@ -1,0 +1,95 @@
+// @vitest-environment jsdom
+import { MantineProvider } from '@mantine/core';
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { fireEvent, render, screen, waitFor } from '@testing-library/react';
+import type { ReactElement } from 'react';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import type { User } from '@/api/types';
+import { RecoveryCodes, SecondFactorOff, SwitchOff, SwitchOn } from './SecondFactor';
+
+const answered = vi.fn();
+const onClose = vi.fn();
+
+beforeEach(() => vi.stubGlobal('fetch', answered));
+afterEach(() => {
+  answered.mockReset();
+  onClose.mockReset();
+  vi.unstubAllGlobals();
+});
+
+function open(dialog: ReactElement) {
+  render(
+    <MantineProvider>
+      <QueryClientProvider client={new QueryClient()}>{dialog}</QueryClientProvider>
+    </MantineProvider>,
+  );
+}
+
+const type = (label: RegExp, value: string) =>
+  fireEvent.change(screen.getByLabelText(label), { target: { value } });
+const click = (name: string) => fireEvent.click(screen.getByRole('button', { name }));
+const ordered = () =>
+  answered.mock.calls.map(([path, { method, body }]) => [method, path, body && JSON.parse(body)]);
+
+it('is switched on with the secret that was shown, and gives the recovery codes on', async () => {
+  answered.mockImplementation(async (_: string, { method }: RequestInit) =>
+    Response.json(
+      method === 'POST' ? { secret: 'ABCD', uri: 'otpauth://totp/x' } : { recovery_codes: ['a-b'] },
+    ),
+  );
+  const onDone = vi.fn();
+  open(<SwitchOn onDone={onDone} onClose={onClose} />);
+  expect(await screen.findByText('ABCD')).toBeTruthy();
+  expect(screen.getByRole('img', { hidden: true })).toBeTruthy();
+  type(/Code/, '123456');
+  type(/Your password/, 'correct horse');
+  click('Switch on');
+  await waitFor(() => expect(onDone).toHaveBeenCalledWith(['a-b']));
+  await waitFor(() => expect(onClose).toHaveBeenCalled());
+  expect(ordered()[1]).toEqual([
+    'PUT',
+    '/v1/users/second_factor',
+    { password: 'correct horse', secret: 'ABCD', code: '123456' },
+  ]);
+});
+
+it('stays open with what is wrong', async () => {
+  answered.mockImplementation(async (_: string, { method }: RequestInit) =>
+    method === 'POST'
+      ? Response.json({ secret: 'ABCD', uri: 'otpauth://totp/x' })
+      : Response.json({ description: 'This is not the code.' }, { status: 406 }),
+  );
+  const onDone = vi.fn();
+  open(<SwitchOn onDone={onDone} onClose={onClose} />);
+  await screen.findByText('ABCD');
+  type(/Code/, '1');
+  type(/Your password/, 'correct horse');
+  click('Switch on');
+  expect(await screen.findByText('This is not the code.')).toBeTruthy();
+  expect(onDone).not.toHaveBeenCalled();
+  expect(onClose).not.toHaveBeenCalled();
+});
+
+it('is switched off with the password, and for others without', async () => {
+  answered.mockImplementation(async () => Response.json({}));
+  open(<SwitchOff onClose={onClose} />);
+  type(/Your password/, 'correct horse');
+  click('Switch off');
+  await waitFor(() => expect(onClose).toHaveBeenCalledOnce());
+  expect(ordered()).toEqual([['DELETE', '/v1/users/second_factor', { password: 'correct horse' }]]);
+});
+
+it('is switched off for a user who has lost the phone', async () => {
+  answered.mockImplementation(async () => Response.json({}));
+  open(<SecondFactorOff user={{ uid: 7, email: 'ann' } as User} onClose={onClose} />);
+  click('Switch off');
+  await waitFor(() => expect(onClose).toHaveBeenCalledOnce());
+  expect(ordered()[0]).toEqual(['DELETE', '/v1/users/7/second_factor', null]);
+});
+
+it('shows the recovery codes', () => {
+  open(<RecoveryCodes codes={['a-b', 'c-d']} onClose={onClose} />);
+  expect(screen.getByText(/a-b\s+c-d/)).toBeTruthy();
+  click('Done');
+  expect(onClose).toHaveBeenCalledOnce();
+});

@@ -1,0 +1,63 @@
+// @vitest-environment jsdom
+import { MantineProvider } from '@mantine/core';
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { fireEvent, render, screen, waitFor } from '@testing-library/react';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import type { UserSession } from '@/api/types';
+import { Sessions } from './Sessions';
+
+const SESSIONS = [3, 2, 1].map(
+  (uid): UserSession => ({
+    uid,
+    address: `192.0.2.${uid}`,
+    browser: 'curl/8.5.0',
+    created_at: '2026-06-01T12:00:00Z',
+    last_seen_at: '2026-06-01T12:00:00Z',
+    expires_at: '2026-06-02T00:00:00Z',
+    current: uid === 2,
+  }),
+);
+const answered = vi.fn();
+
+beforeEach(() => vi.stubGlobal('fetch', answered));
+afterEach(() => {
+  answered.mockReset();
+  vi.unstubAllGlobals();
+});
+
+function open(own: boolean, sessions: readonly UserSession[]) {
+  answered.mockImplementation(async (_: string, { method }: RequestInit) =>
+    Response.json(method === 'GET' ? sessions : {}),
+  );
+  render(
+    <MantineProvider>
+      <QueryClientProvider client={new QueryClient()}>
+        <Sessions user={{ uid: 7, email: 'ann' }} own={own} onClose={() => undefined} />
+      </QueryClientProvider>
+    </MantineProvider>,
+  );
+}
+
+const ordered = () =>
+  answered.mock.calls.flatMap(([path, { method }]) => (method === 'DELETE' ? [path] : []));
+
+it('ends another one of one’s own, or all others', async () => {
+  open(true, SESSIONS);
+  expect(await screen.findByText(/this one/)).toBeTruthy();
+  expect(screen.queryByRole('button', { name: /from 192.0.2.2/ })).toBeNull();
+  fireEvent.click(screen.getByRole('button', { name: /from 192.0.2.3/ }));
+  await waitFor(() => expect(ordered()).toEqual(['/v1/users/7/sessions/3']));
+  await waitFor(() =>
+    expect(screen.getByRole<HTMLButtonElement>('button', { name: 'End all others' }).disabled).toBe(
+      false,
+    ),
+  );
+  fireEvent.click(screen.getByRole('button', { name: 'End all others' }));
+  await waitFor(() => expect(ordered()[1]).toBe('/v1/users/7/sessions'));
+});
+
+it('has nothing to end where nobody is signed in', async () => {
+  open(false, []);
+  expect(await screen.findByText('Not signed in anywhere.')).toBeTruthy();
+  expect(screen.getByRole<HTMLButtonElement>('button', { name: 'End all' }).disabled).toBe(true);
+});
