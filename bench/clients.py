@@ -16,7 +16,7 @@ SATURATED_SECONDS = scaled(5.0, 1.0)
 AUTOGROUP = Path("/proc/sys/kernel/sched_autogroup_enabled")
 
 
-class Seen:
+class ClientRecord:
     """What a client saw, from its first request to its last."""
 
     def __init__(self, told: dict[str, Any]) -> None:
@@ -64,10 +64,10 @@ class Client:
         with self._process:
             self._process.kill()
 
-    def end(self) -> Seen:
+    def end(self) -> ClientRecord:
         """Raises TimeoutExpired."""
         told, _ = self._process.communicate("stop\n", timeout=120)
-        return Seen(json.loads(told))
+        return ClientRecord(json.loads(told))
 
 
 def traffic(host: str, port: int, keys: int) -> Client:

@@ -29,7 +29,7 @@ EXPORTERS = ("redis_exporter", "prometheus-redis-exporter")
 def collection(report: Report, directory: Path, *, shards: int = SHARDS, nodes: int = NODES) -> None:
     """One database of primaries only; the exporters, where they are installed, look at the very same processes."""
     cluster = private_cluster(directory, nodes=nodes)
-    rivals: list[psutil.Popen] = []
+    competitors: list[psutil.Popen] = []
     try:
         cluster.start_console()
         cluster.start_agents()
@@ -43,13 +43,13 @@ def collection(report: Report, directory: Path, *, shards: int = SHARDS, nodes: 
         missed = _missed(cluster, uid, shards, first, last)
         report.limit(f"missed seconds of {shards} shards in {last - first} s", missed, 0, "shard-seconds")
         page_of_many(report, cluster, uid, shards)
-        rivals = _rivals(directory, cluster, uid)
-        if rivals:
-            _compare(report, cluster, rivals)
+        competitors = _competitors(directory, cluster, uid)
+        if competitors:
+            _compare(report, cluster, competitors)
     finally:
-        for rival in rivals:
-            rival.kill()
-        psutil.wait_procs(rivals, timeout=10)
+        for competitor in competitors:
+            competitor.kill()
+        psutil.wait_procs(competitors, timeout=10)
         cluster.stop()
         cluster.kill_shards()
 
@@ -119,7 +119,7 @@ def _missed(cluster: LocalCluster, uid: int, shards: int, first: int, last: int)
     return shards * int(found["count"]) - told
 
 
-def _rivals(directory: Path, cluster: LocalCluster, uid: int) -> list[psutil.Popen]:
+def _competitors(directory: Path, cluster: LocalCluster, uid: int) -> list[psutil.Popen]:
     """redis_exporter and Prometheus, scraping every shard each second; none when they are not installed."""
     exporter = next((found for name in EXPORTERS if (found := shutil.which(name))), None)
     prometheus = shutil.which("prometheus")
@@ -148,15 +148,15 @@ def _rivals(directory: Path, cluster: LocalCluster, uid: int) -> list[psutil.Pop
         [exporter, f"-web.listen-address={address}", "-redis.addr="],
         [prometheus, f"--config.file={config}", data, f"--web.listen-address={listen}"],
     )
-    with (directory / "rivals.log").open("ab") as log:
+    with (directory / "competitors.log").open("ab") as log:
         return [psutil.Popen(command, stdout=log, stderr=log) for command in commands]
 
 
-def _compare(report: Report, cluster: LocalCluster, rivals: list[psutil.Popen]) -> None:
+def _compare(report: Report, cluster: LocalCluster, competitors: list[psutil.Popen]) -> None:
     """Both at the same time, so that both suffer the same machine."""
     time.sleep(SETTLE)
     ours = [psutil.Process(child.pid) for child in cluster.children.values()]
-    before, theirs = _seconds(ours), _seconds(rivals)
+    before, theirs = _seconds(ours), _seconds(competitors)
     time.sleep(min(SECONDS, 60))
-    ratio = (_seconds(ours) - before) / (_seconds(rivals) - theirs)
+    ratio = (_seconds(ours) - before) / (_seconds(competitors) - theirs)
     report.limit("our processor time beside redis_exporter and Prometheus at 1 s", ratio, 0.5, "x")

@@ -12,7 +12,7 @@ from pathlib import Path
 import hiredis
 import psutil
 
-from bench.clients import Seen, one_machine_for_all, traffic
+from bench.clients import ClientRecord, one_machine_for_all, traffic
 from bench.creation import all_to_default, create, delete
 from bench.report import Report
 from bench.scale import SMOKE, counted, scaled
@@ -20,7 +20,7 @@ from bench.traffic import value_of
 from shardboard.agent import render
 from shardboard.agent.contract import BdbSpec, ShardSpec
 from shardboard.domain import slots
-from shardboard.domain.reshard_estimate import Pace
+from shardboard.domain.reshard_estimate import ReshardingPace
 from shardboard.local import LocalCluster, ok, private_cluster
 
 KEYS = counted("KEYS", 1_000_000, 2_000)
@@ -62,7 +62,7 @@ def reshard(report: Report, directory: Path) -> None:
 class Watched:
     """One change, and what the client saw of it."""
 
-    def __init__(self, seen: Seen, begun: float, ended: float) -> None:
+    def __init__(self, seen: ClientRecord, begun: float, ended: float) -> None:
         self.seconds = ended - begun
         self.errors, self.wrong = seen.errors, seen.wrong
         self._before, self._during = seen.between(0, begun), seen.between(begun, ended)
@@ -85,7 +85,7 @@ def _watch(host: str, port: int, change: Callable[[], None]) -> Watched:
         return Watched(client.end(), begun, ended)
 
 
-def _ours(cluster: LocalCluster, pace: Pace) -> Watched:
+def _ours(cluster: LocalCluster, pace: ReshardingPace) -> Watched:
     ok(cluster.api.put("/v1/cluster/policy", json={"resharding_pace": pace}))
     uid, _ = create(cluster, 3, replication=True)
     rows = [row for row in ok(cluster.api.get(f"/v1/bdbs/{uid}/shards")) if row["role"] == "master"]

@@ -97,7 +97,7 @@ from shardboard.reconcilers import (
     reshard,
     restart,
     revival,
-    rivals,
+    stale_primaries,
 )
 from shardboard.reconcilers.access import AccessLoop
 from shardboard.reconcilers.bdbs import steppers
@@ -113,14 +113,12 @@ from shardboard.reconcilers.removal import RemovalLoop
 from shardboard.reconcilers.replica_ha import ReplicaHaLoop
 from shardboard.reconcilers.restart import RestartLoop
 from shardboard.reconcilers.revival import RevivalLoop
-from shardboard.reconcilers.rivals import RivalLoop
+from shardboard.reconcilers.stale_primaries import StalePrimaryLoop
 from shardboard.services.users import first_start
 from shardboard.settings import Settings
 from shardboard.state import events, returns
 from shardboard.supervision import Loop, Supervisor
 from shardboard.tls import Authority
-
-log = logging.getLogger(__name__)
 
 
 def create_app(console: Console) -> FastAPI:
@@ -242,7 +240,7 @@ def _steppers(console: Console, endpoints: Endpoints) -> dict[str, Stepper]:
         **steppers(console.store, console.agents, endpoints),
         failover.NAME: failover.Failover(console.store, console.agents, console.live.last_offset),
         failover.HANDOVER: failover.Handover(console.store, console.agents, console.live.last_offset),
-        rivals.NAME: rivals.Demote(console.store, console.agents),
+        stale_primaries.NAME: stale_primaries.Demote(console.store, console.agents),
         revival.NAME: revival.Revive(console.store, console.agents),
         moves.MIGRATE: moves.Relocate(console.store, console.agents),
         moves.UPGRADE: moves.Relocate(console.store, console.agents),
@@ -288,7 +286,7 @@ async def running_loops(console: Console) -> AsyncIterator[asyncio.Future[None]]
         Loop("end hung shards", HungLoop(console.store, console.bus, console.agents).run),
         Loop("revive replicas", RevivalLoop(console.store, console.bus).run),
         Loop("restart primaries", RestartLoop(console.store, console.bus).run),
-        Loop("demote rivals", RivalLoop(console.store, console.bus).run),
+        Loop("demote stale primaries", StalePrimaryLoop(console.store, console.bus).run),
         Loop("replace lost replicas", ReplicaHaLoop(console.store, console.bus).run),
         Loop("return primaries", PrimariesReturnLoop(console.store, console.bus).run),
         Loop("remove shards", RemovalLoop(console.store, console.bus, console.agents).run),

@@ -1,4 +1,4 @@
-"""What the connections of strangers may take: so many from one place, and so long for a request to arrive."""
+"""What connections may take before anybody is authenticated: so many from one place, and so long for a request to arrive."""
 
 import asyncio
 import contextlib
@@ -151,7 +151,7 @@ class Patience(H11Protocol):
 
 
 class Repeats(logging.Filter):
-    """Keeps warnings, which any stranger may cause, from filling a disk: one text once in a while, with how often it was meant."""
+    """Keeps warnings, which anybody can cause, from filling a disk: one text once in a while, with how often it was meant."""
 
     def __init__(self) -> None:
         super().__init__()

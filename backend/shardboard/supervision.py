@@ -46,7 +46,7 @@ class Loop:
 
 
 @dataclass(frozen=True)
-class Fault:
+class LoopFault:
     """A loop that failed and has not recovered."""
 
     reason: str
@@ -59,7 +59,7 @@ class Supervisor:
     def __init__(self, store: Store, loops: Sequence[Loop]) -> None:
         self._store = store
         self._loops = loops
-        self.faults: Mapping[str, Fault] = {}
+        self.faults: Mapping[str, LoopFault] = {}
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[asyncio.Future[None]]:
@@ -93,7 +93,7 @@ class Supervisor:
                 log.exception("the loop that shall %s failed (%s in a row)", loop.name, failures)
                 if loop.vital and failures >= VITAL_FAILURES:
                     raise
-                self.faults = {**self.faults, loop.name: Fault(reason(error), failures)}
+                self.faults = {**self.faults, loop.name: LoopFault(reason(error), failures)}
             else:
                 return
             finally:
@@ -106,7 +106,7 @@ class Supervisor:
 
     async def _tell(self) -> None:
         """Writes whenever the faults are others than the store was told. It must outlive whatever it has to tell of."""
-        told: Mapping[str, Fault] | None = None
+        told: Mapping[str, LoopFault] | None = None
         while True:
             faults = self.faults
             if faults != told:
@@ -117,7 +117,7 @@ class Supervisor:
                     log.warning("failed loops could not be told of: %s", reason(error))
             await asyncio.sleep(TELL_SECONDS)
 
-    async def write(self, faults: Mapping[str, Fault]) -> None:
+    async def write(self, faults: Mapping[str, LoopFault]) -> None:
         """Open an alarm for each, renew what is told of it, and end those of loops that recovered, also of an earlier console."""
         vital = {loop.name for loop in self._loops if loop.vital}
         async with self._store.begin() as session:

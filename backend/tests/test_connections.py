@@ -1,4 +1,4 @@
-"""Strangers who open many connections, or send slowly, over real sockets."""
+"""Clients that nobody has authenticated, and that open many connections, or send slowly, over real sockets."""
 
 import asyncio
 import logging

@@ -104,7 +104,7 @@ async def test_a_failover_is_followed(nodes: Farm, shards: list[ShardRef]) -> No
 
 @pytest.mark.usefixtures("traffic")
 async def test_dead_primaries_do_not_end_it(nodes: Farm, shards: list[ShardRef]) -> None:
-    heirs = shards[3:5]
+    replicas = shards[3:5]
 
     async def knows_all() -> bool:
         return all([await writes(nodes, shard) > 0 for shard in shards[:3]])
@@ -112,12 +112,12 @@ async def test_dead_primaries_do_not_end_it(nodes: Farm, shards: list[ShardRef])
     await until(knows_all)
     for lost in shards[:2]:  # both that it was told of
         await nodes[lost.node.uid].remove([lost.uid])
-    for heir in heirs:
-        assert await ask(nodes[heir.node.uid].shards[heir.uid], "CLUSTER", "FAILOVER", "TAKEOVER") == "OK"
-    before = [await writes(nodes, heir) for heir in heirs]
+    for replica in replicas:
+        assert await ask(nodes[replica.node.uid].shards[replica.uid], "CLUSTER", "FAILOVER", "TAKEOVER") == "OK"
+    before = [await writes(nodes, replica) for replica in replicas]
 
     async def more() -> bool:
-        return all([await writes(nodes, heir) > first + 20 for heir, first in zip(heirs, before, strict=True)])
+        return all([await writes(nodes, replica) > first + 20 for replica, first in zip(replicas, before, strict=True)])
 
     await until(more)
 

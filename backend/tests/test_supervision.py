@@ -109,7 +109,7 @@ async def test_the_alarm_ends_when_the_loop_has_recovered(console: Console, monk
 
 
 async def test_a_restarted_console_ends_alarms_of_what_runs(console: Console) -> None:
-    fault = supervision.Fault("KeyError: 1", 3)
+    fault = supervision.LoopFault("KeyError: 1", 3)
     await Supervisor(console.store, []).write({"test": fault})
     await Supervisor(console.store, []).write({"test": fault})
     (alarm,) = await alarms(console)
@@ -120,7 +120,7 @@ async def test_a_restarted_console_ends_alarms_of_what_runs(console: Console) ->
 
 
 async def test_who_looks_for_alarms_leaves_it_alone(console: Console) -> None:
-    await Supervisor(console.store, []).write({"test": supervision.Fault("KeyError: 1", 1)})
+    await Supervisor(console.store, []).write({"test": supervision.LoopFault("KeyError: 1", 1)})
     looking = AlarmCollector(console.store, console.bus, console.live, Pulses(), console.agents, {})
     await looking.resume()
     await looking.look(1000.0)

@@ -234,10 +234,10 @@ def test_an_agent_refuses_another_agent(settings: Settings, tmp_path: Path) -> N
 
 def test_an_agent_refuses_another_console(settings: Settings, tmp_path: Path) -> None:
     authority = Authority.load(settings)
-    stranger = Authority.load(Settings(state_dir=tmp_path / "stranger")).client_ssl_context()
-    stranger.load_verify_locations(authority.ca_file)
+    foreign = Authority.load(Settings(state_dir=tmp_path / "foreign")).client_ssl_context()
+    foreign.load_verify_locations(authority.ca_file)
     with agent_server(authority, tmp_path) as port, pytest.raises((ssl.SSLError, ConnectionError)):
-        greeting(stranger, port)
+        greeting(foreign, port)
 
 
 def test_the_console_refuses_an_agent_of_another_address(settings: Settings, tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from world import World, ask, expanded
 def failover(world: World, dice: random.Random) -> None:
     """A replica is promoted in order: its primary waits for it, nothing may be lost."""
     primary = dice.choice(world.primaries())
-    heir = world.heir(primary)
-    world.hand_over(heir)
+    replica = world.replica_of(primary)
+    world.hand_over(replica)
     world.swap(primary)
     # The clients and MOVED are faster than the console, sometimes.
     time.sleep(dice.uniform(0, 0.5))
@@ -24,10 +24,10 @@ def failover(world: World, dice: random.Random) -> None:
 def kill(world: World, dice: random.Random) -> None:
     """A primary dies; its replica is promoted as the console does it; the dead process returns as a replica."""
     primary = dice.choice(world.primaries())
-    heir = world.heir(primary)
+    replica = world.replica_of(primary)
     world.kill(primary)
     time.sleep(dice.uniform(0.2, 0.8))
-    world.promote(heir)
+    world.promote(replica)
     world.swap(primary)
     world.push()
     world.revive(primary)

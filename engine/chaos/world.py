@@ -92,7 +92,7 @@ class World:
         """In the order of their pairs."""
         return [shard for shard in self.shards if shard["role"] == "primary"]
 
-    def heir(self, primary: dict[str, Any]) -> dict[str, Any]:
+    def replica_of(self, primary: dict[str, Any]) -> dict[str, Any]:
         """The other process of the pair."""
         position = self.shards.index(primary)
         return self.shards[(position + 3) % 6]
@@ -103,8 +103,8 @@ class World:
 
     def swap(self, primary: dict[str, Any]) -> None:
         """The other process of the pair is the primary now."""
-        heir = self.heir(primary)
-        heir["role"], heir["slots"] = "primary", primary["slots"]
+        replica = self.replica_of(primary)
+        replica["role"], replica["slots"] = "primary", primary["slots"]
         primary["role"], primary["slots"] = "replica", []
 
     def give(self, slots: set[int], to: dict[str, Any]) -> None:
@@ -167,14 +167,14 @@ class World:
 
     def revive(self, shard: dict[str, Any]) -> None:
         """Starts a killed process again, as the replica of its pair's primary: never with what it was before."""
-        port, heir = shard["port"], self.heir(shard)
+        port, replica = shard["port"], self.replica_of(shard)
         lines = []
-        with_head = ask(self.at(heir), "CLUSTER", "NODES").split("\r\n", 1)[1]
+        with_head = ask(self.at(replica), "CLUSTER", "NODES").split("\r\n", 1)[1]
         for line in with_head.strip().splitlines():
             words = line.split()
             words[2] = ",".join(flag for flag in words[2].split(",") if flag not in ("myself", "fail", "fail?"))
             if words[0] == shard["id"]:
-                words = [*words[:2], "myself,slave", heir["id"], "0", "0", words[6], "connected"]
+                words = [*words[:2], "myself,slave", replica["id"], "0", "0", words[6], "connected"]
             lines.append(" ".join(words))
         lines.append(f"vars currentEpoch {max(int(line.split()[6]) for line in lines)} lastVoteEpoch 0\n")
         (self.lab.directory / str(port) / "nodes.conf").write_text("\n".join(lines))

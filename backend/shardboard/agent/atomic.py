@@ -7,9 +7,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from shardboard.agent.haul import Ends, ask, view_of
-from shardboard.agent.pace import Pace
+from shardboard.agent.pace import TransferPace
 from shardboard.agent.resp import EngineError
+from shardboard.agent.slot_transfer import Ends, ask, view_of
 
 FIRST_VERSION = 9
 MOST_SLOTS = 4096
@@ -28,7 +28,7 @@ async def fits(ends: Ends) -> bool:
     return not any(line.open for view in views for line in view.values())
 
 
-async def move(ends: Ends, slots: Sequence[int], seconds: float, pace: Pace) -> None:
+async def move(ends: Ends, slots: Sequence[int], seconds: float, pace: TransferPace) -> None:
     """Move as many as can be done in about that time, in their order. No job of ours is under way afterwards."""
     loop = asyncio.get_running_loop()
     until = loop.time() + seconds

@@ -10,7 +10,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from shardboard.agent.contract import Drill
-from shardboard.agent.network import Fault, Partition, Slowness
+from shardboard.agent.network import NetworkFault, Partition, Slowness
 from shardboard.agent.processes import Supervisor
 from shardboard.agent.proxy import Proxy
 from shardboard.agent.sampler import Sampler
@@ -58,7 +58,7 @@ class Drills:
         fault = self._fault(drill)
         return fault.refusal() if fault else ""
 
-    def _fault(self, drill: Drill) -> Fault | None:
+    def _fault(self, drill: Drill) -> NetworkFault | None:
         """What is done to the network, if that is what it is about."""
         if drill.kind == "cut_off":
             return Partition(self._address, drill.peers)
@@ -98,7 +98,7 @@ class Drills:
                 self._proxy.come_back()
             log.warning("drill: %s is over", drill.kind)
 
-    async def _disturb(self, fault: Fault, drill: Drill) -> None:
+    async def _disturb(self, fault: NetworkFault, drill: Drill) -> None:
         await asyncio.sleep(REPLY_SECONDS)
         log.warning("drill: %s for %s s", drill.kind, drill.seconds)
         # In threads: programs are run, and their ends waited for.

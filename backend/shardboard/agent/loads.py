@@ -5,7 +5,6 @@ shards do, and nothing that it measured is lost while nobody reads.
 """
 
 import asyncio
-import logging
 import os
 import shutil
 import signal
@@ -23,8 +22,6 @@ from shardboard.agent.contract import LoadLines, LoadReports, LoadState, NamedLo
 from shardboard.agent.contract.loads import MOST_LINES
 from shardboard.agent.enrol import load as load_identity
 from shardboard.agent.settings import AgentSettings
-
-log = logging.getLogger(__name__)
 
 BINARY = "shardboard-load"
 LINES, TEXT, SAID, JSON = "lines.ndjson", "report.txt", "stderr.log", "report.json"

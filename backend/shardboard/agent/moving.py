@@ -9,10 +9,10 @@ from collections import defaultdict
 
 from shardboard.agent import atomic
 from shardboard.agent.contract import MoveSlots, SlotsMoved
-from shardboard.agent.haul import Ends, Haul
-from shardboard.agent.pace import MOST_GROUP, Pace
+from shardboard.agent.pace import MOST_GROUP, TransferPace
 from shardboard.agent.processes import Supervisor
 from shardboard.agent.resp import EngineError
+from shardboard.agent.slot_transfer import Ends, SlotTransfer
 
 SPARED = 50
 """One connection in so many that a shard takes may be ours; the others are for clients."""
@@ -24,7 +24,7 @@ class Movers:
     def __init__(self, supervisor: Supervisor) -> None:
         self._supervisor = supervisor
         self._locks: dict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
-        self._paces: dict[int, Pace] = defaultdict(Pace)
+        self._paces: dict[int, TransferPace] = defaultdict(TransferPace)
 
     async def move(self, order: MoveSlots) -> SlotsMoved:
         shard = self._supervisor.shards.get(order.uid)
@@ -60,6 +60,6 @@ class Movers:
                 size = min(ends.group, pace.group(await ends.count(every[:MOST_GROUP]), fast=order.fast))
                 group, every = every[:size], every[size:]
                 # Slots with very many keys are left open, and gone on with by the next order.
-                if not await Haul(ends, group, pace, until=began + 2 * order.seconds).run():
+                if not await SlotTransfer(ends, group, pace, until=began + 2 * order.seconds).run():
                     return
                 await pace.rest()

@@ -26,7 +26,7 @@ LOST_PERCENT = 5
 """Of the packets that arrive at a slow node."""
 
 
-class Fault(ABC):
+class NetworkFault(ABC):
     """What one drill does to the network, by commands. `begin` and `end` may be called once each."""
 
     def __init__(self, make: Iterable[Sequence[str]], unmake: Iterable[Sequence[str]]) -> None:
@@ -57,7 +57,7 @@ class Fault(ABC):
             self._waiting.wait()
 
 
-class Partition(Fault):
+class Partition(NetworkFault):
     """This node does not hear the others, nor they it."""
 
     def __init__(self, own: str, peers: Sequence[str]) -> None:
@@ -84,7 +84,7 @@ class Partition(Fault):
         return ["ip", "route", what, "blackhole", f"{target}/32", *self._table]
 
 
-class Slowness(Fault):
+class Slowness(NetworkFault):
     """Packets that arrive at this node are lost now and then; on a machine of its own those of its own processes are not."""
 
     def __init__(self, own: str) -> None:

@@ -68,7 +68,7 @@ REMEMBERED_CALM, REMEMBERED_BUSY, REMEMBERED_JOBS = 10 * CALM_PINGS, 300, 100
 PING_SECONDS = 2.0
 
 
-class Pace:
+class TransferPace:
     """Of one source, kept from order to order."""
 
     def __init__(self) -> None:

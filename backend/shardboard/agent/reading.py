@@ -23,7 +23,7 @@ LOADING = "LOADING"
 """How an engine begins to refuse PING while it loads; INFO it answers."""
 
 
-class Reading(NamedTuple):
+class ShardReading(NamedTuple):
     """What one shard told."""
 
     values: list[float | None]
@@ -34,7 +34,7 @@ class Reading(NamedTuple):
     """In the order of TIER_FIELDS, of a shard on flash."""
 
 
-Outcome = Reading | str
+Outcome = ShardReading | str
 """Or the reason why there is no reading."""
 
 
@@ -131,14 +131,14 @@ class _Look:
         pings = self._pings.take(record.spec.uid)
         info = self._reader.read(reply)
         values = shard_values(info, self._classes, self._own, record, pings)
-        reading = Reading(values, pings, tier_values(info))
+        reading = ShardReading(values, pings, tier_values(info))
         if not record.bdb.cluster or info.fields.get("role") != "master":
             self.outcome.set_result(reading)
             return
         # Only now: beside INFO, its bytes might be counted already.
         self._connection.ask(CLUSTER_INFO, "cluster", lambda said: self._told_of_cluster(reading, said))
 
-    def _told_of_cluster(self, reading: Reading, reply: Any) -> None:
+    def _told_of_cluster(self, reading: ShardReading, reply: Any) -> None:
         """A primary answers INFO and PING, and yet may refuse all else."""
         if self.outcome.done():
             return

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Line:
+class ClusterNodesLine:
     """`<id> <address> <flags> <primary> <ping> <pong> <epoch> <link> [<slots>…]`"""
 
     flags: frozenset[str]
@@ -28,13 +28,13 @@ class Line:
         return "master" in self.flags and not self.flags & {"fail", "fail?"}
 
 
-def parse(text: str) -> Mapping[str, Line]:
+def parse(text: str) -> Mapping[str, ClusterNodesLine]:
     """Lines by engine id."""
     found = {}
     for fields in (line.split(" ") for line in text.splitlines()):
         if len(fields) >= 8:
             ranges = [word.partition("-") for word in fields[8:] if word[:1].isdigit()]
-            found[fields[0]] = Line(
+            found[fields[0]] = ClusterNodesLine(
                 flags=frozenset(fields[2].split(",")),
                 ranges=tuple((int(first), int(last or first)) for first, _, last in ranges),
                 open=frozenset(word for word in fields[8:] if word.startswith("[")),

@@ -13,7 +13,7 @@ from shardboard.api.found import bdb_of
 from shardboard.api.paths import Uid
 from shardboard.api.replies import errors
 from shardboard.domain import availability
-from shardboard.domain.availability import Fault
+from shardboard.domain.availability import AvailabilityFault
 from shardboard.errors import ApiError, Unavailable
 from shardboard.schemas import health_reports as schema
 from shardboard.state import bdbs, cluster, events, nodes, shards
@@ -23,7 +23,7 @@ from shardboard.state.shards import Shard
 
 router = APIRouter(tags=["health"])
 
-_CODES: dict[Fault, str] = {
+_CODES: dict[AvailabilityFault, str] = {
     "shard_unreachable": "bdb_unavailable_shard_unreachable",
     "port_unbound": "bdb_unavailable_port_unbound",
 }
@@ -102,7 +102,7 @@ async def get_database_health(_viewer: Viewer, session: Reader, uid: Uid) -> JSO
     return JSONResponse(schema.database(bdb, rows, found, await events.open_alarms(session)))
 
 
-def _faults(bdb: Bdb, rows: Sequence[Shard], machines: Sequence[Node]) -> list[Fault]:
+def _faults(bdb: Bdb, rows: Sequence[Shard], machines: Sequence[Node]) -> list[AvailabilityFault]:
     return availability.faults(schema.copies(rows), bound=any(_listens(node, bdb) for node in machines))
 
 

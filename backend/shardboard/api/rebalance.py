@@ -12,6 +12,7 @@ from shardboard.api.replies import errors
 from shardboard.domain.layout import Layout
 from shardboard.schemas import addresses
 from shardboard.schemas.addresses import AddressChange
+from shardboard.schemas.blueprints import BlueprintNode, BlueprintPair
 from shardboard.services import rebalance as service
 
 router = APIRouter(tags=["databases"])
@@ -25,16 +26,6 @@ class RebalanceReply(BaseModel):
     description: str
 
 
-class Seat(BaseModel):
-    node_uid: str
-    role: str = Field(json_schema_extra={"enum": ["master", "slave"]})
-
-
-class PairBlueprint(BaseModel):
-    nodes: list[Seat]
-    slot_range: str
-
-
 @router.put("/bdbs/{uid}/actions/rebalance", responses=errors(404, 409))
 async def rebalance(
     editor: Editor,
@@ -44,7 +35,7 @@ async def rebalance(
     dry_run: DryRun = None,
     only_failovers: Flag = None,
     max_operations: Most = None,
-) -> RebalanceReply | list[PairBlueprint]:
+) -> RebalanceReply | list[BlueprintPair]:
     """Bring shards to where the placement policy wants them, with as few copies as it takes. With `dry_run`: where they
     would be, per pair."""
     handovers = is_on(only_failovers)
@@ -69,11 +60,11 @@ async def address_changes(
     )
 
 
-def _blueprint(uid: int, board: Layout, ranges: dict[int, str]) -> list[PairBlueprint]:
+def _blueprint(uid: int, board: Layout, ranges: dict[int, str]) -> list[BlueprintPair]:
     return [
-        PairBlueprint(
+        BlueprintPair(
             nodes=[
-                Seat(node_uid=str(copy.node), role="master" if copy.leads else "slave")
+                BlueprintNode(node_uid=str(copy.node), role="master" if copy.leads else "slave")
                 for copy in sorted(board.pair(uid, pair), key=lambda copy: not copy.leads)
             ],
             slot_range=slots,

@@ -11,6 +11,7 @@ from shardboard.api.deps import Editor, Tx
 from shardboard.api.paths import Uid
 from shardboard.api.replies import errors
 from shardboard.schemas.bdb_requests import Placement
+from shardboard.schemas.blueprints import BlueprintPair
 from shardboard.services import bdbs as service
 
 router = APIRouter(tags=["databases"])
@@ -27,18 +28,6 @@ class RevampOrder(BaseModel):
     replication: bool = Field(default=False, description="Whether every primary has a replica.")
     shards_placement: Placement = Field(default="dense", description="How shards are spread over nodes.")
     bigstore_ram_size: int = Field(default=0, description="Bytes of a database on flash that may be RAM.")
-
-
-class BlueprintNode(BaseModel):
-    node_uid: str
-    role: str = Field(json_schema_extra={"enum": ["master", "slave"]})
-
-
-class BlueprintPair(BaseModel):
-    """A primary and its replica."""
-
-    nodes: list[BlueprintNode]
-    slot_range: str = Field(description='For example "0-99,200-8191".')
 
 
 class RevampReply(BaseModel):

@@ -17,7 +17,17 @@ from shardboard.bus import Bus
 from shardboard.collectors.endpoint_samples import EndpointSamples
 from shardboard.collectors.latencies import Latencies
 from shardboard.collectors.ring import Ring
-from shardboard.collectors.seconds import RATES, Member, Raw, Reading, Second, Shards, Tiers, about_own, past_of
+from shardboard.collectors.seconds import (
+    RATES,
+    PackedSample,
+    Raw,
+    Second,
+    ShardPlace,
+    Shards,
+    Tiers,
+    about_own,
+    past_of,
+)
 from shardboard.domain import endpoints, latency, rates
 from shardboard.domain.flash_rates import FLASH_METRICS
 from shardboard.domain.rates import SHARD_METRICS, SHARD_STREAMED, Value
@@ -50,7 +60,7 @@ class Live:
 
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
-        self._members: Mapping[int, Member] = {}
+        self._members: Mapping[int, ShardPlace] = {}
         self._of_bdb: dict[int, list[int]] = defaultdict(list)
         self._of_node: dict[int, list[int]] = defaultdict(list)
         self._rings: dict[str, dict[str, Ring]] = defaultdict(dict)
@@ -67,7 +77,7 @@ class Live:
         self.newest = 0
         """The newest second that was told."""
 
-    def set_members(self, members: Mapping[int, Member]) -> None:
+    def set_members(self, members: Mapping[int, ShardPlace]) -> None:
         """Tell which shards exist; series of others are forgotten."""
         self._members = members
         self._of_bdb, self._of_node = defaultdict(list), defaultdict(list)
@@ -175,13 +185,15 @@ class Live:
         """The replication offset in the newest sample of a shard, however old; None when none is kept."""
         for t in sorted(self._seconds, reverse=True):
             if (raw := self._seconds[t].shards.get(uid)) is not None:
-                return Reading(raw)["repl_offset"]
+                return PackedSample(raw)["repl_offset"]
         return None
 
     def writes_of(self, uid: int) -> list[tuple[int, Value, Value]]:
         """Second, whether it was primary, and its write commands so far, of a shard's samples that are kept, oldest first."""
         known = [
-            (t, Reading(raw)) for t in sorted(self._seconds) if (raw := self._seconds[t].shards.get(uid)) is not None
+            (t, PackedSample(raw))
+            for t in sorted(self._seconds)
+            if (raw := self._seconds[t].shards.get(uid)) is not None
         ]
         return [(t, raw["is_primary"], raw["write_cmds"]) for t, raw in known]
 
@@ -190,7 +202,7 @@ class Live:
         second = self._seconds.get(self.newest)
         if second is None or time.time() - self.newest > STALE:
             return {}, {}
-        return second.nodes, {uid: Reading(raw) for uid, raw in second.shards.items()}
+        return second.nodes, {uid: PackedSample(raw) for uid, raw in second.shards.items()}
 
     def raw_tiers(self) -> Mapping[int, Mapping[str, Value]]:
         """The same of shards on flash: what their module said."""
@@ -394,6 +406,6 @@ def _uid(topic: str, number: int) -> str:
     return "cluster" if topic == "cluster" else endpoints.name(number) if topic == "endpoints" else str(number)
 
 
-def members(rows: Iterable[Any]) -> dict[int, Member]:
+def members(rows: Iterable[Any]) -> dict[int, ShardPlace]:
     """From rows of `state.shards`."""
-    return {row.uid: Member(row.bdb_uid, row.pair, row.node_uid) for row in rows}
+    return {row.uid: ShardPlace(row.bdb_uid, row.pair, row.node_uid) for row in rows}

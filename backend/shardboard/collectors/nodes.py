@@ -13,7 +13,7 @@ from shardboard.collectors import observations
 from shardboard.collectors.live import Live, members
 from shardboard.collectors.outages import NodeClock, OutageCollector
 from shardboard.collectors.pulse import Pulses
-from shardboard.collectors.seconds import Member
+from shardboard.collectors.seconds import ShardPlace
 from shardboard.db import Store
 from shardboard.domain.observe import Observed, observe
 from shardboard.driver.ports import SHARD_FIELDS, Agents, NodeRef, Sample
@@ -58,7 +58,7 @@ class NodeCollector:
         self._known: dict[int, Observed] = {}
         self._recording = asyncio.Lock()
         """Held while `_known` and the store are brought together, so that an older reading never replaces a newer write."""
-        self._members: Mapping[int, Member] = {}
+        self._members: Mapping[int, ShardPlace] = {}
         self._down: set[int] = set()
         """Nodes of which the store says that they are down,"""
         self._connected: set[int] = set()

@@ -13,7 +13,7 @@ from shardboard.state import bdbs, nodes, outages, shards
 
 SECONDS = 60
 BELIEVED = 86_400
-"""Seconds by which a clock may be wrong; a stranger one says nothing."""
+"""Seconds by which a clock may be wrong; one that is further off says nothing."""
 
 
 class NodeClock:

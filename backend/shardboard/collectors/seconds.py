@@ -20,7 +20,7 @@ _LAG = PLACE["repl_lag_bytes"]
 
 
 @dataclass(frozen=True)
-class Member:
+class ShardPlace:
     """Where a shard belongs."""
 
     bdb_uid: int
@@ -54,7 +54,7 @@ class Second:
         return list(chain.from_iterable(found))
 
 
-class Reading(Mapping[str, Value]):
+class PackedSample(Mapping[str, Value]):
     """One packed sample by the agent's names."""
 
     __slots__ = ("_raw",)
@@ -77,7 +77,7 @@ class Shards:
     """The computed rows of one second, by uid."""
 
     def __init__(
-        self, members: Mapping[int, Member], second: Second, past: "Sequence[tuple[int, dict[int, array[float]]]]"
+        self, members: Mapping[int, ShardPlace], second: Second, past: "Sequence[tuple[int, dict[int, array[float]]]]"
     ) -> None:
         """`past` are the shards of the seconds before that are still known, nearest first, with how long ago each was."""
         self.rows: dict[int, array[float]] = {}
@@ -154,7 +154,7 @@ def _named(raw: "array[float]") -> dict[str, float]:
     return dict(zip(TIER_FIELDS, raw, strict=True))
 
 
-def about_own(sample: Sample, node_uid: int, members: Mapping[int, Member]) -> Sample:
+def about_own(sample: Sample, node_uid: int, members: Mapping[int, ShardPlace]) -> Sample:
     """A sample without what an agent says of shards that are known to be elsewhere, and of databases that have none with it."""
 
     def elsewhere(uid: int) -> bool:

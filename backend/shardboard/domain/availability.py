@@ -3,10 +3,10 @@
 from collections.abc import Collection, Iterable
 from typing import Literal, NamedTuple
 
-Fault = Literal["shard_unreachable", "port_unbound"]
+AvailabilityFault = Literal["shard_unreachable", "port_unbound"]
 """As the REST reference names them."""
 
-SENTENCES: dict[Fault, str] = {
+SENTENCES: dict[AvailabilityFault, str] = {
     "shard_unreachable": "Some of its slots are served by no primary.",
     "port_unbound": "No proxy serves its endpoint.",
 }
@@ -21,9 +21,9 @@ class Copy(NamedTuple):
     """A primary serves; a replica answers and has all data."""
 
 
-def faults(copies: Collection[Copy], *, bound: bool) -> list[Fault]:
+def faults(copies: Collection[Copy], *, bound: bool) -> list[AvailabilityFault]:
     """What keeps clients from it; `bound`: a proxy of its endpoint listens. No shards at all serve no slots."""
-    found: list[Fault] = []
+    found: list[AvailabilityFault] = []
     served = {copy.pair for copy in copies if copy.leads and copy.ready}
     if not served or {copy.pair for copy in copies} - served:
         found.append("shard_unreachable")

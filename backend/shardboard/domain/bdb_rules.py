@@ -1,6 +1,6 @@
 """What makes a wanted database valid: one small rule per field or pair of fields, each pure.
 
-A rule returns a `Fault` or None. `of_itself` needs nothing but the database, `among_others` also the cluster.
+A rule returns a `RequestFault` or None. `of_itself` needs nothing but the database, `among_others` also the cluster.
 Types are already checked by the request schema.
 """
 
@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Any
 
 from shardboard.domain import disabled_commands, flash, hashing, io_threads
-from shardboard.domain.fault import Fault
+from shardboard.domain.fault import RequestFault
 
 PORT_FIRST, PORT_LAST = 10000, 19999
 PORT_RESERVED = 10050
@@ -65,25 +65,23 @@ def free_uid(first: int, taken: Collection[int]) -> int:
     return next(uid for uid in candidates if uid not in taken)
 
 
-def of_itself(wanted: Wanted) -> Fault | None:
+def of_itself(wanted: Wanted) -> RequestFault | None:
     """The first fault of the full set of fields (defaults filled in), or None."""
     return next((fault for rule in _RULES if (fault := rule(wanted)) is not None), None)
 
 
-def among_others(wanted: Wanted, around: Surroundings) -> Fault | None:
+def among_others(wanted: Wanted, around: Surroundings) -> RequestFault | None:
     """The first conflict of a new, otherwise valid database with what exists."""
     uid, port = wanted.get("uid"), wanted["port"]
     if uid is not None and uid in around.taken_uids:
-        return Fault("conflict", "uid_exists", f"A database with uid {uid} exists already.", "uid")
+        return RequestFault("conflict", "uid_exists", f"A database with uid {uid} exists already.", "uid")
     if port and port in around.reserved_ports:
         return _invalid("port_unavailable", f"Port {port} is reserved.", "port")
     if port and port in around.taken_ports:
         return _invalid("port_unavailable", f"Port {port} is used by another database.", "port")
-    strangers = [
-        n for key in ("use_nodes", "avoid_nodes") for n in wanted[key] if n not in map(str, around.known_nodes)
-    ]
-    if strangers:
-        return _invalid("bad_request", f"There is no node {strangers[0]}.", "use_nodes")
+    unknown = [n for key in ("use_nodes", "avoid_nodes") for n in wanted[key] if n not in map(str, around.known_nodes)]
+    if unknown:
+        return _invalid("bad_request", f"There is no node {unknown[0]}.", "use_nodes")
     if wanted["replication"] and len(around.eligible_nodes) < 2:
         return _invalid(
             "replication_node_violation",
@@ -115,29 +113,29 @@ def _are(count: int) -> str:
     return {0: "is none", 1: "is one"}.get(count, f"are {count}")
 
 
-def _invalid(code: str, sentence: str, field: str) -> Fault:
-    return Fault("invalid", code, sentence, field)
+def _invalid(code: str, sentence: str, field: str) -> RequestFault:
+    return RequestFault("invalid", code, sentence, field)
 
 
-def _schema(sentence: str, field: str) -> Fault:
-    return Fault("schema", "bad_request", sentence, field)
+def _schema(sentence: str, field: str) -> RequestFault:
+    return RequestFault("schema", "bad_request", sentence, field)
 
 
-def _one_of(wanted: Wanted, field: str, values: tuple[str, ...], code: str | None = None) -> Fault | None:
+def _one_of(wanted: Wanted, field: str, values: tuple[str, ...], code: str | None = None) -> RequestFault | None:
     if wanted[field] in values:
         return None
     sentence = f"{field} must be one of {', '.join(values)}."
     return _invalid(code, sentence, field) if code else _schema(sentence, field)
 
 
-def _uid(wanted: Wanted) -> Fault | None:
+def _uid(wanted: Wanted) -> RequestFault | None:
     uid = wanted.get("uid")
     if uid is None or 1 <= uid <= MAX_UID:
         return None
     return _schema(f"uid must be between 1 and {MAX_UID}.", "uid")
 
 
-def _name(wanted: Wanted) -> Fault | None:
+def _name(wanted: Wanted) -> RequestFault | None:
     name = wanted["name"]
     if not name:
         return _invalid("missing_db_name", "The database needs a name.", "name")
@@ -151,7 +149,7 @@ def _name(wanted: Wanted) -> Fault | None:
     return None
 
 
-def _port(wanted: Wanted) -> Fault | None:
+def _port(wanted: Wanted) -> RequestFault | None:
     port = wanted["port"]
     if port == 0:
         return None
@@ -163,7 +161,7 @@ def _port(wanted: Wanted) -> Fault | None:
     return None
 
 
-def _memory(wanted: Wanted) -> Fault | None:
+def _memory(wanted: Wanted) -> RequestFault | None:
     size = wanted["memory_size"]
     if not 0 <= size <= MAX_MEMORY:
         return _schema(f"memory_size is a number of bytes between 0 (no limit) and {MAX_MEMORY}.", "memory_size")
@@ -177,7 +175,7 @@ def _memory(wanted: Wanted) -> Fault | None:
     return None
 
 
-def _flash(wanted: Wanted) -> Fault | None:
+def _flash(wanted: Wanted) -> RequestFault | None:
     size, ram, field = wanted["memory_size"], wanted["bigstore_ram_size"], "bigstore_ram_size"
     if not wanted["bigstore"]:
         if not ram:
@@ -205,7 +203,7 @@ def _flash(wanted: Wanted) -> Fault | None:
     return None
 
 
-def _shards(wanted: Wanted) -> Fault | None:
+def _shards(wanted: Wanted) -> RequestFault | None:
     count = wanted["shards_count"]
     if not 1 <= count <= MAX_SHARDS:
         return _invalid("invalid_sharding", f"shards_count must be between 1 and {MAX_SHARDS}.", "shards_count")
@@ -214,7 +212,7 @@ def _shards(wanted: Wanted) -> Fault | None:
     return None
 
 
-def _hashing(wanted: Wanted) -> Fault | None:
+def _hashing(wanted: Wanted) -> RequestFault | None:
     if wanted["hash_slots_policy"] != "16k":
         code = "invalid_oss_cluster_configuration" if wanted["oss_cluster"] else "invalid_sharding"
         return _invalid(code, "hash_slots_policy must be 16k: the engine has 16,384 hash slots.", "hash_slots_policy")
@@ -228,7 +226,7 @@ def _hashing(wanted: Wanted) -> Fault | None:
     return _invalid(code, verdict.refusal, "shard_key_regex")
 
 
-def _oss_cluster(wanted: Wanted) -> Fault | None:
+def _oss_cluster(wanted: Wanted) -> RequestFault | None:
     if not wanted["oss_cluster"]:
         return None
     code = "invalid_oss_cluster_configuration"
@@ -242,7 +240,7 @@ def _oss_cluster(wanted: Wanted) -> Fault | None:
     return None
 
 
-def _persistence(wanted: Wanted) -> Fault | None:
+def _persistence(wanted: Wanted) -> RequestFault | None:
     code = "invalid_data_persistence"
     wrong = _one_of(wanted, "data_persistence", PERSISTENCES, code) or _one_of(wanted, "aof_policy", AOF_POLICIES, code)
     if wrong:
@@ -258,7 +256,7 @@ def _persistence(wanted: Wanted) -> Fault | None:
     return None
 
 
-def _tags(wanted: Wanted) -> Fault | None:
+def _tags(wanted: Wanted) -> RequestFault | None:
     tags = wanted["tags"]
     code = "invalid_bdb_tags"
     if len(tags) > 30:
@@ -270,7 +268,7 @@ def _tags(wanted: Wanted) -> Fault | None:
     return None
 
 
-def _version(wanted: Wanted) -> Fault | None:
+def _version(wanted: Wanted) -> RequestFault | None:
     for field in ("version", "redis_version"):
         if not _VERSION.fullmatch(wanted[field]):
             return _invalid("invalid_version", f'{field} must look like "7.2" or "7.2.4".', field)
@@ -279,18 +277,18 @@ def _version(wanted: Wanted) -> Fault | None:
     return None
 
 
-def password(given: str, field: str) -> Fault | None:
+def password(given: str, field: str) -> RequestFault | None:
     """What is wrong with a password of the default user."""
     if _PASSWORD.fullmatch(given):
         return None
     return _schema("The password may have up to 512 printable ASCII characters, without spaces.", field)
 
 
-def _password(wanted: Wanted) -> Fault | None:
+def _password(wanted: Wanted) -> RequestFault | None:
     return password(wanted["authentication_redis_pass"], "authentication_redis_pass")
 
 
-def _disabled_commands(wanted: Wanted) -> Fault | None:
+def _disabled_commands(wanted: Wanted) -> RequestFault | None:
     try:
         disabled_commands.parse(wanted["disabled_commands"])
     except disabled_commands.Malformed as problem:
@@ -298,7 +296,7 @@ def _disabled_commands(wanted: Wanted) -> Fault | None:
     return None
 
 
-def _limits(wanted: Wanted) -> Fault | None:
+def _limits(wanted: Wanted) -> RequestFault | None:
     if not 0 <= wanted["max_connections"] <= 1_000_000:
         return _schema("max_connections must be between 0 (no limit) and 1000000.", "max_connections")
     if not 1 <= wanted["maxclients"] <= 1_000_000:
@@ -309,7 +307,7 @@ def _limits(wanted: Wanted) -> Fault | None:
     return None
 
 
-def _backup(wanted: Wanted) -> Fault | None:
+def _backup(wanted: Wanted) -> RequestFault | None:
     if wanted["backup"] and not wanted["backup_interval"]:
         return _invalid(
             "missing_backup_interval", "A scheduled backup needs backup_interval, in seconds.", "backup_interval"
@@ -317,7 +315,7 @@ def _backup(wanted: Wanted) -> Fault | None:
     return None
 
 
-def _enums(wanted: Wanted) -> Fault | None:
+def _enums(wanted: Wanted) -> RequestFault | None:
     return (
         _one_of(wanted, "eviction_policy", EVICTION_POLICIES, "eviction_policy_violation")
         or _one_of(wanted, "proxy_policy", PROXY_POLICIES, "invalid_proxy_policy")
@@ -328,7 +326,7 @@ def _enums(wanted: Wanted) -> Fault | None:
     )
 
 
-def _unsupported(wanted: Wanted) -> Fault | None:
+def _unsupported(wanted: Wanted) -> RequestFault | None:
     """Features that would be a false promise if the field were only echoed."""
     for field, supported, code, what in _UNSUPPORTED:
         if wanted.get(field, supported) != supported:

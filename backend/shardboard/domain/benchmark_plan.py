@@ -7,8 +7,6 @@ from typing import Any, Protocol
 from shardboard.domain import workload
 
 ENDED = frozenset({"ended", "failed", "skipped"})
-FIRST_LINE_SECONDS = 5.0
-"""A phase needs some time to connect, whatever it is told to take."""
 
 
 class Load(Protocol):

@@ -7,8 +7,6 @@ from shardboard.domain.histogram import Histogram
 
 MOST = 30
 """Commands that are told of each database."""
-SECONDS = 60
-"""What rates are of, at most."""
 
 
 @dataclass(frozen=True)

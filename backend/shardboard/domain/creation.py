@@ -18,7 +18,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Seen:
+class ShardCondition:
     """A shard as its agent and engine tell."""
 
     running: bool
@@ -48,7 +48,7 @@ class Step:
     waiting_for: str = ""
 
 
-def next_step(wanted: Sequence[Wanted], seen: Mapping[int, Seen]) -> Step:
+def next_step(wanted: Sequence[Wanted], seen: Mapping[int, ShardCondition]) -> Step:
     """Start primaries, promote the ones born as replicas, start their replicas, wait; fail when a process ended.
 
     A replica starts only after its primary has its role: one that finds nobody to replicate from tries again a second later.
@@ -78,7 +78,7 @@ def next_step(wanted: Sequence[Wanted], seen: Mapping[int, Seen]) -> Step:
     return Step(start=start, promote=promote, progress=progress, waiting_for=waiting_for)
 
 
-def _ripe(seen: Seen) -> bool:
+def _ripe(seen: ShardCondition) -> bool:
     """Promotion keeps a serving state and does not bring one, so it waits for that; but not for ever: when the console was
     away, shards born as replicas have told one another so, and none will serve before some are promoted."""
     return seen.serves or seen.age > PATIENCE

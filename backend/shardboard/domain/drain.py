@@ -23,19 +23,19 @@ def drain(layout: Layout, node: int, *, evict: Callable[[Copy], bool]) -> Drain:
     """
     found = Drain()
     for copy in layout.on(node):
-        heir = _heir(layout, copy) if copy.leads else None
+        promoted = _to_promote(layout, copy) if copy.leads else None
         partners = [each for each in layout.pair(copy.bdb, copy.pair) if each.uid != copy.uid]
         if not copy.ready and not any(each.leads and each.ready for each in partners):
             found.stay[copy.uid] = "it is down, and no other copy leads"
             continue
-        if heir is not None:
-            layout.lead(heir.uid)
+        if promoted is not None:
+            layout.lead(promoted.uid)
         leads_still = layout.copies[copy.uid].leads
         to = layout.choose(layout.copies[copy.uid]) if leads_still or evict(copy) else None
         if to is None and (leads_still or evict(copy)):
             found.stay[copy.uid] = "no other node has room for it"
-        if to is not None or heir is not None:
-            found.moves.append(relocation(layout, copy, to, heir))
+        if to is not None or promoted is not None:
+            found.moves.append(relocation(layout, copy, to, promoted))
         if to is not None:
             layout.move(copy.uid, to)
     return found
@@ -76,17 +76,17 @@ def hand_over(layout: Layout, node: int) -> Drain:
     found = Drain()
     for copy in layout.on(node):
         if copy.leads:
-            heir = _heir(layout, copy)
-            if heir is None:
+            promoted = _to_promote(layout, copy)
+            if promoted is None:
                 found.stay[copy.uid] = "it has no replica that is in sync"
             else:
-                found.moves.append(relocation(layout, copy, None, heir))
-                layout.lead(heir.uid)
+                found.moves.append(relocation(layout, copy, None, promoted))
+                layout.lead(promoted.uid)
     return found
 
 
 @dataclass(frozen=True)
-class Seat:
+class RememberedCopy:
     """A copy as a snapshot remembers it."""
 
     bdb: int
@@ -95,22 +95,22 @@ class Seat:
     leads: bool
 
 
-def restore(layout: Layout, node: int, seats: Iterable[Seat]) -> Drain:
+def restore(layout: Layout, node: int, remembered_copies: Iterable[RememberedCopy]) -> Drain:
     """Bring back to `node` the copies that it had, and the lead to who had it. Databases and pairs that are no more are left
     out; so is what does not fit any more."""
-    by_pair: dict[tuple[int, int], list[Seat]] = {}
-    for seat in seats:
-        by_pair.setdefault((seat.bdb, seat.pair), []).append(seat)
+    by_pair: dict[tuple[int, int], list[RememberedCopy]] = {}
+    for each in remembered_copies:
+        by_pair.setdefault((each.bdb, each.pair), []).append(each)
     found = Drain()
     for (bdb, pair), remembered in sorted(by_pair.items()):
-        mine = next((seat for seat in remembered if seat.node == node), None)
+        mine = next((each for each in remembered if each.node == node), None)
         present = layout.pair(bdb, pair) if bdb in layout.databases else []
         if mine is not None and any(copy.leads for copy in present):
-            _restore_pair(layout, present, mine, {seat.node for seat in remembered}, found)
+            _restore_pair(layout, present, mine, {each.node for each in remembered}, found)
     return found
 
 
-def _restore_pair(layout: Layout, present: list[Copy], mine: Seat, places: set[int], found: Drain) -> None:
+def _restore_pair(layout: Layout, present: list[Copy], mine: RememberedCopy, places: set[int], found: Drain) -> None:
     leader = next(copy for copy in present if copy.leads)
     here = next((copy for copy in present if copy.node == mine.node), None)
     if here is not None:
@@ -118,14 +118,14 @@ def _restore_pair(layout: Layout, present: list[Copy], mine: Seat, places: set[i
             found.moves.append(relocation(layout, leader, None, here))
             layout.lead(here.uid)
         return
-    stranger = next((copy for copy in present if copy.node not in places), None)
+    misplaced = next((copy for copy in present if copy.node not in places), None)
     missing = len(present) < layout.databases[mine.bdb].copies
-    if stranger is None and not missing:
+    if misplaced is None and not missing:
         return  # all of it is where it was, as far as the database still has copies
     if not layout.fits(mine.bdb, mine.pair, mine.node):
-        found.stay[(stranger or leader).uid] = f"node {mine.node} has no room for it"
+        found.stay[(misplaced or leader).uid] = f"node {mine.node} has no room for it"
         return
-    if stranger is None:
+    if misplaced is None:
         name = layout.databases[mine.bdb].name
         told = f"Add a copy of redis:{leader.uid} of {name} on node {mine.node}"
         found.moves.append(
@@ -139,16 +139,16 @@ def _restore_pair(layout: Layout, present: list[Copy], mine: Seat, places: set[i
         )
         layout.add(mine.bdb, mine.pair, mine.node)
         return
-    heir = next((copy for copy in present if copy.node in places and copy.ready), None)
-    if stranger.leads and not mine.leads and heir is not None:
-        found.moves.append(relocation(layout, stranger, mine.node, heir))
-        layout.lead(heir.uid)
-        layout.move(stranger.uid, mine.node)
+    promoted = next((copy for copy in present if copy.node in places and copy.ready), None)
+    if misplaced.leads and not mine.leads and promoted is not None:
+        found.moves.append(relocation(layout, misplaced, mine.node, promoted))
+        layout.lead(promoted.uid)
+        layout.move(misplaced.uid, mine.node)
         return
-    takes = mine.leads and not stranger.leads
-    told = title(layout, stranger, to=mine.node) + (" and hand it the lead" if takes else "")
-    found.moves.append(Move(mine.bdb, mine.pair, told, leaves=stranger.uid, to=mine.node, takes_lead=takes))
-    moved = layout.move(stranger.uid, mine.node)
+    takes = mine.leads and not misplaced.leads
+    told = title(layout, misplaced, to=mine.node) + (" and hand it the lead" if takes else "")
+    found.moves.append(Move(mine.bdb, mine.pair, told, leaves=misplaced.uid, to=mine.node, takes_lead=takes))
+    moved = layout.move(misplaced.uid, mine.node)
     if takes:
         layout.lead(moved.uid)
 
@@ -168,7 +168,7 @@ def _anew(layout: Layout, copy: Copy, to: int | None) -> Move:
     return Move(copy.bdb, copy.pair, told, leaves=copy.uid, to=to)
 
 
-def _heir(layout: Layout, copy: Copy) -> Copy | None:
+def _to_promote(layout: Layout, copy: Copy) -> Copy | None:
     """Who takes the lead: of those ready, one on a node that leads little of this database."""
     ready = [each for each in layout.pair(copy.bdb, copy.pair) if each.uid != copy.uid and each.ready]
     return min(ready, key=lambda each: (layout.count(each.node, copy.bdb, leads=True), each.uid), default=None)

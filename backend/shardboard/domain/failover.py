@@ -8,7 +8,7 @@ Method = Literal["FORCE", "TAKEOVER", "REPLICAOF"]
 
 
 @dataclass(frozen=True)
-class Member:
+class ObservedShard:
     """One shard of a pair as last observed."""
 
     uid: int
@@ -31,9 +31,9 @@ class Broken:
     """Replicas that answer; empty when nobody can take over."""
 
 
-def broken_pairs(members: Iterable[Member]) -> list[Broken]:
+def broken_pairs(members: Iterable[ObservedShard]) -> list[Broken]:
     """Pairs whose primaries are all down. One that merely was not seen is left alone."""
-    pairs: dict[int, list[Member]] = {}
+    pairs: dict[int, list[ObservedShard]] = {}
     for member in members:
         pairs.setdefault(member.pair, []).append(member)
     found = []
@@ -46,7 +46,7 @@ def broken_pairs(members: Iterable[Member]) -> list[Broken]:
 
 
 @dataclass(frozen=True)
-class Seat:
+class ShardRoles:
     """One shard of a pair: what it should be, and what it was last seen as."""
 
     uid: int
@@ -61,22 +61,22 @@ class Seat:
 class Elected:
     """A replica that acts as its pair's primary though nobody had asked it to."""
 
-    heir: int
+    promoted: int
     lost: int
 
 
-def elected(seats: Iterable[Seat]) -> list[Elected]:
+def elected(shards: Iterable[ShardRoles]) -> list[Elected]:
     """Pairs whose only acting primary is another one than was wanted, which itself is down or follows by now.
 
     Two that act as primary are no election but a conflict, and are left alone.
     """
-    pairs: dict[int, list[Seat]] = {}
-    for seat in seats:
-        pairs.setdefault(seat.pair, []).append(seat)
+    pairs: dict[int, list[ShardRoles]] = {}
+    for shard in shards:
+        pairs.setdefault(shard.pair, []).append(shard)
     found = []
     for _, held in sorted(pairs.items()):
-        acting = [seat for seat in held if seat.seen == "master" and seat.status != "down"]
-        before = next((seat for seat in held if seat.wanted == "master"), None)
+        acting = [shard for shard in held if shard.seen == "master" and shard.status != "down"]
+        before = next((shard for shard in held if shard.wanted == "master"), None)
         if len(acting) == 1 and acting[0].status == "ok" and before is not None and before is not acting[0]:
             found.append(Elected(acting[0].uid, before.uid))
     return found
@@ -95,29 +95,29 @@ def best(offsets: Sequence[tuple[int, int]]) -> int:
     return min(offsets, key=lambda each: (-each[1], each[0]))[0]
 
 
-def revivable(members: Iterable[Member]) -> list[int]:
+def revivable(members: Iterable[ObservedShard]) -> list[int]:
     """Uids of shards that are down while another one of their pair is a living primary: those may come back as replicas."""
     everyone = list(members)
     led = {member.pair for member in everyone if member.role == "master" and member.status == "ok"}
     return [member.uid for member in everyone if member.status == "down" and member.pair in led]
 
 
-def dispensable(members: Iterable[Member]) -> list[int]:
+def dispensable(members: Iterable[ObservedShard]) -> list[int]:
     """Uids of shards that do not answer and that their pair can do without: another one leads it, or has all data and can take
     over."""
     everyone = list(members)
     led = {member.pair for member in everyone if member.status == "ok" and member.role == "master"}
-    heirs = {member.pair for member in everyone if member.status == "ok" and member.link == "idle"}
+    replaceable = {member.pair for member in everyone if member.status == "ok" and member.link == "idle"}
     return [
         member.uid
         for member in everyone
-        if member.status == "timeout" and member.pair in (led | heirs if member.role == "master" else led)
+        if member.status == "timeout" and member.pair in (led | replaceable if member.role == "master" else led)
     ]
 
 
-def restartable(members: Iterable[Member]) -> list[int]:
+def restartable(members: Iterable[ObservedShard]) -> list[int]:
     """Uids of the primaries of pairs of which every copy is known to be dead: nobody is left to promote."""
-    pairs: dict[int, list[Member]] = {}
+    pairs: dict[int, list[ObservedShard]] = {}
     for member in members:
         pairs.setdefault(member.pair, []).append(member)
     return [

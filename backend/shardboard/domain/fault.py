@@ -5,7 +5,7 @@ from typing import Literal
 
 
 @dataclass(frozen=True)
-class Fault:
+class RequestFault:
     """`kind` decides the HTTP status: schema 400, invalid 406, conflict 409. `code` is stable."""
 
     kind: Literal["schema", "invalid", "conflict"]

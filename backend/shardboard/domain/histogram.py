@@ -38,15 +38,6 @@ class Histogram:
         for index, count in other._counts.items():
             self._counts[index] = self._counts.get(index, 0) + count
 
-    def since(self, before: "Histogram | None") -> "Histogram | None":
-        """What a source that counts from its start has counted after `before`; None when it started anew in between."""
-        if before is None:
-            return None
-        grown = {index: count - before._counts.get(index, 0) for index, count in self._counts.items()}
-        if min(grown.values(), default=0) < 0 or before._counts.keys() - self._counts.keys():
-            return None
-        return Histogram({index: count for index, count in grown.items() if count})
-
     @property
     def count(self) -> int:
         return sum(self._counts.values())

@@ -13,8 +13,6 @@ OUTAGE_BEFORE_MS = 60_000
 UNWATCHED_MS = 15 * 60_000
 """and long before when it was away."""
 
-BEGINS = ("node_failed", "shard_down")
-
 Kind = Literal["node_down", "shard_down"]
 
 

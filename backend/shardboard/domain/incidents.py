@@ -25,7 +25,9 @@ CAUSES = ("alarm_storage_full", "alarm_memory_full", "alarm_node_flapping")
 State = Literal["down", "resyncing", "over"]
 
 
-class Seen(outages.Seen, Protocol):
+class LocatedOutage(outages.SeenOutage, Protocol):
+    """With the node and the shard that were lost, as far as they are known."""
+
     @property
     def node_uid(self) -> int | None: ...
     @property
@@ -87,7 +89,7 @@ class Incident:
 def incident(
     beginning: Beginning,
     events: Sequence[Told],
-    seen: Sequence[Seen],
+    seen: Sequence[LocatedOutage],
     now: int,
     *,
     is_down: bool,
@@ -224,7 +226,9 @@ def _cause(beginning: Beginning, ordered: Sequence[Told]) -> Cause | None:
     return None
 
 
-def _noticed(beginning: Beginning, seen: Sequence[Seen], returned: int | None, now: int) -> list[Seen]:
+def _noticed(
+    beginning: Beginning, seen: Sequence[LocatedOutage], returned: int | None, now: int
+) -> list[LocatedOutage]:
     until = (now if returned is None else returned) + SETTLE_MS
     return [
         each
@@ -237,7 +241,7 @@ def _noticed(beginning: Beginning, seen: Sequence[Seen], returned: int | None, n
     ]
 
 
-def _losses(beginning: Beginning, failovers: Sequence[Told], seen: Sequence[Seen], state: State) -> list[Loss]:
+def _losses(beginning: Beginning, failovers: Sequence[Told], seen: Sequence[LocatedOutage], state: State) -> list[Loss]:
     ranges: dict[int, list[str]] = defaultdict(list)
     if beginning.kind == "shard_down" and beginning.event.bdb_uid is not None:
         ranges[beginning.event.bdb_uid].append(str(beginning.event.details.get("slots", "")))
@@ -256,7 +260,7 @@ def _losses(beginning: Beginning, failovers: Sequence[Told], seen: Sequence[Seen
     ]
 
 
-def _loss(uid: int, texts: Sequence[str], seen: Sequence[Seen], promoted: int | None, state: State) -> Loss:
+def _loss(uid: int, texts: Sequence[str], seen: Sequence[LocatedOutage], promoted: int | None, state: State) -> Loss:
     account = outages.account(seen)
     if state != "down" or promoted is not None:
         # A proxy whose node was lost, too, never tells the end of what it saw begin.

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from shardboard.domain.fault import Fault
+from shardboard.domain.fault import RequestFault
 
 FIELD = "io_threads"
 OFF = 1
@@ -49,21 +49,21 @@ def usual(hosts: Sequence[Host]) -> int:
     return min((_given(host) for host in hosts), default=OFF)
 
 
-def fault(threads: int, hosts: Sequence[Host]) -> Fault | None:
+def fault(threads: int, hosts: Sequence[Host]) -> RequestFault | None:
     """What speaks against so many threads on these nodes."""
     if threads == OFF or not hosts:
         return None
     for host in hosts:
         if host.engine and _series(host.engine) < 8:
             sentence = f"{FIELD} needs Valkey 8; node {host.node_uid} has {host.engine}. Upgrade it, or send {OFF}."
-            return Fault("invalid", "not_supported", sentence, FIELD)
+            return RequestFault("invalid", "not_supported", sentence, FIELD)
     smallest = min(hosts, key=lambda host: host.cores)
     if threads > smallest.cores:
         sentence = (
             f"{FIELD} must be between {OFF} and {smallest.cores}, the cores of node {smallest.node_uid}; more threads than "
             "cores wait for each other."
         )
-        return Fault("invalid", "bad_request", sentence, FIELD)
+        return RequestFault("invalid", "bad_request", sentence, FIELD)
     return None
 
 

@@ -22,7 +22,7 @@ class Copy:
 
 
 @dataclass(frozen=True)
-class Database:
+class LayoutDatabase:
     """What movement must know of one."""
 
     uid: int
@@ -41,7 +41,7 @@ class Database:
 class Layout:
     """A board of copies. What is moved on it takes and gives back room at once."""
 
-    def __init__(self, copies: Iterable[Copy], databases: Iterable[Database], rooms: Mapping[int, Room]) -> None:
+    def __init__(self, copies: Iterable[Copy], databases: Iterable[LayoutDatabase], rooms: Mapping[int, Room]) -> None:
         """`rooms` are the nodes that take shards, with what they have left."""
         self.copies: dict[int, Copy] = {}
         self.databases = {database.uid: database for database in databases}
@@ -96,8 +96,8 @@ class Layout:
 
     def lead(self, uid: int) -> None:
         """Hand a pair's lead over to this copy."""
-        heir = self.copies[uid]
-        for each in self.pair(heir.bdb, heir.pair):
+        promoted = self.copies[uid]
+        for each in self.pair(promoted.bdb, promoted.pair):
             self._put(replace(self._take(each.uid), leads=each.uid == uid))
 
     def add(self, bdb: int, pair: int, node: int, *, leads: bool = False) -> Copy:
@@ -137,25 +137,27 @@ class Layout:
             self._rooms[copy.node] = replace(room, shards=room.shards + sign, free_memory=memory, free_flash=flash)
 
 
-def title(layout: Layout, copy: Copy, *, to: int | None = None, heir: Copy | None = None) -> str:
+def title(layout: Layout, copy: Copy, *, to: int | None = None, promoted: Copy | None = None) -> str:
     """What a person reads of a move."""
     name = layout.databases[copy.bdb].name
     kind = "primary" if copy.leads else "replica"
-    if heir is not None:
-        told = f"Hand the lead of primary redis:{copy.uid} of {name} over to redis:{heir.uid} on node {heir.node}"
+    if promoted is not None:
+        told = (
+            f"Hand the lead of primary redis:{copy.uid} of {name} over to redis:{promoted.uid} on node {promoted.node}"
+        )
         return told + (f", then move it from node {copy.node} to node {to}" if to is not None else "")
     if to is not None:
         return f"Move {kind} redis:{copy.uid} of {name} from node {copy.node} to node {to}"
     return f"Take {kind} redis:{copy.uid} of {name} from node {copy.node}"
 
 
-def relocation(layout: Layout, copy: Copy, to: int | None, heir: Copy | None = None) -> Move:
+def relocation(layout: Layout, copy: Copy, to: int | None, promoted: Copy | None = None) -> Move:
     """The move of a copy, with a handover before it when somebody else is to lead. Without `to` only the latter."""
     return Move(
         bdb=copy.bdb,
         pair=copy.pair,
-        title=title(layout, copy, to=to, heir=heir),
+        title=title(layout, copy, to=to, promoted=promoted),
         leaves=copy.uid if to is not None else None,
         to=to,
-        leads=heir.uid if heir is not None else None,
+        leads=promoted.uid if promoted is not None else None,
     )

@@ -49,7 +49,7 @@ class Move:
 
 
 @dataclass(frozen=True)
-class Member:
+class PairMember:
     """A shard of the pair, as its row and its engine tell."""
 
     uid: int
@@ -70,7 +70,7 @@ class Next:
     """What a move waits for."""
 
     step: Step
-    heir: int | None = None
+    promoted: int | None = None
     """Who is to take over."""
     blocked: str = ""
     """Why nothing can be done just now, as a sentence."""
@@ -78,12 +78,12 @@ class Next:
     """Why it is better not done just now, as a sentence; no machine is out of reach."""
 
 
-def next_step(move: Move, members: Mapping[int, Member]) -> Next:
+def next_step(move: Move, members: Mapping[int, PairMember]) -> Next:
     """`members` are the pair's shards that have a row. A step that is done already is passed over."""
     leader = next((each for each in members.values() if each.leads and each.wanted), None)
     if move.leads is not None and (leader is None or leader.uid != move.leads) and _still_to_lead(move, members):
-        heir = members.get(move.leads)
-        if heir is None or not heir.in_sync:
+        promoted = members.get(move.leads)
+        if promoted is None or not promoted.in_sync:
             return Next("hand_over", move.leads, blocked=f"Shard redis:{move.leads} is not in sync.")
         return Next("hand_over", move.leads)
     if move.newcomer is not None:
@@ -103,12 +103,12 @@ def next_step(move: Move, members: Mapping[int, Member]) -> Next:
     return Next("done")
 
 
-def _still_to_lead(move: Move, members: Mapping[int, Member]) -> bool:
+def _still_to_lead(move: Move, members: Mapping[int, PairMember]) -> bool:
     """Once the newcomer has a row, who leads is not asked again: a failover meanwhile has its reasons."""
     return move.newcomer is None or move.newcomer not in members
 
 
-def _let_go(move: Move, leaving: Member, leader: Member | None, members: Mapping[int, Member]) -> Next:
+def _let_go(move: Move, leaving: PairMember, leader: PairMember | None, members: Mapping[int, PairMember]) -> Next:
     if leader is None:
         return Next("retire", blocked=f"No primary of pair {move.pair} answers.")
     if leaving.leads:

@@ -9,7 +9,7 @@ AGREE_MS = 100
 """Clocks of two nodes that differ by more are not compared: what was a success on one could be any time on the other."""
 
 
-class Seen(Protocol):
+class SeenOutage(Protocol):
     """What one proxy saw of one primary that was lost. Columns that end in `_ms` are by the clock of its node."""
 
     @property
@@ -60,7 +60,7 @@ class Account:
     """and those that the lost primary had got and not answered."""
 
 
-def account(seen: Sequence[Seen]) -> Account:
+def account(seen: Sequence[SeenOutage]) -> Account:
     """Of one database, of all that belongs to one incident."""
     losses = [loss for shard in _by_shard(seen) for loss in _losses(shard)]
     gaps = [(loss, gap) for loss in losses if (gap := loss.gap()) is not None]
@@ -78,7 +78,7 @@ def account(seen: Sequence[Seen]) -> Account:
 class _Loss:
     """One loss of one shard, as all proxies together saw it: it was there while it answered anyone."""
 
-    def __init__(self, first: Seen, before: int | None) -> None:
+    def __init__(self, first: SeenOutage, before: int | None) -> None:
         self.parts = [first]
         self._before = before
         """When it was last known to be served before, by the console's clock."""
@@ -107,7 +107,7 @@ class _Loss:
         # Each proxy's own figure is at least the true one: the smallest is nearest to it, and never too good.
         return min((gap for gap in own if gap is not None), default=None)
 
-    def _gap_of(self, parts: Sequence[Seen]) -> int | None:
+    def _gap_of(self, parts: Sequence[SeenOutage]) -> int | None:
         ends = [part.first_success_ms for part in parts if part.first_success_ms is not None]
         if not ends:
             return None
@@ -126,7 +126,7 @@ class _Loss:
         return len(ahead) == len(self.parts) and max(ahead) - min(ahead) <= AGREE_MS
 
 
-def _losses(seen: Sequence[Seen]) -> list[_Loss]:
+def _losses(seen: Sequence[SeenOutage]) -> list[_Loss]:
     """Of one shard. What is noticed before anyone was served again is the same loss."""
     found: list[_Loss] = []
     for each in sorted(seen, key=lambda part: (_aligned(part, part.noticed_ms), part.seen_by)):
@@ -138,13 +138,13 @@ def _losses(seen: Sequence[Seen]) -> list[_Loss]:
     return found
 
 
-def _by_shard(seen: Iterable[Seen]) -> list[list[Seen]]:
-    found: dict[tuple[str, int], list[Seen]] = defaultdict(list)
+def _by_shard(seen: Iterable[SeenOutage]) -> list[list[SeenOutage]]:
+    found: dict[tuple[str, int], list[SeenOutage]] = defaultdict(list)
     for each in seen:
         found[each.address, each.port].append(each)
     return list(found.values())
 
 
-def _aligned(part: Seen, moment: int) -> int:
+def _aligned(part: SeenOutage, moment: int) -> int:
     """A time of that node's clock, by the console's: only to say what belongs together, never for a duration on one node."""
     return moment - (part.ahead_ms or 0)

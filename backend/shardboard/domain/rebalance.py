@@ -88,47 +88,47 @@ def _best_spread(layout: Layout, bdb: int, nodes: list[int]) -> tuple[int, int] 
 def _spread_leads(layout: Layout, bdb: int, nodes: list[int]) -> None:
     """Handovers in chains: each chain takes one lead from the fullest node, and gives one to a node with two less."""
     while (chain := _chain(layout, bdb, nodes)) is not None:
-        for heir in chain:
-            layout.lead(heir)
+        for promoted in chain:
+            layout.lead(promoted)
 
 
 def _chain(layout: Layout, bdb: int, nodes: list[int]) -> list[int] | None:
-    """The shortest one, as uids of heirs; None when leads are as even as handovers can make them."""
+    """The shortest one, as uids of promoted replicas; None when leads are as even as handovers can make them."""
     leads = {node: layout.count(node, bdb, leads=True) for node in nodes}
-    heirs: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    candidates: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for members in _pairs(layout, bdb).values():
         for head in (copy for copy in members if copy.leads):
-            heirs[head.node] += [
+            candidates[head.node] += [
                 (other.node, other.uid)
                 for other in members
                 if other is not head and other.ready and other.node in leads
             ]
     # Leads on nodes that take no shards (in maintenance, say) go first, whatever the balance.
-    strange = sorted(node for node in heirs if node not in leads and heirs[node])
+    strange = sorted(node for node in candidates if node not in leads and candidates[node])
     if strange:
-        return [min(heirs[strange[0]], key=lambda each: (leads[each[0]], each))[1]]
+        return [min(candidates[strange[0]], key=lambda each: (leads[each[0]], each))[1]]
     for start in sorted(leads, key=lambda node: (-leads[node], node)):
-        found = _search(start, heirs, leads)
+        found = _search(start, candidates, leads)
         if found:
             return found
     return None
 
 
-def _search(start: int, heirs: Mapping[int, list[tuple[int, int]]], leads: Mapping[int, int]) -> list[int]:
+def _search(start: int, candidates: Mapping[int, list[tuple[int, int]]], leads: Mapping[int, int]) -> list[int]:
     """Breadth first from `start` to the nearest node that leads at least two pairs less."""
     came: dict[int, tuple[int, int]] = {}
     queue = deque([start])
     while queue:
         node = queue.popleft()
-        for target, heir in sorted(heirs.get(node, ())):
+        for target, promoted in sorted(candidates.get(node, ())):
             if target == start or target in came:
                 continue
-            came[target] = (node, heir)
+            came[target] = (node, promoted)
             if leads[start] - leads[target] >= 2:
                 chain = []
                 while target != start:
-                    target, heir = came[target]
-                    chain.append(heir)
+                    target, promoted = came[target]
+                    chain.append(promoted)
                 return chain[::-1]
             queue.append(target)
     return []

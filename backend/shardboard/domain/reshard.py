@@ -13,7 +13,7 @@ Spread = Mapping[int, Ranges]
 
 
 @dataclass(frozen=True)
-class Haul:
+class SlotBatch:
     """Slots that go from one pair to another."""
 
     source: int
@@ -54,8 +54,8 @@ def spread(held: Spread, staying: Collection[int]) -> dict[int, Ranges]:
     return {pair: joined(left[pair], tuple(gained[pair])) for pair in sorted(staying)}
 
 
-def hauls(held: Spread, wanted: Spread) -> list[Haul]:
-    """What has to move, the largest haul first. Slots that nobody holds stay where they are."""
+def batches(held: Spread, wanted: Spread) -> list[SlotBatch]:
+    """What has to move, the largest batch first. Slots that nobody holds stay where they are."""
     moving: dict[tuple[int, int], list[tuple[int, int]]] = {}
     owned = _in_order(held)
     source, begin, end = next(owned, _NOBODY)
@@ -68,8 +68,8 @@ def hauls(held: Spread, wanted: Spread) -> list[Haul]:
             if end > last:
                 break
             source, begin, end = next(owned, _NOBODY)
-    found = [Haul(source, target, joined(tuple(runs))) for (source, target), runs in moving.items()]
-    return sorted(found, key=lambda haul: (-haul.size, haul.source, haul.target))
+    found = [SlotBatch(source, target, joined(tuple(runs))) for (source, target), runs in moving.items()]
+    return sorted(found, key=lambda batch: (-batch.size, batch.source, batch.target))
 
 
 _NOBODY = (-1, SLOTS, SLOTS)
@@ -81,23 +81,23 @@ def _in_order(shared: Spread) -> Iterator[tuple[int, int, int]]:
     return iter(sorted(runs, key=lambda run: run[1]))
 
 
-def after(held: Spread, done: Sequence[Haul]) -> dict[int, Ranges]:
-    """What each pair holds when these hauls are done."""
+def after(held: Spread, done: Sequence[SlotBatch]) -> dict[int, Ranges]:
+    """What each pair holds when these batches are done."""
     left = dict(held)
-    for haul in done:
-        left[haul.source] = without(left[haul.source], haul.slots)
-        left[haul.target] = joined(left.get(haul.target, ()), haul.slots)
+    for batch in done:
+        left[batch.source] = without(left[batch.source], batch.slots)
+        left[batch.target] = joined(left.get(batch.target, ()), batch.slots)
     return left
 
 
-def at_once(waiting: Sequence[Haul]) -> list[Haul]:
+def at_once(waiting: Sequence[SlotBatch]) -> list[SlotBatch]:
     """Those that may go on side by side, in the given order of preference: each pair gives or takes in one only."""
-    chosen: list[Haul] = []
+    chosen: list[SlotBatch] = []
     busy: set[int] = set()
-    for haul in waiting:
-        if not busy & {haul.source, haul.target}:
-            chosen.append(haul)
-            busy |= {haul.source, haul.target}
+    for batch in waiting:
+        if not busy & {batch.source, batch.target}:
+            chosen.append(batch)
+            busy |= {batch.source, batch.target}
     return chosen
 
 

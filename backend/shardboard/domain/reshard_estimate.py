@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Literal
 
-from shardboard.domain.reshard import Haul
+from shardboard.domain.reshard import SlotBatch
 
-Pace = Literal["gentle", "fast"]
-PACES: tuple[Pace, ...] = ("gentle", "fast")
+ReshardingPace = Literal["gentle", "fast"]
+PACES: tuple[ReshardingPace, ...] = ("gentle", "fast")
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ _MACHINE = "two cores, 3 to 6 primaries with replicas, busy with other work, one
 _OLD = f"measured on Valkey 8.0.1 with no keys, 200,000 small ones and 2,000 of 100 kB; {_MACHINE} (load 16 to 23)"
 _NEW = "measured on Valkey 9.1 with 2,000 to 200,000 small keys and 2,000 of 100 kB; two cores, 3 to 6 primaries with replicas"
 
-RATES: Mapping[tuple[bool, Pace], Rates] = {
+RATES: Mapping[tuple[bool, ReshardingPace], Rates] = {
     (False, "gentle"): Rates(
         slots=250,
         keys=1_500,
@@ -119,25 +119,25 @@ class Estimate:
 
 
 def cargo(
-    hauls: Sequence[Haul], held: Mapping[int, Holding], *, shards: int, own_way: bool, unknown: str = ""
+    batches: Sequence[SlotBatch], held: Mapping[int, Holding], *, shards: int, own_way: bool, unknown: str = ""
 ) -> Cargo:
     """Of a pair goes the same share of its keys and bytes as of its slots. `unknown` is a reason that is known beforehand."""
-    slots = sum(haul.size for haul in hauls)
+    slots = sum(batch.size for batch in batches)
     if unknown:
         return Cargo(slots, None, None, shards, own_way, unknown)
     keys = size = 0.0
-    for haul in hauls:
-        holding = held.get(haul.source)
+    for batch in batches:
+        holding = held.get(batch.source)
         if holding is None or holding.keys is None or holding.bytes is None:
-            told = f"How much pair {haul.source} holds is not known: there is no recent sample of its primary."
+            told = f"How much pair {batch.source} holds is not known: there is no recent sample of its primary."
             return Cargo(slots, None, None, shards, own_way, told)
-        share = haul.size / max(1, holding.slots)
+        share = batch.size / max(1, holding.slots)
         keys += share * holding.keys
         size += share * holding.bytes
     return Cargo(slots, round(keys), round(size), shards, own_way)
 
 
-def estimate(of: Cargo, pace: Pace) -> Estimate:
+def estimate(of: Cargo, pace: ReshardingPace) -> Estimate:
     """How long it takes and what clients notice."""
     rates = RATES[of.own_way, pace]
     basis = f"{OWN_WAY if of.own_way else MIGRATE}: {rates.source}"
@@ -149,7 +149,7 @@ def estimate(of: Cargo, pace: Pace) -> Estimate:
     return Estimate(seconds, f"about {words(seconds)}", rates.latency, basis)
 
 
-def _moving(own_way: bool, pace: Pace, slots: int, keys: int, size: int) -> float:
+def _moving(own_way: bool, pace: ReshardingPace, slots: int, keys: int, size: int) -> float:
     """Seconds from the first slot to the last."""
     rates = RATES[own_way, pace]
     if own_way and pace == "gentle":

@@ -55,7 +55,7 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class Pace:
+class PhaseSpeed:
     """How fast a phase goes, judged by the later part of it: by the last half to the last three quarters of its time."""
 
     begun: float
@@ -64,7 +64,7 @@ class Pace:
     new: tuple[float, float]
     """What will be `old` when the phase took twice as long."""
 
-    def on(self, when: float, share: float) -> "Pace":
+    def on(self, when: float, share: float) -> "PhaseSpeed":
         """With one more look. One that went back begins again."""
         if share < self.new[1] or when < self.new[0]:
             return start(when, share)
@@ -80,9 +80,9 @@ class Pace:
         return seconds / done * (1 - share) if seconds >= FIRST_SECONDS and done >= FIRST_GUESS else None
 
 
-def start(when: float, share: float) -> Pace:
+def start(when: float, share: float) -> PhaseSpeed:
     """The pace of a phase that begins."""
-    return Pace(when, (when, share), (when, share))
+    return PhaseSpeed(when, (when, share), (when, share))
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Course:
     seconds_left: float | None = None
     copying_since: float | None = None
     """When something was first seen to be copied."""
-    pace: Pace | None = None
+    pace: PhaseSpeed | None = None
     """Of the phase that runs."""
 
 
@@ -171,7 +171,7 @@ def advance(course: Course, seen: Progress, when: float, load_rate: float | None
     return Course(now, max(course.percent, percent), left, since, pace)
 
 
-def _left(now: Progress, pace: Pace | None, when: float, load_rate: float | None) -> float | None:
+def _left(now: Progress, pace: PhaseSpeed | None, when: float, load_rate: float | None) -> float | None:
     """Seconds until in sync: what is left of the phase, and of the load that follows it."""
     if pace is None or now.share is None:
         return None

@@ -11,7 +11,6 @@ from shardboard.domain.incident_begins import Told
 
 SEVERITIES = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 State = Literal["raised", "ended", "event", "test"]
-Kind = Literal["webhook", "alertmanager", "email"]
 LONGEST_URL = 2_000
 
 

@@ -19,7 +19,7 @@ from shardboard.agent.contract import (
     StartShards,
     TierSpec,
 )
-from shardboard.domain.creation import Seen
+from shardboard.domain.creation import ShardCondition
 from shardboard.domain.flash import Share
 from shardboard.domain.slots import Ranges, parse
 from shardboard.driver.ports import Agents, NodeRef
@@ -83,9 +83,9 @@ async def start(
     return {outcome.uid: outcome.reason for reply in replies for outcome in reply if not outcome.ok}
 
 
-async def look(agents: Agents, shards: Sequence[ShardRef], *, cluster: bool) -> dict[int, Seen]:
+async def look(agents: Agents, shards: Sequence[ShardRef], *, cluster: bool) -> dict[int, ShardCondition]:
     """What agents and engines say of the shards; one that no agent knows is absent."""
-    seen: dict[int, Seen] = {}
+    seen: dict[int, ShardCondition] = {}
     running: list[ShardRef] = []
     started: dict[int, float] = {}
     by_node = _by_node(shards)
@@ -99,7 +99,7 @@ async def look(agents: Agents, shards: Sequence[ShardRef], *, cluster: bool) -> 
             if report.state == "running":
                 running.append(shard)
                 started[shard.uid] = report.started_at or 0.0
-            seen[shard.uid] = Seen(
+            seen[shard.uid] = ShardCondition(
                 running=report.state == "running", died=report.detail if report.state == "died" else ""
             )
     states = await command(agents, running, "CLUSTER", "INFO") if cluster else {}
@@ -108,7 +108,7 @@ async def look(agents: Agents, shards: Sequence[ShardRef], *, cluster: bool) -> 
         serves = not cluster or "cluster_state:ok" in _text(states.get(shard.uid))
         in_sync = shard.role == "master" or "master_link_status:up" in _text(links.get(shard.uid))
         promoted = shard.role == "slave" or "role:master" in _text(links.get(shard.uid))
-        seen[shard.uid] = Seen(
+        seen[shard.uid] = ShardCondition(
             running=True, serves=serves, promoted=promoted, in_sync=in_sync, age=time.time() - started[shard.uid]
         )
     return seen
@@ -369,7 +369,7 @@ def _shard_spec(shard: ShardRef, shards: Sequence[ShardRef], engine: Engine) -> 
         head = next(other for other in shards if other.pair == shard.pair and other.role == "master")
         primary = (head.node.addr, head.port)
     swap = shard.role == "master" and engine.cluster and len(shards) <= BIG_CLUSTER
-    heir = (
+    replica = (
         next((other for other in shards if other.pair == shard.pair and other.role == "slave"), None) if swap else None
     )
     return ShardSpec(
@@ -380,7 +380,7 @@ def _shard_spec(shard: ShardRef, shards: Sequence[ShardRef], engine: Engine) -> 
         bus_port=shard.bus_port,
         role="master" if shard.role == "master" else "slave",
         primary=primary,
-        swap_with=heir.engine_id if heir is not None else None,
+        swap_with=replica.engine_id if replica is not None else None,
     )
 
 

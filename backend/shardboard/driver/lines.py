@@ -16,7 +16,7 @@ MAX_LINE = 2**24
 """Bytes: a sample of thousands of shards."""
 
 
-class Lines:
+class LineResponse:
     """A reply under way: its status, and its body as lines without their end."""
 
     def __init__(self, reader: asyncio.StreamReader, status: int, headers: Mapping[str, str], silence: float) -> None:
@@ -37,7 +37,7 @@ class Lines:
 @asynccontextmanager
 async def opened(
     tls: ssl.SSLContext, host: str, port: int, target: str, timeout: httpx.Timeout, headers: Mapping[str, str]
-) -> AsyncIterator[Lines]:
+) -> AsyncIterator[LineResponse]:
     """GET `target`; the connection is closed at the end of the block."""
     reader, writer = await _connect(tls, host, port, timeout)
     try:
@@ -52,7 +52,7 @@ async def opened(
         words = head.split()
         if len(words) < 2 or not words[1].isdigit():
             raise httpx.RemoteProtocolError("it does not speak HTTP")
-        yield Lines(reader, int(words[1]), answered, timeout.read or 0.0)
+        yield LineResponse(reader, int(words[1]), answered, timeout.read or 0.0)
     finally:
         writer.close()
 

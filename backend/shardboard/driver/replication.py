@@ -43,7 +43,7 @@ async def introduce(agents: Agents, hosts: Sequence[ShardRef], newcomers: Sequen
     await asyncio.gather(*orders)
 
 
-async def strangers(
+async def unaware_hosts(
     agents: Agents, hosts: Sequence[ShardRef], newcomers: Sequence[tuple[ShardRef, ShardRef]]
 ) -> dict[int, list[ShardRef]]:
     """For each newcomer, given with its primary, the hosts that do not know it as that one's replica yet.

@@ -19,7 +19,7 @@ _ENDED = frozenset({"success", "failed", "cancelled", "canceled"})
 
 
 @dataclass(frozen=True)
-class Line:
+class ShardView:
     """A shard as another one, or itself, sees it: a line of CLUSTER NODES."""
 
     engine_id: str
@@ -90,9 +90,9 @@ class Reader:
     """Reads CLUSTER NODES of many shards, which say the same of nearly everybody: each line is understood once."""
 
     def __init__(self) -> None:
-        self._lines: dict[tuple[str, ...], Line] = {}
+        self._lines: dict[tuple[str, ...], ShardView] = {}
 
-    def view(self, text: str) -> dict[str, Line]:
+    def view(self, text: str) -> dict[str, ShardView]:
         """The lines by engine id: `<id> <address> <flags> <primary> <ping> <pong> <epoch> <link> [<slots>…]`."""
         found = {}
         for line in text.splitlines():
@@ -107,10 +107,10 @@ class Reader:
         return found
 
 
-def _line(engine_id: str, address: str, flags: str, epoch: str, slots: str = "") -> Line:
+def _line(engine_id: str, address: str, flags: str, epoch: str, slots: str = "") -> ShardView:
     words = slots.split(" ")
     moving = [each.strip("[]") for each in words if each.startswith("[")]
-    return Line(
+    return ShardView(
         engine_id=engine_id,
         leads="master" in flags.split(","),
         met="handshake" not in flags.split(",") and has_port(address),
@@ -128,7 +128,7 @@ async def moving(agents: Agents, primaries: Sequence[ShardRef]) -> list[int]:
     return [uid for uid, found in states.items() if set(found) - _ENDED]
 
 
-async def strangers(agents: Agents, hosts: Sequence[ShardRef], newcomers: Sequence[ShardRef]) -> list[ShardRef]:
+async def unaware_hosts(agents: Agents, hosts: Sequence[ShardRef], newcomers: Sequence[ShardRef]) -> list[ShardRef]:
     """The hosts that do not know all newcomers, or did not answer."""
     replies = await command(agents, hosts, "CLUSTER", "NODES", patience=PATIENCE)
     wanted = {newcomer.engine_id for newcomer in newcomers}
@@ -144,7 +144,7 @@ def _aware(texts: Mapping[int, str], wanted: set[str]) -> set[int]:
     return {uid for uid, lines in views.items() if all(id_ in lines and lines[id_].met for id_ in wanted)}
 
 
-def _owners(own: Mapping[str, Line], views: Mapping[int, Mapping[str, Line]]) -> list[str]:
+def _owners(own: Mapping[str, ShardView], views: Mapping[int, Mapping[str, ShardView]]) -> list[str]:
     """Engine id of each slot's owner, empty for none. What a shard says of its own slots counts before what others say of it, and
     then the newest epoch."""
     hearsay = [line for lines in views.values() for line in lines.values() if line.engine_id not in own and line.leads]
@@ -156,7 +156,7 @@ def _owners(own: Mapping[str, Line], views: Mapping[int, Mapping[str, Line]]) ->
     return owners
 
 
-def _open(own: Mapping[str, Line], owners: Sequence[str], pairs: Mapping[str, int]) -> list[OpenSlot]:
+def _open(own: Mapping[str, ShardView], owners: Sequence[str], pairs: Mapping[str, int]) -> list[OpenSlot]:
     """Slots that some primary still has marked. The source is who owns a slot or, when the target does already, who gives."""
     found = set()
     for line in own.values():
@@ -173,7 +173,7 @@ def _open(own: Mapping[str, Line], owners: Sequence[str], pairs: Mapping[str, in
 
 
 def _astray(
-    views: Mapping[int, Mapping[str, Line]],
+    views: Mapping[int, Mapping[str, ShardView]],
     asked: Sequence[ShardRef],
     pairs: Mapping[str, int],
     held: Mapping[int, Ranges],
@@ -190,7 +190,7 @@ def _astray(
     return found
 
 
-def _seen(lines: Mapping[str, Line], pairs: Mapping[str, int]) -> dict[int, Ranges]:
+def _seen(lines: Mapping[str, ShardView], pairs: Mapping[str, int]) -> dict[int, Ranges]:
     """The slots by pair, as one shard sees them."""
     found: dict[int, Ranges] = {}
     for line in lines.values():

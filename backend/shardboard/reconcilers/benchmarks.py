@@ -33,8 +33,8 @@ QUEUE_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
-class Scene:
-    """A run as a step sees it."""
+class RunContext:
+    """A run as a step of it sees it."""
 
     row: Benchmark
     loads: Sequence[BenchmarkLoad]
@@ -63,27 +63,27 @@ class Run:
         self._agents = agents
 
     async def step(self, action: Action) -> Outcome:
-        scene = await self._look(action.object_uid)
-        if scene is None:
+        context = await self._look(action.object_uid)
+        if context is None:
             return Outcome(failed="The benchmark does not exist any more.")
-        if action.cancelled_by or scene.reason:
-            return await self._end(scene, cancelled=bool(action.cancelled_by))
-        if scene.earlier is not None:
-            waiting = f"Wait for benchmark {scene.earlier.name} to end"
+        if action.cancelled_by or context.reason:
+            return await self._end(context, cancelled=bool(action.cancelled_by))
+        if context.earlier is not None:
+            waiting = f"Wait for benchmark {context.earlier.name} to end"
             return Outcome(steps=[{"name": waiting, "status": "running"}], again_in=QUEUE_SECONDS)
-        left = [load for load in scene.loads if load.status not in ENDED]
+        left = [load for load in context.loads if load.status not in ENDED]
         if not left:
-            await self._conclude(scene)
+            await self._conclude(context)
             return Outcome(finished=True)
         now = Step(left[0].phase, left[0].repetition)
-        if scene.row.status == "queued" and (refusal := await self._refusal(scene)):
+        if context.row.status == "queued" and (refusal := await self._refusal(context)):
             return Outcome(failed=refusal)
-        await self._drill(scene, now, action)
+        await self._drill(context, now, action)
         waiting_loads = [load for load in left if Step(load.phase, load.repetition) == now and load.status == "waiting"]
         if waiting_loads:
-            await self._begin(scene, waiting_loads)
-        progress = benchmark_plan.where(scene.loads, scene.row.spec["phases"]).progress
-        return Outcome(progress=progress, steps=_steps(scene, now), again_in=LOOK_SECONDS)
+            await self._begin(context, waiting_loads)
+        progress = benchmark_plan.where(context.loads, context.row.spec["phases"]).progress
+        return Outcome(progress=progress, steps=_steps(context, now), again_in=LOOK_SECONDS)
 
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
         await _close(session, action, "completed", "")
@@ -91,12 +91,12 @@ class Run:
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
         await _close(session, action, "stopped" if action.cancelled_by else "failed", reason)
 
-    async def _look(self, uid: int) -> Scene | None:
+    async def _look(self, uid: int) -> RunContext | None:
         async with self._store.read() as session:
             row = await benchmarks.by_uid(session, uid)
             if row is None:
                 return None
-            return Scene(
+            return RunContext(
                 row=row,
                 loads=await benchmarks.loads_of(session, [uid]),
                 bdb=await bdbs.by_uid(session, row.bdb_uid),
@@ -104,17 +104,17 @@ class Run:
                 earlier=await benchmarks.open_before(session, row),
             )
 
-    async def _begin(self, scene: Scene, loads: Sequence[BenchmarkLoad]) -> None:
+    async def _begin(self, context: RunContext, loads: Sequence[BenchmarkLoad]) -> None:
         """Noted before the nodes are told, so that whatever they were told is looked after."""
         async with self._store.begin() as session:
-            row = await benchmarks.by_uid(session, scene.row.uid)
+            row = await benchmarks.by_uid(session, context.row.uid)
             if row is None:
                 return
             row.status = "running"
             row.started_at = row.started_at or datetime.now(UTC)
             for load in loads:
                 (await _own(session, load)).held = True
-        states = await asyncio.gather(*(self._start(scene, load) for load in loads))
+        states = await asyncio.gather(*(self._start(context, load) for load in loads))
         async with self._store.begin() as session:
             for load, state in zip(loads, states, strict=True):
                 own = await _own(session, load)
@@ -123,25 +123,25 @@ class Run:
                 else:
                     own.status = "running"
 
-    async def _refusal(self, scene: Scene) -> str:
+    async def _refusal(self, context: RunContext) -> str:
         """Why it is not begun at all; empty when nothing stands against it."""
-        spec = scene.row.spec
+        spec = context.row.spec
         if spec.get("overwrite") or not any(workload.writes(phase["workload"]) for phase in spec["phases"]):
             return ""
-        found = await database(self._store, scene.row.bdb_uid)
-        return await foreign_keys(self._agents, found.primaries, scene.row) if found is not None else ""
+        found = await database(self._store, context.row.bdb_uid)
+        return await foreign_keys(self._agents, found.primaries, context.row) if found is not None else ""
 
-    async def _drill(self, scene: Scene, now: Step, action: Action) -> None:
+    async def _drill(self, context: RunContext, now: Step, action: Action) -> None:
         """The planned fault, when it is time: once, in the first repetition of the last phase."""
-        drill = scene.row.spec["drill"]
-        last = Step(len(scene.row.spec["phases"]) - 1, 0)
-        if drill is None or now != last or "drill_action_uid" in scene.row.facts:
+        drill = context.row.spec["drill"]
+        last = Step(len(context.row.spec["phases"]) - 1, 0)
+        if drill is None or now != last or "drill_action_uid" in context.row.facts:
             return
-        begun = [load.began["at"] for load in scene.loads if load.phase == last.phase and load.began is not None]
+        begun = [load.began["at"] for load in context.loads if load.phase == last.phase and load.began is not None]
         if not begun or time.time() < min(begun) + drill["at_seconds"]:
             return
         async with self._store.begin() as session:
-            row = await benchmarks.by_uid(session, scene.row.uid)
+            row = await benchmarks.by_uid(session, context.row.uid)
             if row is None or "drill_action_uid" in row.facts:
                 return
             if not (await clusters.load(session)).rules.drills_enabled:
@@ -157,66 +157,68 @@ class Run:
             )
             row.facts = {**row.facts, "drill_action_uid": queued.uid}
 
-    async def _start(self, scene: Scene, load: BenchmarkLoad) -> LoadState:
-        node = scene.node(load.node_uid)
-        if node is None or scene.bdb is None:
-            missing = f"node {load.node_uid}" if node is None else f"database {scene.row.bdb_uid}"
+    async def _start(self, context: RunContext, load: BenchmarkLoad) -> LoadState:
+        node = context.node(load.node_uid)
+        if node is None or context.bdb is None:
+            missing = f"node {load.node_uid}" if node is None else f"database {context.row.bdb_uid}"
             return LoadState(id=load.uid, state="absent", refused=f"{missing} does not exist any more")
-        return await self._agents.start_load(reference(node), order(load, scene.row, scene.bdb, scene.nodes))
+        return await self._agents.start_load(reference(node), order(load, context.row, context.bdb, context.nodes))
 
-    async def _end(self, scene: Scene, *, cancelled: bool) -> Outcome:
+    async def _end(self, context: RunContext, *, cancelled: bool) -> Outcome:
         """Before its time: what runs is asked to end, and what it has measured is still collected."""
-        running = [load for load in scene.living if load.status == "running"]
+        running = [load for load in context.living if load.status == "running"]
         for load in running:
-            if (node := scene.node(load.node_uid)) is not None:
+            if (node := context.node(load.node_uid)) is not None:
                 await self._agents.stop_load(reference(node), load.uid)
         async with self._store.begin() as session:
-            for load in scene.loads:
+            for load in context.loads:
                 if load.status == "waiting":
                     (await _own(session, load)).status = "skipped"
             for load in running:
                 own = await _own(session, load)
                 own.status = "stopping" if own.status == "running" else own.status
-        if scene.living:
+        if context.living:
             return Outcome(again_in=LOOK_SECONDS)
-        await self._conclude(scene)
-        return Outcome(cancelled=True) if cancelled else Outcome(failed=scene.reason)
+        await self._conclude(context)
+        return Outcome(cancelled=True) if cancelled else Outcome(failed=context.reason)
 
-    async def _conclude(self, scene: Scene) -> None:
+    async def _conclude(self, context: RunContext) -> None:
         """Work out what was measured, and keep it: once, as what it is worked out from is let go with that."""
-        if scene.row.summary:
+        if context.row.summary:
             return  # by a console that was killed before it could say so
         steps: dict[Step, list[BenchmarkLoad]] = {}
-        for load in scene.loads:
+        for load in context.loads:
             if load.began is not None:
                 steps.setdefault(Step(load.phase, load.repetition), []).append(load)
-        found = [await self._result(scene, step, loads) for step, loads in sorted(steps.items())]
+        found = [await self._result(context, step, loads) for step, loads in sorted(steps.items())]
         results = [result for result, _ in found]
-        last = len(scene.row.spec["phases"]) - 1
+        last = len(context.row.spec["phases"]) - 1
         measured = [each for each in results if each["phase"] == last]
         together = (tally for result, tally in found if result["phase"] == last)
         summary = {
             "results": results,
             "percentiles": await asyncio.to_thread(benchmark_results.percentiles, together),
             "spread": benchmark_results.spread(measured),
-            "verdict": benchmark_results.verdict(measured, scene.row.spec["sla"]),
+            "verdict": benchmark_results.verdict(measured, context.row.spec["sla"]),
         }
         async with self._store.begin() as session:
-            row = await benchmarks.by_uid(session, scene.row.uid)
+            row = await benchmarks.by_uid(session, context.row.uid)
             if row is not None:
                 row.summary = summary
                 for load in await benchmarks.loads_of(session, [row.uid]):
                     # It is in the summary now, and too large to be read with every list of runs.
                     load.ended = load.ended and {**load.ended, "histogram": {}}
 
-    async def _result(self, scene: Scene, step: Step, loads: Sequence[BenchmarkLoad]) -> tuple[dict[str, Any], Tally]:
+    async def _result(
+        self, context: RunContext, step: Step, loads: Sequence[BenchmarkLoad]
+    ) -> tuple[dict[str, Any], Tally]:
         async with self._store.read() as session:
             told = await benchmarks.seconds(session, [load.uid for load in loads])
         began = [load.began or {} for load in loads]
         ended = [load.ended for load in loads if load.ended is not None]
         measured = benchmark_results.measured
         result, whole = await asyncio.to_thread(measured, (each.said for each in told), began, ended)
-        name = scene.row.spec["phases"][step.phase]["name"]
+        name = context.row.spec["phases"][step.phase]["name"]
         return {"phase": step.phase, "phase_name": name, "repetition": step.repetition, **result}, whole
 
 
@@ -248,11 +250,11 @@ async def _close(session: AsyncSession, action: Action, status: str, reason: str
 _ENDS = {"completed": "has ended", "failed": "failed", "stopped": "was stopped"}
 
 
-def _steps(scene: Scene, now: Step) -> list[dict[str, Any]]:
+def _steps(context: RunContext, now: Step) -> list[dict[str, Any]]:
     found = []
-    for step in benchmark_plan.steps(len(scene.row.spec["phases"]), scene.row.spec["repetitions"]):
-        name = scene.row.spec["phases"][step.phase]["name"]
-        if scene.row.spec["repetitions"] > 1 and step.phase == len(scene.row.spec["phases"]) - 1:
+    for step in benchmark_plan.steps(len(context.row.spec["phases"]), context.row.spec["repetitions"]):
+        name = context.row.spec["phases"][step.phase]["name"]
+        if context.row.spec["repetitions"] > 1 and step.phase == len(context.row.spec["phases"]) - 1:
             name = f"{name}, repetition {step.repetition + 1}"
         status = "completed" if step < now else "running" if step == now else "pending"
         found.append({"name": name, "status": status})

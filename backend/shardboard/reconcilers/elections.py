@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.bus import Bus
 from shardboard.db import Store
-from shardboard.domain.failover import Elected, Seat, elected
+from shardboard.domain.failover import Elected, ShardRoles, elected
 from shardboard.state import actions, bdbs, events, shards
 from shardboard.state import cluster as clusters
 from shardboard.state.bdbs import Bdb
@@ -52,9 +52,9 @@ class ElectionLoop:
 async def _found(session: AsyncSession) -> list[tuple[Bdb, list[Elected]]]:
     """Elections by database; only in cluster mode does the engine hold any."""
     found = []
-    held: dict[int, list[Seat]] = defaultdict(list)
+    held: dict[int, list[ShardRoles]] = defaultdict(list)
     for row in await shards.every(session):
-        held[row.bdb_uid].append(Seat(row.uid, row.pair, row.role, row.current_role, row.observed_status))
+        held[row.bdb_uid].append(ShardRoles(row.uid, row.pair, row.role, row.current_role, row.observed_status))
     for bdb in await bdbs.every(session):
         if bdb.sharding and bdb.status == "active":
             pairs = elected(held[bdb.uid])
@@ -64,33 +64,33 @@ async def _found(session: AsyncSession) -> list[tuple[Bdb, list[Elected]]]:
 
 
 async def _accept(session: AsyncSession, bdb: Bdb, rows: dict[int, Shard], each: Elected) -> None:
-    heir, lost = rows[each.heir], rows[each.lost]
+    promoted, lost = rows[each.promoted], rows[each.lost]
     for row in rows.values():
-        if row.pair == heir.pair:
-            row.role = "master" if row is heir else "slave"
+        if row.pair == promoted.pair:
+            row.role = "master" if row is promoted else "slave"
     if lost.observed_status == "down":
         lost.observed_role = "slave"
-        lost.leads_again, heir.leads_again = True, False
+        lost.leads_again, promoted.leads_again = True, False
     down = await events.newest_loss(session, lost.uid, lost.node_uid)
     seconds = None
-    if down is not None and heir.observed_at is not None:
-        after = heir.observed_at - down.time
+    if down is not None and promoted.observed_at is not None:
+        after = promoted.observed_at - down.time
         seconds = after.total_seconds() if timedelta(0) <= after < LOSS_BEFORE else None
     took = f" about {seconds:.0f} s after it was lost" if seconds is not None else ""
     record(
         session,
         "shard_failover",
-        f"Replica redis:{heir.uid} on node {heir.node_uid} took over from redis:{lost.uid} of {bdb.name}{took}, "
+        f"Replica redis:{promoted.uid} on node {promoted.node_uid} took over from redis:{lost.uid} of {bdb.name}{took}, "
         "by an election of the engine, not of the console; how far it was behind is not known.",
         source="shard",
         severity="WARNING",
         bdb_uid=bdb.uid,
         node_uid=lost.node_uid,
-        shard_uid=heir.uid,
+        shard_uid=promoted.uid,
         details={
-            "pair": heir.pair,
+            "pair": promoted.pair,
             "lost": lost.uid,
-            "heir": heir.uid,
+            "heir": promoted.uid,
             "bytes_behind": None,
             "method": "engine",
             "seconds": seconds,

@@ -17,14 +17,14 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from shardboard.bus import Bus
 from shardboard.db import Store
 from shardboard.domain import failover
-from shardboard.domain.failover import Broken, Member
+from shardboard.domain.failover import Broken, ObservedShard
 from shardboard.domain.numerals import plural
 from shardboard.driver import cluster
 from shardboard.driver.cluster import ShardRef
 from shardboard.driver.ports import Agents
 from shardboard.reconcilers import load
 from shardboard.reconcilers.attempts import may_try, tell_failure
-from shardboard.reconcilers.handovers import Ground, Handovers, Turn, Wish
+from shardboard.reconcilers.handovers import DatabaseView, Handovers, Turn, Wish
 from shardboard.reconcilers.loop import Outcome
 from shardboard.state import actions, bdbs, nodes, shards
 from shardboard.state import cluster as clusters
@@ -147,11 +147,11 @@ class Failover:
         primary is down is agreed on, and nobody else is told to lead its pair.
         """
         for method in dict.fromkeys(each["method"] for each in chosen):
-            heirs = [references[each["heir"]] for each in chosen if each["method"] == method]
+            replicas = [references[each["heir"]] for each in chosen if each["method"] == method]
             argv = ("REPLICAOF", "NO", "ONE") if method == "REPLICAOF" else ("CLUSTER", "FAILOVER", method)
-            await cluster.command(self._agents, heirs, *argv, patience=PATIENCE)
+            await cluster.command(self._agents, replicas, *argv, patience=PATIENCE)
             if method == "REPLICAOF":  # outside cluster mode the role is in the configuration file
-                await cluster.command(self._agents, heirs, "CONFIG", "REWRITE", patience=PATIENCE)
+                await cluster.command(self._agents, replicas, "CONFIG", "REWRITE", patience=PATIENCE)
 
     async def _is_majority(self) -> bool:
         """TAKEOVER asks no primary, so it must not be sent from the smaller side of a split network."""
@@ -177,23 +177,23 @@ class Failover:
         for pair in broken:
             known = [(uid, offsets[uid]) for uid in pair.candidates if uid in offsets]
             if known:
-                heir = failover.best(known)
+                promoted = failover.best(known)
                 ahead = self._last_offset(pair.primary)
-                behind = None if ahead is None else max(0, int(ahead) - offsets[heir])
-                chosen.append({"pair": pair.pair, "lost": pair.primary, "heir": heir, "bytes_behind": behind})
+                behind = None if ahead is None else max(0, int(ahead) - offsets[promoted])
+                chosen.append({"pair": pair.pair, "lost": pair.primary, "heir": promoted, "bytes_behind": behind})
         return chosen
 
-    async def _await_promotion(self, heirs: Sequence[ShardRef]) -> set[int]:
+    async def _await_promotion(self, replicas: Sequence[ShardRef]) -> set[int]:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + VOTE_SECONDS
-        promoted = await self._promoted(heirs)
-        while len(promoted) < len(heirs) and loop.time() < deadline:
+        promoted = await self._promoted(replicas)
+        while len(promoted) < len(replicas) and loop.time() < deadline:
             await asyncio.sleep(0.01)
-            promoted = await self._promoted(heirs)
+            promoted = await self._promoted(replicas)
         return promoted
 
-    async def _promoted(self, heirs: Sequence[ShardRef]) -> set[int]:
-        replies = await cluster.command(self._agents, heirs, "INFO", "replication", patience=PATIENCE)
+    async def _promoted(self, replicas: Sequence[ShardRef]) -> set[int]:
+        replies = await cluster.command(self._agents, replicas, "INFO", "replication", patience=PATIENCE)
         return {uid for uid, result in replies.items() if result.ok and "role:master" in result.reply}
 
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
@@ -203,27 +203,27 @@ class Failover:
         took: dict[str, float] = action.params.get("took", {})
         asked = action.name == HANDOVER
         for each in outcome.facts["promoted"]:
-            heir, lost = rows.get(each["heir"]), rows.get(each["lost"])
-            if bdb is None or heir is None or lost is None:
+            promoted, lost = rows.get(each["heir"]), rows.get(each["lost"])
+            if bdb is None or promoted is None or lost is None:
                 continue
-            seconds = took.get(str(heir.uid), since)
-            heir.role = "master"
-            heir.became("master", datetime.now(UTC))
+            seconds = took.get(str(promoted.uid), since)
+            promoted.role = "master"
+            promoted.became("master", datetime.now(UTC))
             lost.role = lost.observed_role = "slave"
-            lost.leads_again, heir.leads_again = not asked, False
+            lost.leads_again, promoted.leads_again = not asked, False
             if asked:
                 lost.became("slave", datetime.now(UTC))
             record(
                 session,
                 "shard_failover",
-                f"Replica redis:{heir.uid} on node {heir.node_uid} took over from redis:{lost.uid} of {bdb.name} "
+                f"Replica redis:{promoted.uid} on node {promoted.node_uid} took over from redis:{lost.uid} of {bdb.name} "
                 + (f"in {seconds:.2f} s, as {action.originator} asked." if asked else _aftermath(seconds, each)),
                 source="shard",
                 severity="INFO" if asked else "WARNING",
                 originator=action.originator,
                 bdb_uid=bdb.uid,
                 node_uid=lost.node_uid,
-                shard_uid=heir.uid,
+                shard_uid=promoted.uid,
                 action_uid=action.uid,
                 details={**each, "seconds": seconds},
             )
@@ -275,10 +275,10 @@ class Handover(Failover):
         if not left:
             return Outcome(finished=True, facts={"promoted": chosen})
         wishes = [Wish(references[each["heir"]], references[each["lost"]]) for each in left]
-        ground = Ground(
+        view = DatabaseView(
             action.object_uid, database.name, database.engine.cluster, database.primaries, len(database.shards)
         )
-        turn = await self._handovers.turn(action, ground, wishes, force=force)
+        turn = await self._handovers.turn(action, view, wishes, force=force)
         detail = next(iter(turn.waits.values()), "") if turn.tried is None else ""
         step = {"name": action.description, "status": "running", **({"detail": detail} if detail else {})}
         return Outcome(
@@ -291,7 +291,7 @@ class Handover(Failover):
 
 
 def _took(action: Action, turn: Turn) -> dict[str, Any]:
-    """Seconds by heir, to be kept for their events."""
+    """Seconds by promoted replica, to be kept for their events."""
     if turn.tried is None or turn.seconds is None:
         return {}
     return {"took": {**action.params.get("took", {}), str(turn.tried.uid): turn.seconds}}
@@ -308,8 +308,8 @@ def promotable(rows: Sequence[Shard]) -> list[Broken]:
     return [pair for pair in failover.broken_pairs(_members(rows)) if pair.candidates]
 
 
-def _members(rows: Sequence[Shard]) -> list[Member]:
-    return [Member(row.uid, row.pair, row.current_role, row.observed_status) for row in rows]
+def _members(rows: Sequence[Shard]) -> list[ObservedShard]:
+    return [ObservedShard(row.uid, row.pair, row.current_role, row.observed_status) for row in rows]
 
 
 async def _by_bdb(session: AsyncSession) -> dict[int, list[Shard]]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence, Set
 
 from shardboard.bus import Bus
 from shardboard.db import Store
-from shardboard.domain.failover import Member, dispensable
+from shardboard.domain.failover import ObservedShard, dispensable
 from shardboard.driver.ports import Agents, NodeRef
 from shardboard.errors import AgentError
 from shardboard.reconcilers.load import reference
@@ -90,9 +90,11 @@ class HungLoop:
 def _by_node(machines: Iterable[Node], rows: Sequence[Shard], hung: Set[int]) -> dict[NodeRef, list[int]]:
     """Those that can be ended, by node."""
     up = {node.uid: reference(node) for node in machines if node.health == "up" and node.agent_status == "connected"}
-    members: dict[int, list[Member]] = defaultdict(list)
+    members: dict[int, list[ObservedShard]] = defaultdict(list)
     for row in rows:
-        members[row.bdb_uid].append(Member(row.uid, row.pair, row.current_role, row.observed_status, row.observed_link))
+        members[row.bdb_uid].append(
+            ObservedShard(row.uid, row.pair, row.current_role, row.observed_status, row.observed_link)
+        )
     chosen = hung & {uid for each in members.values() for uid in dispensable(each)}
     found: dict[NodeRef, list[int]] = defaultdict(list)
     for row in rows:

@@ -14,7 +14,7 @@ from shardboard.state.shards import Shard
 
 
 @dataclass(frozen=True)
-class Database:
+class DesiredDatabase:
     """Desired state of one database."""
 
     name: str
@@ -32,7 +32,7 @@ class Database:
         return [Wanted(shard.uid, shard.node.uid, shard.role, shard.pair) for shard in self.shards]
 
 
-async def database(store: Store, uid: int) -> Database | None:
+async def database(store: Store, uid: int) -> DesiredDatabase | None:
     """None when there is no such database."""
     async with store.read() as session:
         bdb = await bdbs.by_uid(session, uid)
@@ -43,7 +43,7 @@ async def database(store: Store, uid: int) -> Database | None:
     references = {row.uid: shard(row, places[row.node_uid]) for row in rows}
     primaries = [references[row.uid] for row in rows if row.current_role == "master" and row.observed_status != "down"]
     living = [references[row.uid] for row in rows if row.observed_status != "down"]
-    return Database(bdb.name, bdb.status, bdb.port, engine(bdb), list(references.values()), primaries, living)
+    return DesiredDatabase(bdb.name, bdb.status, bdb.port, engine(bdb), list(references.values()), primaries, living)
 
 
 def reference(node: Node) -> NodeRef:

@@ -45,25 +45,27 @@ async def welcome(store: Store, action: Action, moves: Sequence[Move]) -> None:
                 session.add(twin.replica(move.newcomer, move.to, port, port + ports.BUS_OFFSET))
 
 
-async def promote(store: Store, action: Action, heir_uid: int, seconds: float | None) -> None:
+async def promote(store: Store, action: Action, promoted_uid: int, seconds: float | None) -> None:
     """The roles after a handover, which took `seconds` if this console saw it begin."""
     now = datetime.now(UTC)
     async with ours(store, action) as session:
         if session is None:
             return
-        heir = await shards.by_uid(session, heir_uid)
-        bdb = await bdbs.by_uid(session, heir.bdb_uid) if heir is not None else None
-        if heir is None or bdb is None:
+        promoted = await shards.by_uid(session, promoted_uid)
+        bdb = await bdbs.by_uid(session, promoted.bdb_uid) if promoted is not None else None
+        if promoted is None or bdb is None:
             return
         others = [
-            row for row in await shards.of_bdb(session, heir.bdb_uid) if row.pair == heir.pair and row is not heir
+            row
+            for row in await shards.of_bdb(session, promoted.bdb_uid)
+            if row.pair == promoted.pair and row is not promoted
         ]
         old = next((row for row in others if row.role == "master"), None)
-        heir.role = "master"
-        heir.became("master", now)
+        promoted.role = "master"
+        promoted.became("master", now)
         for row in others:
             row.role = "slave"
-        for row in (heir, *others):
+        for row in (promoted, *others):
             row.leads_again = False  # who leads now does so on purpose
         if old is not None and old.observed_status != "down":
             old.became("slave", now)
@@ -71,18 +73,18 @@ async def promote(store: Store, action: Action, heir_uid: int, seconds: float | 
         record(
             session,
             "shard_failover",
-            f"Shard redis:{heir_uid} on node {heir.node_uid} took the lead of pair {heir.pair} of {bdb.name} over from "
+            f"Shard redis:{promoted_uid} on node {promoted.node_uid} took the lead of pair {promoted.pair} of {bdb.name} over from "
             f"{told}{f' in {seconds:.2f} s' if seconds is not None else ''}, as planned.",
             source="shard",
             originator=action.originator,
             bdb_uid=bdb.uid,
-            node_uid=heir.node_uid,
-            shard_uid=heir_uid,
+            node_uid=promoted.node_uid,
+            shard_uid=promoted_uid,
             action_uid=action.uid,
             details={
-                "pair": heir.pair,
+                "pair": promoted.pair,
                 "lost": old.uid if old is not None else None,
-                "heir": heir_uid,
+                "heir": promoted_uid,
                 "bytes_behind": 0,
                 "method": "graceful",
                 "seconds": seconds,

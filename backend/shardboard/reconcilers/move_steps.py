@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shardboard.domain.moves import SHARE, Move, Next
-from shardboard.reconcilers.scene import Scene
+from shardboard.reconcilers.observed_pairs import ObservedPairs
 
 MANY = 24
 """Steps that a person still reads one by one."""
@@ -25,7 +25,7 @@ def render(
     done: Collection[int],
     failed: Mapping[int, str],
     nexts: Mapping[int, Next],
-    seen: Scene,
+    seen: ObservedPairs,
 ) -> Told:
     """`nexts` are those whose turn it is."""
     steps, shares = [], []
@@ -54,7 +54,7 @@ def render(
     return Told(shown, 100 * sum(shares) / max(len(shares), 1), max(known) if known else None)
 
 
-def _detail(move: Move, each: Next, seen: Scene) -> str:
+def _detail(move: Move, each: Next, seen: ObservedPairs) -> str:
     if each.blocked or each.waits:
         return each.blocked or each.waits
     resync = seen.resync(move)
@@ -65,7 +65,7 @@ def _detail(move: Move, each: Next, seen: Scene) -> str:
         "wait": "waits for its turn",
         "start": f"redis:{move.newcomer} is being started",
         "copy": f"redis:{move.newcomer} copies",
-        "hand_over": f"redis:{each.heir} takes the lead",
+        "hand_over": f"redis:{each.promoted} takes the lead",
         "follow": "the other replicas follow the new primary",
         "retire": f"redis:{move.leaves} is let go",
         "end": f"redis:{move.leaves} is being removed",
@@ -73,7 +73,7 @@ def _detail(move: Move, each: Next, seen: Scene) -> str:
     }[each.step]
 
 
-def _share(move: Move, each: Next, seen: Scene) -> float:
+def _share(move: Move, each: Next, seen: ObservedPairs) -> float:
     share = SHARE[each.step]
     resync = seen.resync(move)
     if each.step == "copy" and resync is not None:
@@ -81,7 +81,9 @@ def _share(move: Move, each: Next, seen: Scene) -> float:
     return share
 
 
-def _by_database(moves: Sequence[Move], steps: Sequence[Mapping[str, Any]], seen: Scene) -> list[dict[str, Any]]:
+def _by_database(
+    moves: Sequence[Move], steps: Sequence[Mapping[str, Any]], seen: ObservedPairs
+) -> list[dict[str, Any]]:
     grouped: dict[int, list[str]] = {}
     for move, step in zip(moves, steps, strict=True):
         grouped.setdefault(move.bdb, []).append(step["status"])

@@ -20,10 +20,10 @@ from shardboard.domain.syncs import Transfer
 from shardboard.driver import cluster, replication
 from shardboard.driver.ports import Agents
 from shardboard.errors import AgentError
-from shardboard.reconcilers import handovers, move_rows, move_steps, scene, syncs
+from shardboard.reconcilers import handovers, move_rows, move_steps, observed_pairs, syncs
 from shardboard.reconcilers.handovers import Handovers, Wish
 from shardboard.reconcilers.loop import Outcome
-from shardboard.reconcilers.scene import Base, Scene
+from shardboard.reconcilers.observed_pairs import Base, ObservedPairs
 from shardboard.state.actions import Action
 from shardboard.state.events import record
 
@@ -47,7 +47,7 @@ PACE = 0.2
 
 
 @dataclass(frozen=True)
-class Plan:
+class MoveProgress:
     """The moves of an action, and what became of them so far."""
 
     moves: Sequence[Move]
@@ -56,7 +56,7 @@ class Plan:
     committed: frozenset[int]
 
     @classmethod
-    def of(cls, action: Action) -> "Plan":
+    def of(cls, action: Action) -> "MoveProgress":
         params = action.params
         return cls(
             [Move(**each) for each in params["moves"]],
@@ -102,18 +102,18 @@ class Relocate:
         """Seconds that a handover took which is not written down yet; only for its event."""
 
     async def step(self, action: Action) -> Outcome:
-        plan = Plan.of(action)
+        progress = MoveProgress.of(action)
         # Cancelled: only what may already be handing over is brought to its end; the rest is undone.
         left = {
             number: move
-            for number, move in plan.open.items()
-            if not action.cancelled_by or move.newcomer in plan.committed
+            for number, move in progress.open.items()
+            if not action.cancelled_by or move.newcomer in progress.committed
         }
         if not left:
-            return _ended(action, plan)
+            return _ended(action, progress)
         turn = first_of_pairs(_at_once(left, action.params.get("at_once", 0)).items())
         turn = dict(islice(turn.items(), action.params.get("pairs_at_once") or None))
-        seen = await scene.look(self._store, self._agents, turn.values())
+        seen = await observed_pairs.look(self._store, self._agents, turn.values())
         found = Round()
         for number, move in turn.items():
             if move.bdb in seen.bases:
@@ -125,13 +125,13 @@ class Relocate:
             move.newcomer
             for number, move in turn.items()
             if number in found.nexts and found.nexts[number].step == "hand_over" and move.newcomer is not None
-        } - plan.committed
+        } - progress.committed
         if committed and not action.cancelled_by:
-            return Outcome(remember={"committed": sorted({*plan.committed, *committed})}, again_in=0)
+            return Outcome(remember={"committed": sorted({*progress.committed, *committed})}, again_in=0)
         await self._act(action, turn, seen, found)
-        done = sorted({*plan.done, *found.ended})
-        failed = {str(number): reason for number, reason in {**plan.failed, **found.failed}.items()}
-        told = move_steps.render(plan.moves, done, {**plan.failed, **found.failed}, found.nexts, seen)
+        done = sorted({*progress.done, *found.ended})
+        failed = {str(number): reason for number, reason in {**progress.failed, **found.failed}.items()}
+        told = move_steps.render(progress.moves, done, {**progress.failed, **found.failed}, found.nexts, seen)
         blocked = [found.nexts[number].blocked for number in turn if number in found.nexts]
         stuck = blocked and all(blocked) and not found.ended and not found.failed
         return Outcome(
@@ -142,7 +142,7 @@ class Relocate:
             remember={"done": done, "failed": failed, "eta_seconds": told.eta, **found.remember},
         )
 
-    async def _act(self, action: Action, turn: Mapping[int, Move], seen: Scene, found: Round) -> None:
+    async def _act(self, action: Action, turn: Mapping[int, Move], seen: ObservedPairs, found: Round) -> None:
         """Each move's next step; those of the same kind together."""
         for move in turn.values():
             await self._acknowledge(action, move, seen)
@@ -157,7 +157,7 @@ class Relocate:
         if ready["retire"]:
             await move_rows.retire(self._store, action, list(ready["retire"].values()))
 
-    async def _copy(self, action: Action, moves: Mapping[int, Move], seen: Scene, found: Round) -> None:
+    async def _copy(self, action: Action, moves: Mapping[int, Move], seen: ObservedPairs, found: Round) -> None:
         """Start the newcomers whose turn it is to copy."""
         behind = {}
         for number, move in moves.items():
@@ -180,12 +180,12 @@ class Relocate:
         fresh = [move for number, move in starting.items() if found.nexts[number].step == "wait"]
         if fresh:
             await move_rows.welcome(self._store, action, fresh)
-            seen = await scene.look(self._store, self._agents, list(moves.values()))
+            seen = await observed_pairs.look(self._store, self._agents, list(moves.values()))
         for bdb in {move.bdb for move in starting.values()}:
             own = {number: move for number, move in starting.items() if move.bdb == bdb}
             await self._start(seen.bases[bdb], own, seen, found)
 
-    async def _start(self, base: Base, moves: Mapping[int, Move], seen: Scene, found: Round) -> None:
+    async def _start(self, base: Base, moves: Mapping[int, Move], seen: ObservedPairs, found: Round) -> None:
         primaries = base.primaries(seen.links)
         newcomers = [base.shards[uid] for uid in {move.newcomer or 0 for move in moves.values()} & set(base.shards)]
         try:
@@ -203,15 +203,16 @@ class Relocate:
             if move.newcomer in refused
         }
 
-    async def _hand_over(self, action: Action, moves: Mapping[int, Move], seen: Scene, found: Round) -> None:
+    async def _hand_over(self, action: Action, moves: Mapping[int, Move], seen: ObservedPairs, found: Round) -> None:
         """One lead of each database; the others wait for theirs."""
         wishes: dict[int, dict[int, Wish]] = defaultdict(dict)
         for number, move in moves.items():
-            heir, old = found.nexts[number].heir, seen.leader(move)
-            if heir is not None and old is not None:
-                wishes[move.bdb][number] = Wish(seen.bases[move.bdb].shards[heir], old)
+            promoted, old = found.nexts[number].promoted, seen.leader(move)
+            if promoted is not None and old is not None:
+                wishes[move.bdb][number] = Wish(seen.bases[move.bdb].shards[promoted], old)
         turns = [
-            self._handovers.turn(action, _ground(bdb, seen), list(wanted.values())) for bdb, wanted in wishes.items()
+            self._handovers.turn(action, _database_view(bdb, seen), list(wanted.values()))
+            for bdb, wanted in wishes.items()
         ]
         for wanted, turn in zip(wishes.values(), await asyncio.gather(*turns), strict=True):
             if turn.tried is not None and turn.seconds is not None:
@@ -221,10 +222,10 @@ class Relocate:
                 known = found.remember.get(handovers.PARAM, {})
                 found.remember[handovers.PARAM] = {**known, **turn.remember[handovers.PARAM]}
             for number, wish in wanted.items():
-                waits = turn.waits.get(wish.heir.uid, "")
+                waits = turn.waits.get(wish.promoted.uid, "")
                 found.nexts[number] = replace(found.nexts[number], waits=waits)
 
-    async def _acknowledge(self, action: Action, move: Move, seen: Scene) -> None:
+    async def _acknowledge(self, action: Action, move: Move, seen: ObservedPairs) -> None:
         """Write down a handover that the engines show. Any other change of roles is somebody else's to write."""
         if move.bdb not in seen.bases:
             return
@@ -237,7 +238,7 @@ class Relocate:
             await cluster.command(self._agents, pair, "CONFIG", "REWRITE")
         await move_rows.promote(self._store, action, leader.uid, seconds)
 
-    async def _follow(self, move: Move, seen: Scene) -> None:
+    async def _follow(self, move: Move, seen: ObservedPairs) -> None:
         """In cluster mode replicas find the new primary by themselves."""
         base, head = seen.bases[move.bdb], seen.leader(move)
         if base.engine.cluster or head is None:
@@ -256,8 +257,8 @@ class Relocate:
 
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
         """Also when it was cancelled."""
-        plan = Plan.of(action)
-        await move_rows.settle(session, action, plan.unsettled, plan.committed)
+        progress = MoveProgress.of(action)
+        await move_rows.settle(session, action, progress.unsettled, progress.committed)
         if action.status == "cancelled":
             await move_rows.release(session, action, "")
             told = f"{action.description}: it was cancelled by {action.cancelled_by}. What had moved stays where it is."
@@ -289,9 +290,9 @@ def _staying(action: Action) -> str:
     return " These shards stay: " + ", ".join(f"redis:{uid} ({why})" for uid, why in stay) + "." if stay else ""
 
 
-def _ground(bdb: int, seen: Scene) -> handovers.Ground:
+def _database_view(bdb: int, seen: ObservedPairs) -> handovers.DatabaseView:
     base = seen.bases[bdb]
-    return handovers.Ground(bdb, base.name, base.engine.cluster, base.primaries(seen.links), len(base.shards))
+    return handovers.DatabaseView(bdb, base.name, base.engine.cluster, base.primaries(seen.links), len(base.shards))
 
 
 def _at_once(left: Mapping[int, Move], most: int) -> dict[int, Move]:
@@ -300,8 +301,10 @@ def _at_once(left: Mapping[int, Move], most: int) -> dict[int, Move]:
     return {number: move for number, move in left.items() if move.bdb in databases}
 
 
-def _ended(action: Action, plan: Plan) -> Outcome:
-    if plan.failed:
-        many = f"{len(plan.failed)} of {len(plan.moves)} moves were not made. " if len(plan.moves) > 1 else ""
-        return Outcome(failed=many + next(iter(plan.failed.values())))
-    return Outcome(cancelled=True) if action.cancelled_by and plan.open else Outcome(finished=True)
+def _ended(action: Action, progress: MoveProgress) -> Outcome:
+    if progress.failed:
+        many = (
+            f"{len(progress.failed)} of {len(progress.moves)} moves were not made. " if len(progress.moves) > 1 else ""
+        )
+        return Outcome(failed=many + next(iter(progress.failed.values())))
+    return Outcome(cancelled=True) if action.cancelled_by and progress.open else Outcome(finished=True)

@@ -10,7 +10,7 @@ from shardboard.db import Store
 from shardboard.reconcilers.attempts import may_try
 from shardboard.state import actions, movement, returns, shards
 from shardboard.state import cluster as clusters
-from shardboard.state.movement import Ground
+from shardboard.state.movement import ClusterView
 
 LOOK_AGAIN = 5.0
 
@@ -35,17 +35,17 @@ class PrimariesReturnLoop:
             if not allowed or not await shards.that_led(session):
                 return
         async with self._store.begin() as session:
-            around = await movement.ground(session)
+            view = await movement.locked_view(session)
             for bdb_uid in sorted({row.bdb_uid for row in await shards.that_led(session)}):
-                await _order(session, around, bdb_uid)
+                await _order(session, view, bdb_uid)
 
 
-async def _order(session: AsyncSession, around: Ground, bdb_uid: int) -> None:
-    bdb = around.databases.get(bdb_uid)
+async def _order(session: AsyncSession, view: ClusterView, bdb_uid: int) -> None:
+    bdb = view.databases.get(bdb_uid)
     if bdb is None or bdb.status != "active" or await actions.open_of_bdb(session, bdb_uid):
         return
-    moves = returns.planned(around, bdb_uid)
+    moves = returns.planned(view, bdb_uid)
     situation = [move.leads for move in moves]
     if not moves or not may_try(await actions.tries_of_bdb(session, bdb_uid, returns.NAME), returns.NAME, situation):
         return
-    returns.order(session, around, bdb_uid, moves, "system")
+    returns.order(session, view, bdb_uid, moves, "system")

@@ -19,7 +19,7 @@ from shardboard.state import actions, events, movement, nodes, shards
 from shardboard.state import bdbs as databases
 from shardboard.state import cluster as clusters
 from shardboard.state.events import record
-from shardboard.state.movement import Ground
+from shardboard.state.movement import ClusterView
 
 NAME = "SMReplicaHA"
 LOOK_AGAIN = 2.0
@@ -44,14 +44,14 @@ class ReplicaHaLoop:
             if all(node.health == "up" for node in await nodes.every(session)) or not await _due(session):
                 return
         async with self._store.begin() as session:
-            around = await movement.ground(session)
-            board = around.board()
+            view = await movement.locked_view(session)
+            board = view.board()
             for bdb_uid, node in await _due(session):
-                await _order(session, around, board, bdb_uid, node)
+                await _order(session, view, board, bdb_uid, node)
 
 
-async def _order(session: AsyncSession, around: Ground, board: Layout, bdb_uid: int, node: int) -> None:
-    bdb = around.databases[bdb_uid]
+async def _order(session: AsyncSession, view: ClusterView, board: Layout, bdb_uid: int, node: int) -> None:
+    bdb = view.databases[bdb_uid]
     if bdb.status != "active" or await actions.open_of_bdb(session, bdb_uid):
         return
     plan = drain.rebuild(board, node, bdb_uid)
@@ -64,7 +64,7 @@ async def _order(session: AsyncSession, around: Ground, board: Layout, bdb_uid: 
     told = f"{count} {some} of {bdb.name} that {was} lost with node {node}"
     action = movement.order(
         session,
-        around,
+        view,
         NAME,
         plan.moves,
         description=f"Rebuild {told}",

@@ -13,14 +13,14 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from shardboard.db import Store
 from shardboard.domain import reshard, slots
 from shardboard.domain.flash import Share
-from shardboard.domain.reshard import Haul
+from shardboard.domain.reshard import SlotBatch
 from shardboard.driver import cluster, replication, slotmap
 from shardboard.driver.cluster import ShardRef
 from shardboard.driver.ports import Agents, MoveSlots, SlotsMoved
 from shardboard.driver.slotmap import SlotMap
 from shardboard.errors import AgentError
 from shardboard.reconcilers import load, reshard_rows, reshard_steps
-from shardboard.reconcilers.load import Database
+from shardboard.reconcilers.load import DesiredDatabase
 from shardboard.reconcilers.loop import Outcome
 from shardboard.reconcilers.reshard_steps import waiting
 from shardboard.state import cluster as clusters
@@ -44,7 +44,7 @@ class Reshard:
         self._store = store
         self._agents = agents
         self._stuck: dict[str, set[tuple[int, int]]] = {}
-        """Source and target of hauls that got nowhere when they were tried last, by action."""
+        """Source and target of batches that got nowhere when they were tried last, by action."""
 
     async def step(self, action: Action) -> Outcome:
         database = await load.database(self._store, action.object_uid)
@@ -56,7 +56,7 @@ class Reshard:
             return waiting(action, str(error))
         return replace(outcome, remember={"stalled_since": None, **outcome.remember})
 
-    async def _advance(self, action: Action, database: Database) -> Outcome:
+    async def _advance(self, action: Action, database: DesiredDatabase) -> Outcome:
         if not action.params.get("widened"):
             return await self._widen(action, database)
         joining = [shard for shard in database.shards if shard.uid in action.params["newcomers"]]
@@ -67,9 +67,9 @@ class Reshard:
             raise Waiting(f"{len(seen.lost)} slots, {seen.lost[0]} among them, belong to no shard of this database")
         # Cancelled: what has begun is finished, nothing more is begun.
         wanted = seen.held if action.cancelled_by else _wanted(action)
-        hauls = [*_opened(seen), *reshard.hauls(seen.held, wanted)]
-        if hauls:
-            return await self._move(action, database, seen, hauls)
+        batches = [*_opened(seen), *reshard.batches(seen.held, wanted)]
+        if batches:
+            return await self._move(action, database, seen, batches)
         if busy := await slotmap.moving(self._agents, database.primaries):
             raise Waiting(f"shard redis:{busy[0]} is still moving slots")
         if empty := {shard.pair for shard in database.shards} - {pair for pair, held in wanted.items() if held}:
@@ -80,7 +80,7 @@ class Reshard:
             return waiting(action, f"shard redis:{left[0]} is not removed yet", reshard_steps.at(action, "leave"))
         return await self._settle(action, database)
 
-    async def _widen(self, action: Action, database: Database) -> Outcome:
+    async def _widen(self, action: Action, database: DesiredDatabase) -> Outcome:
         """Who shall hold more must have the memory first; who shall hold less keeps it until it does."""
         before = Share(action.params["memory_before"], action.params.get("flash_before"))
         wider = replace(database.engine, memory=database.engine.memory.wider(before))
@@ -89,7 +89,7 @@ class Reshard:
             raise Waiting(_first(refused))
         return Outcome(remember={"widened": True}, steps=reshard_steps.at(action, "join"), again_in=0)
 
-    async def _join(self, action: Action, database: Database, joining: Sequence[ShardRef]) -> Outcome:
+    async def _join(self, action: Action, database: DesiredDatabase, joining: Sequence[ShardRef]) -> Outcome:
         """Start the new shards with all that is known of the cluster, and make them known there."""
         uids = {shard.uid for shard in joining}
         hosts = [shard for shard in database.living if shard.uid not in uids]
@@ -104,7 +104,7 @@ class Reshard:
             )
             if refused:
                 return Outcome(failed=_first(refused))
-        unaware = await slotmap.strangers(self._agents, hosts, joining)
+        unaware = await slotmap.unaware_hosts(self._agents, hosts, joining)
         if unaware:
             await replication.introduce(self._agents, unaware, joining)
         ready = [uid for uid, each in seen.items() if each.running and each.serves and each.in_sync]
@@ -114,11 +114,13 @@ class Reshard:
         await reshard_rows.arrived(self._store, action)
         return Outcome(remember={"joined": True}, steps=steps, again_in=0)
 
-    async def _move(self, action: Action, database: Database, seen: SlotMap, hauls: Sequence[Haul]) -> Outcome:
+    async def _move(
+        self, action: Action, database: DesiredDatabase, seen: SlotMap, batches: Sequence[SlotBatch]
+    ) -> Outcome:
         """Let agents move slots for a while."""
         heads = {shard.pair: shard for shard in database.primaries}
-        headless = {pair for haul in hauls for pair in (haul.source, haul.target) if pair not in heads}
-        possible = [haul for haul in hauls if not {haul.source, haul.target} & headless]
+        headless = {pair for batch in batches for pair in (batch.source, batch.target) if pair not in heads}
+        possible = [batch for batch in batches if not {batch.source, batch.target} & headless]
         if not possible:
             raise Waiting(f"the primary of pair {min(headless)} is down")
         async with self._store.read() as session:
@@ -126,48 +128,50 @@ class Reshard:
         if rest := 0.0 if fast or action.cancelled_by else reshard_steps.rest_left(action):
             return Outcome(again_in=min(rest, LOOK_SECONDS))
         results = await (self._side_by_side(possible, heads) if fast else self._in_turn(action, possible, heads))
-        moved = [Haul(haul.source, haul.target, slots.head(haul.slots, each.count)) for haul, each in results]
+        moved = [SlotBatch(batch.source, batch.target, slots.head(batch.slots, each.count)) for batch, each in results]
         if any(each.count for _, each in results):
             await reshard_rows.write(self._store, action, reshard.after(seen.held, moved))
         elif not any(each.keys for _, each in results):
             raise Waiting(next((each.reason for _, each in results if each.reason), "no slot could be moved"))
-        left = sum(haul.size for haul in hauls) - sum(haul.size for haul in moved)
+        left = sum(batch.size for batch in batches) - sum(batch.size for batch in moved)
         rest = max(each.rest for _, each in results)
         return reshard_steps.moving(action, left, sum(each.keys for _, each in results), rest)
 
     async def _side_by_side(
-        self, possible: Sequence[Haul], heads: Mapping[int, ShardRef]
-    ) -> list[tuple[Haul, SlotsMoved]]:
+        self, possible: Sequence[SlotBatch], heads: Mapping[int, ShardRef]
+    ) -> list[tuple[SlotBatch, SlotsMoved]]:
         """As many as there are pairs for."""
         chosen = reshard.at_once(possible)
-        return list(zip(chosen, await asyncio.gather(*(self._haul(haul, heads, True) for haul in chosen)), strict=True))
+        return list(
+            zip(chosen, await asyncio.gather(*(self._transfer(batch, heads, True) for batch in chosen)), strict=True)
+        )
 
     async def _in_turn(
-        self, action: Action, possible: Sequence[Haul], heads: Mapping[int, ShardRef]
-    ) -> list[tuple[Haul, SlotsMoved]]:
+        self, action: Action, possible: Sequence[SlotBatch], heads: Mapping[int, ShardRef]
+    ) -> list[tuple[SlotBatch, SlotsMoved]]:
         """One at a time, because each slot keeps every shard of the database busy; the next only when one gets nowhere, and not for
         long: whoever waits for an answer has waited for seconds."""
         clock = asyncio.get_running_loop().time
         begun, results = clock(), []
         stuck = self._stuck.setdefault(action.uid, set())
-        for haul in sorted(possible, key=lambda haul: (haul.source, haul.target) in stuck):
-            results.append((haul, each := await self._haul(haul, heads, False)))
+        for batch in sorted(possible, key=lambda batch: (batch.source, batch.target) in stuck):
+            results.append((batch, each := await self._transfer(batch, heads, False)))
             if each.count or each.keys:
-                stuck.discard((haul.source, haul.target))
+                stuck.discard((batch.source, batch.target))
                 break
-            stuck.add((haul.source, haul.target))
+            stuck.add((batch.source, batch.target))
             if clock() > begun + ORDER_SECONDS:
                 break
         return results
 
-    async def _haul(self, haul: Haul, heads: Mapping[int, ShardRef], fast: bool) -> SlotsMoved:
-        source, target = heads[haul.source], heads[haul.target]
+    async def _transfer(self, batch: SlotBatch, heads: Mapping[int, ShardRef], fast: bool) -> SlotsMoved:
+        source, target = heads[batch.source], heads[batch.target]
         order = MoveSlots(
             uid=source.uid,
             target_engine_id=target.engine_id,
             address=target.node.addr,
             port=target.port,
-            slots=list(haul.slots),
+            slots=list(batch.slots),
             seconds=ORDER_SECONDS,
             fast=fast,
         )
@@ -176,7 +180,7 @@ class Reshard:
         except AgentError as error:
             return SlotsMoved(count=0, keys=0, reason=str(error))
 
-    async def _settle(self, action: Action, database: Database) -> Outcome:
+    async def _settle(self, action: Action, database: DesiredDatabase) -> Outcome:
         """The settings that depend on the number of shards, and everybody's agreement."""
         steps = reshard_steps.at(action, "settle")
         # Cancelled, there are not as many shards as were wanted to share the memory.
@@ -204,12 +208,12 @@ def _wanted(action: Action) -> dict[int, slots.Ranges]:
     return {int(pair): slots.parse(text) for pair, text in action.params["wanted"].items()}
 
 
-def _opened(seen: SlotMap) -> list[Haul]:
-    """Slots that were left between two pairs, as hauls of their own: the keys may be at either end."""
+def _opened(seen: SlotMap) -> list[SlotBatch]:
+    """Slots that were left between two pairs, as batches of their own: the keys may be at either end."""
     ways: dict[tuple[int, int], list[int]] = {}
     for each in seen.open:
         ways.setdefault((each.source, each.target), []).append(each.slot)
-    return [Haul(source, target, slots.gather(numbers)) for (source, target), numbers in ways.items()]
+    return [SlotBatch(source, target, slots.gather(numbers)) for (source, target), numbers in ways.items()]
 
 
 def _first(refused: Mapping[int, str]) -> str:

@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.bus import Bus
 from shardboard.db import Store
-from shardboard.domain.failover import Member, restartable
+from shardboard.domain.failover import ObservedShard, restartable
 from shardboard.domain.numerals import plural
 from shardboard.driver import cluster
 from shardboard.driver.cluster import ShardRef
@@ -199,7 +199,8 @@ async def _orders(session: AsyncSession) -> list[tuple[Bdb, list[int]]]:
         rows = by_bdb.get(bdb.uid, [])
         certain = [row for row in rows if row.node_uid in there]  # of others nobody knows whether they live
         members = [
-            Member(row.uid, row.pair, row.role, row.observed_status if row in certain else "unknown") for row in rows
+            ObservedShard(row.uid, row.pair, row.role, row.observed_status if row in certain else "unknown")
+            for row in rows
         ]
         dead = restartable(members)
         if dead:

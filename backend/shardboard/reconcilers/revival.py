@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.bus import Bus
 from shardboard.db import Store
-from shardboard.domain.failover import Member, revivable
+from shardboard.domain.failover import ObservedShard, revivable
 from shardboard.domain.numerals import plural
 from shardboard.domain.syncs import Transfer
 from shardboard.driver import cluster
@@ -182,6 +182,6 @@ async def _orders(session: AsyncSession) -> dict[int, list[int]]:
 
 
 def _dead(rows: Sequence[Shard], up: set[int]) -> list[int]:
-    members = [Member(row.uid, row.pair, row.current_role, row.observed_status) for row in rows]
+    members = [ObservedShard(row.uid, row.pair, row.current_role, row.observed_status) for row in rows]
     places = {row.uid: row.node_uid for row in rows}
     return [uid for uid in revivable(members) if places[uid] in up]

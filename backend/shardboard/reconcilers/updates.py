@@ -6,7 +6,7 @@ from shardboard.driver import cluster, persistence
 from shardboard.driver.ports import CommandResult
 from shardboard.reconcilers import load, move_rows
 from shardboard.reconcilers.loop import Outcome
-from shardboard.reconcilers.moves import Plan, Relocate
+from shardboard.reconcilers.moves import MoveProgress, Relocate
 from shardboard.state import bdbs, shards
 from shardboard.state.actions import Action
 from shardboard.state.bdbs import Bdb
@@ -58,12 +58,12 @@ class Update(Relocate):
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
         """Replicas that were to be added are taken away again; everything else stays as far as it came."""
         if action.params.get("moves"):
-            plan = Plan.of(action)
-            await move_rows.settle(session, action, plan.unsettled, plan.committed)
+            progress = MoveProgress.of(action)
+            await move_rows.settle(session, action, progress.unsettled, progress.committed)
             bdb = await bdbs.by_uid(session, action.object_uid)
             if bdb is not None and bdb.replication and "replication" in action.params["changed"]:
                 bdb.replication = False
-                for move in plan.moves:
+                for move in progress.moves:
                     row = await shards.by_uid(session, move.newcomer) if move.newcomer is not None else None
                     if row is not None and row.current_role != "master":
                         row.desired = "absent"

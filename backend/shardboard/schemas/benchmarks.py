@@ -247,7 +247,7 @@ class BenchmarkRow(Protocol):
     finished_at: datetime | None
 
 
-class DraftRow(Protocol):
+class NewRunRow(Protocol):
     @property
     def phases(self) -> list[dict[str, Any]]: ...
     @property
@@ -322,16 +322,16 @@ def _load(row: LoadRow) -> dict[str, Any]:
     }
 
 
-def preflight(draft: DraftRow) -> dict[str, Any]:
+def preflight(run: NewRunRow) -> dict[str, Any]:
     return {
-        "phases": draft.phases,
-        "repetitions": draft.repetitions,
-        "load_nodes": [node.uid for node in draft.nodes],
-        "seconds": draft.cost.seconds,
-        "keys": draft.cost.keys,
-        "memory": draft.memory,
-        "keys_present": int(draft.keys_present) if draft.keys_present is not None else None,
-        "concerns": [asdict(concern) for concern in draft.concerns],
+        "phases": run.phases,
+        "repetitions": run.repetitions,
+        "load_nodes": [node.uid for node in run.nodes],
+        "seconds": run.cost.seconds,
+        "keys": run.cost.keys,
+        "memory": run.memory,
+        "keys_present": int(run.keys_present) if run.keys_present is not None else None,
+        "concerns": [asdict(concern) for concern in run.concerns],
     }
 
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from shardboard.domain import availability
-from shardboard.domain.availability import Copy, Fault
+from shardboard.domain.availability import AvailabilityFault, Copy
 from shardboard.domain.observe import is_ready
 from shardboard.schemas import health, license  # noqa: A004 - the noun of the REST reference
 from shardboard.schemas.rows import BdbRow, ClusterRow, EventRow, NodeRow, ShardRow
@@ -113,7 +113,7 @@ def copies(shards: Iterable[ShardRow]) -> list[Copy]:
 
 
 def database(
-    bdb: BdbRow, shards: Sequence[ShardRow], faults: Sequence[Fault], alarms: Sequence[EventRow]
+    bdb: BdbRow, shards: Sequence[ShardRow], faults: Sequence[AvailabilityFault], alarms: Sequence[EventRow]
 ) -> dict[str, Any]:
     """`faults` are those of `domain.availability`."""
     own = [alarm for alarm in alarms if alarm.bdb_uid == bdb.uid]
@@ -135,7 +135,7 @@ def cluster(
     row: ClusterRow,
     machines: Sequence[NodeRow],
     statuses: Mapping[int, Mapping[str, Any]],
-    databases: Sequence[tuple[BdbRow, Sequence[ShardRow], Sequence[Fault]]],
+    databases: Sequence[tuple[BdbRow, Sequence[ShardRow], Sequence[AvailabilityFault]]],
     alarms: Sequence[EventRow],
     *,
     on_flash: int,
@@ -172,7 +172,7 @@ def cluster(
 
 
 def _info(
-    bdb: BdbRow, shards: Sequence[ShardRow], faults: Sequence[Fault], alarms: Sequence[EventRow]
+    bdb: BdbRow, shards: Sequence[ShardRow], faults: Sequence[AvailabilityFault], alarms: Sequence[EventRow]
 ) -> dict[str, Any]:
     lagging = availability.behind(copies(shards))
     return {

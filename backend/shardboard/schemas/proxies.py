@@ -100,7 +100,7 @@ class Counted(Protocol):
     def connections(self) -> int: ...
 
 
-class Reading(Protocol):
+class ProxySecond(Protocol):
     """What a proxy said in its newest second."""
 
     @property
@@ -121,7 +121,7 @@ class ProxyNode(NodeRow, Protocol):
     def proxy_max_threads(self) -> int: ...
 
 
-def render(node: ProxyNode, reading: Reading | None) -> dict[str, Any]:
+def render(node: ProxyNode, reading: ProxySecond | None) -> dict[str, Any]:
     """`reading` is the newest second's, None when there is none."""
     report = node.proxy
     connections = sum(each.connections for each in reading.databases.values()) if reading is not None else None
@@ -141,7 +141,7 @@ def render(node: ProxyNode, reading: Reading | None) -> dict[str, Any]:
 def render_endpoint(
     bdb: BdbRow,
     machines: Sequence[ProxyNode],
-    readings: Mapping[int, Reading],
+    readings: Mapping[int, ProxySecond],
 ) -> dict[str, Any]:
     """Who serves the database; `readings` by node, as far as known."""
     return {
@@ -157,7 +157,7 @@ def render_endpoint(
     }
 
 
-def _endpoint_proxy(bdb: BdbRow, node: ProxyNode, reading: Reading | None) -> dict[str, Any]:
+def _endpoint_proxy(bdb: BdbRow, node: ProxyNode, reading: ProxySecond | None) -> dict[str, Any]:
     served = reading.databases.get(bdb.uid) if reading is not None else None
     failure = node.proxy.get("failures", {}).get(str(bdb.uid), "")
     if node.health == "down":
@@ -182,7 +182,7 @@ def _endpoint_proxy(bdb: BdbRow, node: ProxyNode, reading: Reading | None) -> di
     }
 
 
-def _status(node: ProxyNode, reading: Reading | None) -> str:
+def _status(node: ProxyNode, reading: ProxySecond | None) -> str:
     if node.health == "down" or node.proxy.get("state") == "died":
         return "down"
     if reading is not None:

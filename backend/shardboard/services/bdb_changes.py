@@ -9,7 +9,7 @@ from shardboard.domain import bdb_rules, io_threads
 from shardboard.errors import NotAcceptable
 from shardboard.schemas import bdb_fields
 from shardboard.services import access
-from shardboard.services.bdb_drafts import hosts_of, insist
+from shardboard.services.bdb_creation import hosts_of, insist
 from shardboard.state import bdbs, nodes, shards
 from shardboard.state.bdbs import Bdb
 from shardboard.state.cluster import Cluster

@@ -8,7 +8,7 @@ from shardboard.domain.layout import Copy, Layout, title
 from shardboard.domain.moves import Move
 from shardboard.errors import NotAcceptable
 from shardboard.services import moves, upgrades
-from shardboard.services.moves import Ground
+from shardboard.services.moves import ClusterView
 from shardboard.state.bdbs import Bdb
 from shardboard.state.shards import Shard
 
@@ -16,38 +16,36 @@ MOVING = frozenset({"replication", "shards_placement"})
 """Fields whose change moves shards."""
 
 
-def plan(around: Ground, bdb: Bdb, changed: Collection[str]) -> list[Move]:
+def plan(view: ClusterView, bdb: Bdb, changed: Collection[str]) -> list[Move]:
     """`bdb` has its new values already. Raises NotAcceptable where there is no room for replicas."""
-    around.databases = {**around.databases, bdb.uid: bdb}
-    board = around.board()
+    view.databases = {**view.databases, bdb.uid: bdb}
+    board = view.board()
     if "replication" in changed and "shards_placement" in changed:
         sentence = "replication and shards_placement are changed one after the other."
         raise NotAcceptable("not_supported", sentence, field="shards_placement")
-    replaced = _fixed(around, bdb) if "io_threads" in changed else []
+    replaced = _fixed(view, bdb) if "io_threads" in changed else []
     if replaced:
         if others := sorted(MOVING & set(changed)):
             sentence = f"io_threads and {others[0]} are changed one after the other on Valkey 8."
             raise NotAcceptable("not_supported", sentence, field="io_threads")
-        return _replace(around, bdb, replaced)
+        return _replace(view, bdb, replaced)
     if "replication" in changed:
         return _replicate(board, bdb) if bdb.replication else _bare(board, bdb)
     return rebalance.plan(board, bdb.uid) if "shards_placement" in changed else []
 
 
-def _fixed(around: Ground, bdb: Bdb) -> list[Shard]:
+def _fixed(view: ClusterView, bdb: Bdb) -> list[Shard]:
     """Shards whose engine takes another number of threads only when it starts."""
-    installed = {uid: node.facts["engine_version"] for uid, node in around.machines.items()}
+    installed = {uid: node.facts["engine_version"] for uid, node in view.machines.items()}
     return [
-        row
-        for row in around.of(bdb.uid)
-        if not io_threads.changes_live(row.observed_version or installed[row.node_uid])
+        row for row in view.of(bdb.uid) if not io_threads.changes_live(row.observed_version or installed[row.node_uid])
     ]
 
 
-def _replace(around: Ground, bdb: Bdb, rows: list[Shard]) -> list[Move]:
+def _replace(view: ClusterView, bdb: Bdb, rows: list[Shard]) -> list[Move]:
     """Each by a new process on its own node, as in an upgrade: there is never a copy less than before."""
-    upgrades.installed(around, bdb, {row.node_uid for row in around.of(bdb.uid)})
-    upgrades.insist_on_room(around, bdb, rows)
+    upgrades.installed(view, bdb, {row.node_uid for row in view.of(bdb.uid)})
+    upgrades.insist_on_room(view, bdb, rows)
     threads = bdb.io_threads
     told = "without I/O threads" if threads == io_threads.OFF else f"with {threads} I/O threads"
     return [

@@ -5,7 +5,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from shardboard.domain import bdb_rules
 from shardboard.errors import Conflict, NotAcceptable, NotFound
 from shardboard.services import bdbs
-from shardboard.services.bdb_drafts import insist
+from shardboard.services.bdb_creation import insist
 from shardboard.services.users import Principal
 from shardboard.state.bdbs import Bdb
 

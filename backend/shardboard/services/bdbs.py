@@ -12,10 +12,10 @@ from shardboard.domain.moves import Move
 from shardboard.domain.numerals import plural
 from shardboard.errors import Conflict, NotFound
 from shardboard.schemas import bdb_fields
-from shardboard.services import actions, bdb_drafts, bdb_layouts, events, moves, reshards
+from shardboard.services import actions, bdb_creation, bdb_layouts, events, moves, reshards
 from shardboard.services.bdb_changes import changes, incomplete
-from shardboard.services.bdb_drafts import Draft
-from shardboard.services.moves import Ground
+from shardboard.services.bdb_creation import NewDatabase
+from shardboard.services.moves import ClusterView
 from shardboard.services.users import Principal
 from shardboard.state import actions as actions_state
 from shardboard.state import cluster as cluster_state
@@ -36,31 +36,31 @@ async def create(
     """A new database and its shards, in status pending. With `dry_run` the rows belong to no session."""
     # Locked: two creations at once must not choose the same uids and ports.
     cluster = await cluster_state.load_for_update(session)
-    draft = await bdb_drafts.draft(session, given, cluster)
+    new = await bdb_creation.prepare(session, given, cluster)
     if dry_run:
-        return draft.bdb, draft.shards
-    bdb = draft.bdb
+        return new.bdb, new.shards
+    bdb = new.bdb
     if bdb.uid < MAX_UID:
         cluster.next_bdb_uid = max(cluster.next_bdb_uid, bdb.uid + 1)
-    cluster.next_shard_uid += len(draft.shards)
+    cluster.next_shard_uid += len(new.shards)
     action = actions.start(
         session,
         "SMCreateBDB",
         object_uid=bdb.uid,
         description=f"Create database {bdb.name}",
         originator=principal.username,
-        deadline=_deadline(len(draft.shards)),
+        deadline=_deadline(len(new.shards)),
     )
     bdb.action_uid = action.uid
-    session.add_all([bdb, *draft.shards])
-    _tell_created(session, draft, principal)
+    session.add_all([bdb, *new.shards])
+    _tell_created(session, new, principal)
     await session.flush()
-    return bdb, draft.shards
+    return bdb, new.shards
 
 
 async def update(
     session: AsyncSession, uid: int, given: Mapping[str, Any], principal: Principal, *, dry_run: bool = False
-) -> tuple[Bdb, reshards.Plan | None]:
+) -> tuple[Bdb, reshards.ReshardPlan | None]:
     """Change what differs from the present, and what an earlier order did not bring to all shards; without either nothing starts.
     With the way to another number of pairs, if that is what changes."""
     cluster = await cluster_state.load_for_update(session)
@@ -102,7 +102,7 @@ async def _change(
     session: AsyncSession,
     bdb: Bdb,
     changed: Mapping[str, Any],
-    plan: reshards.Plan | None,
+    plan: reshards.ReshardPlan | None,
     principal: Principal,
     *,
     dry_run: bool,
@@ -111,8 +111,8 @@ async def _change(
     target = _copy(bdb) if dry_run else bdb
     old_name, primaries = bdb.name, bdb.shards_count
     _apply(target, changed)
-    around = await moves.ground(session)
-    planned = bdb_layouts.plan(around, target, changed) if plan is None else []
+    view = await moves.locked_view(session)
+    planned = bdb_layouts.plan(view, target, changed) if plan is None else []
     if planned:
         await moves.insist_on_idle(session, [bdb], "busy")
     target.status = "active-change-pending"
@@ -122,11 +122,11 @@ async def _change(
         action = await reshards.order(session, bdb, plan, principal.username)
         bdb.action_uid = action.uid
     else:
-        _order_update(session, around, bdb, changed, planned, principal)
+        _order_update(session, view, bdb, changed, planned, principal)
     if bdb.name != old_name:
         _tell(session, bdb, "bdb_name_updated", f"Database {old_name} was renamed to {bdb.name}.", principal)
     _tell(session, bdb, "bdb_updated", _ordered(bdb, changed, plan, primaries), principal)
-    idle = bdb_drafts.without_effect(changed)
+    idle = bdb_creation.without_effect(changed)
     if idle:
         sentence = f"Fields of database {bdb.name} were kept without effect: {', '.join(idle)}."
         _tell(session, bdb, "bdb_config_warning", sentence, principal, severity="WARNING")
@@ -134,7 +134,7 @@ async def _change(
     return bdb
 
 
-def _ordered(bdb: Bdb, changed: Collection[str], plan: reshards.Plan | None, primaries: int) -> str:
+def _ordered(bdb: Bdb, changed: Collection[str], plan: reshards.ReshardPlan | None, primaries: int) -> str:
     """`primaries` it had so far."""
     parts = []
     if plan is not None and plan.count != primaries:
@@ -156,7 +156,7 @@ def _names(changed: Collection[str]) -> str:
 
 def _order_update(
     session: AsyncSession,
-    around: Ground,
+    view: ClusterView,
     bdb: Bdb,
     changed: Mapping[str, Any],
     planned: Sequence[Move],
@@ -167,7 +167,7 @@ def _order_update(
     if planned:
         moves.order(
             session,
-            around,
+            view,
             "SMUpdateBDB",
             planned,
             description=description,
@@ -294,14 +294,14 @@ def _deadline(shard_count: int) -> timedelta:
     return BASE_DEADLINE + DEADLINE_PER_SHARD * shard_count
 
 
-def _tell_created(session: AsyncSession, draft: Draft, principal: Principal) -> None:
-    bdb = draft.bdb
+def _tell_created(session: AsyncSession, new: NewDatabase, principal: Principal) -> None:
+    bdb = new.bdb
     shape = plural(bdb.shards_count, "primary", "primaries")
     if bdb.replication:
         shape += f", {plural(bdb.shards_count, 'replica')}"
     sentence = f"The creation of database {bdb.name} was ordered: {shape}, port {bdb.port}."
     _tell(session, bdb, "bdb_created", sentence, principal)
-    for warning in draft.warnings:
+    for warning in new.warnings:
         _tell(session, bdb, "bdb_config_warning", warning, principal, severity="WARNING")
 
 

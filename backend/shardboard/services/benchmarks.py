@@ -28,7 +28,7 @@ BETWEEN = timedelta(minutes=5)
 
 
 @dataclass(frozen=True)
-class Draft:
+class NewRun:
     """An order as it was understood, and what it would cost."""
 
     bdb: Bdb
@@ -44,7 +44,7 @@ class Draft:
         return self.cost.memory * (2 if self.bdb.replication else 1)
 
 
-async def examine(session: AsyncSession, given: Mapping[str, Any], live: Live) -> Draft:
+async def examine(session: AsyncSession, given: Mapping[str, Any], live: Live) -> NewRun:
     """Raises when it cannot be carried out. `live` are the newest metrics of a database by uid."""
     bdb = await bdbs.by_uid(session, given["bdb_uid"])
     if bdb is None:
@@ -53,7 +53,7 @@ async def examine(session: AsyncSession, given: Mapping[str, Any], live: Live) -
         raise NotAcceptable("db_not_active", f"Database {bdb.uid} is {bdb.status}; it serves nobody.", field="bdb_uid")
     if not bdb.endpoint_nodes:
         raise NotAcceptable("db_not_active", f"Database {bdb.uid} has no endpoint.", field="bdb_uid")
-    phases, repetitions = draft(given)
+    phases, repetitions = phases_and_repetitions(given)
     machines = await _load_nodes(session, given["load_nodes"], bdb, given["tool"])
     cost, now = benchmark_cost.cost(phases, repetitions), live(bdb.uid)
     found = benchmark_tools.concerns(given["tool"], password=bool(bdb.config["authentication_redis_pass"]))
@@ -64,7 +64,7 @@ async def examine(session: AsyncSession, given: Mapping[str, Any], live: Live) -
         used=now.get("used_memory"),
         evicts=bdb.config["eviction_policy"] != "noeviction",
     )
-    return Draft(bdb, phases, repetitions, machines, cost, now.get("no_of_keys"), found)
+    return NewRun(bdb, phases, repetitions, machines, cost, now.get("no_of_keys"), found)
 
 
 async def create(session: AsyncSession, given: Mapping[str, Any], principal: Principal, live: Live) -> Benchmark:
@@ -143,7 +143,7 @@ async def create(session: AsyncSession, given: Mapping[str, Any], principal: Pri
     return row
 
 
-def draft(given: Mapping[str, Any]) -> tuple[list[dict[str, Any]], int]:
+def phases_and_repetitions(given: Mapping[str, Any]) -> tuple[list[dict[str, Any]], int]:
     """Phases with whole workloads, and repetitions; raises NotAcceptable with the field that is wrong."""
     base, repetitions = _workload(given, "")
     phases = []

@@ -35,8 +35,8 @@ async def order(
         raise Conflict("db_busy", f"Another action is running on {bdb.name}; try again when it is done.")
     held = await shards.of_bdb(session, bdb.uid)
     for row in rows:
-        heirs = [each for each in held if each.pair == row.pair and each.current_role == "slave"]
-        if not any(each.observed_status == "ok" and each.observed_link == "idle" for each in heirs):
+        replicas = [each for each in held if each.pair == row.pair and each.current_role == "slave"]
+        if not any(each.observed_status == "ok" and each.observed_link == "idle" for each in replicas):
             raise NotAcceptable("replication_violation", f"Shard redis:{row.uid} has no replica that is in sync.")
     if dry_run:
         return None

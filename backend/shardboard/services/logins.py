@@ -178,5 +178,5 @@ def is_user_name(username: str) -> bool:
 
 
 def _shown(username: str) -> str:
-    """A name that a stranger typed, made fit for the log."""
+    """A name that somebody typed who is not logged in, made fit for the log."""
     return "".join(c if c.isprintable() else "?" for c in username[:64])

@@ -8,7 +8,7 @@ from shardboard.domain.moves import Move
 from shardboard.errors import NotAcceptable, NotFound
 from shardboard.services import addresses, events, moves
 from shardboard.services.addresses import Change
-from shardboard.services.moves import Ground
+from shardboard.services.moves import ClusterView
 from shardboard.services.users import Principal
 from shardboard.state.actions import Action
 from shardboard.state.shards import Shard
@@ -27,34 +27,34 @@ async def order(
 ) -> tuple[Action | None, list[Change]]:
     """Move these shards to node `target`, `at_once` databases at a time (0 = all). No action when there is nothing to do, or for
     a dry run; and the addresses that clients must leave for it. Roles stay: the newcomer of a primary becomes primary."""
-    around = await moves.ground(session)
+    view = await moves.locked_view(session)
     if not uids:
         raise NotFound("shard_uids_required", "No shards were named.")
-    known = {row.uid: row for row in around.rows}
+    known = {row.uid: row for row in view.rows}
     chosen = dict.fromkeys(uids)
     for uid in chosen:
         if uid not in known:
             raise NotFound("shard_not_exist", f"There is no shard {uid}.")
     leaving = [known[uid] for uid in chosen if known[uid].node_uid != target]
-    _insist_on_target(around, target)
+    _insist_on_target(view, target)
     if not leaving:
         return None, []
-    databases = [around.databases[uid] for uid in sorted({row.bdb_uid for row in leaving})]
+    databases = [view.databases[uid] for uid in sorted({row.bdb_uid for row in leaving})]
     # Before what is asked of the layout: a move under way has put newcomers into it already.
     await moves.insist_on_idle(session, databases)
-    _insist_on_pairs(around, leaving, target)
-    _insist_on_room(around, leaving, target)
-    board = around.board()
+    _insist_on_pairs(view, leaving, target)
+    _insist_on_room(view, leaving, target)
+    board = view.board()
     for row in leaving:
         board.move(row.uid, target)
-    left = addresses.changes(around, board)
+    left = addresses.changes(view, board)
     if dry_run:
         return None, left
     planned = [
         Move(
             bdb=row.bdb_uid,
             pair=row.pair,
-            title=f"Move {moves.word(row)} redis:{row.uid} of {around.databases[row.bdb_uid].name} from node "
+            title=f"Move {moves.word(row)} redis:{row.uid} of {view.databases[row.bdb_uid].name} from node "
             f"{row.node_uid} to node {target}",
             leaves=row.uid,
             to=target,
@@ -69,7 +69,7 @@ async def order(
     )
     action = moves.order(
         session,
-        around,
+        view,
         NAME,
         planned,
         description=description,
@@ -94,8 +94,8 @@ async def order(
     return action, left
 
 
-def _insist_on_target(around: Ground, target: int) -> None:
-    node = around.machines.get(target)
+def _insist_on_target(view: ClusterView, target: int) -> None:
+    node = view.machines.get(target)
     if node is None:
         raise NotFound("node_not_found", f"There is no node {target}.")
     if node.health == "down" or node.agent_status != "connected":
@@ -106,10 +106,10 @@ def _insist_on_target(around: Ground, target: int) -> None:
         raise NotAcceptable("insufficient_resources", f"Node {target} {why}.", field="target_node_uid")
 
 
-def _insist_on_pairs(around: Ground, leaving: Sequence[Shard], target: int) -> None:
+def _insist_on_pairs(view: ClusterView, leaving: Sequence[Shard], target: int) -> None:
     """A node holds one copy of a pair, or losing it would lose the pair."""
     for row in leaving:
-        partner = next((each for each in around.pair_of(row) if each is not row and each.node_uid == target), None)
+        partner = next((each for each in view.pair_of(row) if each is not row and each.node_uid == target), None)
         if partner is not None:
             sentence = f"Node {target} holds redis:{partner.uid}, the other copy of what redis:{row.uid} holds."
             raise NotAcceptable("replication_node_violation", sentence, field="target_node_uid")
@@ -119,14 +119,14 @@ def _insist_on_pairs(around: Ground, leaving: Sequence[Shard], target: int) -> N
         raise NotAcceptable("replication_node_violation", sentence, field="shard_uids")
 
 
-def _insist_on_room(around: Ground, leaving: Sequence[Shard], target: int) -> None:
-    room = around.rooms()[target]
-    needed = sum(around.memory(around.databases[row.bdb_uid]) for row in leaving)
+def _insist_on_room(view: ClusterView, leaving: Sequence[Shard], target: int) -> None:
+    room = view.rooms()[target]
+    needed = sum(view.memory(view.databases[row.bdb_uid]) for row in leaving)
     if room.shards + len(leaving) > room.max_shards:
         sentence = f"Node {target} runs {room.shards} of at most {room.max_shards} shards."
         raise NotAcceptable("insufficient_resources", sentence, field="target_node_uid")
-    on_flash = [row for row in leaving if around.databases[row.bdb_uid].on_flash]
-    disk = sum(around.databases[row.bdb_uid].share.flash or 0 for row in on_flash)
+    on_flash = [row for row in leaving if view.databases[row.bdb_uid].on_flash]
+    disk = sum(view.databases[row.bdb_uid].share.flash or 0 for row in on_flash)
     if on_flash and not room.gives(disk):
         has = "no flash" if room.free_flash is None else f"{max(room.free_flash, 0)} bytes of flash to give"
         sentence = f"Node {target} has {has}; these shards need {disk}."

@@ -7,9 +7,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from shardboard.errors import Conflict
 from shardboard.state import actions
 from shardboard.state.bdbs import Bdb
-from shardboard.state.movement import Ground, ground, order, takes_shards, word
+from shardboard.state.movement import ClusterView, locked_view, order, takes_shards, word
 
-__all__ = ["Ground", "ground", "insist_on_idle", "order", "takes_shards", "word"]
+__all__ = ["ClusterView", "insist_on_idle", "locked_view", "order", "takes_shards", "word"]
 
 
 async def insist_on_idle(session: AsyncSession, databases: Sequence[Bdb], code: str = "db_busy") -> None:

@@ -11,7 +11,7 @@ from shardboard.domain.layout import Layout
 from shardboard.errors import Conflict, NotAcceptable, NotFound
 from shardboard.services import addresses, events, moves, snapshots
 from shardboard.services.addresses import Change
-from shardboard.services.moves import Ground
+from shardboard.services.moves import ClusterView
 from shardboard.services.users import Principal
 from shardboard.state import actions as actions_state
 from shardboard.state.actions import OPEN, Action
@@ -32,19 +32,17 @@ async def maintenance_on(
 ) -> Action:
     """Remember where its shards are, hand over what leads, move replicas away where there is room. Named databases' replicas
     move in any case; with names and without `evict` only theirs do."""
-    around, node = await _begin(session, uid)
+    view, node = await _begin(session, uid)
     _insist_on_connected(node)
-    _insist_on_others(around, node)
+    _insist_on_others(view, node)
     before = node.duty
     node.duty = "maintenance"
-    made = await snapshots.of_maintenance(session, around, uid, overwrite=overwrite_snapshot)
-    board = around.board()
+    made = await snapshots.of_maintenance(session, view, uid, overwrite=overwrite_snapshot)
+    board = view.board()
     plan = drain.drain(board, uid, evict=lambda copy: evict or str(copy.bdb) in evict_dbs)
-    left = _left(around, board, uid, gone=False)
+    left = _left(view, board, uid, gone=False)
     params = {"duty_before": before, "snapshot": made}
-    action = await _order(
-        session, around, MAINTENANCE_ON, node, plan, principal, "Put node {} into maintenance", params
-    )
+    action = await _order(session, view, MAINTENANCE_ON, node, plan, principal, "Put node {} into maintenance", params)
     told = f"Maintenance of node {uid} was ordered.{addresses.told(left)}"
     _tell(session, action, "node_maintenance_on_request", told, principal)
     return action
@@ -54,19 +52,19 @@ async def maintenance_off(
     session: AsyncSession, uid: int, principal: Principal, *, snapshot_name: str, skip_shards_restore: bool
 ) -> Action:
     """Back into service; its shards and leads come back as the snapshot remembers them."""
-    around, node = await _begin(session, uid)
+    view, node = await _begin(session, uid)
     chosen = await snapshots.find(session, uid, snapshot_name)
     if node.duty != "maintenance":
         raise NotAcceptable("node_not_in_maintenance", f"Node {uid} is not in maintenance.")
     _insist_on_connected(node)
     node.duty = ""
-    seats = [
-        drain.Seat(each["bdb"], each["pair"], each["node"], each["role"] == "master")
+    remembered = [
+        drain.RememberedCopy(each["bdb"], each["pair"], each["node"], each["role"] == "master")
         for each in (chosen.placement if chosen is not None and not skip_shards_restore else [])
     ]
-    plan = drain.restore(around.board(), uid, seats)
+    plan = drain.restore(view.board(), uid, remembered)
     params = {"duty_before": "maintenance", "snapshot": chosen.name if chosen is not None else ""}
-    action = await _order(session, around, MAINTENANCE_OFF, node, plan, principal, "End maintenance of node {}", params)
+    action = await _order(session, view, MAINTENANCE_OFF, node, plan, principal, "End maintenance of node {}", params)
     _tell(
         session, action, "node_maintenance_off_request", f"The end of maintenance of node {uid} was ordered.", principal
     )
@@ -75,22 +73,22 @@ async def maintenance_off(
 
 async def address_changes(session: AsyncSession, uid: int, order: Literal["maintenance_on", "remove"]) -> list[Change]:
     """The addresses that clients must leave when this is ordered, as far as it can be known before."""
-    around = await moves.ground(session)
-    node = _find(around, uid)
-    board = around.board()
+    view = await moves.locked_view(session)
+    node = _find(view, uid)
+    board = view.board()
     if order == "remove" and _is_dead(node):
         drain.abandon(board, uid)
     else:
         drain.drain(board, uid, evict=lambda _: True)
-    return _left(around, board, uid, gone=order == "remove")
+    return _left(view, board, uid, gone=order == "remove")
 
 
 async def enslave(session: AsyncSession, uid: int, principal: Principal) -> Action:
     """Hand the lead of all its primaries to their replicas elsewhere."""
-    around, node = await _begin(session, uid)
+    view, node = await _begin(session, uid)
     _insist_on_connected(node)
-    plan = drain.hand_over(around.board(), uid)
-    action = await _order(session, around, ENSLAVE, node, plan, principal, "Hand over the primaries of node {}", {})
+    plan = drain.hand_over(view.board(), uid)
+    action = await _order(session, view, ENSLAVE, node, plan, principal, "Hand over the primaries of node {}", {})
     _tell(session, action, "node_enslave_request", f"Node {uid} was told to hand over its primaries.", principal)
     return action
 
@@ -98,34 +96,34 @@ async def enslave(session: AsyncSession, uid: int, principal: Principal) -> Acti
 async def remove(session: AsyncSession, uid: int, principal: Principal) -> Action:
     """Move everything away, then forget the node. A dead one's shards are copied anew elsewhere from their partners; where
     there is no room for that, the partner stays alone."""
-    around, node = await _begin(session, uid)
-    _insist_on_others(around, node)
+    view, node = await _begin(session, uid)
+    _insist_on_others(view, node)
     before, dead = node.duty, _is_dead(node)
     node.duty = "removal"
-    board = around.board()
+    board = view.board()
     plan = drain.abandon(board, uid) if dead else drain.drain(board, uid, evict=lambda _: True)
     if plan.stay:
         shard, why = min(plan.stay.items())
         others = f" (and {len(plan.stay) - 1} more)" if len(plan.stay) > 1 else ""
         code = "replication_violation" if dead else "insufficient_resources"
         raise NotAcceptable(code, f"Shard redis:{shard}{others} cannot leave node {uid}: {why}.")
-    action = await _order(session, around, REMOVE, node, plan, principal, "Remove node {}", {"duty_before": before})
-    told = f"The removal of node {uid} was ordered.{addresses.told(_left(around, board, uid, gone=True))}"
+    action = await _order(session, view, REMOVE, node, plan, principal, "Remove node {}", {"duty_before": before})
+    told = f"The removal of node {uid} was ordered.{addresses.told(_left(view, board, uid, gone=True))}"
     _tell(session, action, "node_remove_request", told, principal)
     return action
 
 
-async def _begin(session: AsyncSession, uid: int) -> tuple[Ground, Node]:
-    around = await moves.ground(session)
-    node = _find(around, uid)
+async def _begin(session: AsyncSession, uid: int) -> tuple[ClusterView, Node]:
+    view = await moves.locked_view(session)
+    node = _find(view, uid)
     for action in await actions_state.of_object(session, "node", uid):
         if action.status in OPEN and action.name != "SMDrill":
             raise Conflict("busy", f"Another action runs on node {uid}: {action.description}.")
-    return around, node
+    return view, node
 
 
-def _find(around: Ground, uid: int) -> Node:
-    node = around.machines.get(uid)
+def _find(view: ClusterView, uid: int) -> Node:
+    node = view.machines.get(uid)
     if node is None:
         raise NotFound("node_not_found", f"There is no node {uid}.")
     return node
@@ -135,9 +133,9 @@ def _is_dead(node: Node) -> bool:
     return node.health == "down" or node.agent_status != "connected"
 
 
-def _left(around: Ground, board: Layout, uid: int, *, gone: bool) -> list[Change]:
+def _left(view: ClusterView, board: Layout, uid: int, *, gone: bool) -> list[Change]:
     """`board` as the plan leaves it."""
-    return addresses.changes(around, board, resting=() if gone else {uid}, leaving={uid} if gone else ())
+    return addresses.changes(view, board, resting=() if gone else {uid}, leaving={uid} if gone else ())
 
 
 def _insist_on_connected(node: Node) -> None:
@@ -145,15 +143,15 @@ def _insist_on_connected(node: Node) -> None:
         raise NotAcceptable("node_not_connected", f"The agent of node {node.uid} does not answer.")
 
 
-def _insist_on_others(around: Ground, node: Node) -> None:
-    if not any(moves.takes_shards(other) for other in around.machines.values() if other.uid != node.uid):
+def _insist_on_others(view: ClusterView, node: Node) -> None:
+    if not any(moves.takes_shards(other) for other in view.machines.values() if other.uid != node.uid):
         sentence = f"Node {node.uid} is the last one that can run shards; bring another one into service first."
         raise NotAcceptable("insufficient_resources", sentence)
 
 
 async def _order(
     session: AsyncSession,
-    around: Ground,
+    view: ClusterView,
     name: str,
     node: Node,
     plan: Drain,
@@ -161,11 +159,11 @@ async def _order(
     description: str,
     params: Mapping[str, Any],
 ) -> Action:
-    concerned = [around.databases[uid] for uid in sorted({move.bdb for move in plan.moves})]
+    concerned = [view.databases[uid] for uid in sorted({move.bdb for move in plan.moves})]
     await moves.insist_on_idle(session, concerned)
     return moves.order(
         session,
-        around,
+        view,
         name,
         plan.moves,
         description=description.format(node.uid),

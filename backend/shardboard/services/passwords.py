@@ -54,7 +54,7 @@ def check_length(password: str, min_length: int = MIN_LENGTH) -> None:
 
 async def hashed(password: str, beside: str | None = None) -> str:
     """The argon2 string to store. It shares the salt of `beside`, a hash of the same user, so that one computation tells which of
-    the user's passwords was given: several would take longer, and tell strangers that the name exists."""
+    the user's passwords was given: several would take longer, and tell whoever tries that the name exists."""
     return await asyncio.to_thread(_hasher.hash if beside is None else partial(_alike, beside), password)
 
 

@@ -11,18 +11,18 @@ from shardboard.state.actions import Action
 
 async def order(session: AsyncSession, uid: int, principal: Principal) -> Action:
     """Of one database. 409 `not_now` says what is in the way, `nothing_to_return` that no primary lost its lead."""
-    around = await moves.ground(session)
-    bdb = around.databases.get(uid)
+    view = await moves.locked_view(session)
+    bdb = view.databases.get(uid)
     if bdb is None:
         raise NotFound("db_not_found", f"There is no database {uid}.")
     await moves.insist_on_idle(session, [bdb])
-    if not any(row.leads_again for row in around.of(uid)):
+    if not any(row.leads_again for row in view.of(uid)):
         raise Conflict("nothing_to_return", f"No primary of {bdb.name} lost its lead in an outage.")
-    planned = returns.planned(around, uid)
+    planned = returns.planned(view, uid)
     if not planned:
-        reasons = ", ".join(around.hindrances(uid)) or "the primaries would be spread less evenly"
+        reasons = ", ".join(view.hindrances(uid)) or "the primaries would be spread less evenly"
         raise Conflict("not_now", f"Primaries of {bdb.name} cannot return now: {reasons}.")
-    action = returns.order(session, around, uid, planned, principal.username)
+    action = returns.order(session, view, uid, planned, principal.username)
     events.record(
         session,
         "primaries_return_request",

@@ -21,12 +21,12 @@ async def preview(
     session: AsyncSession, uid: int, *, only_failovers: bool, max_operations: int | None
 ) -> tuple[Layout, dict[int, str]]:
     """The board as a rebalance would leave it, and the slots of each pair."""
-    around = await moves.ground(session)
-    planned = _plan(around, uid, only_failovers=only_failovers, max_operations=max_operations)
-    board = around.board()
+    view = await moves.locked_view(session)
+    planned = _plan(view, uid, only_failovers=only_failovers, max_operations=max_operations)
+    board = view.board()
     for move in planned:
         _play(board, move)
-    return board, {row.pair: row.slots for row in around.of(uid)}
+    return board, {row.pair: row.slots for row in view.of(uid)}
 
 
 async def address_changes(
@@ -34,7 +34,7 @@ async def address_changes(
 ) -> list[Change]:
     """The addresses that clients must leave when this is ordered."""
     board, _ = await preview(session, uid, only_failovers=only_failovers, max_operations=max_operations)
-    found = addresses.changes(await moves.ground(session), board)
+    found = addresses.changes(await moves.locked_view(session), board)
     return [each for each in found if each.bdb_uid == uid]
 
 
@@ -42,20 +42,20 @@ async def order(
     session: AsyncSession, uid: int, principal: Principal, *, only_failovers: bool, max_operations: int | None
 ) -> Action | None:
     """None when everything is where it should be."""
-    around = await moves.ground(session)
-    if (bdb := around.databases.get(uid)) is not None:
+    view = await moves.locked_view(session)
+    if (bdb := view.databases.get(uid)) is not None:
         await moves.insist_on_idle(session, [bdb])
-    planned = _plan(around, uid, only_failovers=only_failovers, max_operations=max_operations)
+    planned = _plan(view, uid, only_failovers=only_failovers, max_operations=max_operations)
     if bdb is None or not planned:
         return None
-    board = around.board()
+    board = view.board()
     for move in planned:
         _play(board, move)
-    left = [each for each in addresses.changes(around, board) if each.bdb_uid == uid]
+    left = [each for each in addresses.changes(view, board) if each.bdb_uid == uid]
     copied = sum(move.to is not None for move in planned)
     action = moves.order(
         session,
-        around,
+        view,
         NAME,
         planned,
         description=f"Rebalance {bdb.name} ({bdb.config['shards_placement']}): {_steps(len(planned) - copied, copied)}",
@@ -75,15 +75,15 @@ async def order(
     return action
 
 
-def _plan(around: moves.Ground, uid: int, *, only_failovers: bool, max_operations: int | None) -> list[Move]:
+def _plan(view: moves.ClusterView, uid: int, *, only_failovers: bool, max_operations: int | None) -> list[Move]:
     """Nothing only when nothing is to be done: what would be done, were all nodes and shards well, is refused in words."""
-    if uid not in around.databases:
+    if uid not in view.databases:
         raise NotFound("db_not_found", f"There is no database {uid}.")
     found, wanted = (
         rebalance.plan(board, uid, only_failovers=only_failovers, max_operations=max_operations)
-        for board in (around.board(), around.board(all_well=True))
+        for board in (view.board(), view.board(all_well=True))
     )
-    if wanted and not found and (hindrances := around.hindrances(uid)):
+    if wanted and not found and (hindrances := view.hindrances(uid)):
         more = [f"and {len(hindrances) - NAMED} more"] if len(hindrances) > NAMED else []
         reasons = ", ".join([*hindrances[:NAMED], *more])
         raise Conflict("not_now", f"Shards should be elsewhere, but cannot be moved now: {reasons}. Try again later.")

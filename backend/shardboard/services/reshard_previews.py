@@ -9,7 +9,7 @@ from shardboard.domain import reshard, reshard_estimate, slots
 from shardboard.domain.rates import Value
 from shardboard.domain.reshard_estimate import Cargo, Holding
 from shardboard.services import moves, reshards
-from shardboard.services.moves import Ground
+from shardboard.services.moves import ClusterView
 from shardboard.state import shards
 from shardboard.state.bdbs import Bdb
 from shardboard.state.shards import Shard
@@ -22,25 +22,25 @@ FIRST_OWN_WAY = 9
 """The major version from which on engines hand over slots themselves."""
 
 
-async def preview(session: AsyncSession, bdb: Bdb, plan: reshards.Plan, latest: Latest) -> dict[str, Any]:
+async def preview(session: AsyncSession, bdb: Bdb, plan: reshards.ReshardPlan, latest: Latest) -> dict[str, Any]:
     """In the form of the API's `reshard_preview`."""
-    around = await moves.ground(session)
-    of = _cargo(around, bdb, plan, await shards.of_bdb(session, bdb.uid), latest)
+    view = await moves.locked_view(session)
+    of = _cargo(view, bdb, plan, await shards.of_bdb(session, bdb.uid), latest)
     return {
         "slots": of.slots,
         **{name: value for name, value in (("keys", of.keys), ("bytes", of.bytes)) if value is not None},
-        "pace": around.cluster.rules.resharding_pace,
+        "pace": view.cluster.rules.resharding_pace,
         "estimates": [_shown(of, pace) for pace in reshard_estimate.PACES],
     }
 
 
-def _cargo(around: Ground, bdb: Bdb, plan: reshards.Plan, rows: Sequence[Shard], latest: Latest) -> Cargo:
+def _cargo(view: ClusterView, bdb: Bdb, plan: reshards.ReshardPlan, rows: Sequence[Shard], latest: Latest) -> Cargo:
     held = {row.pair: slots.parse(row.slots) for row in rows}
     going = sum(row.pair in plan.leaving for row in rows)
     versions = [row.observed_version for row in rows]
-    versions += [around.machines[placed.node_uid].facts.get("engine_version", "") for placed in plan.newcomers]
+    versions += [view.machines[placed.node_uid].facts.get("engine_version", "") for placed in plan.newcomers]
     return reshard_estimate.cargo(
-        reshard.hauls(held, plan.wanted),
+        reshard.batches(held, plan.wanted),
         {row.pair: _holding(row, latest(row)) for row in rows if row.current_role == "master"},
         shards=len(plan.newcomers) + going,
         own_way=not bdb.on_flash and all(_major(version) >= FIRST_OWN_WAY for version in versions),
@@ -64,7 +64,7 @@ def _major(version: str) -> int:
     return int(head) if head.isdecimal() else 0
 
 
-def _shown(of: Cargo, pace: reshard_estimate.Pace) -> dict[str, Any]:
+def _shown(of: Cargo, pace: reshard_estimate.ReshardingPace) -> dict[str, Any]:
     told = reshard_estimate.estimate(of, pace)
     known = {} if told.seconds is None else {"seconds": told.seconds}
     return {"pace": pace, **known, "time": told.time, "latency": told.latency, "basis": told.basis}

@@ -14,7 +14,7 @@ from shardboard.domain.placement import Placed
 from shardboard.domain.slots import Ranges
 from shardboard.errors import Conflict, NotAcceptable
 from shardboard.services import actions, moves
-from shardboard.services.moves import Ground
+from shardboard.services.moves import ClusterView
 from shardboard.state.actions import Action
 from shardboard.state.bdbs import Bdb
 from shardboard.state.shards import Shard
@@ -25,7 +25,7 @@ DEADLINE = timedelta(days=7)
 
 
 @dataclass(frozen=True)
-class Plan:
+class ReshardPlan:
     """The pairs that a database shall have, and the way there."""
 
     count: int
@@ -54,40 +54,40 @@ class Plan:
         ]
 
 
-async def plan(session: AsyncSession, bdb: Bdb, changed: Mapping[str, Any], avoid: Collection[str] = ()) -> Plan:
+async def plan(session: AsyncSession, bdb: Bdb, changed: Mapping[str, Any], avoid: Collection[str] = ()) -> ReshardPlan:
     """How the database gets to `changed["shards_count"]` pairs. Raises when it cannot, and writes nothing."""
-    around = await moves.ground(session)
+    view = await moves.locked_view(session)
     await moves.insist_on_idle(session, [bdb], "busy")
     count = changed.get("shards_count", bdb.shards_count)
     target = _target(bdb, changed, count)
-    rows = around.of(bdb.uid)
+    rows = view.of(bdb.uid)
     pairs = sorted({row.pair for row in rows})
     _insist_on_primaries(rows, pairs)
     staying = _staying(rows, pairs, count, sparse=bdb.config["shards_placement"] == "sparse")
-    around = _as_if(around, target, staying)
-    newcomers = _placed(around, bdb, rows, count - len(staying), target.share, avoid)
+    view = _as_if(view, target, staying)
+    newcomers = _placed(view, bdb, rows, count - len(staying), target.share, avoid)
     if count < len(pairs):
-        _insist_on_room(around, rows, staying)
+        _insist_on_room(view, rows, staying)
     held = {row.pair: slots.parse(row.slots) for row in rows}
     wanted = reshard.spread(held, [*staying, *{placed.pair for placed in newcomers}])
-    return Plan(
+    return ReshardPlan(
         count=count,
         newcomers=newcomers,
         leaving=[pair for pair in pairs if pair not in staying],
         wanted=wanted,
-        total=sum(haul.size for haul in reshard.hauls(held, wanted)),
+        total=sum(batch.size for batch in reshard.batches(held, wanted)),
         before=bdb.share,
     )
 
 
-async def order(session: AsyncSession, bdb: Bdb, chosen: Plan, originator: str) -> Action:
+async def order(session: AsyncSession, bdb: Bdb, chosen: ReshardPlan, originator: str) -> Action:
     """Rows for the newcomers, and the action."""
-    around = await moves.ground(session)
-    rows = _rows(around, bdb, chosen.newcomers)
-    around.cluster.next_shard_uid += len(rows)
+    view = await moves.locked_view(session)
+    rows = _rows(view, bdb, chosen.newcomers)
+    view.cluster.next_shard_uid += len(rows)
     session.add_all(rows)
-    gone = [row for row in around.of(bdb.uid) if row.pair in chosen.leaving]
-    before = len({row.pair for row in around.of(bdb.uid)})
+    gone = [row for row in view.of(bdb.uid) if row.pair in chosen.leaving]
+    before = len({row.pair for row in view.of(bdb.uid)})
     return actions.start(
         session,
         NAME,
@@ -138,14 +138,14 @@ def _target(bdb: Bdb, changed: Mapping[str, Any], count: int) -> Bdb:
     return Bdb(uid=bdb.uid, memory_size=size, shards_count=count, replication=bdb.replication, config=config)
 
 
-def _as_if(around: Ground, target: Bdb, staying: Sequence[int]) -> Ground:
+def _as_if(view: ClusterView, target: Bdb, staying: Sequence[int]) -> ClusterView:
     """With the database as it will be, before its newcomers are placed."""
-    kept = [row for row in around.occupying if row.bdb_uid != target.uid or row.pair in staying]
-    return replace(around, databases={**around.databases, target.uid: target}, occupying=kept)
+    kept = [row for row in view.occupying if row.bdb_uid != target.uid or row.pair in staying]
+    return replace(view, databases={**view.databases, target.uid: target}, occupying=kept)
 
 
 def _placed(
-    around: Ground, bdb: Bdb, rows: Sequence[Shard], more: int, share: Share, avoid: Collection[str]
+    view: ClusterView, bdb: Bdb, rows: Sequence[Shard], more: int, share: Share, avoid: Collection[str]
 ) -> list[Placed]:
     """Nodes for `more` pairs beside those that exist, numbered by the lowest free numbers."""
     if more <= 0:
@@ -153,7 +153,7 @@ def _placed(
     shunned = {*avoid, *bdb.config["avoid_nodes"]}
     chosen = set(bdb.config["use_nodes"])
     rooms = [
-        room for uid, room in around.rooms().items() if str(uid) not in shunned and (not chosen or str(uid) in chosen)
+        room for uid, room in view.rooms().items() if str(uid) not in shunned and (not chosen or str(uid) in chosen)
     ]
     try:
         found = placement.place(
@@ -163,7 +163,7 @@ def _placed(
             policy=bdb.config["shards_placement"],
             shard_memory=share.ram,
             shard_flash=share.flash,
-            overbooking=around.overbooking,
+            overbooking=view.overbooking,
             beside=[Placed(row.pair, row.current_role, row.node_uid) for row in rows],
         )
     except placement.NoRoom as reason:
@@ -173,16 +173,16 @@ def _placed(
     return [replace(placed, pair=free[placed.pair]) for placed in found]
 
 
-def _insist_on_room(around: Ground, rows: Sequence[Shard], staying: Sequence[int]) -> None:
+def _insist_on_room(view: ClusterView, rows: Sequence[Shard], staying: Sequence[int]) -> None:
     """Fewer shards are larger ones: the nodes that keep some must have the flash and, without overbooking, the memory."""
     keeping = {row.node_uid for row in rows if row.pair in staying}
-    for uid, room in around.rooms().items():
+    for uid, room in view.rooms().items():
         if uid in keeping and room.free_flash is not None and room.free_flash < 0:
             sentence = (
                 f"Node {uid} lacks {-room.free_flash} bytes of flash for the larger shards; make the database smaller."
             )
             raise NotAcceptable("insufficient_resources", sentence, field="shards_count")
-        if uid in keeping and room.free_memory < 0 and not around.overbooking:
+        if uid in keeping and room.free_memory < 0 and not view.overbooking:
             sentence = (
                 f"Node {uid} lacks {-room.free_memory} bytes for the larger shards; add a node, make the database smaller, "
                 "or allow overbooking (policy shards_overbooking)."
@@ -190,12 +190,12 @@ def _insist_on_room(around: Ground, rows: Sequence[Shard], staying: Sequence[int
             raise NotAcceptable("insufficient_resources", sentence, field="shards_count")
 
 
-def _rows(around: Ground, bdb: Bdb, newcomers: Sequence[Placed]) -> list[Shard]:
+def _rows(view: ClusterView, bdb: Bdb, newcomers: Sequence[Placed]) -> list[Shard]:
     taken: dict[int, set[int]] = {}
-    for row in around.occupying:
+    for row in view.occupying:
         taken.setdefault(row.node_uid, set()).add(row.bus_port - ports.BUS_OFFSET)
     rows = []
-    for uid, placed in enumerate(newcomers, start=around.cluster.next_shard_uid):
+    for uid, placed in enumerate(newcomers, start=view.cluster.next_shard_uid):
         port = ports.first_free(taken.setdefault(placed.node_uid, set()))
         if port is None:
             sentence = f"Node {placed.node_uid} has no port left for another shard."

@@ -6,7 +6,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.errors import Conflict, Forbidden, NotFound
 from shardboard.services import events, moves
-from shardboard.services.moves import Ground
+from shardboard.services.moves import ClusterView
 from shardboard.services.users import Principal
 from shardboard.state import snapshots
 from shardboard.state.snapshots import Snapshot
@@ -14,7 +14,7 @@ from shardboard.state.snapshots import Snapshot
 MAINTENANCE, USER = "maintenance", "user"
 
 
-async def of_maintenance(session: AsyncSession, around: Ground, node_uid: int, *, overwrite: bool) -> str:
+async def of_maintenance(session: AsyncSession, view: ClusterView, node_uid: int, *, overwrite: bool) -> str:
     """Make one, unless there is one from an earlier begin. The name of what was made; empty otherwise."""
     present = [each for each in await snapshots.of_node(session, node_uid) if each.kind == MAINTENANCE]
     if present and not overwrite:
@@ -22,19 +22,17 @@ async def of_maintenance(session: AsyncSession, around: Ground, node_uid: int, *
     for each in present:
         await session.delete(each)
     now = datetime.now(UTC)
-    return _add(
-        session, around, node_uid, f"maintenance_mode_{now:%Y-%m-%d_%H-%M-%S}_node_{node_uid}", MAINTENANCE
-    ).name
+    return _add(session, view, node_uid, f"maintenance_mode_{now:%Y-%m-%d_%H-%M-%S}_node_{node_uid}", MAINTENANCE).name
 
 
 async def create(session: AsyncSession, node_uid: int, name: str, principal: Principal) -> Snapshot:
     """Remember the present placement under a name."""
-    around = await moves.ground(session)
-    if node_uid not in around.machines:
+    view = await moves.locked_view(session)
+    if node_uid not in view.machines:
         raise NotFound("node_not_found", f"There is no node {node_uid}.")
     if await session.get(Snapshot, name) is not None:
         raise Conflict("snapshot_exists", f"There is a snapshot {name} already.")
-    made = _add(session, around, node_uid, name, USER)
+    made = _add(session, view, node_uid, name, USER)
     told = f"Snapshot {name} of the placement on node {node_uid} was made."
     events.record(
         session, "node_snapshot_created", told, source="node", originator=principal.username, node_uid=node_uid
@@ -67,8 +65,8 @@ async def find(session: AsyncSession, node_uid: int, name: str) -> Snapshot | No
     return found
 
 
-def _add(session: AsyncSession, around: Ground, node_uid: int, name: str, kind: str) -> Snapshot:
-    pairs = {(row.bdb_uid, row.pair) for row in around.rows if row.node_uid == node_uid}
+def _add(session: AsyncSession, view: ClusterView, node_uid: int, name: str, kind: str) -> Snapshot:
+    pairs = {(row.bdb_uid, row.pair) for row in view.rows if row.node_uid == node_uid}
     made = Snapshot(
         name=name,
         node_uid=node_uid,
@@ -76,7 +74,7 @@ def _add(session: AsyncSession, around: Ground, node_uid: int, name: str, kind: 
         created_at=datetime.now(UTC),
         placement=[
             {"bdb": row.bdb_uid, "pair": row.pair, "node": row.node_uid, "role": row.current_role}
-            for row in around.rows
+            for row in view.rows
             if (row.bdb_uid, row.pair) in pairs
         ],
     )

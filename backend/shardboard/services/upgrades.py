@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from shardboard.domain.moves import Move
 from shardboard.errors import Conflict, NotAcceptable, NotFound
 from shardboard.services import events, moves
-from shardboard.services.moves import Ground
+from shardboard.services.moves import ClusterView
 from shardboard.services.users import Principal
 from shardboard.state.actions import Action
 from shardboard.state.bdbs import Bdb
@@ -36,25 +36,25 @@ class Wish:
 
 
 @dataclass(frozen=True)
-class Plan:
+class PlannedUpgrade:
     """What an upgrade would do."""
 
     moves: Sequence[Move]
     description: str
 
 
-async def preview(session: AsyncSession, uid: int, wish: Wish) -> Plan:
+async def preview(session: AsyncSession, uid: int, wish: Wish) -> PlannedUpgrade:
     """Raises what an order would raise."""
-    around = await moves.ground(session)
-    return _plan(around, await _idle(session, around, uid), wish)
+    view = await moves.locked_view(session)
+    return _plan(view, await _idle(session, view, uid), wish)
 
 
 async def order(session: AsyncSession, uid: int, principal: Principal, wish: Wish) -> tuple[Bdb, Action | None]:
     """Without an action when every shard runs the engine that its node has."""
-    around = await moves.ground(session)
-    bdb = await _idle(session, around, uid)
-    plan = _plan(around, bdb, wish)
-    return bdb, _ordered(session, around, bdb, plan, principal, wish) if plan.moves else None
+    view = await moves.locked_view(session)
+    bdb = await _idle(session, view, uid)
+    plan = _plan(view, bdb, wish)
+    return bdb, _ordered(session, view, bdb, plan, principal, wish) if plan.moves else None
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Outlook:
     """What becomes of one database when all of a node are upgraded: it has a plan, or a reason why not."""
 
     bdb: Bdb
-    plan: Plan | None = None
+    plan: PlannedUpgrade | None = None
     refused: str = ""
     action: Action | None = None
 
@@ -75,36 +75,38 @@ async def preview_of_node(session: AsyncSession, node_uid: int) -> list[Outlook]
 async def order_for_node(session: AsyncSession, node_uid: int, principal: Principal) -> list[Outlook]:
     """One action for each database that can be upgraded now; they go on side by side. The others are told with the reason."""
     return [
-        replace(outlook, action=_ordered(session, around, outlook.bdb, outlook.plan, principal, Wish()))
+        replace(outlook, action=_ordered(session, view, outlook.bdb, outlook.plan, principal, Wish()))
         if outlook.plan
         else outlook
-        async for around, outlook in _of_node(session, node_uid)
+        async for view, outlook in _of_node(session, node_uid)
     ]
 
 
-async def _of_node(session: AsyncSession, node_uid: int) -> AsyncIterator[tuple[Ground, Outlook]]:
-    around = await moves.ground(session)
-    if node_uid not in around.machines:
+async def _of_node(session: AsyncSession, node_uid: int) -> AsyncIterator[tuple[ClusterView, Outlook]]:
+    view = await moves.locked_view(session)
+    if node_uid not in view.machines:
         raise NotFound("node_not_found", f"There is no node {node_uid}.")
-    for uid in sorted({row.bdb_uid for row in around.rows if row.node_uid == node_uid}):
-        bdb = around.databases[uid]
+    for uid in sorted({row.bdb_uid for row in view.rows if row.node_uid == node_uid}):
+        bdb = view.databases[uid]
         try:
             await moves.insist_on_idle(session, [bdb])
-            plan = _plan(around, bdb, Wish())
+            plan = _plan(view, bdb, Wish())
         except (Conflict, NotAcceptable) as error:
-            yield around, Outlook(bdb, refused=error.description)
+            yield view, Outlook(bdb, refused=error.description)
             continue
         if plan.moves:
             # What is copied at the same time needs its room at the same time.
             twice = [Shard(bdb_uid=uid, node_uid=to) for to in {move.to for move in plan.moves}]
-            yield around, Outlook(bdb, plan)
-            around = replace(around, occupying=[*around.occupying, *twice])
+            yield view, Outlook(bdb, plan)
+            view = replace(view, occupying=[*view.occupying, *twice])
 
 
-def _ordered(session: AsyncSession, around: Ground, bdb: Bdb, plan: Plan, principal: Principal, wish: Wish) -> Action:
+def _ordered(
+    session: AsyncSession, view: ClusterView, bdb: Bdb, plan: PlannedUpgrade, principal: Principal, wish: Wish
+) -> Action:
     action = moves.order(
         session,
-        around,
+        view,
         NAME,
         plan.moves,
         description=plan.description,
@@ -125,17 +127,17 @@ def _ordered(session: AsyncSession, around: Ground, bdb: Bdb, plan: Plan, princi
     return action
 
 
-async def _idle(session: AsyncSession, around: Ground, uid: int) -> Bdb:
-    bdb = around.databases.get(uid)
+async def _idle(session: AsyncSession, view: ClusterView, uid: int) -> Bdb:
+    bdb = view.databases.get(uid)
     if bdb is None:
         raise NotFound("db_not_found", f"There is no database {uid}.")
     await moves.insist_on_idle(session, [bdb])
     return bdb
 
 
-def _plan(around: Ground, bdb: Bdb, wish: Wish) -> Plan:
-    rows = around.of(bdb.uid)
-    version = installed(around, bdb, {row.node_uid for row in rows})
+def _plan(view: ClusterView, bdb: Bdb, wish: Wish) -> PlannedUpgrade:
+    rows = view.of(bdb.uid)
+    version = installed(view, bdb, {row.node_uid for row in rows})
     if wish.version and not (version + ".").startswith(wish.version.rstrip(".") + "."):
         sentence = f"The nodes of {bdb.name} have Valkey {version}, not {wish.version}. Install that first."
         raise NotAcceptable("version_not_found", sentence, field="redis_version")
@@ -147,7 +149,7 @@ def _plan(around: Ground, bdb: Bdb, wish: Wish) -> Plan:
                 "read what that writes. Install it again, or restore a backup into a new database."
             )
             raise NotAcceptable("downgrade_not_possible", sentence)
-    insist_on_room(around, bdb, behind)
+    insist_on_room(view, bdb, behind)
     # Sorted by what each shard is now: a pair's moves are made in this order.
     behind.sort(key=lambda row: (row.pair, row.current_role == "master"))
     planned = [
@@ -162,14 +164,14 @@ def _plan(around: Ground, bdb: Bdb, wish: Wish) -> Plan:
         )
         for row in behind
     ]
-    return Plan(planned, f"Upgrade of {len(planned)} shards of {bdb.name} to Valkey {version}")
+    return PlannedUpgrade(planned, f"Upgrade of {len(planned)} shards of {bdb.name} to Valkey {version}")
 
 
-def installed(around: Ground, bdb: Bdb, node_uids: Collection[int]) -> str:
+def installed(view: ClusterView, bdb: Bdb, node_uids: Collection[int]) -> str:
     """The version that all its nodes have; another would make a replica older than its primary sooner or later."""
-    found = {uid: around.machines[uid].facts["engine_version"] for uid in sorted(node_uids)}
+    found = {uid: view.machines[uid].facts["engine_version"] for uid in sorted(node_uids)}
     for uid in found:
-        if not moves.takes_shards(around.machines[uid]):
+        if not moves.takes_shards(view.machines[uid]):
             raise NotAcceptable("node_not_connected", f"Node {uid} of {bdb.name} takes no shards at the moment.")
     versions = set(found.values())
     if len(versions) == 1 and (version := versions.pop()):
@@ -185,9 +187,9 @@ def _series(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", version)[:2])
 
 
-def insist_on_room(around: Ground, bdb: Bdb, behind: Sequence[Shard]) -> None:
+def insist_on_room(view: ClusterView, bdb: Bdb, behind: Sequence[Shard]) -> None:
     """For one shard more on each node: they are replaced one after the other where there is no room for two."""
-    rooms, memory, disk = around.rooms(), around.memory(bdb), bdb.share.flash or 0
+    rooms, memory, disk = view.rooms(), view.memory(bdb), bdb.share.flash or 0
     for uid in sorted({row.node_uid for row in behind}):
         room = rooms[uid]
         if room.shards + 1 > room.max_shards:

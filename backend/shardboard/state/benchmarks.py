@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, Index, LargeBinary, String, Text, delete, func, insert, select
+from sqlalchemy import JSON, Index, LargeBinary, String, Text, delete, insert, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -192,10 +192,6 @@ async def remove(session: AsyncSession, benchmark: Benchmark) -> None:
         await session.execute(delete(table).where(table.load_uid.in_(own)))
     await session.execute(delete(BenchmarkLoad).where(BenchmarkLoad.benchmark_uid == benchmark.uid))
     await session.delete(benchmark)
-
-
-async def count(session: AsyncSession) -> int:
-    return (await session.execute(select(func.count()).select_from(Benchmark))).scalar_one()
 
 
 def _packed(said: dict[str, Any]) -> bytes:

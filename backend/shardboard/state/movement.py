@@ -1,4 +1,4 @@
-"""The ground on which shards move: what nodes have to give, and the orders that movements are made of."""
+"""What movements of shards are decided on, as one locked view of the cluster, and the orders that they are made of."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ DEADLINE_PER_MOVE = timedelta(minutes=10)
 
 
 @dataclass
-class Ground:
+class ClusterView:
     """Everything that a decision on movement needs, read under the lock of the cluster row."""
 
     cluster: Cluster
@@ -55,7 +55,7 @@ class Ground:
         """To try movements out on; with `all_well` as if every node were there and every shard in sync."""
         everyone = frozenset(self.machines)
         databases = [
-            layout.Database(
+            layout.LayoutDatabase(
                 uid=bdb.uid,
                 name=bdb.name,
                 dense=bdb.config["shards_placement"] == "dense",
@@ -96,10 +96,10 @@ class Ground:
         return bdb.share.ram
 
 
-async def ground(session: AsyncSession) -> Ground:
+async def locked_view(session: AsyncSession) -> ClusterView:
     """Lock the cluster row, then read: two orders at once must not choose the same uids or the same room."""
     cluster = await clusters.load_for_update(session)
-    return Ground(
+    return ClusterView(
         cluster=cluster,
         machines={node.uid: node for node in await nodes.every(session)},
         databases={bdb.uid: bdb for bdb in await bdbs.every(session)},
@@ -144,7 +144,7 @@ def is_meant_for_shards(node: Node) -> bool:
 
 def order(
     session: AsyncSession,
-    around: Ground,
+    view: ClusterView,
     name: str,
     moves: Sequence[Move],
     *,
@@ -160,8 +160,8 @@ def order(
     for move in moves:
         newcomer = None
         if move.to is not None:
-            newcomer = around.cluster.next_shard_uid
-            around.cluster.next_shard_uid += 1
+            newcomer = view.cluster.next_shard_uid
+            view.cluster.next_shard_uid += 1
         numbered.append(replace(move, newcomer=newcomer))
     action = actions.start(
         session,
@@ -175,7 +175,7 @@ def order(
     )
     action.steps = [{"name": move.title, "status": "pending"} for move in numbered]
     for uid in {move.bdb for move in moves}:
-        bdb = around.databases[uid]
+        bdb = view.databases[uid]
         bdb.status, bdb.status_detail, bdb.action_uid = "active-change-pending", "", action.uid
         bdb.changed_at = datetime.now(UTC)
     return action

@@ -1,4 +1,4 @@
-"""Outages as clients of the endpoints saw them: a primary answered a node's proxy no more, and then it, or its heir, did again."""
+"""Outages as clients of the endpoints saw them: until a lost primary, or its promoted replica, answered a node's proxy again."""
 
 from collections.abc import Sequence
 from datetime import datetime

@@ -9,31 +9,31 @@ from shardboard.domain.numerals import plural
 from shardboard.domain.primaries_return import returning
 from shardboard.state import movement
 from shardboard.state.actions import Action
-from shardboard.state.movement import Ground
+from shardboard.state.movement import ClusterView
 
 NAME = "SMReturnPrimaries"
 
 
-def planned(around: Ground, bdb_uid: int) -> list[Move]:
+def planned(view: ClusterView, bdb_uid: int) -> list[Move]:
     """Nothing while a shard of the database is not in sync, or a node of it not in service."""
-    held = around.of(bdb_uid)
+    held = view.of(bdb_uid)
     if not all(movement.ready(row) for row in held):
         return []
-    if any(around.machines[row.node_uid].health != "up" or around.machines[row.node_uid].duty for row in held):
+    if any(view.machines[row.node_uid].health != "up" or view.machines[row.node_uid].duty for row in held):
         return []
-    return returning(around.board(), bdb_uid, {row.uid for row in held if row.leads_again})
+    return returning(view.board(), bdb_uid, {row.uid for row in held if row.leads_again})
 
 
-def order(session: AsyncSession, around: Ground, bdb_uid: int, moves: Sequence[Move], originator: str) -> Action:
+def order(session: AsyncSession, view: ClusterView, bdb_uid: int, moves: Sequence[Move], originator: str) -> Action:
     """Queue the handovers of one database."""
     count = plural(len(moves), "primary", "primaries")
     where = "it was" if len(moves) == 1 else "they were"
     return movement.order(
         session,
-        around,
+        view,
         NAME,
         moves,
-        description=f"Return {count} of {around.databases[bdb_uid].name} to where {where} before the outage",
+        description=f"Return {count} of {view.databases[bdb_uid].name} to where {where} before the outage",
         originator=originator,
         object_type="bdb",
         object_uid=bdb_uid,

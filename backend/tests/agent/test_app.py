@@ -214,15 +214,15 @@ async def test_only_the_console_gets_in(agent: NodeRef, authority: Authority, ro
     colleague = ssl.create_default_context(cafile=str(authority.ca_file))
     colleague.load_cert_chain(root / "certificate.pem", root / "key.pem")
     for context in (nobody, colleague):
-        async with httpx.AsyncClient(verify=context, trust_env=False) as stranger:
+        async with httpx.AsyncClient(verify=context, trust_env=False) as outsider:
             with pytest.raises(httpx.TransportError):
-                await stranger.get(url)
+                await outsider.get(url)
     async with httpx.AsyncClient(trust_env=False) as plain:
         with pytest.raises(httpx.TransportError):
             await plain.get(url.replace("https", "http"))
 
 
-async def test_another_console_is_a_stranger_both_ways(agent: NodeRef, tmp_path: Path) -> None:
+async def test_another_console_is_trusted_by_neither_side(agent: NodeRef, tmp_path: Path) -> None:
     other = Authority.load(Settings(state_dir=tmp_path / "other"))
     context = other.client_ssl_context()
     agents = HttpAgents(context)

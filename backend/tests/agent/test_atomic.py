@@ -11,7 +11,7 @@ import hiredis
 import pytest
 from backend.tests.shards import own_address
 
-from shardboard.agent import atomic, haul, render
+from shardboard.agent import atomic, render, slot_transfer
 from shardboard.agent.contract import MoveSlots
 from shardboard.agent.moving import Movers
 from shardboard.agent.pace import JOB_KEYS
@@ -24,7 +24,7 @@ SOURCE, TARGET = "a" * 40, "b" * 40
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """These engines share one thread with who asks them, on a machine that may have much else to do."""
-    monkeypatch.setattr(haul, "ANSWER_SECONDS", 60.0)
+    monkeypatch.setattr(slot_transfer, "ANSWER_SECONDS", 60.0)
 
 
 class Engine:

@@ -126,9 +126,9 @@ async def test_a_second_certificate_cannot_be_smuggled_in(
 ) -> None:
     """Base64 readers stop at the padding: what follows the right certificate would pass the check with it."""
     genuine = console.authority.ca_pem
-    stranger = Authority.load(Settings(state_dir=tmp_path / "stranger")).ca_pem
+    foreign = Authority.load(Settings(state_dir=tmp_path / "foreign")).ca_pem
     token = await token_of(console)
-    monkeypatch.setattr(Authority, "ca_pem", genuine + stranger)
+    monkeypatch.setattr(Authority, "ca_pem", genuine + foreign)
     try:
         identity = await attempt(f"https://localhost:{port}", token, state_dir)
     except EnrolError as error:

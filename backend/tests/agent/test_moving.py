@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from backend.tests.shards import ENGINE, PASSWORD, Farm, ask, bring_up, farm, layout, until
 
-from shardboard.agent import atomic, haul
+from shardboard.agent import atomic, slot_transfer
 from shardboard.agent.contract import MoveSlots, SlotsMoved
 from shardboard.agent.moving import Movers
 from shardboard.domain import slots
@@ -70,7 +70,7 @@ async def pair(tmp_path: Path) -> AsyncIterator[Pair]:
 def by_migrate(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the engine has of its own, keys go by MIGRATE, as on Valkey 8."""
 
-    async def never(_: haul.Ends) -> bool:
+    async def never(_: slot_transfer.Ends) -> bool:
         return False
 
     monkeypatch.setattr(atomic, "fits", never)
@@ -147,8 +147,8 @@ async def test_a_large_slot_is_gone_on_with_by_the_next_order(pair: Pair) -> Non
 async def test_what_is_in_the_way_is_told(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "does not run here" in (await pair.move((0, 0), uid=99)).reason
     assert "cannot connect" in (await pair.move((0, 0), port=24999)).reason
-    stranger = await pair.move((0, 3), target_engine_id="f" * 40)
-    assert any(words in stranger.reason for words in ("don't know about node", "Unknown node"))
+    unknown = await pair.move((0, 3), target_engine_id="f" * 40)
+    assert any(words in unknown.reason for words in ("don't know about node", "Unknown node"))
     [process] = [
         shard.process for shard in pair.nodes[2].shards.values() if shard.record.spec.uid == pair.shards[SECOND].uid
     ]
@@ -156,7 +156,7 @@ async def test_what_is_in_the_way_is_told(pair: Pair, monkeypatch: pytest.Monkey
     os.kill(process.pid, signal.SIGSTOP)
     try:
         with monkeypatch.context() as hurry:
-            hurry.setattr(haul, "ANSWER_SECONDS", 0.5)
+            hurry.setattr(slot_transfer, "ANSWER_SECONDS", 0.5)
             assert "in time" in (await pair.move((0, 3))).reason
     finally:
         os.kill(process.pid, signal.SIGCONT)
@@ -167,17 +167,17 @@ async def test_what_is_in_the_way_is_told(pair: Pair, monkeypatch: pytest.Monkey
 async def test_a_source_that_is_replaced_meanwhile_is_not_believed_to_be_empty(
     pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Frozen, replaced, and back as a replica that has thrown its data away to copy those of its heir."""
+    """Frozen, replaced, and back as a replica that has thrown its data away to copy those of its promoted replica."""
     for number in range(100):
         await pair.tell(FIRST, "SET", f"{{{TAG}}}:{number}", "x")
     await until(lambda: _size(pair, 2, 100))
 
-    async def emptied(_: haul.Haul, slots: object) -> list[int]:
+    async def emptied(_: slot_transfer.SlotTransfer, slots: object) -> list[int]:
         await pair.tell(2, "CLUSTER", "FAILOVER", "TAKEOVER")
         await until(lambda: _follows(pair, FIRST))
         return []
 
-    monkeypatch.setattr(haul.Haul, "_filled", emptied)
+    monkeypatch.setattr(slot_transfer.SlotTransfer, "_filled", emptied)
     moved = await pair.move((SLOT, SLOT))
     assert (moved.count, moved.keys) == (0, 0)
     assert "replaced meanwhile" in moved.reason

@@ -156,23 +156,23 @@ async def test_a_frozen_shard_does_not_keep_a_new_agent_from_starting(
 
 async def test_a_pid_that_belongs_to_somebody_else_by_now_is_left_alone(node: Farm) -> None:
     [victim] = await started(node, 1)
-    stranger = await asyncio.create_subprocess_exec("sleep", "60")
+    unrelated = await asyncio.create_subprocess_exec("sleep", "60")
     try:
         shard = node[1].shards[1]
         victim.kill()
         await until(lambda: not node.engines())
         # The record as a reused pid leaves it: the number of a process with another start time.
-        shard.record.model_copy(update={"pid": stranger.pid}).save(shard.directory)
+        shard.record.model_copy(update={"pid": unrelated.pid}).save(shard.directory)
         await node.restart_agent()
         assert node[1].shards[1].state == "died"
         [outcome] = await node[1].remove([1])
         assert outcome.ok
-        assert stranger.returncode is None
-        assert psutil.pid_exists(stranger.pid)
+        assert unrelated.returncode is None
+        assert psutil.pid_exists(unrelated.pid)
         assert directories(node) == []
     finally:
-        stranger.kill()
-        await stranger.wait()
+        unrelated.kill()
+        await unrelated.wait()
 
 
 async def test_removing_ends_the_process_and_deletes_the_files(node: Farm) -> None:
@@ -261,10 +261,10 @@ def test_a_busy_port_is_only_looked_for_where_it_will_be_used(tmp_path: Path) ->
 
 
 def listening(address: str, port: int) -> socket.socket:
-    stranger = socket.socket()
-    stranger.bind((address, port))
-    stranger.listen()
-    return stranger
+    unrelated = socket.socket()
+    unrelated.bind((address, port))
+    unrelated.listen()
+    return unrelated
 
 
 async def test_a_used_port_is_named_and_the_others_start(node: Farm) -> None:

@@ -10,7 +10,7 @@ import pytest
 from shardboard.agent.contract import SHARD_FIELDS
 from shardboard.agent.info import InfoReader
 from shardboard.agent.pings import Pings
-from shardboard.agent.reading import Reading, _Look
+from shardboard.agent.reading import ShardReading, _Look
 from shardboard.agent.resp import EngineError, OwnTraffic
 
 INFO = "# Persistence\r\nloading:1\r\n\r\n# Replication\r\nrole:slave\r\nmaster_link_status:down\r\n\r\n"
@@ -36,7 +36,7 @@ def shard(*, cluster: bool = True) -> Any:
     return SimpleNamespace(record=record, own=OwnTraffic())
 
 
-async def look(pong: object) -> Reading | str:
+async def look(pong: object) -> ShardReading | str:
     made = _Look(shard(), InfoReader(), Pings())
     made.begin(Connection(pong), {})
     return await made.outcome
@@ -44,7 +44,7 @@ async def look(pong: object) -> Reading | str:
 
 async def test_a_shard_that_loads_refuses_ping_and_is_read_all_the_same() -> None:
     reading = await look(EngineError("LOADING Valkey is loading the dataset in memory"))
-    assert isinstance(reading, Reading)
+    assert isinstance(reading, ShardReading)
     assert reading.values[SHARD_FIELDS.index("loading")] == 1
     assert reading.values[SHARD_FIELDS.index("link_up")] == 0
     assert reading.pings == [], "a refusal says nothing of responsiveness"
@@ -57,7 +57,7 @@ async def test_any_other_refusal_is_the_reason_why_there_is_no_reading(said: str
 
 async def test_what_a_ping_took_is_part_of_the_reading() -> None:
     reading = await look("PONG")
-    assert isinstance(reading, Reading)
+    assert isinstance(reading, ShardReading)
     assert reading.pings == [1000]
 
 
@@ -78,5 +78,5 @@ async def test_a_primary_is_asked_whether_it_believes_its_cluster_to_be_whole(
     made = _Look(shard(cluster=cluster), InfoReader(), Pings())
     made.begin(Connection("PONG", PRIMARY, said), {})
     reading = await made.outcome
-    assert isinstance(reading, Reading)
+    assert isinstance(reading, ShardReading)
     assert reading.values[SHARD_FIELDS.index("cluster_down")] == down

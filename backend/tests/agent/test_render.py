@@ -62,7 +62,7 @@ def test_a_plain_file_lists_all_as_they_shall_be() -> None:
     )
 
 
-def test_a_swapped_file_puts_the_heir_in_the_shards_place() -> None:
+def test_a_swapped_file_puts_the_replica_in_the_shards_place() -> None:
     lines = render.nodes_conf(peers(), B, swap_with=D).splitlines()
     fields = {line.split(" ")[0]: line.split(" ") for line in lines[:-1]}
     assert (fields[D][2], fields[D][8:]) == ("master", ["8192-16383"])

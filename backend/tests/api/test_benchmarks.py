@@ -4,11 +4,12 @@ from typing import Any
 
 import httpx
 import pytest
+from sqlalchemy import select
 
 from shardboard.console import Console
 from shardboard.state import actions, benchmarks
 from shardboard.state.bdbs import Bdb
-from shardboard.state.benchmarks import BenchmarkLoad
+from shardboard.state.benchmarks import Benchmark, BenchmarkLoad
 from shardboard.state.nodes import Node
 
 pytestmark = [pytest.mark.store, pytest.mark.usefixtures("nodes")]
@@ -108,7 +109,7 @@ async def test_what_cannot_be_done_is_refused_and_nothing_is_written(
     if field is not None and status == 406:
         assert reply.json()["field"] == field
     async with console.store.read() as session:
-        assert await benchmarks.count(session) == 0
+        assert (await session.scalars(select(Benchmark))).all() == []
         assert not [action for action in await actions.recent(session) if action.name == "SMBenchmark"]
 
 
@@ -191,7 +192,7 @@ async def test_preflight_tells_what_it_costs(client: httpx.AsyncClient, console:
     refused = await client.post("/v1/benchmarks", json=body)
     assert (refused.status_code, refused.json()["error_code"]) == (409, "benchmark_memory")
     async with console.store.read() as session:
-        assert await benchmarks.count(session) == 0
+        assert (await session.scalars(select(Benchmark))).all() == []
     await ordered(client, workload=body["workload"], overwrite=True)
     assert (await client.post("/v1/benchmarks/preflight", json=ORDER)).json()["concerns"] == []
     timed = ORDER | {"workload": {"test_time": 10, "data_size": 500}}

@@ -38,7 +38,7 @@ async def test_local_caller_creates_the_cluster_once(console: Console, path: str
         assert (await local.get("/v1/cluster")).json()["name"] == "bench.example.org"
 
 
-async def test_machine_is_not_described_to_strangers(client: httpx.AsyncClient, console: Console) -> None:
+async def test_machine_is_not_described_without_login(client: httpx.AsyncClient, console: Console) -> None:
     assert (await client.get("/v1/bootstrap")).json()["local_node_info"]["cores"] > 0
     client.auth = None
     assert (await client.get("/v1/bootstrap")).json()["local_node_info"] == {}

@@ -43,7 +43,7 @@ async def test_update(client: httpx.AsyncClient) -> None:
     dry = await client.put("/v1/cluster?dry_run", json=changed)
     assert dry.status_code == 200
     assert (await client.get("/v1/cluster")).json() == before
-    reply = await client.put("/v1/cluster", json={**before, **changed, "name": "other", "stranger": 1})
+    reply = await client.put("/v1/cluster", json={**before, **changed, "name": "other", "unknown": 1})
     assert reply.json() == {**before, **changed}
     assert (await client.get("/v1/logs?order=desc&limit=1")).json()[0]["type"] == "cluster_updated"
 
@@ -123,7 +123,7 @@ async def test_policy(client: httpx.AsyncClient) -> None:
     Policy.model_validate(shown, strict=True)
     assert (shown["shards_overbooking"], shown["default_shards_placement"]) == (True, "dense")
     changes = {"default_shards_placement": "sparse", "failure_detection_sensitivity": "low", "max_slave_full_syncs": 2}
-    reply = await client.put("/v1/cluster/policy", json={**changes, "stranger": 1})
+    reply = await client.put("/v1/cluster/policy", json={**changes, "unknown": 1})
     assert reply.json() == {**shown, **changes}
     for wrong in (
         {"default_shards_placement": "here"},

@@ -134,7 +134,7 @@ async def test_words_and_numbers_that_are_passwords_spoil_nothing(
     assert "memory" in found["metrics/nodes.csv"] or "cpu_user" in found["metrics/nodes.csv"]
 
 
-async def test_what_a_stranger_writes_hides_nothing_else(client: httpx.AsyncClient, nodes: list[Node]) -> None:
+async def test_what_a_failed_login_writes_hides_nothing_else(client: httpx.AsyncClient, nodes: list[Node]) -> None:
     await client.get("/v1/bdbs", auth=("-----BEGIN PRIVATE KEY-----", "guess"))
     log = files(await client.get(WHOLE))["events.ndjson"]
     assert len(log.splitlines()) == len((await client.get("/v1/logs")).json()) - 1  # but for the bundle's own

@@ -150,7 +150,7 @@ async def test_bad_questions(stored: None, client: httpx.AsyncClient, wrong: dic
     assert reply.json()["error_code"] == "bad_request"
 
 
-async def test_unknown_databases_and_strangers(stored: None, client: httpx.AsyncClient) -> None:
+async def test_unknown_databases_and_unknown_users(stored: None, client: httpx.AsyncClient) -> None:
     for query in ({"bdb": 9}, {"endpoint": "9:1:1"}):
         reply = await client.get("/v1/history/latency", params={"from": NOW - 9, **query})
         assert (reply.status_code, reply.json()["error_code"]) == (404, "db_not_found")

@@ -22,10 +22,10 @@ async def shop(console: Console, agents: FakeAgents, nodes: list[Node]) -> None:
     await pairs.sparse(console, agents)
 
 
-async def fail_over(console: Console, heir: int, lost: int) -> None:
+async def fail_over(console: Console, promoted: int, lost: int) -> None:
     """As after an outage that is over: the lost one is back as a replica."""
     async with console.store.begin() as session:
-        for uid, role in ((heir, "master"), (lost, "slave")):
+        for uid, role in ((promoted, "master"), (lost, "slave")):
             row = await session.get_one(Shard, uid)
             row.role = row.observed_role = role
             row.observed_link = "" if role == "master" else "idle"
@@ -43,7 +43,7 @@ async def lost_leads(client: httpx.AsyncClient) -> list[str]:
 
 
 async def test_they_are_handed_back(client: httpx.AsyncClient, console: Console) -> None:
-    await fail_over(console, heir=4, lost=1)
+    await fail_over(console, promoted=4, lost=1)
     assert await lost_leads(client) == ["1"]
     reply = (await client.put(PATH)).json()
     assert reply["description"] == "Return 1 primary of shop to where it was before the outage"
@@ -64,7 +64,7 @@ async def test_where_none_lost_its_lead_there_is_nothing_to_return(client: httpx
 
 
 async def test_what_is_in_the_way_is_told(client: httpx.AsyncClient, console: Console) -> None:
-    await fail_over(console, heir=4, lost=1)
+    await fail_over(console, promoted=4, lost=1)
     async with console.store.begin() as session:
         (await session.get_one(Shard, 1)).observed_link = "in_progress"
     assert await refusal(client) == (

@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from shardboard.api.prometheus import create_app
 from shardboard.collectors import live
-from shardboard.collectors.live import Member
+from shardboard.collectors.live import ShardPlace
 from shardboard.console import Console
 from shardboard.domain.histogram import Histogram
 from shardboard.schemas.exposition import Exposition, render_labels
@@ -32,7 +32,7 @@ async def telling(console: Console, nodes: list[Node], monkeypatch: pytest.Monke
         for uid, node_uid, role in ((11, 1, "master"), (12, 1, "slave"), (13, 2, "slave")):
             ports = {"port": 20000 + uid, "bus_port": 25000 + uid, "engine_id": f"{uid:040x}"}
             session.add(Shard(uid=uid, node_uid=node_uid, role=role, **ports, **common))
-            members[uid] = Member(1, 0, node_uid)
+            members[uid] = ShardPlace(1, 0, node_uid)
     console.live.set_members(members)
     primary = shard(read_cmds=7.0, connections=5.0, clients=2.0, used_memory=3e6, ping_ms=2.0, cpu=None)
     now = int(time.time())
@@ -124,7 +124,7 @@ async def test_paths_of_the_metrics_port(telling: Console, path: str) -> None:
     assert (await scraped(telling, path="/v1/bdbs")).status_code == 404
 
 
-async def test_strangers_log_in_unless_the_policy_lets_them(telling: Console, client: httpx.AsyncClient) -> None:
+async def test_clients_log_in_unless_the_policy_lets_them(telling: Console, client: httpx.AsyncClient) -> None:
     assert (await scraped(telling, "192.0.2.7")).status_code == 401
     assert (await scraped(telling, "::1")).status_code == 200
     through_a_proxy = {"X-Forwarded-For": "192.0.2.7"}

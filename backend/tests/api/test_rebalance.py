@@ -23,9 +23,9 @@ async def shop(console: Console, agents: FakeAgents, nodes: list[Node]) -> None:
     await pairs.sparse(console, agents)
 
 
-async def lead(console: Console, heir: int, old: int) -> None:
+async def lead(console: Console, promoted: int, old: int) -> None:
     async with console.store.begin() as session:
-        for uid, role in ((heir, "master"), (old, "slave")):
+        for uid, role in ((promoted, "master"), (old, "slave")):
             (await session.get_one(Shard, uid)).observed_role = role
             (await session.get_one(Shard, uid)).observed_link = "" if role == "master" else "idle"
 
@@ -45,8 +45,8 @@ async def test_nothing_to_do(client: httpx.AsyncClient, console: Console) -> Non
 async def test_what_cannot_be_moved_now_is_not_called_well(
     client: httpx.AsyncClient, console: Console, query: str
 ) -> None:
-    for row, heir in ((1, 4), (3, 6)):
-        await lead(console, heir, row)  # two lead on node 2, two on node 1, none on node 3
+    for row, promoted in ((1, 4), (3, 6)):
+        await lead(console, promoted, row)  # two lead on node 2, two on node 1, none on node 3
     await pairs.node_is(console, 3, health="down")
     async with console.store.begin() as session:
         (await session.get_one(Shard, 1)).observed_link = "down"

@@ -19,7 +19,7 @@ from shardboard.agent.contract import (
     Sample,
 )
 from shardboard.collectors import endpoint_samples, live
-from shardboard.collectors.live import Member
+from shardboard.collectors.live import ShardPlace
 from shardboard.console import Console
 from shardboard.state.bdbs import Bdb
 from shardboard.state.nodes import Node
@@ -111,7 +111,7 @@ async def busy(console: Console, nodes: list[Node], monkeypatch: pytest.MonkeyPa
         node.facts = {**node.facts, "flash_size": 10**9}
         for node in nodes[1:]:
             await session.delete(await session.get_one(Node, node.uid))
-    console.live.set_members({11: Member(1, 0, 1)})
+    console.live.set_members({11: ShardPlace(1, 0, 1)})
     for t in (now - 1, now):
         grown = float(t - now + 100)
         counted = dict.fromkeys(shard_fields(), grown)

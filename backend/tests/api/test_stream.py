@@ -86,7 +86,7 @@ async def test_a_topic_continues_where_its_reader_stopped(console: Console, open
     assert data[1] == json.loads(json.dumps(live.history("nodes", 5, 107)))
 
 
-@pytest.mark.parametrize("since", ["nodes", "nodes@", "nodes@x", "strangers@5", "nodes@-1", "nodes@1,@2"])
+@pytest.mark.parametrize("since", ["nodes", "nodes@", "nodes@x", "unknowns@5", "nodes@-1", "nodes@1,@2"])
 async def test_what_is_no_place_to_continue(client: httpx.AsyncClient, since: str) -> None:
     reply = await client.get("/v1/stream", params={"topics": "nodes", "since": since})
     assert (reply.status_code, reply.json()["field"]) == (400, "since")

@@ -6,7 +6,7 @@ from backend.tests.collectors.samples import sample, shard
 from shardboard.agent.contract import ENDPOINT_FIELDS, EndpointReading, ProxyReading
 from shardboard.bus import Bus
 from shardboard.collectors.latencies import HISTOGRAM_SECONDS, Latencies
-from shardboard.collectors.live import Live, Member
+from shardboard.collectors.live import Live, ShardPlace
 from shardboard.domain import endpoints, latency
 from shardboard.domain.cells import cell
 from shardboard.domain.histogram import Histogram, Key
@@ -104,7 +104,7 @@ def deliver(live: Live, t: int, *, requests: float = 10) -> None:
 @pytest.fixture
 def live() -> Live:
     made = Live(Bus())
-    made.set_members({11: Member(1, 0, 1)})
+    made.set_members({11: ShardPlace(1, 0, 1)})
     return made
 
 
@@ -134,7 +134,7 @@ def test_totals_grow_and_end_with_the_database(live: Live) -> None:
 
 
 def test_while_a_node_is_down_its_shards_serve_nothing_and_the_rest_is_told(live: Live) -> None:
-    live.set_members({11: Member(1, 0, 1), 12: Member(1, 0, 2)})
+    live.set_members({11: ShardPlace(1, 0, 1), 12: ShardPlace(1, 0, 2)})
     for t in (NOW, NOW + 1):
         live.ingest(1, sample(t, {11: shard(read_cmds=t * 10.0)}))
         live._tell(t, live._seconds[t])
@@ -143,7 +143,7 @@ def test_while_a_node_is_down_its_shards_serve_nothing_and_the_rest_is_told(live
 
 
 def test_a_database_being_created_or_dead_does_not_stop_the_cluster(live: Live) -> None:
-    live.set_members({11: Member(1, 0, 1), 21: Member(2, 0, 1), 31: Member(3, 0, 1)})
+    live.set_members({11: ShardPlace(1, 0, 1), 21: ShardPlace(2, 0, 1), 31: ShardPlace(3, 0, 1)})
     for t in (NOW, NOW + 1):  # 21 is not started yet, 31 died
         live.ingest(1, sample(t, {11: shard(read_cmds=t * 10.0)}, died={31: "killed"}))
         live._tell(t, live._seconds[t])

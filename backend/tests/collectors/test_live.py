@@ -12,12 +12,12 @@ from backend.tests.shards import until
 from shardboard.agent.contract import TIER_FIELDS
 from shardboard.bus import Bus, Listener
 from shardboard.collectors import live as hub
-from shardboard.collectors.live import RETENTION, SHARD_RETENTION, Live, Member
+from shardboard.collectors.live import RETENTION, SHARD_RETENTION, Live, ShardPlace
 from shardboard.domain.rollup import TOPICS as METRICS
 from shardboard.frames import Told
 
 NOW = 1_700_000_000
-MEMBERS = {11: Member(1, 0, 1), 12: Member(1, 1, 2), 13: Member(1, 0, 2), 21: Member(2, 0, 1)}
+MEMBERS = {11: ShardPlace(1, 0, 1), 12: ShardPlace(1, 1, 2), 13: ShardPlace(1, 0, 2), 21: ShardPlace(2, 0, 1)}
 TOPICS = ("cluster", "nodes", "bdbs", "shards:1", "shards:2")
 
 
@@ -129,7 +129,7 @@ async def test_what_shards_on_flash_tell_is_kept_beside(running: Live) -> None:
     frame = running.frame("flash", NOW + 1)
     assert frame is not None
     assert list(frame.uids) == [0, 1], "0: all together"
-    running.set_members({21: Member(2, 0, 1)})
+    running.set_members({21: ShardPlace(2, 0, 1)})
     assert "1" not in running._rings["flash"]
 
 

@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from shardboard.domain.layout import Copy, Database, Layout
+from shardboard.domain.layout import Copy, Layout, LayoutDatabase
 from shardboard.domain.moves import Move
 from shardboard.domain.placement import Room
 
@@ -21,17 +21,17 @@ def boards(
     for bdb in range(1, draw(st.integers(1, databases)) + 1):
         copied = draw(st.booleans()) if replicated is None else replicated
         flavour = draw(st.booleans()) if dense is None else dense
-        bases.append(Database(bdb, f"db{bdb}", dense=flavour, copies=2 if copied else 1))
+        bases.append(LayoutDatabase(bdb, f"db{bdb}", dense=flavour, copies=2 if copied else 1))
         for pair in range(draw(st.integers(1, 6))):
-            seats = draw(st.permutations(range(1, count + 1)))[: 2 if copied else 1]
+            holders = draw(st.permutations(range(1, count + 1)))[: 2 if copied else 1]
             copies += [
                 Copy(1000 * bdb + 10 * pair + place, bdb, pair, node, leads=place == 0)
-                for place, node in enumerate(seats)
+                for place, node in enumerate(holders)
             ]
     return fill(copies, bases, rooms(count)), count
 
 
-def fill(copies: list[Copy], bases: list[Database], free: dict[int, Room]) -> Layout:
+def fill(copies: list[Copy], bases: list[LayoutDatabase], free: dict[int, Room]) -> Layout:
     """A board on which the copies take their room."""
     held = {
         uid: Room(uid, room.free_memory, sum(copy.node == uid for copy in copies), room.max_shards)

@@ -35,7 +35,7 @@ class Event:
 
 
 @dataclass
-class Seen:
+class SeenOutage:
     """Of a proxy on node 1, unless told otherwise; seconds of its own clock."""
 
     noticed: float
@@ -90,8 +90,15 @@ def down(uid: int, seconds: float, shard: int = 2, node: int = 2, role: str | No
     )
 
 
-def failover(uid: int, lost: int, heir: int, seconds: float = 0.22, behind: int | None = 0) -> Event:
-    details = {"pair": lost - 1, "lost": lost, "heir": heir, "bytes_behind": behind, "method": "FORCE", "seconds": 0.2}
+def failover(uid: int, lost: int, promoted: int, seconds: float = 0.22, behind: int | None = 0) -> Event:
+    details = {
+        "pair": lost - 1,
+        "lost": lost,
+        "heir": promoted,
+        "bytes_behind": behind,
+        "method": "FORCE",
+        "seconds": 0.2,
+    }
     return Event(
         uid,
         at(seconds),
@@ -99,7 +106,7 @@ def failover(uid: int, lost: int, heir: int, seconds: float = 0.22, behind: int 
         source="shard",
         bdb_uid=1,
         node_uid=2,
-        shard_uid=heir,
+        shard_uid=promoted,
         action_uid="failover-1",
         details=details,
     )
@@ -143,4 +150,4 @@ STORY = [
     Event(20, at(20), "bdb_created", source="bdb", bdb_uid=2),
     Event(21, at(50), "node_agent_lost", severity="WARNING", node_uid=3),
 ]
-SEEN = [Seen(-0.3, -0.31, 0.32, waited=5, failed=2), Seen(-0.29, -0.3, 0.3, seen_by=3, waited=3, lost=1)]
+SEEN = [SeenOutage(-0.3, -0.31, 0.32, waited=5, failed=2), SeenOutage(-0.29, -0.3, 0.3, seen_by=3, waited=3, lost=1)]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shardboard.domain.availability import Copy, Fault, behind, faults
+from shardboard.domain.availability import AvailabilityFault, Copy, behind, faults
 
 PRIMARIES = [Copy(pair, True, True) for pair in range(3)]
 
@@ -19,7 +19,7 @@ PRIMARIES = [Copy(pair, True, True) for pair in range(3)]
     ],
     ids=["well", "no proxy", "primary down", "promoted", "no primary", "nothing"],
 )
-def test_faults(copies: list[Copy], bound: bool, expected: list[Fault]) -> None:
+def test_faults(copies: list[Copy], bound: bool, expected: list[AvailabilityFault]) -> None:
     assert faults(copies, bound=bound) == expected
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from shardboard.domain import bdb_rules, flash
 from shardboard.domain.bdb_rules import Surroundings
 from shardboard.domain.policy import Policy
-from shardboard.services.bdb_drafts import complete
+from shardboard.services.bdb_creation import complete
 
 GIB = 2**30
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardboard.domain.creation import PATIENCE, Seen, Step, Wanted, next_step
+from shardboard.domain.creation import PATIENCE, ShardCondition, Step, Wanted, next_step
 
 
 def wanted(pairs: int, *, replication: bool) -> list[Wanted]:
@@ -55,11 +55,11 @@ class World:
             if self.random.random() < 0.5:
                 self.stage[uid] = min(stage + 1, 3)
 
-    def seen(self) -> dict[int, Seen]:
+    def seen(self) -> dict[int, ShardCondition]:
         """Stages: known to the agent, running, serving, in sync."""
         roles = {shard.uid: shard.role for shard in self.shards}
         return {
-            uid: Seen(
+            uid: ShardCondition(
                 running=stage >= 1,
                 serves=stage >= 2,
                 promoted=roles[uid] == "slave" or not self.born_as_replicas or uid in self.promoted,
@@ -105,7 +105,7 @@ def test_a_shard_that_ended_fails_the_creation_whatever_else_there_is(pairs: int
     world = World(shards, random, born_as_replicas=True)
     world.stage = {shard.uid: random.randint(0, 3) for shard in shards}
     victim = random.choice(shards)
-    seen = world.seen() | {victim.uid: Seen(running=False, died="out of memory")}
+    seen = world.seen() | {victim.uid: ShardCondition(running=False, died="out of memory")}
     step = next_step(shards, seen)
     assert step.failed == f"Shard redis:{victim.uid} on node {victim.node_uid} ended: out of memory."
     assert not step.start
@@ -120,21 +120,24 @@ def test_the_first_step_starts_all_primaries_by_node() -> None:
     assert step.waiting_for == "8 of 8 shards to start"
 
 
-READY, BORN = Seen(running=True, serves=True, in_sync=True), Seen(running=True, serves=True, promoted=False)
+READY, BORN = (
+    ShardCondition(running=True, serves=True, in_sync=True),
+    ShardCondition(running=True, serves=True, promoted=False),
+)
 
 
 @pytest.mark.parametrize(
     ("born", "promote"),
     [
-        (Seen(running=True, promoted=False), []),
-        (Seen(running=True, promoted=False, serves=True), [1]),
+        (ShardCondition(running=True, promoted=False), []),
+        (ShardCondition(running=True, promoted=False, serves=True), [1]),
         # The console was away, and all shards born as replicas wait for one another.
-        (Seen(running=True, promoted=False, age=PATIENCE + 1), [1]),
-        (Seen(running=False, promoted=False, age=PATIENCE + 1), []),
-        (Seen(running=True, promoted=True, serves=True), []),
+        (ShardCondition(running=True, promoted=False, age=PATIENCE + 1), [1]),
+        (ShardCondition(running=False, promoted=False, age=PATIENCE + 1), []),
+        (ShardCondition(running=True, promoted=True, serves=True), []),
     ],
 )
-def test_who_is_promoted(born: Seen, promote: list[int]) -> None:
+def test_who_is_promoted(born: ShardCondition, promote: list[int]) -> None:
     assert next_step(wanted(1, replication=True), {1: born}).promote == promote
 
 
@@ -142,14 +145,14 @@ def test_who_is_promoted(born: Seen, promote: list[int]) -> None:
     ("seen", "waiting_for"),
     [
         ({1: READY}, "1 of 2 shards to start"),
-        ({1: READY, 2: Seen(running=False)}, "1 of 2 shards to start"),
+        ({1: READY, 2: ShardCondition(running=False)}, "1 of 2 shards to start"),
         ({1: BORN, 2: READY}, "1 of 2 shards to serve their slots"),
-        ({1: READY, 2: Seen(running=True)}, "1 of 2 shards to serve their slots"),
-        ({1: READY, 2: Seen(running=True, serves=True)}, "1 of 1 replicas to be in sync"),
+        ({1: READY, 2: ShardCondition(running=True)}, "1 of 2 shards to serve their slots"),
+        ({1: READY, 2: ShardCondition(running=True, serves=True)}, "1 of 1 replicas to be in sync"),
         ({1: READY, 2: READY}, ""),
     ],
 )
-def test_what_is_waited_for(seen: dict[int, Seen], waiting_for: str) -> None:
+def test_what_is_waited_for(seen: dict[int, ShardCondition], waiting_for: str) -> None:
     step = next_step(wanted(1, replication=True), seen)
     assert step.waiting_for == waiting_for
     assert step.done == (not waiting_for)

@@ -6,8 +6,8 @@ from backend.tests.domain.boards import boards, clone, fill, places, play, rooms
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardboard.domain.drain import Seat, abandon, drain, hand_over, restore
-from shardboard.domain.layout import Copy, Database, Layout
+from shardboard.domain.drain import RememberedCopy, abandon, drain, hand_over, restore
+from shardboard.domain.layout import Copy, Layout, LayoutDatabase
 
 
 @given(boards(), st.booleans())
@@ -23,9 +23,13 @@ def test_what_can_leave_leaves_and_comes_back(drawn: tuple[Layout, int], evict: 
         assert all(not layout.fits(copy.bdb, copy.pair, other) for other in range(1, count)), "it could have left"
     for copy in layout.on(node):
         assert not (copy.leads and len(layout.pair(copy.bdb, copy.pair)) > 1), "its replica could lead"
-    seats = [Seat(*each) for each in before if any((bdb, pair, node) == (*each[:2], node) for bdb, pair, *_ in before)]
+    remembered = [
+        RememberedCopy(*each)
+        for each in before
+        if any((bdb, pair, node) == (*each[:2], node) for bdb, pair, *_ in before)
+    ]
     own = {(bdb, pair) for bdb, pair, at, _ in before if at == node}
-    back = restore(clone(layout), node, [seat for seat in seats if (seat.bdb, seat.pair) in own])
+    back = restore(clone(layout), node, [each for each in remembered if (each.bdb, each.pair) in own])
     play(layout, back.moves)
     assert places(layout) == before
 
@@ -41,7 +45,7 @@ def test_all_leads_are_handed_over(drawn: tuple[Layout, int]) -> None:
 
 
 def board(*copies: Copy, nodes: int = 3, max_shards: int = 10) -> Layout:
-    return fill(list(copies), [Database(1, "shop", dense=False)], rooms(nodes, max_shards=max_shards))
+    return fill(list(copies), [LayoutDatabase(1, "shop", dense=False)], rooms(nodes, max_shards=max_shards))
 
 
 def test_a_dead_nodes_copies_are_made_anew_from_their_partners() -> None:
@@ -70,15 +74,20 @@ def test_a_replica_that_lags_is_not_handed_the_lead() -> None:
 
 def test_what_is_no_more_is_not_brought_back() -> None:
     primary = Copy(1, 1, 0, 1, leads=True)
-    seats = [Seat(1, 0, 2, True), Seat(1, 0, 1, False), Seat(9, 0, 2, True), Seat(1, 7, 2, True)]
-    [move] = restore(board(primary), 2, seats).moves
+    remembered = [
+        RememberedCopy(1, 0, 2, True),
+        RememberedCopy(1, 0, 1, False),
+        RememberedCopy(9, 0, 2, True),
+        RememberedCopy(1, 7, 2, True),
+    ]
+    [move] = restore(board(primary), 2, remembered).moves
     assert (move.pair, move.leaves, move.to, move.takes_lead) == (0, None, 2, True), "a copy is missing"
-    alone = fill([primary], [Database(1, "shop", dense=False, copies=1)], rooms(3))
-    assert restore(alone, 2, seats).moves == []
+    alone = fill([primary], [LayoutDatabase(1, "shop", dense=False, copies=1)], rooms(3))
+    assert restore(alone, 2, remembered).moves == []
 
 
 def test_what_does_not_fit_any_more_stays() -> None:
     layout = board(Copy(1, 1, 0, 1, leads=True), Copy(4, 1, 0, 3, leads=False), max_shards=1)
     layout._rooms[2] = replace(layout._rooms[2], shards=1)
-    plan = restore(layout, 2, [Seat(1, 0, 1, True), Seat(1, 0, 2, False)])
+    plan = restore(layout, 2, [RememberedCopy(1, 0, 1, True), RememberedCopy(1, 0, 2, False)])
     assert (plan.moves, plan.stay) == ([], {4: "node 2 has no room for it"})

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from shardboard.domain.failover import (
     Broken,
     Elected,
-    Member,
-    Seat,
+    ObservedShard,
+    ShardRoles,
     best,
     broken_pairs,
     dispensable,
@@ -20,7 +20,7 @@ STATUSES = ("ok", "loading", "timeout", "down", "unknown")
 
 members = st.lists(
     st.builds(
-        Member,
+        ObservedShard,
         uid=st.integers(1, 1000),
         pair=st.integers(0, 3),
         role=st.sampled_from(("master", "slave")),
@@ -33,7 +33,7 @@ members = st.lists(
 
 
 @given(members)
-def test_a_pair_is_broken_when_all_its_primaries_are_known_to_be_down(shards: list[Member]) -> None:
+def test_a_pair_is_broken_when_all_its_primaries_are_known_to_be_down(shards: list[ObservedShard]) -> None:
     broken = {pair.pair: pair for pair in broken_pairs(shards)}
     for pair in {shard.pair for shard in shards}:
         primaries = [shard for shard in shards if shard.pair == pair and shard.role == "master"]
@@ -44,7 +44,7 @@ def test_a_pair_is_broken_when_all_its_primaries_are_known_to_be_down(shards: li
 
 
 @given(members)
-def test_candidates_are_replicas_of_the_pair_that_answer(shards: list[Member]) -> None:
+def test_candidates_are_replicas_of_the_pair_that_answer(shards: list[ObservedShard]) -> None:
     for broken in broken_pairs(shards):
         fit = [each for each in shards if (each.pair, each.role, each.status) == (broken.pair, "slave", "ok")]
         assert list(broken.candidates) == [shard.uid for shard in fit]
@@ -52,8 +52,8 @@ def test_candidates_are_replicas_of_the_pair_that_answer(shards: list[Member]) -
 
 def test_a_primary_that_merely_was_not_seen_is_left_alone() -> None:
     for status in ("timeout", "loading", "unknown"):
-        assert broken_pairs([Member(1, 0, "master", status), Member(2, 0, "slave", "ok")]) == []
-    down = [Member(1, 0, "master", "down"), Member(2, 0, "slave", "ok")]
+        assert broken_pairs([ObservedShard(1, 0, "master", status), ObservedShard(2, 0, "slave", "ok")]) == []
+    down = [ObservedShard(1, 0, "master", "down"), ObservedShard(2, 0, "slave", "ok")]
     assert broken_pairs(down) == [Broken(0, 1, (2,))]
 
 
@@ -76,7 +76,7 @@ def test_the_best_has_received_most(offsets: list[tuple[int, int]]) -> None:
 
 
 @given(members)
-def test_only_dead_shards_beside_a_living_primary_come_back(shards: list[Member]) -> None:
+def test_only_dead_shards_beside_a_living_primary_come_back(shards: list[ObservedShard]) -> None:
     found = revivable(shards)
     for shard in shards:
         led = any(each.pair == shard.pair and (each.role, each.status) == ("master", "ok") for each in shards)
@@ -84,9 +84,9 @@ def test_only_dead_shards_beside_a_living_primary_come_back(shards: list[Member]
     assert not {pair.primary for pair in broken_pairs(shards)} & set(found), "a lost primary is never started empty"
 
 
-seats = st.lists(
+shard_roles = st.lists(
     st.builds(
-        Seat,
+        ShardRoles,
         uid=st.integers(1, 1000),
         pair=st.integers(0, 2),
         wanted=st.sampled_from(("master", "slave")),
@@ -94,32 +94,34 @@ seats = st.lists(
         status=st.sampled_from(STATUSES),
     ),
     max_size=9,
-    unique_by=lambda seat: seat.uid,
+    unique_by=lambda shard: shard.uid,
 )
 
 
-@given(seats)
-def test_an_election_has_one_acting_primary_and_it_is_not_who_was_wanted(held: list[Seat]) -> None:
-    by_uid = {seat.uid: seat for seat in held}
+@given(shard_roles)
+def test_an_election_has_one_acting_primary_and_it_is_not_who_was_wanted(held: list[ShardRoles]) -> None:
+    by_uid = {shard.uid: shard for shard in held}
     for each in elected(held):
-        heir, lost = by_uid[each.heir], by_uid[each.lost]
-        assert (heir.pair, heir.seen, heir.status) == (lost.pair, "master", "ok")
+        promoted, lost = by_uid[each.promoted], by_uid[each.lost]
+        assert (promoted.pair, promoted.seen, promoted.status) == (lost.pair, "master", "ok")
         assert lost.wanted == "master"
         assert lost.seen == "slave" or lost.status == "down"
 
 
 def test_who_was_elected() -> None:
-    lost, heir = Seat(1, 0, "master", "master", "down"), Seat(4, 0, "slave", "master", "ok")
-    assert elected([lost, heir]) == [Elected(heir=4, lost=1)]
-    assert elected([Seat(1, 0, "master", "slave", "ok"), heir]) == [Elected(heir=4, lost=1)], "it is back and follows"
-    assert elected([Seat(1, 0, "master", "master", "ok"), heir]) == [], "two act as primary"
-    assert elected([Seat(1, 0, "master", "master", "timeout"), heir]) == [], "it may still act as primary"
-    assert elected([lost, Seat(4, 0, "slave", "slave", "ok")]) == []
-    assert elected([lost, Seat(4, 0, "slave", "master", "timeout")]) == [], "it was seen so, and says nothing now"
+    lost, promoted = ShardRoles(1, 0, "master", "master", "down"), ShardRoles(4, 0, "slave", "master", "ok")
+    assert elected([lost, promoted]) == [Elected(promoted=4, lost=1)]
+    assert elected([ShardRoles(1, 0, "master", "slave", "ok"), promoted]) == [Elected(promoted=4, lost=1)], (
+        "it is back and follows"
+    )
+    assert elected([ShardRoles(1, 0, "master", "master", "ok"), promoted]) == [], "two act as primary"
+    assert elected([ShardRoles(1, 0, "master", "master", "timeout"), promoted]) == [], "it may still act as primary"
+    assert elected([lost, ShardRoles(4, 0, "slave", "slave", "ok")]) == []
+    assert elected([lost, ShardRoles(4, 0, "slave", "master", "timeout")]) == [], "it was seen so, and says nothing now"
 
 
 @given(members)
-def test_what_hangs_is_dispensable_only_beside_one_that_leads_or_has_all_data(shards: list[Member]) -> None:
+def test_what_hangs_is_dispensable_only_beside_one_that_leads_or_has_all_data(shards: list[ObservedShard]) -> None:
     chosen = set(dispensable(shards))
     for shard in shards:
         others = [other for other in shards if other.pair == shard.pair and other.status == "ok"]

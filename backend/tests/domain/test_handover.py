@@ -31,12 +31,12 @@ def test_outside_cluster_mode_nobody_votes() -> None:
     assert hindrance(Stand(answers=True, linked=True)) == ""
 
 
-def test_a_primary_waits_longer_than_its_heir_tries() -> None:
+def test_a_primary_waits_longer_than_its_replica_tries() -> None:
     """Whose cron notices the end up to a tenth of a second late; and all of it ends within half a second."""
     given = limits(hz=10)
-    assert given.heir + 100 < given.primary
+    assert given.replica + 100 < given.primary
     assert given.primary + 100 <= 500
-    assert limits(hz=1).heir + 1000 < limits(hz=1).primary
+    assert limits(hz=1).replica + 1000 < limits(hz=1).primary
 
 
 def test_a_try_that_failed_is_repeated_when_the_engine_permits_it() -> None:

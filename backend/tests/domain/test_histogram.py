@@ -42,17 +42,6 @@ def test_percentiles_of_merged_histograms_are_those_of_all_values(parts: list[li
     assert exact <= found <= exact * (1 + ERROR)
 
 
-@given(lists, lists)
-def test_what_was_counted_since(before: list[int], after: list[int]) -> None:
-    assert of(before + after).since(of(before)) == of(after)
-    assert of(after).since(None) is None
-
-
-def test_a_source_that_started_anew_tells_nothing_of_the_time_before() -> None:
-    assert of([1, 5]).since(of([1, 1, 5])) is None
-    assert of([1]).since(of([7])) is None
-
-
 @given(st.dictionaries(st.tuples(st.integers(1, 9), st.sampled_from(["read", "write", "other"])), lists, max_size=4))
 def test_the_store_gives_back_what_it_got(recorded: dict[histogram.Key, list[int]]) -> None:
     told = {key: of(part) for key, part in recorded.items()}

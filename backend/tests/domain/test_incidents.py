@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from backend.tests.domain.losses import SEEN, STORY, Event, Seen, at, down, drill, failed, failover, ms, resync
+from backend.tests.domain.losses import SEEN, STORY, Event, SeenOutage, at, down, drill, failed, failover, ms, resync
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,7 +17,9 @@ NOW = ms(3_600)
 NAMES = {1: "demo"}
 
 
-def told(events: list[Event], seen: list[Seen] | None = None, now: int = NOW, *, is_down: bool = False) -> Incident:
+def told(
+    events: list[Event], seen: list[SeenOutage] | None = None, now: int = NOW, *, is_down: bool = False
+) -> Incident:
     """The first incident of a log."""
     return incident(beginnings(events)[0], events, seen or [], now, is_down=is_down)
 
@@ -46,7 +48,7 @@ def test_a_single_primary_makes_an_incident_too() -> None:
         Event(16, at(2), "shard_down", bdb_uid=1, node_uid=2, shard_uid=7, details={"role": "slave"}),
     ]
     assert [each.uid for each in beginnings(story)] == [10, 15]
-    found = told(story, [Seen(0, -0.01, 0.4), Seen(0, -5, 9, port=20001, shard_uid=5)])
+    found = told(story, [SeenOutage(0, -0.01, 0.4), SeenOutage(0, -5, 9, port=20001, shard_uid=5)])
     assert (found.beginning.kind, found.state, found.returned, found.ended) == ("shard_down", "over", ms(3), ms(4))
     assert [event.uid for event in found.timeline] == [8, 10, 11, 12, 13, 14]
     assert found.databases[0].account.unserved_ms == 410
@@ -83,10 +85,10 @@ def test_a_window_that_ends_loses_nothing() -> None:
 
 def test_while_it_goes_on() -> None:
     begun = failed(back=None)
-    found = told([begun], [Seen(-0.3, -0.31, None)], ms(5))
+    found = told([begun], [SeenOutage(-0.3, -0.31, None)], ms(5))
     assert (found.state, found.ended, found.databases[0].account.unserved_since_ms) == ("down", None, ms(-0.3))
     assert headline(found, NAMES, ms(5)) == "Node 2 has been down for 5 s; demo is not served; 2 primaries lost"
-    promoted = told([begun, failover(11, 2, 8)], [Seen(-0.3, -0.31, None)], ms(5))
+    promoted = told([begun, failover(11, 2, 8)], [SeenOutage(-0.3, -0.31, None)], ms(5))
     assert promoted.databases[0].account.unserved_since_ms is None, "nobody knows what became of who saw it begin"
 
 
@@ -105,7 +107,7 @@ def test_where_no_proxy_saw_a_request_nothing_is_claimed() -> None:
 
 def test_the_second_worst_is_named_and_all_others_are_bounded() -> None:
     waits = (0.2, 0.9, 0.5, 0.3, 0.7)
-    seen = [Seen(0, 0, wait, bdb_uid=uid, port=20_000 + uid) for uid, wait in enumerate(waits, 1)]
+    seen = [SeenOutage(0, 0, wait, bdb_uid=uid, port=20_000 + uid) for uid, wait in enumerate(waits, 1)]
     found = told([failed()], seen)
     assert (
         "database 2 was not served for 0.9 s; database 5 was not served for 0.7 s; database 3 was not served for 0.5 s; "
@@ -115,9 +117,9 @@ def test_the_second_worst_is_named_and_all_others_are_bounded() -> None:
 
 
 def test_when_the_first_request_succeeded_again() -> None:
-    seen = [Seen(0, 0, 0.6), Seen(0, 0, 0.9, port=20_001), Seen(0, 0, 4, port=20_002, waited=0)]
+    seen = [SeenOutage(0, 0, 0.6), SeenOutage(0, 0, 0.9, port=20_001), SeenOutage(0, 0, 4, port=20_002, waited=0)]
     assert told(STORY, seen).databases[0].account.served_again_ms == ms(0.9), "of what clients noticed"
-    open_ = [Seen(0, 0, 0.6), Seen(0, 0, None, port=20_001)]
+    open_ = [SeenOutage(0, 0, 0.6), SeenOutage(0, 0, None, port=20_001)]
     assert told([failed(back=None)], open_, ms(5), is_down=True).databases[0].account.served_again_ms is None
     assert told(STORY, open_).databases[0].account.served_again_ms == ms(0.6), "nobody knows what became of the other"
 
@@ -125,20 +127,20 @@ def test_when_the_first_request_succeeded_again() -> None:
 @pytest.mark.parametrize(
     "seen",
     [
-        Seen(-0.3, -0.31, 0.3, node_uid=3),
-        Seen(-0.3, -0.31, 0.3, seen_by=2),
-        Seen(-120, -121, -119),
-        Seen(60, 59, 61),
+        SeenOutage(-0.3, -0.31, 0.3, node_uid=3),
+        SeenOutage(-0.3, -0.31, 0.3, seen_by=2),
+        SeenOutage(-120, -121, -119),
+        SeenOutage(60, 59, 61),
     ],
     ids=["of another node", "by the node that was cut off", "long before", "long after"],
 )
-def test_what_another_loss_cost_is_not_counted(seen: Seen) -> None:
+def test_what_another_loss_cost_is_not_counted(seen: SeenOutage) -> None:
     assert told(STORY, [seen]).databases[0].account.unserved_ms is None
 
 
 def test_a_console_that_was_away_still_knows_what_clients_saw() -> None:
     story = [failed(detected_ms=None), *STORY[2:]]
-    assert told(story, [Seen(-300, -300.1, -291)]).databases[0].account.unserved_ms == 9_100
+    assert told(story, [SeenOutage(-300, -300.1, -291)]).databases[0].account.unserved_ms == 9_100
 
 
 def test_the_next_loss_of_the_node_ends_it() -> None:
@@ -164,7 +166,7 @@ def test_a_shard_that_nobody_wants_any_more_is_not_down() -> None:
 
 
 @given(st.permutations(STORY), st.permutations(SEEN))
-def test_the_order_of_telling_says_nothing(events: list[Event], seen: list[Seen]) -> None:
+def test_the_order_of_telling_says_nothing(events: list[Event], seen: list[SeenOutage]) -> None:
     assert told(events, seen) == told(STORY, SEEN)
 
 

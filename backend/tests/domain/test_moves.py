@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardboard.domain.moves import Member, Move, Next, first_of_pairs, next_step
+from shardboard.domain.moves import Move, Next, PairMember, first_of_pairs, next_step
 
 MOVE = Move(bdb=1, pair=0, title="", leaves=1, newcomer=9, to=3)
-PRIMARY = Member(1, wanted=True, answers=True, leads=True)
-REPLICA = Member(4, wanted=True, answers=True, in_sync=True, follows=1)
-NEWCOMER = Member(9, wanted=True, answers=True, in_sync=True, follows=1)
+PRIMARY = PairMember(1, wanted=True, answers=True, leads=True)
+REPLICA = PairMember(4, wanted=True, answers=True, in_sync=True, follows=1)
+NEWCOMER = PairMember(9, wanted=True, answers=True, in_sync=True, follows=1)
 
 
-def step(move: Move, *members: Member) -> Next:
+def step(move: Move, *members: PairMember) -> Next:
     return next_step(move, {member.uid: member for member in members})
 
 
@@ -23,7 +23,7 @@ def test_a_primary_moves() -> None:
     assert step(MOVE, PRIMARY, REPLICA, replace(NEWCOMER, answers=False)) == Next("start")
     assert step(MOVE, PRIMARY, REPLICA, replace(NEWCOMER, in_sync=False)) == Next("copy")
     assert step(MOVE, PRIMARY, REPLICA, NEWCOMER) == Next("hand_over", 9)
-    leading = Member(9, wanted=True, answers=True, leads=True)
+    leading = PairMember(9, wanted=True, answers=True, leads=True)
     demoted = replace(PRIMARY, leads=False, follows=9)
     assert step(MOVE, demoted, REPLICA, leading) == Next("follow")
     led = replace(REPLICA, follows=9)
@@ -50,7 +50,7 @@ def test_the_lead_is_handed_over_first_when_another_is_to_have_it() -> None:
     move = replace(MOVE, leads=4)
     assert step(move, PRIMARY, REPLICA) == Next("hand_over", 4)
     assert step(move, PRIMARY, replace(REPLICA, in_sync=False)).blocked
-    led = replace(PRIMARY, leads=False, in_sync=True, follows=4), Member(4, wanted=True, answers=True, leads=True)
+    led = replace(PRIMARY, leads=False, in_sync=True, follows=4), PairMember(4, wanted=True, answers=True, leads=True)
     assert step(move, *led) == Next("wait")
     assert step(move, *led, replace(NEWCOMER, follows=4)) == Next("retire")
     only = replace(move, leaves=None, newcomer=None, to=None)
@@ -94,17 +94,17 @@ def test_there_is_always_a_whole_copy(leaves: int, course: list[str]) -> None:
             members = _lead(members, int(happening[-1]))
 
 
-def _act(members: dict[int, Member], move: Move, found: Next, leader: int | None) -> dict[int, Member]:
+def _act(members: dict[int, PairMember], move: Move, found: Next, leader: int | None) -> dict[int, PairMember]:
     if found.blocked:
         return members
     if found.step == "wait":
-        return members | {9: Member(9, wanted=True)}
+        return members | {9: PairMember(9, wanted=True)}
     if found.step == "start":
         return members | {9: replace(members[9], answers=True, follows=leader)}
     if found.step == "copy":
         return members | {9: replace(members[9], in_sync=True, follows=leader)}
-    if found.step == "hand_over" and found.heir is not None:
-        return _lead(members, found.heir)
+    if found.step == "hand_over" and found.promoted is not None:
+        return _lead(members, found.promoted)
     if found.step == "follow":
         return {uid: each if each.leads else replace(each, follows=leader) for uid, each in members.items()}
     if found.step == "retire" and move.leaves is not None:
@@ -112,12 +112,15 @@ def _act(members: dict[int, Member], move: Move, found: Next, leader: int | None
     return members
 
 
-def _lead(members: dict[int, Member], heir: int) -> dict[int, Member]:
-    if heir not in members or not members[heir].in_sync:
+def _lead(members: dict[int, PairMember], promoted: int) -> dict[int, PairMember]:
+    if promoted not in members or not members[promoted].in_sync:
         return members
     return {
         uid: replace(
-            each, leads=uid == heir, in_sync=each.answers and uid != heir, follows=None if uid == heir else heir
+            each,
+            leads=uid == promoted,
+            in_sync=each.answers and uid != promoted,
+            follows=None if uid == promoted else promoted,
         )
         for uid, each in members.items()
     }

@@ -82,11 +82,13 @@ def test_sparse_spreads_primaries_evenly_over_equal_nodes(count: int, pairs: int
 def test_the_load_of_a_lost_node_is_shared_by_all_others(count: int, pairs: int) -> None:
     placed = plan(equal_rooms(count), pairs)
     primary = {shard.pair: shard.node_uid for shard in placed if shard.role == "master"}
-    heirs = {uid: Counter({other: 0 for other in range(1, count + 1) if other != uid}) for uid in range(1, count + 1)}
+    replica_nodes = {
+        uid: Counter({other: 0 for other in range(1, count + 1) if other != uid}) for uid in range(1, count + 1)
+    }
     for shard in placed:
         if shard.role == "slave":
-            heirs[primary[shard.pair]][shard.node_uid] += 1
-    for shares in heirs.values():
+            replica_nodes[primary[shard.pair]][shard.node_uid] += 1
+    for shares in replica_nodes.values():
         assert max(shares.values()) - min(shares.values()) <= 1
 
 

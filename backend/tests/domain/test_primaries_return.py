@@ -2,7 +2,7 @@
 
 from backend.tests.domain.boards import fill, rooms
 
-from shardboard.domain.layout import Copy, Database, Layout
+from shardboard.domain.layout import Copy, Layout, LayoutDatabase
 from shardboard.domain.primaries_return import returning
 
 
@@ -14,7 +14,7 @@ def board(*, dense: bool = False, ready: bool = True) -> Layout:
         Copy(4, 1, 1, 1, leads=True),
         Copy(1, 1, 1, 2, leads=False, ready=ready),
     ]
-    return fill(copies, [Database(1, "shop", dense=dense)], rooms(2))
+    return fill(copies, [LayoutDatabase(1, "shop", dense=dense)], rooms(2))
 
 
 def test_the_lead_goes_back() -> None:

@@ -6,7 +6,7 @@ from backend.tests.domain.boards import boards, clone, fill, places, play, rooms
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shardboard.domain.layout import Copy, Database, Layout
+from shardboard.domain.layout import Copy, Layout, LayoutDatabase
 from shardboard.domain.moves import Move
 from shardboard.domain.rebalance import plan
 
@@ -41,10 +41,10 @@ def test_no_copy_moves_more_than_balance_needs(drawn: tuple[Layout, int]) -> Non
 @given(boards(dense=False, databases=1, replicated=True))
 def test_handovers_alone_copy_nothing_and_do_no_harm(drawn: tuple[Layout, int]) -> None:
     layout, _ = drawn
-    before, seats = unevenness(layout, leads=True), {each[:3] for each in places(layout)}
+    before, holders = unevenness(layout, leads=True), {each[:3] for each in places(layout)}
     moves = plan(clone(layout), 1, only_failovers=True)
     play(layout, moves)
-    assert {each[:3] for each in places(layout)} == seats
+    assert {each[:3] for each in places(layout)} == holders
     assert unevenness(layout, leads=True) <= before
     assert len(moves) <= len({copy.pair for copy in layout.copies.values()})
 
@@ -67,7 +67,7 @@ def test_a_plan_cut_short_is_still_sound(drawn: tuple[Layout, int], most: int) -
 
 
 def board(*copies: Copy, nodes: int = 3, dense: bool = False, max_shards: int = 10) -> Layout:
-    return fill(list(copies), [Database(1, "shop", dense=dense)], rooms(nodes, max_shards=max_shards))
+    return fill(list(copies), [LayoutDatabase(1, "shop", dense=dense)], rooms(nodes, max_shards=max_shards))
 
 
 def pair(number: int, primary: int, replica: int) -> list[Copy]:
@@ -106,7 +106,7 @@ def test_what_is_not_in_sync_is_left_alone() -> None:
 def test_what_is_on_nodes_that_take_nothing_stays_but_hands_its_leads_over() -> None:
     laid = [*pair(0, 1, 2), *pair(1, 3, 2)]
     layout = board(*laid)
-    layout.databases[1] = Database(1, "shop", dense=False, nodes=frozenset({1, 2}))
+    layout.databases[1] = LayoutDatabase(1, "shop", dense=False, nodes=frozenset({1, 2}))
     assert [(move.pair, move.leads, move.to) for move in plan(layout, 1)] == [(1, 11, None)]
 
 

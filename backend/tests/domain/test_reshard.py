@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shardboard.domain import reshard, slots
-from shardboard.domain.reshard import Haul, Spread, count
+from shardboard.domain.reshard import SlotBatch, Spread, count
 
 
 def even(pairs: int) -> dict[int, slots.Ranges]:
@@ -31,8 +31,8 @@ def least(held: Spread, staying: set[int]) -> int:
     return slots.SLOTS - sum(min(have, size + (place < odd)) for place, have in enumerate(sizes))
 
 
-def moved(hauls: list[Haul]) -> int:
-    return sum(haul.size for haul in hauls)
+def moved(batches: list[SlotBatch]) -> int:
+    return sum(batch.size for batch in batches)
 
 
 @settings(max_examples=40, deadline=None)
@@ -43,25 +43,27 @@ def test_every_slot_once_balanced_and_with_the_fewest_moved(held: Spread, stayin
     assert sorted(slot for ranges in wanted.values() for slot in slots.each(ranges)) == list(range(slots.SLOTS))
     sizes = [count(ranges) for ranges in wanted.values()]
     assert max(sizes) - min(sizes) <= 1
-    hauls = reshard.hauls(held, wanted)
-    assert moved(hauls) == least(held, staying)
-    assert reshard.after(held, hauls) == {**dict.fromkeys(held, ()), **wanted}
+    batches = reshard.batches(held, wanted)
+    assert moved(batches) == least(held, staying)
+    assert reshard.after(held, batches) == {**dict.fromkeys(held, ()), **wanted}
 
 
 @settings(max_examples=40, deadline=None)
 @given(spreads(), st.sets(st.integers(0, 11), min_size=1, max_size=12), st.data())
 def test_on_the_way_what_is_left_is_what_has_not_moved(held: Spread, staying: set[int], data: st.DataObject) -> None:
     wanted = reshard.spread(held, staying)
-    hauls = reshard.hauls(held, wanted)
+    batches = reshard.batches(held, wanted)
     part = [
-        Haul(
-            haul.source, haul.target, slots.gather(list(slots.each(haul.slots))[: data.draw(st.integers(0, haul.size))])
+        SlotBatch(
+            batch.source,
+            batch.target,
+            slots.gather(list(slots.each(batch.slots))[: data.draw(st.integers(0, batch.size))]),
         )
-        for haul in hauls
+        for batch in batches
     ]
     halfway = reshard.after(held, part)
-    assert moved(reshard.hauls(halfway, wanted)) == moved(hauls) - moved(part)
-    assert moved(reshard.hauls(halfway, reshard.spread(halfway, staying))) == moved(hauls) - moved(part)
+    assert moved(reshard.batches(halfway, wanted)) == moved(batches) - moved(part)
+    assert moved(reshard.batches(halfway, reshard.spread(halfway, staying))) == moved(batches) - moved(part)
 
 
 @settings(max_examples=40, deadline=None)
@@ -70,17 +72,17 @@ def test_what_has_to_move_is_what_has_another_owner(held: Spread, wanted: Spread
     """Whatever the two are; slots of a pair that nobody knows any more stay where they are."""
     known = {pair: ranges for pair, ranges in held.items() if pair != lost}
     owners, goals = ({slot: pair for pair in of for slot in slots.each(of[pair])} for of in (known, wanted))
-    ways = {(haul.source, haul.target): haul.slots for haul in reshard.hauls(known, wanted)}
+    ways = {(batch.source, batch.target): batch.slots for batch in reshard.batches(known, wanted)}
     there = {(owners[slot], goals[slot]) for slot in owners if owners[slot] != goals[slot]}
     assert ways == {way: slots.gather(s for s in owners if (owners[s], goals[s]) == way) for way in there}
 
 
 @settings(max_examples=40, deadline=None)
 @given(spreads(), st.sets(st.integers(0, 11), min_size=1, max_size=12))
-def test_a_pair_takes_part_in_one_haul_at_a_time(held: Spread, staying: set[int]) -> None:
-    waiting = reshard.hauls(held, reshard.spread(held, staying))
+def test_a_pair_takes_part_in_one_batch_at_a_time(held: Spread, staying: set[int]) -> None:
+    waiting = reshard.batches(held, reshard.spread(held, staying))
     chosen = reshard.at_once(waiting)
-    ends = [end for haul in chosen for end in (haul.source, haul.target)]
+    ends = [end for batch in chosen for end in (batch.source, batch.target)]
     assert len(ends) == len(set(ends))
     assert bool(chosen) == bool(waiting)
 
@@ -88,15 +90,15 @@ def test_a_pair_takes_part_in_one_haul_at_a_time(held: Spread, staying: set[int]
 def test_doubling_cuts_each_range_in_two() -> None:
     wanted = reshard.spread(even(3), range(6))
     assert all(len(ranges) == 1 for ranges in wanted.values())
-    hauls = reshard.hauls(even(3), wanted)
-    assert moved(hauls) == 8191
-    assert len(reshard.at_once(hauls)) == 3
+    batches = reshard.batches(even(3), wanted)
+    assert moved(batches) == 8191
+    assert len(reshard.at_once(batches)) == 3
 
 
 def test_one_more_pair_takes_a_part_of_each() -> None:
     wanted = reshard.spread(even(3), range(4))
     assert [len(wanted[pair]) for pair in range(4)] == [1, 1, 1, 2]
-    assert moved(reshard.hauls(even(3), wanted)) == 4096
+    assert moved(reshard.batches(even(3), wanted)) == 4096
 
 
 def test_what_was_taken_is_given_back_where_it_came_from() -> None:
@@ -107,4 +109,4 @@ def test_what_was_taken_is_given_back_where_it_came_from() -> None:
 
 def test_nothing_moves_when_all_is_even() -> None:
     assert reshard.spread(even(5), range(5)) == even(5)
-    assert reshard.hauls(even(5), even(5)) == []
+    assert reshard.batches(even(5), even(5)) == []

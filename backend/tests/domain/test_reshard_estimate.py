@@ -5,18 +5,18 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from shardboard.domain import reshard_estimate
-from shardboard.domain.reshard import Haul
-from shardboard.domain.reshard_estimate import Cargo, Holding, Pace, estimate, rounded
+from shardboard.domain.reshard import SlotBatch
+from shardboard.domain.reshard_estimate import Cargo, Holding, ReshardingPace, estimate, rounded
 from shardboard.domain.slots import SLOTS
 
-HALF = Haul(0, 3, ((0, 4095),))
+HALF = SlotBatch(0, 3, ((0, 4095),))
 
 
 def cargo(keys: int = 0, size: int = 0, slots: int = 8192, **more: object) -> Cargo:
     return Cargo(**{"slots": slots, "keys": keys, "bytes": size, "shards": 0, "own_way": False, **more})  # type: ignore[arg-type]
 
 
-def seconds(of: Cargo, pace: Pace = "gentle") -> float:
+def seconds(of: Cargo, pace: ReshardingPace = "gentle") -> float:
     found = estimate(of, pace).seconds
     assert found is not None
     return found
@@ -45,7 +45,7 @@ def test_pairs_that_give_nothing_need_not_be_known() -> None:
 
 @pytest.mark.parametrize("own_way", [False, True])
 @pytest.mark.parametrize("pace", ["gentle", "fast"])
-def test_slots_without_keys_cost_next_to_nothing(own_way: bool, pace: Pace) -> None:
+def test_slots_without_keys_cost_next_to_nothing(own_way: bool, pace: ReshardingPace) -> None:
     full = cargo(10_000_000, 2_000_000_000, own_way=own_way)
     assert seconds(cargo(own_way=own_way), pace) < seconds(full, pace) / 4
 

@@ -16,7 +16,7 @@ from backend.tests.shards import seconds
 from shardboard.agent import enrol
 from shardboard.agent.contract import NODE_FIELDS, ProbeTarget, Sample, protocol
 from shardboard.bus import Bus
-from shardboard.collectors.live import Live, Member
+from shardboard.collectors.live import Live, ShardPlace
 from shardboard.driver import agents as driver
 from shardboard.driver.agents import HttpAgents
 from shardboard.driver.fake import FACTS
@@ -177,7 +177,7 @@ async def test_rows_of_other_lengths_are_made_to_fit(
     async with impostor(tmp_path, authority, http(said + "\n", length=9999)) as node:
         found = await anext(seconds(agents.samples(node, 0, "")))
     live = Live(Bus())
-    live.set_members({1: Member(1, 0, 1)})
+    live.set_members({1: ShardPlace(1, 0, 1)})
     live.connect(1)
     live.ingest(1, found)
     live._tell(found.t, live._seconds[found.t])

@@ -8,7 +8,7 @@ import pytest
 from backend.tests.shards import DISTRIBUTION, ENGINE, OLDER, Farm, ask, bring_up, ended, farm, layout, until
 
 from shardboard.domain import slots
-from shardboard.domain.creation import Seen
+from shardboard.domain.creation import ShardCondition
 from shardboard.domain.flash import Share
 from shardboard.driver import cluster
 from shardboard.driver.cluster import BIG_CLUSTER, ShardRef
@@ -74,7 +74,7 @@ async def test_primaries_without_replicas_are_born_as_such(nodes: Farm) -> None:
     for shard in shards:
         await until(lambda shard=shard: agrees(nodes, shard, shards))
     seen = await cluster.look(nodes, shards, cluster=True)
-    as_wanted = Seen(running=True, serves=True, promoted=True, in_sync=True)
+    as_wanted = ShardCondition(running=True, serves=True, promoted=True, in_sync=True)
     assert {uid: replace(of, age=0) for uid, of in seen.items()} == {shard.uid: as_wanted for shard in shards}
     assert all(0 < of.age < 60 for of in seen.values())
 

@@ -90,11 +90,11 @@ async def test_a_slot_that_the_target_owns_is_still_open_while_the_source_has_it
     assert found.held[1] == ((5460, 10922),)
 
 
-async def test_slots_of_nobody_and_of_strangers() -> None:
-    stranger = text(
+async def test_slots_of_nobody_and_of_unknown_shards() -> None:
+    unrelated = text(
         line(A, 1, "0-5459"), line(B, 2, "5461-10922"), line(C, 3, "10923-16382"), line("f" * 40, 8, "16383")
     )
-    assert (await look(dict.fromkeys((1, 2, 3), stranger))).lost == [5460, 16383]
+    assert (await look(dict.fromkeys((1, 2, 3), unrelated))).lost == [5460, 16383]
 
 
 async def test_nobody_answers() -> None:
@@ -105,7 +105,7 @@ async def test_nobody_answers() -> None:
 async def test_who_does_not_know_the_newcomers() -> None:
     shy = text(line(A, 1), line(D, 1, flags="handshake"))
     agents = cast(Agents, Views({1: text(line(A, 1), line(D, 1)), 2: shy}))
-    found = await slotmap.strangers(agents, SHARDS[:3], [SHARDS[3]])
+    found = await slotmap.unaware_hosts(agents, SHARDS[:3], [SHARDS[3]])
     assert [shard.uid for shard in found] == [2, 3]
 
 
@@ -127,7 +127,7 @@ async def test_views_are_read_beside_the_event_loop_and_each_line_once(monkeypat
     read: list[tuple[str, bool]] = []
     understand = slotmap._line
 
-    def noted(engine_id: str, *others: str) -> slotmap.Line:
+    def noted(engine_id: str, *others: str) -> slotmap.ShardView:
         read.append((engine_id, threading.current_thread() is threading.main_thread()))
         return understand(engine_id, *others)
 
@@ -137,5 +137,5 @@ async def test_views_are_read_beside_the_event_loop_and_each_line_once(monkeypat
     assert sorted(read) == sorted((each, False) for each in (A, B, C))
     read.clear()
     agents = cast(Agents, Views(dict.fromkeys(range(1, 7), ALL)))
-    assert await slotmap.strangers(agents, SHARDS[:3], SHARDS[:3]) == []
+    assert await slotmap.unaware_hosts(agents, SHARDS[:3], SHARDS[:3]) == []
     assert sorted(read) == sorted((each, False) for each in (A, B, C))

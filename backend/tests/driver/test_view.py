@@ -49,13 +49,13 @@ async def test_the_newest_view_counts() -> None:
     assert {shard.uid: found[shard.engine_id].epoch for shard in shards} == {1: 1, 2: 2, 3: 3}
 
 
-async def test_a_lost_primary_returns_as_replica_of_its_heir_while_another_pair_has_nobody() -> None:
+async def test_a_lost_primary_returns_as_replica_of_its_replica_while_another_pair_has_nobody() -> None:
     agents = FakeAgents()
     shards = layout(NODES, 3, replication=True)
-    first, _, third, heir, *_ = shards
+    first, _, third, promoted, *_ = shards
     # Pair 0 is led by its former replica now, pair 1 by nobody, pair 2 as it was.
     view = {shard.engine_id: Place("master", 10 + shard.uid, shard.slots) for shard in shards}
-    refused = await cluster.start_late(agents, ENGINE, shards, [heir, third], [first], view)
+    refused = await cluster.start_late(agents, ENGINE, shards, [promoted, third], [first], view)
     assert refused == {}
     [spec] = [spec for held in agents.running.values() for spec in held.values()]
     assert (spec.uid, spec.role, spec.swap_with) == (first.uid, "slave", None)
@@ -70,12 +70,12 @@ async def test_newcomers_are_told_the_present_epochs_and_roles() -> None:
             return []
 
     shards = layout(NODES, 3, replication=True)
-    heir, lost = shards[3], shards[0]
+    promoted, lost = shards[3], shards[0]
     view = {shard.engine_id: Place("master", 10 + shard.uid, shard.slots) for shard in shards}
-    await cluster.start_late(Listening(), ENGINE, shards, [heir, *shards[1:3]], [lost], view)
+    await cluster.start_late(Listening(), ENGINE, shards, [promoted, *shards[1:3]], [lost], view)
     [request] = told
     peers = {peer.engine_id: peer for peer in request.bdb.peers}  # type: ignore[attr-defined]
-    assert peers[lost.engine_id].primary_engine_id == heir.engine_id
-    assert (peers[lost.engine_id].slots, peers[heir.engine_id].slots) == ([], list(lost.slots))
-    assert peers[lost.engine_id].epoch == peers[heir.engine_id].epoch == 14
+    assert peers[lost.engine_id].primary_engine_id == promoted.engine_id
+    assert (peers[lost.engine_id].slots, peers[promoted.engine_id].slots) == ([], list(lost.slots))
+    assert peers[lost.engine_id].epoch == peers[promoted.engine_id].epoch == 14
     assert len({peer.pair_id for peer in peers.values()}) == 3

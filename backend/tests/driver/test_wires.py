@@ -107,9 +107,9 @@ async def test_who_is_met_counts_as_known_when_clients_can_be_sent_there(nodes: 
     assert await cluster.start_late(nodes, SEALED, [*old, *new], primaries, new, known) == {}
 
     async def met() -> bool:
-        strangers = await slotmap.strangers(nodes, old, new)
-        await replication.introduce(nodes, strangers, new)
-        return not strangers
+        unaware = await slotmap.unaware_hosts(nodes, old, new)
+        await replication.introduce(nodes, unaware, new)
+        return not unaware
 
     await until(met)
     for host in old:
@@ -118,7 +118,7 @@ async def test_who_is_met_counts_as_known_when_clients_can_be_sent_there(nodes: 
         assert {each.engine_id: f"{each.node.addr}:{each.port}" for each in new}.items() <= addresses.items()
 
 
-class Stranger:
+class ForeignEngine:
     """An engine in cluster mode that somebody else runs."""
 
     def __init__(self, home: Path, port: int, *options: str) -> None:
@@ -145,24 +145,24 @@ class Stranger:
 
 
 @pytest.mark.parametrize("speaks_tls", [False, True])
-async def test_a_stranger_joins_no_cluster(nodes: Farm, tmp_path: Path, *, speaks_tls: bool) -> None:
+async def test_a_foreign_engine_joins_no_cluster(nodes: Farm, tmp_path: Path, *, speaks_tls: bool) -> None:
     shards = await born(nodes)
     victim = process_of(nodes, shards[0])
     before = await _listed(victim)
-    home = tmp_path / "stranger"
+    home = tmp_path / "foreign"
     home.mkdir()
     sealed.write(home, told(ShardCertificates.issue()))
     files = ("--tls-cert-file", sealed.IDENTITY, "--tls-key-file", sealed.IDENTITY)
     seal = ("--tls-ca-cert-file", sealed.AUTHORITIES, *files, "--tls-cluster", "yes") if speaks_tls else ()
-    stranger = Stranger(home, 21000, *seal)
-    await until(stranger.answers)
-    await stranger.say("CLUSTER", "ADDSLOTSRANGE", "0", "5460")
+    foreign = ForeignEngine(home, 21000, *seal)
+    await until(foreign.answers)
+    await foreign.say("CLUSTER", "ADDSLOTSRANGE", "0", "5460")
     for shard in shards:
-        assert "OK" in await stranger.say("CLUSTER", "MEET", shard.node.addr, str(shard.port), str(shard.bus_port))
+        assert "OK" in await foreign.say("CLUSTER", "MEET", shard.node.addr, str(shard.port), str(shard.bus_port))
     met = set()
 
     async def gave_up() -> bool:
-        others = await stranger.others()
+        others = await foreign.others()
         met.update(line.split(" ")[2] for line in others)
         return not others
 

@@ -467,17 +467,17 @@ class TestFlush:
     async def test_it_waits_for_the_failover_of_a_lost_primary(self, console: Console, agents: FakeAgents) -> None:
         """A replica that is promoted after the flush would bring its keys back."""
         uid = await created(console)
-        lost, heir = sorted((row for row in await rows(console, uid) if row.pair == 0), key=lambda row: row.role)
+        lost, promoted = sorted((row for row in await rows(console, uid) if row.pair == 0), key=lambda row: row.role)
         await pairs.die(console, agents, lost.uid)
         async with console.store.begin() as session:
             await service.flush(session, uid, ADMIN)
         async with running(console):
             await until(lambda: unreachable(console, uid))
             assert [argv for _, argv in agents.commands if argv[0] == "FLUSHALL"] == []
-            await pairs.observe(console, heir.uid, role="master")
+            await pairs.observe(console, promoted.uid, role="master")
             await reach(console, uid, "active")
         flushed = {shard for shard, argv in agents.commands if argv == ("FLUSHALL", "ASYNC")}
-        assert heir.uid in flushed
+        assert promoted.uid in flushed
         assert len(flushed) == 3
 
     @pytest.mark.usefixtures("impatient")

@@ -147,8 +147,8 @@ async def test_a_promotion_is_told_at_once_with_a_newer_version(
     await until(lambda: sorted(agents.proxies) == [1, 2, 3])
     before = told(agents, 2).version
     async with console.store.begin() as session:
-        lost, heir = await session.get_one(Shard, 1), await session.get_one(Shard, 3)
-        lost.observed_role, heir.observed_role = "slave", "master"
+        lost, promoted = await session.get_one(Shard, 1), await session.get_one(Shard, 3)
+        lost.observed_role, promoted.observed_role = "slave", "master"
     await until(lambda: told(agents, 2).shards[2].role == "master")
     assert told(agents, 2).version > before
     assert told(agents, 2).shards[0].slots == []

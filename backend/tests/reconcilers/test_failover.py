@@ -90,8 +90,8 @@ async def failures(console: Console, count: int) -> bool:
     return sum(each.status == "failed" for each in await orders(console)) >= count
 
 
-async def replaced(console: Console, heir: int) -> bool:
-    return (await pairs.row(console, heir)).role == "master"
+async def replaced(console: Console, promoted: int) -> bool:
+    return (await pairs.row(console, promoted)).role == "master"
 
 
 def promotions(agents: FakeAgents) -> list[tuple[int, tuple[str, ...]]]:
@@ -123,8 +123,8 @@ class TestLostPrimary:
         assert (event.shard_uid, event.node_uid, event.bdb_uid, event.action_uid) == (4, 1, 1, order.uid)
         assert event.description.startswith("Replica redis:4 on node 2 took over from redis:1 of shop ")
         assert event.description.endswith("it lacked 100 bytes that its primary last told of.")
-        heir, lost = await pairs.row(console, 4), await pairs.row(console, 1)
-        assert (heir.role, heir.observed_role, heir.observed_link) == ("master", "master", "")
+        promoted, lost = await pairs.row(console, 4), await pairs.row(console, 1)
+        assert (promoted.role, promoted.observed_role, promoted.observed_link) == ("master", "master", "")
         assert (lost.role, lost.observed_role, lost.observed_status) == ("slave", "slave", "down")
 
     async def test_all_of_a_node_at_once(self, console: Console, agents: FakeAgents) -> None:
@@ -265,7 +265,7 @@ class TestLostPrimary:
         carrying_out.cancel()
         await asyncio.gather(carrying_out, return_exceptions=True)
 
-    async def test_a_heir_that_dies_meanwhile_is_no_heir(self, console: Console, agents: FakeAgents) -> None:
+    async def test_a_replica_that_dies_meanwhile_is_not_promoted(self, console: Console, agents: FakeAgents) -> None:
         await second_replica(console, agents)
         agents.votes_refused = {7: 10_000}
         await pairs.die(console, agents, 1)
@@ -396,7 +396,7 @@ async def test_killed_at_every_step_it_ends_well(console: Console, agents: FakeA
         if promoted:
             if not await over(console):
                 await pairs.observe(console, 4, role="master")  # while no console works on it, samples go on
-            agents.offsets[4] = 10**6  # the heir takes writes
+            agents.offsets[4] = 10**6  # the replica takes writes
         await let_leases_run_out(console)
         async with running(console, instance="test" if step % 2 else "another", last_offset=lambda uid: None):
             await until(lambda: over(console))

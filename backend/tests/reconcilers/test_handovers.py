@@ -35,17 +35,17 @@ class Voters(Engines):
     def __init__(self) -> None:
         super().__init__()
         self.open: dict[int, int] = {}
-        """By heir, how many looks its election still takes."""
+        """By promoted replica, how many looks its election still takes."""
         self.spoilt: list[set[int]] = []
         self.asked: list[int] = []
         self.refusals: dict[int, int] = {}
-        """By heir, how many of its elections get no votes."""
+        """By promoted replica, how many of its elections get no votes."""
         self.configurable = True
         """Whether the engine knows a limit for a handover."""
         self.epochs: dict[int, int] = {}
         self.taken: list[int] = []
         self.late: set[int] = set()
-        """Heirs that were told to take over, and are not seen to."""
+        """Replicas that were told to take over, and are not seen to."""
 
     def _execute(self, node: NodeRef, command: ShardCommand) -> CommandResult:
         argv = tuple(command.argv)
@@ -134,8 +134,8 @@ async def plan(console: Console) -> None:
     async with console.store.begin() as session:
         for uid in (4, 5, 6):
             (await session.get_one(Shard, uid)).leads_again = True
-        around = await movement.ground(session)
-        await primaries_return._order(session, around, pairs.BDB)
+        view = await movement.locked_view(session)
+        await primaries_return._order(session, view, pairs.BDB)
 
 
 async def over(console: Console) -> bool:
@@ -172,7 +172,7 @@ class TestOneAtATime:
         assert sorted(agents.asked) == [4, 5, 6]  # each once
         assert len(await told(console, "shard_failover")) == 3
 
-    async def test_none_is_asked_for_before_its_heir_knows_the_newest_election(
+    async def test_none_is_asked_for_before_its_replica_knows_the_newest_election(
         self, console: Console, agents: Voters, order: Any
     ) -> None:
         agents.epochs[3] = 9  # a primary that has voted since
@@ -184,7 +184,7 @@ class TestOneAtATime:
             await until(lambda: over(console))
         assert await status(console) == "completed"
 
-    async def test_none_is_asked_for_while_the_heir_is_far_behind(
+    async def test_none_is_asked_for_while_the_replica_is_far_behind(
         self, console: Console, agents: Voters, order: Any
     ) -> None:
         agents.info[1, "replication"] = "role:master\r\nmaster_repl_offset:900000000\r\n"
@@ -225,7 +225,7 @@ class TestOneAtATime:
     async def test_an_engine_without_that_limit_is_told_to_end_what_it_holds_up(
         self, console: Console, agents: Voters, order: Any
     ) -> None:
-        """Only while the primary holds writes back, and its heir has all of them: then nothing can be lost."""
+        """Only while the primary holds writes back, and its replica has all of them: then nothing can be lost."""
         agents.info[1, "replication"] = "role:master\r\nmaster_repl_offset:5\r\n"
         agents.configurable, agents.refusals = False, {4: 1}
         await order(console)
@@ -240,7 +240,7 @@ class TestOneAtATime:
         assert len(await told(console, "shard_handover_failed")) == 1
         assert len(await told(console, "shard_failover")) == 3
 
-    async def test_the_primary_of_an_heir_that_may_yet_lead_goes_on_holding_writes_back(
+    async def test_the_primary_of_a_promoted_replica_that_may_yet_lead_goes_on_holding_writes_back(
         self, console: Console, agents: Voters, order: Any
     ) -> None:
         agents.configurable, agents.refusals, agents.late = False, {4: 1}, {4}

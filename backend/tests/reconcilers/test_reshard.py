@@ -255,7 +255,7 @@ async def test_a_lost_primary_is_waited_for(console: Console, agents: SlotEngine
 
 
 @pytest.mark.parametrize(("pace", "side_by_side"), [("gentle", 1), ("fast", 3)])
-async def test_one_haul_at_a_time_unless_it_shall_be_fast(
+async def test_one_batch_at_a_time_unless_it_shall_be_fast(
     console: Console, agents: SlotEngines, pace: str, side_by_side: int
 ) -> None:
     async with console.store.begin() as session:

@@ -61,9 +61,9 @@ def test_the_console_killed_at_random_moments_of_a_creation(cluster: LocalCluste
 
 
 def test_a_port_in_use_fails_the_creation_and_leaves_nothing(cluster: LocalCluster) -> None:
-    with socket.socket() as stranger:
-        stranger.bind((cluster.addresses[1], 15555))
-        stranger.listen()
+    with socket.socket() as unrelated:
+        unrelated.bind((cluster.addresses[1], 15555))
+        unrelated.listen()
         uid = databases.create(cluster, databases.body(3, replication=True, port=15555))
         bdb = databases.settled(cluster, uid)
     assert bdb["status"] == "creation-failed"

@@ -131,13 +131,13 @@ def test_values_live_on_flash_through_failover_move_and_change(cluster: LocalClu
         lambda: {row["uid"] for row in rows(cluster, uid, "master")} == {_other(cluster, uid, primary)}, "no failover"
     )
     cluster.until(lambda: databases_in_sync(cluster, uid), "the dead shard does not come back")
-    [heir] = rows(cluster, uid, "master")
-    assert wrong(heir) == []
+    [promoted] = rows(cluster, uid, "master")
+    assert wrong(promoted) == []
 
     # And moves to the third node.
     used = {row["node_uid"] for row in ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))}
     [free] = {"1", "2", "3"} - used
-    reply = ok(cluster.api.post(f"/v1/shards/{heir['uid']}/actions/migrate", json={"target_node_uid": int(free)}))
+    reply = ok(cluster.api.post(f"/v1/shards/{promoted['uid']}/actions/migrate", json={"target_node_uid": int(free)}))
     assert movement.ended(cluster, reply["action_uid"])["status"] == "completed"
     [moved] = rows(cluster, uid, "master")
     assert moved["node_uid"] == free

@@ -112,7 +112,7 @@ def test_a_primary_hands_over_when_asked(cluster: LocalCluster) -> None:
         databases.settled(cluster, uid)
         rows = ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))
         old = next(row for row in rows if row["role"] == "master")
-        heir = next(row for row in rows if row["pair"] == old["pair"] and row["role"] == "slave")
+        replica = next(row for row in rows if row["pair"] == old["pair"] and row["role"] == "slave")
         cluster.until(
             lambda uid=uid, shards=shards: _in_sync(cluster, uid) == 2 * shards, "the replicas are not in sync"
         )  # type: ignore[misc]
@@ -121,7 +121,7 @@ def test_a_primary_hands_over_when_asked(cluster: LocalCluster) -> None:
             lambda reply=reply: _status(cluster, reply["action_uid"]) != "running", "the failover does not end"
         )  # type: ignore[misc]
         assert _status(cluster, reply["action_uid"]) == "completed"
-        assert ok(cluster.api.get(f"/v1/shards/{heir['uid']}"))["role"] == "master"
+        assert ok(cluster.api.get(f"/v1/shards/{replica['uid']}"))["role"] == "master"
         refused = cluster.api.post(f"/v1/shards/{old['uid']}/actions/failover", json={})
         assert (refused.status_code, refused.json()["error_code"]) == (400, "shard_is_slave")
         databases.delete(cluster, uid)

@@ -21,7 +21,7 @@
 //! | `metrics` | every second |
 //! | `commands` | after `commands` |
 //! | `topology` | a shard said that a slot has another owner than was applied |
-//! | `outage` | a shard answers requests no more (`first_success_ms` is null then), and again when it does, or its heir; the newest ones after `hello` |
+//! | `outage` | a shard answers requests no more (`first_success_ms` is null then), and again when it does, or its promoted replica; the newest ones after `hello` |
 //! | `draining` | the process finishes its connections and exits |
 //! | `error` | a line could not be understood |
 //!

@@ -33,7 +33,7 @@ def lab() -> Iterator[tuple[Lab, list[dict[str, object]]]]:
 
 def test_who_waited_gets_the_value_and_who_comes_later_is_sent_on(lab: tuple[Lab, list[dict[str, object]]]) -> None:
     """What the key was when it was asked for is a good answer; that there is none would be a wrong one."""
-    servers, (_, heir) = lab
+    servers, (_, target) = lab
     wire, mover, idler = (Wire((servers.address, PORTS[0])) for _ in range(3))
     names = [
         name for name in (f"moved:{number}" for number in range(1_000)) if wire.say("CLUSTER", "KEYSLOT", name) < 8_192
@@ -52,7 +52,7 @@ def test_who_waited_gets_the_value_and_who_comes_later_is_sent_on(lab: tuple[Lab
         # While it sleeps both connections have something to say, so both are heard before any read ends.
         idler.send("DEBUG", "SLEEP", "0.2")
         wire.send("GET", name)
-        gone = mover.batch([("DEL", name), ("CLUSTER", "SETSLOT", slot, "NODE", heir["id"])])
+        gone = mover.batch([("DEL", name), ("CLUSTER", "SETSLOT", slot, "NODE", target["id"])])
         assert gone == [1, b"OK"]
         reply = wire.reply()
         assert idler.reply() == b"OK"

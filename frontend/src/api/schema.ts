@@ -3364,7 +3364,7 @@ export interface paths {
         post?: never;
         /**
          * Switch Off Of
-         * @description Switch it off for a user who has lost the phone and the recovery codes.
+         * @description Switch it off for another user, who has lost the phone and the recovery codes.
          */
         delete: operations["switch_off_of_v1_users__uid__second_factor_delete"];
         options?: never;
@@ -4441,7 +4441,10 @@ export interface components {
             /** Tags */
             tags?: components["schemas"]["Tag"][] | null;
         };
-        /** BlueprintNode */
+        /**
+         * BlueprintNode
+         * @description A node that holds a shard of a pair.
+         */
         BlueprintNode: {
             /** Node Uid */
             node_uid: string;
@@ -6599,13 +6602,6 @@ export interface components {
              */
             password: string;
         };
-        /** PairBlueprint */
-        PairBlueprint: {
-            /** Nodes */
-            nodes: components["schemas"]["Seat"][];
-            /** Slot Range */
-            slot_range: string;
-        };
         /**
          * Part
          * @description The seconds of one repetition of one phase. Columns have one value per second; null = nothing known.
@@ -7251,16 +7247,6 @@ export interface components {
             source: string;
             /** Title */
             title: string;
-        };
-        /** Seat */
-        Seat: {
-            /** Node Uid */
-            node_uid: string;
-            /**
-             * Role
-             * @enum {string}
-             */
-            role: "master" | "slave";
         };
         /**
          * Secret
@@ -10500,7 +10486,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["RebalanceReply"] | components["schemas"]["PairBlueprint"][];
+                    "application/json": components["schemas"]["RebalanceReply"] | components["schemas"]["BlueprintPair"][];
                 };
             };
             /** @description Broken JSON or a value of the wrong type */

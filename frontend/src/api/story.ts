@@ -55,7 +55,7 @@ export interface Failover {
   at: number;
   pair: number | null;
   lost: string;
-  heir: string;
+  promoted: string;
   /** Null when nobody knows. */
   bytesBehind: number | null;
   method: string;
@@ -69,7 +69,7 @@ export function failoverOf(event: LogEvent): Failover | null {
     at: startOf(event),
     pair: number(event.pair),
     lost: String(event.lost ?? ''),
-    heir: String(event.heir ?? event.shard_uid ?? ''),
+    promoted: String(event.heir ?? event.shard_uid ?? ''),
     bytesBehind: number(event.bytes_behind),
     method: typeof event.method === 'string' ? event.method : '',
     seconds: number(event.seconds),

@@ -90,7 +90,7 @@ class Outage(Reply):
     """When it answered a request for the last time; None: never."""
     noticed_ms: Millis
     first_success_ms: Millis | None
-    """When it, or its heir, answered a request for the first time after that; None: not yet."""
+    """When it, or its promoted replica, answered a request for the first time after that; None: not yet."""
     waited: Requests
     """Requests that waited for a primary meanwhile, however that ended."""
     failed: Requests

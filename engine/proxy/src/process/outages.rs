@@ -23,7 +23,7 @@ pub struct Outage {
     pub last_success_ms: Option<u64>,
     /// When a connection to it was lost or refused, or it refused a request. With `uid`, `address` and `port` the name of it.
     pub noticed_ms: u64,
-    /// When it, or its heir, answered a request for the first time after that; null: not yet.
+    /// When it, or its promoted replica, answered a request for the first time after that; null: not yet.
     pub first_success_ms: Option<u64>,
     /// Requests that waited for a primary meanwhile, however that ended.
     pub waited: u64,

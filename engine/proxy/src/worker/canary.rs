@@ -1,5 +1,5 @@
 //! Writes of the proxy's own that change nothing, to primaries where no client of this worker writes: they tell until when a
-//! primary took writes, and since when it, or its heir, does again, although nobody asked.
+//! primary took writes, and since when it, or its promoted replica, does again, although nobody asked.
 
 use super::Worker;
 use super::backend::{Backend, Pending, Purpose};
@@ -13,7 +13,7 @@ use std::sync::OnceLock;
 const PREFIX: &str = "shardboard:canary:";
 /// A primary that has not answered for so long is taken for lost,
 const SILENT: u64 = 500_000;
-/// and so is one that has an heir by then.
+/// and so is one whose replica was promoted by then.
 const REPLACED: u64 = 200_000;
 /// Shards of an earlier release know no user for it; they may be replaced by such that do.
 const REFUSED: u64 = 10_000_000;

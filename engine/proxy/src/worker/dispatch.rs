@@ -28,7 +28,7 @@ impl Worker {
         // In a transaction nothing waits.
         client.asks = (command.place, command.blocks(args) && !client.is_queueing());
         if self.dbs[client.db].identities[client.identity].noauth && !is_open(command) {
-            return self.refuse_stranger(client, command);
+            return self.refuse_unauthenticated(client, command);
         }
         let flow = if client.exclusive.is_some() {
             let flow = self.dispatch_exclusive(id, client, command, args);
@@ -56,7 +56,7 @@ impl Worker {
     }
 
     #[cold]
-    fn refuse_stranger(&mut self, client: &mut Client, command: &Command) -> Flow {
+    fn refuse_unauthenticated(&mut self, client: &mut Client, command: &Command) -> Flow {
         client.reply(command.class, |out| encode::error(out, "NOAUTH Authentication required."));
         client.refusal = None;
         let stats = &mut self.dbs[client.db].stats;

@@ -18,17 +18,19 @@ pub(super) enum Flow {
 }
 
 /// What a client may send before it has logged in, as in the engine.
-const STRANGER: Limits = Limits { bulk: 16 * 1024, args: 10, request: 1 << 20 };
+const UNAUTHENTICATED: Limits = Limits { bulk: 16 * 1024, args: 10, request: 1 << 20 };
 
 /// Microseconds that the requests of one client are looked at before it is the next one's turn, and after how many of them that is
 /// found out.
 const SLICE: u64 = 100;
 const LOOK_AT_CLOCK: u32 = 64;
 
-fn worded(error: ProtocolError, is_stranger: bool) -> String {
+fn worded(error: ProtocolError, is_unauthenticated: bool) -> String {
     match error {
-        ProtocolError::InvalidMultibulkLength if is_stranger => "unauthenticated multibulk length".into(),
-        ProtocolError::InvalidBulkLength if is_stranger => "unauthenticated bulk length".into(),
+        ProtocolError::InvalidMultibulkLength if is_unauthenticated => {
+            "unauthenticated multibulk length".into()
+        }
+        ProtocolError::InvalidBulkLength if is_unauthenticated => "unauthenticated bulk length".into(),
         error => error.to_string(),
     }
 }
@@ -163,8 +165,8 @@ impl Worker {
 
     /// Handles the requests in `bytes`; how many bytes they were.
     fn consume(&mut self, id: Id, client: &mut Client, bytes: &[u8]) -> usize {
-        let is_stranger = self.dbs[client.db].identities[client.identity].noauth;
-        let limits = if is_stranger { STRANGER } else { self.dbs[client.db].limits };
+        let is_unauthenticated = self.dbs[client.db].identities[client.identity].noauth;
+        let limits = if is_unauthenticated { UNAUTHENTICATED } else { self.dbs[client.db].limits };
         let began = self.now;
         let mut count = 0u32;
         let mut own = client.parser.take();
@@ -199,7 +201,10 @@ impl Worker {
                     self.dbs[client.db].stats.failed(Failure::Protocol);
                     client.asks = (UNKNOWN.place, false);
                     client.reply(Class::Other, |out| {
-                        encode::error(out, &format!("ERR Protocol error: {}", worded(error, is_stranger)))
+                        encode::error(
+                            out,
+                            &format!("ERR Protocol error: {}", worded(error, is_unauthenticated)),
+                        )
                     });
                     client.closing = true;
                     at = bytes.len();

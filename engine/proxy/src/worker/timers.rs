@@ -46,9 +46,9 @@ impl Worker {
         let Some(client) = self.clients.get(id) else { return };
         let db = &self.dbs[client.db];
         let over = |since: u64, millis: u64| millis > 0 && since + millis * 1_000 < self.now;
-        let is_stranger = db.identities[client.identity].noauth;
+        let is_unauthenticated = db.identities[client.identity].noauth;
         let is_idle = client.is_drained() && !client.output.has_some() && !client.is_bound();
-        if is_stranger && over(client.since, db.config.login_timeout_ms)
+        if is_unauthenticated && over(client.since, db.config.login_timeout_ms)
             || is_idle && over(client.read_at, db.config.idle_timeout_ms)
         {
             self.close_client(id);

@@ -290,11 +290,11 @@ fn what_a_shard_had_seen_when_it_died_is_not_repeated() {
     assert_eq!(writer.reply(), LOST);
     assert_eq!(reader.reply(), "-ERR the connection to the shard was lost before it answered\r\n");
     promote(&lab);
-    let heir = lab.direct(REPLICAS[2]).ask("INFO commandstats");
+    let promoted = lab.direct(REPLICAS[2]).ask("INFO commandstats");
     proxy.apply(&lab.promoted(&shards));
     assert_eq!(writer.ask("SET {a}2 1"), "+OK\r\n");
     assert!(
-        !heir.contains("cmdstat_get:")
+        !promoted.contains("cmdstat_get:")
             && !lab.direct(REPLICAS[2]).ask("INFO commandstats").contains("cmdstat_get:")
     );
     assert_eq!(reader.ask("GET a"), "$1\r\n1\r\n");

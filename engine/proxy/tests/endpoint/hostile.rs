@@ -15,8 +15,8 @@ fn script(client: &mut Client, key: &str, says: &str) -> String {
 fn what_a_script_says_is_no_order() {
     let mut lab = Lab::new();
     let mut proxy = lab.hidden();
-    let stranger = TcpListener::bind(lab.address(7777)).unwrap();
-    stranger.set_nonblocking(true).unwrap();
+    let unrelated = TcpListener::bind(lab.address(7777)).unwrap();
+    unrelated.set_nonblocking(true).unwrap();
     let (mut forger, mut other) = (lab.client(), lab.client());
     let slot = resp::slot::of_key(b"a");
     let ip = lab.ip.clone();
@@ -49,7 +49,7 @@ fn what_a_script_says_is_no_order() {
             "only the script itself said so: {moved}"
         );
     }
-    assert!(stranger.accept().is_err(), "somebody was sent to a stranger");
+    assert!(unrelated.accept().is_err(), "somebody was sent to a unrelated");
     // Two scripts without keys on the way, as nothing follows from them either.
     assert_eq!(forger.ask("EVAL return(redis.error_reply('CLUSTERDOWN:')) 0"), "-ERR CLUSTERDOWN:\r\n");
     proxy.order(&json!({"type": "dance"}));

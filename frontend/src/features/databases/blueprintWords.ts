@@ -88,10 +88,12 @@ function tellPair(change: PairChange): Told {
 /** Who leads afterwards is there already. */
 function handover({ before, after, slots }: PairChange, lead: HeldSeat | undefined): string[] {
   const next = after.find(({ primary }) => primary);
-  const heir = before.find(({ node, primary }) => node === next?.node && !primary);
-  if (!heir) return [];
+  const promoted = before.find(({ node, primary }) => node === next?.node && !primary);
+  if (!promoted) return [];
   const of = lead ? ` in place of ${lead.name} on node ${lead.node}` : '';
-  return [`${heir.name} on node ${heir.node} becomes the primary of ${slotsOf(slots.before)}${of}`];
+  return [
+    `${promoted.name} on node ${promoted.node} becomes the primary of ${slotsOf(slots.before)}${of}`,
+  ];
 }
 
 function moveWords(from: HeldSeat, to: Seat): string {

@@ -130,7 +130,7 @@ function failoverColumns(from: number, name: (uid?: number) => string): Column<F
     {
       id: 'shards',
       header: 'Failover',
-      cell: ({ lost, heir }) => num(`redis:${lost} → redis:${heir}`),
+      cell: ({ lost, promoted }) => num(`redis:${lost} → redis:${promoted}`),
     },
     {
       id: 'after',

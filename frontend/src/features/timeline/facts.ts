@@ -71,8 +71,8 @@ function outageFacts(event: LogEvent, now: number): Pair[] {
 function failoverFacts(event: LogEvent, incident: Incident | undefined): Pair[] {
   const failover = failoverOf(event);
   if (!failover) return [];
-  const { lost, heir, seconds, method, bytesBehind, at } = failover;
-  const facts: Pair[] = [['Failover', `redis:${lost} → redis:${heir}`]];
+  const { lost, promoted, seconds, method, bytesBehind, at } = failover;
+  const facts: Pair[] = [['Failover', `redis:${lost} → redis:${promoted}`]];
   if (incident) facts.push(['Promoted after detection', since(at - incident.detected_ms)]);
   if (seconds !== null) facts.push(['Took', precise(seconds)]);
   facts.push(['Behind', behind(bytesBehind)]);

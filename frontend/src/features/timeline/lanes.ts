@@ -67,7 +67,8 @@ export function lanesOf(input: LaneInput): Lane[] {
 /** A failover is told where the primary was lost and where the replica took over. */
 function placesOf(event: LogEvent, home: ReadonlyMap<string, number>): string[] {
   const failover = failoverOf(event);
-  if (failover) return [...new Set([failover.lost, failover.heir])].filter((uid) => home.has(uid));
+  if (failover)
+    return [...new Set([failover.lost, failover.promoted])].filter((uid) => home.has(uid));
   if (event.shard_uid !== undefined && home.has(String(event.shard_uid))) {
     return [String(event.shard_uid)];
   }

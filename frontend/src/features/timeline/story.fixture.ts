@@ -30,18 +30,18 @@ export const failed = (part: Partial<LogEvent> = {}): LogEvent =>
     ...part,
   });
 
-export const failover = (uid: number, lost: number, heir: number, bytes: number | null = 0) =>
+export const failover = (uid: number, lost: number, promoted: number, bytes: number | null = 0) =>
   event(uid, 0.4, {
     type: 'shard_failover',
     severity: 'WARNING',
     source: 'shard',
     bdb_uid: 1,
     node_uid: 2,
-    shard_uid: String(heir),
+    shard_uid: String(promoted),
     action_uid: 'failover-1',
     pair: lost - 1,
     lost,
-    heir,
+    heir: promoted,
     bytes_behind: bytes,
     method: 'FORCE',
     seconds: uid === 11 ? 0.25 : 0.39,

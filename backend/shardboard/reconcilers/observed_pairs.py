@@ -1,11 +1,14 @@
-"""What the moves of one action are about: rows, engines and resyncs, looked at once per step with no session left open."""
+"""The pairs that the moves of one action are about, as one step observes them: rows, engines and resyncs.
+
+Looked at once per step, with no session left open.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from shardboard.db import Store
-from shardboard.domain.moves import Member, Move
+from shardboard.domain.moves import Move, PairMember
 from shardboard.driver import replication
 from shardboard.driver.cluster import Engine, ShardRef
 from shardboard.driver.ports import Agents
@@ -58,8 +61,8 @@ class Resync:
 
 
 @dataclass(frozen=True)
-class Scene:
-    """All of it."""
+class ObservedPairs:
+    """All of it, as one look found it."""
 
     bases: Mapping[int, Base]
     links: Mapping[int, Link]
@@ -70,7 +73,7 @@ class Scene:
     """Nodes that cannot be told anything."""
     resyncs: Mapping[int, Resync]
 
-    def members(self, move: Move) -> dict[int, Member]:
+    def members(self, move: Move) -> dict[int, PairMember]:
         """The shards of the move's pair."""
         base = self.bases[move.bdb]
         return {row.uid: self._member(row, base) for row in base.pairs.get(move.pair, ())}
@@ -84,9 +87,9 @@ class Scene:
         found = [each.uid for each in self.members(move).values() if each.leads and each.wanted]
         return self.bases[move.bdb].shards[found[0]] if found else None
 
-    def _member(self, row: Shard, base: Base) -> Member:
+    def _member(self, row: Shard, base: Base) -> PairMember:
         link = self.links.get(row.uid)
-        member = Member(row.uid, wanted=row.desired == "running", away=row.node_uid in self.away)
+        member = PairMember(row.uid, wanted=row.desired == "running", away=row.node_uid in self.away)
         if link is None:
             return member
         return replace(
@@ -98,7 +101,7 @@ class Scene:
         )
 
 
-async def look(store: Store, agents: Agents, moves: Iterable[Move]) -> Scene:
+async def look(store: Store, agents: Agents, moves: Iterable[Move]) -> ObservedPairs:
     """Ask the store, then the engines of the pairs concerned. Databases that are gone are left out."""
     concerned = list(moves)
     async with store.read() as session:
@@ -128,7 +131,7 @@ async def look(store: Store, agents: Agents, moves: Iterable[Move]) -> Scene:
         if span.shard_uid is not None
     }
     known = await _known(agents, bases, links, concerned)
-    return Scene(bases, links, known, away, resyncs)
+    return ObservedPairs(bases, links, known, away, resyncs)
 
 
 async def _known(
@@ -149,7 +152,7 @@ async def _known(
         ]
         if not fresh:
             continue
-        missing = await replication.strangers(agents, primaries, fresh)
+        missing = await replication.unaware_hosts(agents, primaries, fresh)
         known -= {newcomer for newcomer, hosts in missing.items() if hosts}
         for hosts, newcomer in [(missing[shard.uid], shard) for shard, _ in fresh if missing[shard.uid]]:
             await replication.introduce(agents, hosts, [newcomer])

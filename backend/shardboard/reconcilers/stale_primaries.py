@@ -1,6 +1,6 @@
-"""Outside cluster mode nobody demotes a primary that was replaced while it was out of sight: this loop does.
+"""A stale primary was replaced while it was out of sight. Outside cluster mode nobody else demotes it: this loop does.
 
-Without it a thawed primary would go on taking writes that its pair's new primary never sees.
+Without it such a primary, once thawed, would go on taking writes that its pair's new primary never sees.
 """
 
 from collections.abc import Sequence
@@ -21,11 +21,12 @@ from shardboard.state.events import record
 from shardboard.state.shards import Shard
 
 NAME = "SMDemoteRivals"
+"""As actions in the store are called, by earlier releases too."""
 LOOK_AGAIN = 5.0
 DEADLINE = timedelta(seconds=60)
 
 
-class RivalLoop:
+class StalePrimaryLoop:
     """Orders the demotion of primaries that are not the one that the console knows for their pair."""
 
     def __init__(self, store: Store, bus: Bus) -> None:
@@ -59,7 +60,7 @@ class RivalLoop:
 
 
 class Demote:
-    """Tells each rival to replicate from its pair's primary, and to remember it."""
+    """Tells each stale primary to replicate from its pair's primary, and to remember it."""
 
     def __init__(self, store: Store, agents: Agents) -> None:
         self._store = store
@@ -70,14 +71,14 @@ class Demote:
         if database is None:
             return Outcome(failed="The database does not exist any more.")
         heads = {shard.pair: shard for shard in database.shards if shard.role == "master"}
-        for rival in database.shards:
-            if rival.uid not in action.params["shards"]:
+        for stale in database.shards:
+            if stale.uid not in action.params["shards"]:
                 continue
-            head = heads[rival.pair]
+            head = heads[stale.pair]
             for argv in (("REPLICAOF", head.node.addr, str(head.port)), ("CONFIG", "REWRITE")):
-                result = (await cluster.command(self._agents, [rival], *argv))[rival.uid]
+                result = (await cluster.command(self._agents, [stale], *argv))[stale.uid]
                 if not result.ok:
-                    return Outcome(unreachable=f"shard redis:{rival.uid}: {result.reply}", again_in=0.5)
+                    return Outcome(unreachable=f"shard redis:{stale.uid}: {result.reply}", again_in=0.5)
         return Outcome(finished=True)
 
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
@@ -97,17 +98,17 @@ class Demote:
 
 
 async def _found(session: AsyncSession) -> dict[int, list[int]]:
-    """Rivals by database: living primaries of a pair that has another one on record. Cluster mode needs no help."""
+    """Stale primaries by database: living primaries of a pair that has another one on record. Cluster mode needs no help."""
     found: dict[int, list[int]] = {}
     for bdb in await bdbs.every(session):
         if not bdb.sharding and bdb.status == "active":  # while it is being changed, roles are changed on purpose
-            uids = rivals(await shards.of_bdb(session, bdb.uid))
+            uids = stale_primaries(await shards.of_bdb(session, bdb.uid))
             if uids:
                 found[bdb.uid] = uids
     return found
 
 
-def rivals(rows: Sequence[Shard]) -> list[int]:
+def stale_primaries(rows: Sequence[Shard]) -> list[int]:
     """Shards that act as primary although the living primary of their pair is another one."""
     acting = [row for row in rows if row.current_role == "master" and row.observed_status == "ok"]
     known = {row.pair for row in acting if row.role == "master"}

@@ -9,9 +9,9 @@ from backend.tests.shards import until
 
 from shardboard.console import Console
 from shardboard.driver.fake import FakeAgents
-from shardboard.reconcilers import rivals
+from shardboard.reconcilers import stale_primaries
 from shardboard.reconcilers.loop import ActionLoop
-from shardboard.reconcilers.rivals import Demote, RivalLoop
+from shardboard.reconcilers.stale_primaries import Demote, StalePrimaryLoop
 from shardboard.state import actions, events
 from shardboard.state.actions import Action
 from shardboard.state.shards import Shard
@@ -28,7 +28,7 @@ async def replaced(console: Console) -> None:
 
 
 async def sweep(console: Console) -> Sequence[Action]:
-    await RivalLoop(console.store, console.bus)._sweep()
+    await StalePrimaryLoop(console.store, console.bus)._sweep()
     async with console.store.read() as session:
         return await actions.of_bdb(session, pairs.BDB)
 
@@ -38,9 +38,9 @@ async def test_it_is_told_to_follow(console: Console, agents: FakeAgents) -> Non
     assert await sweep(console) == []
     await replaced(console)
     [order] = await sweep(console)
-    assert (order.name, order.params) == (rivals.NAME, {"shards": [1]})
+    assert (order.name, order.params) == (stale_primaries.NAME, {"shards": [1]})
     assert len(await sweep(console)) == 1, "once"
-    loop = ActionLoop(console.store, console.bus, {rivals.NAME: Demote(console.store, agents)}, "test")
+    loop = ActionLoop(console.store, console.bus, {stale_primaries.NAME: Demote(console.store, agents)}, "test")
     task = asyncio.create_task(loop.run())
 
     async def followed() -> bool:
@@ -66,7 +66,7 @@ async def test_in_cluster_mode_the_engine_does_it(console: Console, agents: Fake
     assert await sweep(console) == []
 
 
-async def test_an_only_primary_is_nobodys_rival(console: Console, agents: FakeAgents) -> None:
+async def test_an_only_primary_is_not_stale(console: Console, agents: FakeAgents) -> None:
     await pairs.active(console, agents, 1, sharding=False)
     await pairs.observe(console, 2, role="master")
     await pairs.observe(console, 1, status="down")

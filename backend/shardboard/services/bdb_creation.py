@@ -1,4 +1,7 @@
-"""What a new database would be: its row, its shards and what is worth a warning. Nothing is written here."""
+"""What a new database would be: its row, its shards and what is worth a warning. Nothing is written here.
+
+What brings it to life afterwards is decided in `domain/creation.py`.
+"""
 
 import secrets
 from collections import Counter, defaultdict
@@ -11,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.domain import bdb_rules, binding, flash, hashing, io_threads, placement, slots
 from shardboard.domain.bdb_rules import Surroundings
-from shardboard.domain.fault import Fault
+from shardboard.domain.fault import RequestFault
 from shardboard.domain.io_threads import Host
 from shardboard.domain.placement import Placed, Room
 from shardboard.domain.policy import Policy
@@ -32,7 +35,7 @@ _ERRORS: dict[str, type[ApiError]] = {"schema": BadRequest, "invalid": NotAccept
 
 
 @dataclass
-class Draft:
+class NewDatabase:
     """Rows that are in no session yet."""
 
     bdb: Bdb
@@ -40,13 +43,13 @@ class Draft:
     warnings: list[str]
 
 
-def insist(fault: Fault | None) -> None:
+def insist(fault: RequestFault | None) -> None:
     """Raise the error that a fault stands for."""
     if fault is not None:
         raise _ERRORS[fault.kind](fault.code, fault.sentence, field=fault.field)
 
 
-async def draft(session: AsyncSession, given: Mapping[str, Any], cluster: Cluster) -> Draft:
+async def prepare(session: AsyncSession, given: Mapping[str, Any], cluster: Cluster) -> NewDatabase:
     """Validate the wanted database, choose uids, ports and nodes. Raises the error of the first rule it breaks."""
     policy = cluster.rules
     wanted = complete(given, policy)
@@ -56,14 +59,14 @@ async def draft(session: AsyncSession, given: Mapping[str, Any], cluster: Cluste
     taken_ports = {bdb.port for bdb in databases} | {shard.port for shard in occupying}
     reserved = reserved_ports_of(cluster)
     eligible = [node for node in machines if _eligible(node, wanted)]
-    around = Surroundings(
+    surroundings = Surroundings(
         taken_uids={bdb.uid for bdb in databases} | {shard.bdb_uid for shard in occupying},
         taken_ports=taken_ports,
         reserved_ports=reserved,
         eligible_nodes=[node.uid for node in eligible],
         known_nodes=[node.uid for node in machines],
     )
-    insist(bdb_rules.among_others(wanted, around))
+    insist(bdb_rules.among_others(wanted, surroundings))
     await access.insist_on_permissions(session, wanted["roles_permissions"])
     port = wanted["port"] or bdb_rules.first_free_port(taken_ports | reserved)
     if port is None:
@@ -74,12 +77,12 @@ async def draft(session: AsyncSession, given: Mapping[str, Any], cluster: Cluste
     hosts = hosts_of(machines, places, {placed.node_uid for placed in plan})
     wanted["io_threads"] = wanted["io_threads"] or io_threads.usual(hosts)
     insist(io_threads.fault(wanted["io_threads"], hosts))
-    bdb = _row(wanted, wanted.get("uid") or bdb_rules.free_uid(cluster.next_bdb_uid, around.taken_uids), port)
+    bdb = _row(wanted, wanted.get("uid") or bdb_rules.free_uid(cluster.next_bdb_uid, surroundings.taken_uids), port)
     rows = _shard_rows(plan, bdb, cluster.next_shard_uid, occupying)
     held = [binding.Held(row.node_uid, row.pair, row.role == "master") for row in rows]
     bdb.endpoint_nodes = binding.bind(wanted["proxy_policy"], [], held, [node.uid for node in machines])
     bdb.endpoint_retiring = {}
-    return Draft(bdb, rows, [*_warnings(wanted, given, machines), *_overbooked(rooms, rows, bdb)])
+    return NewDatabase(bdb, rows, [*_warnings(wanted, given, machines), *_overbooked(rooms, rows, bdb)])
 
 
 def complete(given: Mapping[str, Any], policy: Policy) -> dict[str, Any]:

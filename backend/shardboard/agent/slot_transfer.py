@@ -16,7 +16,7 @@ from typing import Any
 
 from shardboard.agent import render, sealed, view
 from shardboard.agent.contract import MoveSlots
-from shardboard.agent.pace import Pace
+from shardboard.agent.pace import TransferPace
 from shardboard.agent.resp import Connection, EngineError
 from shardboard.agent.shard import Shard
 from shardboard.tasks import together
@@ -106,10 +106,10 @@ class Ends:
             await ask(self.target, "FUNCTION", "RESTORE", await ask(self.source, "FUNCTION", "DUMP"), "REPLACE")
 
 
-class Haul:
-    """One group of slots."""
+class SlotTransfer:
+    """Moves one group of slots."""
 
-    def __init__(self, ends: Ends, slots: Sequence[int], pace: Pace, *, until: float) -> None:
+    def __init__(self, ends: Ends, slots: Sequence[int], pace: TransferPace, *, until: float) -> None:
         self._ends = ends
         self._slots = slots
         self._pace = pace
@@ -144,7 +144,7 @@ class Haul:
 
     async def _insist_on_roles(self, slots: Sequence[int]) -> None:
         """That the source is empty counts only while it is the one who owns them, as the target sees it. When it was replaced
-        meanwhile, and has come back as a replica that begins to copy, the keys are with its heir."""
+        meanwhile, and has come back as a replica that begins to copy, the keys are with the promoted replica."""
         source, target = self._ends.engine_id, self._ends.order.target_engine_id
         there, here = await view_of(self._ends.target), await view_of(self._ends.source)
         seen, own, taker = there.get(source), here.get(source), here.get(target)
@@ -195,7 +195,7 @@ async def ask(connection: Connection, command: str, *argv: str | bytes) -> Any:
         raise EngineError(f"no answer to {command} within {ANSWER_SECONDS:g} s") from None
 
 
-async def view_of(connection: Connection) -> Mapping[str, view.Line]:
+async def view_of(connection: Connection) -> Mapping[str, view.ClusterNodesLine]:
     """The cluster as this shard sees it, by engine id."""
     return view.parse((await ask(connection, "CLUSTER", "NODES")).decode(errors="replace"))
 
