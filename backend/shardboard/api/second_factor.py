@@ -13,7 +13,7 @@ from shardboard.console import Console
 from shardboard.errors import Forbidden
 from shardboard.services import second_factor as codes
 from shardboard.services import user_accounts
-from shardboard.services.users import Principal
+from shardboard.services.users import Principal, one
 from shardboard.state import cluster
 from shardboard.state.users import User, by_email
 
@@ -72,8 +72,10 @@ async def switch_off(login: CurrentLogin, console: TheConsole, request: Request,
 
 @router.delete("/{uid}/second_factor", responses=errors(404))
 async def switch_off_of(manager: UserManager, console: TheConsole, uid: Uid) -> dict[str, str]:
-    """Switch it off for a user who has lost the phone and the recovery codes."""
+    """Switch it off for another user, who has lost the phone and the recovery codes."""
     async with console.store.begin() as session:
+        if (await one(session, uid)).email == manager.username:
+            raise Forbidden("unauthorized_action", "One's own second factor is switched off with the password.")
         await user_accounts.switch_second_factor_off(session, uid, manager)
     return {}
 

@@ -196,6 +196,13 @@ async def test_who_may_change_the_user_switches_it_off(
     assert await log_in(browser) == (200, ""), "whoever may log in to the console's machine"
 
 
+async def test_nobody_switches_the_own_one_off_without_the_password(client: httpx.AsyncClient) -> None:
+    """Whoever finds the browser of an administrator open could else."""
+    own = (await client.get("/v1/session")).json()["uid"]
+    reply = await client.delete(f"/v1/users/{own}/second_factor")
+    assert (reply.status_code, reply.json()["error_code"]) == (403, "unauthorized_action")
+
+
 async def test_a_service_token_has_none(client: httpx.AsyncClient) -> None:
     made = (await client.post("/v1/service_tokens", json={"name": "ci", "role": "admin"})).json()
     headers = {"Authorization": f"Bearer {made['token']}"}
