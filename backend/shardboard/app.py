@@ -264,7 +264,9 @@ async def running_loops(console: Console) -> AsyncIterator[asyncio.Future[None]]
     await archive.restore()
     actions = ActionLoop(console.store, console.bus, _steppers(console, endpoints), console.instance)
     nodes = NodeCollector(console.store, console.bus, console.agents, console.live, pulses)
-    alarms = AlarmCollector(console.store, console.bus, console.live, pulses, console.agents, console.authority.ends)
+    alarms = AlarmCollector(
+        console.store, console.bus, console.live, pulses, console.agents, lambda: console.certificate.ends
+    )
     loops = (
         Loop("keep the store to this console", console.ownership.run, vital=True),
         Loop("follow the nodes", nodes.run, vital=True),
@@ -281,6 +283,7 @@ async def running_loops(console: Console) -> AsyncIterator[asyncio.Future[None]]
         Loop("note first writes", FirstWrites(console.store, console.bus, console.live).run),
         Loop("tell the proxies", endpoints.run),
         Loop("bring users to shards", AccessLoop(console.store, console.bus, console.agents).run),
+        Loop("renew the console's certificate", console.certificate.run),
         Loop("renew certificates of shards", CertificatesLoop(console.store, console.bus, console.agents).run),
         Loop("take over elections", ElectionLoop(console.store, console.bus).run),
         Loop("end hung shards", HungLoop(console.store, console.bus, console.agents).run),
@@ -302,8 +305,7 @@ async def run(settings: Settings) -> None:
     async with opened(settings) as (console, password), running_loops(console) as failed:
         _greet(settings, password)
         app = create_app(console)
-        certificate, key = console.authority.server_context_files()
-        tls = {"ssl_certfile": str(certificate), "ssl_keyfile": str(key)}
+        tls = {"ssl_context_factory": lambda *_: console.certificate.context}
         proxies = settings.trusted_proxies
         configs = [serving.config(app, settings.https_host, settings.https_port, proxies=proxies, **tls)]
         if settings.http_port:

@@ -17,6 +17,7 @@ from shardboard.driver.hooks import HttpHooks
 from shardboard.driver.mails import SmtpMails
 from shardboard.driver.ports import Agents, Hooks
 from shardboard.ownership import Ownership
+from shardboard.server_certificate import ServerCertificate
 from shardboard.settings import Settings
 from shardboard.tls import Authority
 
@@ -34,6 +35,7 @@ class Console:
     instance: str
     """Names this console across its restarts."""
     ownership: Ownership
+    certificate: ServerCertificate = field(init=False)
     hooks: Hooks = field(default_factory=HttpHooks)
     notifier: Notifier = field(init=False)
     slot_looks: SlotLooks = field(init=False)
@@ -45,6 +47,7 @@ class Console:
     """One support bundle at a time: each takes disk, and the time of all agents."""
 
     def __post_init__(self) -> None:
+        self.certificate = ServerCertificate(self.authority, self.settings)
         mails = SmtpMails(self.settings.smtp_password_file)
         self.notifier = Notifier(self.store, self.bus, Courier(self.hooks, mails))
         self.slot_looks = SlotLooks(self.store, self.agents)

@@ -1,7 +1,7 @@
 """The console's own certificate authority, and the certificates it signs.
 
     ca.pem      ten years; an agent pins it by the fingerprint in its join token
-    server.pem  what browsers, scripts and joining agents see; made anew at a start within its last 90 days
+    server.pem  for the console's port: joining agents see it, and browsers unless another is installed; renewed in time
     client.pem  what the console shows to agents
 
 A certificate is good for one direction only: an agent's (serverAuth) does not open another agent, which wants to see
@@ -25,6 +25,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID, ObjectIdentifier
 
+from shardboard.agent.contract.protocol import CONSOLE_NAME
 from shardboard.errors import NotAcceptable
 from shardboard.settings import Settings
 
@@ -32,7 +33,7 @@ CA_DAYS = 3650
 SERVER_DAYS = 825
 """Longer ones are refused by some browsers even from an authority that the user trusts."""
 RENEW_DAYS = 90
-"""At a start of the console. More than the days that an alert about them is raised before."""
+"""Before it ends. More than the days that an alert about it is raised before."""
 _CLOCK_SKEW = timedelta(hours=1)
 
 AgentKey = ec.EllipticCurvePublicKey | rsa.RSAPublicKey | ed25519.Ed25519PublicKey
@@ -45,11 +46,10 @@ class Authority:
         self.directory = directory
         self._key = key
         self._certificate = certificate
-        self._server_files = (directory / "server.pem", directory / "server.key")
-        self.ends: dict[str, datetime] = {}
-        """Until when `ca` holds, and `server`, which the console's port shows since its start."""
+        self.server_files = (directory / "server.pem", directory / "server.key")
+        """Certificate and key of `server`."""
         self.names: list[str] = []
-        """Names and addresses that the console's certificate holds for."""
+        """Names and addresses that `server` holds for."""
 
     @classmethod
     def load(cls, settings: Settings) -> "Authority":
@@ -59,16 +59,8 @@ class Authority:
             _create_ca(directory)
         authority = cls.existing(settings)
         authority.names = _own_names(settings.public_names)
-        authority._ensure("server", authority.names, ExtendedKeyUsageOID.SERVER_AUTH, SERVER_DAYS)
+        authority.renew()
         authority._ensure("client", [], ExtendedKeyUsageOID.CLIENT_AUTH, CA_DAYS)
-        if settings.tls_cert and settings.tls_key:
-            authority._server_files = (settings.tls_cert, settings.tls_key)
-        elif settings.tls_cert or settings.tls_key:
-            raise ValueError("SHARDBOARD_TLS_CERT and SHARDBOARD_TLS_KEY only work together")
-        authority.ends = {"ca": authority._certificate.not_valid_after_utc}
-        with contextlib.suppress(OSError, ValueError):  # whoever opens the port says what is wrong with it
-            shown = x509.load_pem_x509_certificate(authority._server_files[0].read_bytes())
-            authority.ends["server"] = shown.not_valid_after_utc
         return authority
 
     @classmethod
@@ -83,6 +75,10 @@ class Authority:
         return cls(directory, key, certificate)
 
     @property
+    def ends(self) -> datetime:
+        return self._certificate.not_valid_after_utc
+
+    @property
     def ca_pem(self) -> str:
         return pem(self._certificate).decode()
 
@@ -94,9 +90,9 @@ class Authority:
         """SHA-256 of the certificate (DER), hexadecimal."""
         return hashlib.sha256(self._certificate.public_bytes(serialization.Encoding.DER)).hexdigest()
 
-    def server_context_files(self) -> tuple[Path, Path]:
-        """Certificate chain and key for the console's HTTPS port: its own, or those of the settings."""
-        return self._server_files
+    def renew(self) -> bool:
+        """Make `server` anew when it is missing, damaged, for other names, or ends soon; whether it was."""
+        return self._ensure("server", self.names, ExtendedKeyUsageOID.SERVER_AUTH, SERVER_DAYS)
 
     def client_ssl_context(self) -> ssl.SSLContext:
         """For calls to agents: proves who we are, and accepts only agents that joined under the address we call."""
@@ -107,15 +103,18 @@ class Authority:
 
     def sign_agent(self, csr_pem: str, addr: str) -> str:
         """A certificate for the agent at `addr`. Only the key is taken from the request, never a name it asks for."""
+        if normal_name(addr) == CONSOLE_NAME:  # joining agents trust whoever has it
+            raise NotAcceptable("config_error", f"{CONSOLE_NAME} is the console's name.", field="addr")
         return pem(self._sign(_key_of(csr_pem), [addr], ExtendedKeyUsageOID.SERVER_AUTH, CA_DAYS)).decode()
 
-    def _ensure(self, name: str, names: Sequence[str], usage: ObjectIdentifier, days: int) -> None:
+    def _ensure(self, name: str, names: Sequence[str], usage: ObjectIdentifier, days: int) -> bool:
         key_file, certificate_file = self.directory / f"{name}.key", self.directory / f"{name}.pem"
         if self._is_good(key_file, certificate_file, names):
-            return
+            return False
         key = ec.generate_private_key(ec.SECP256R1())
         write_private(key_file, key_pem(key))
         write_private(certificate_file, pem(self._sign(key.public_key(), names, usage, days)))
+        return True
 
     def _is_good(self, key_file: Path, certificate_file: Path, names: Sequence[str]) -> bool:
         try:
@@ -127,7 +126,7 @@ class Authority:
         return (
             key.public_key() == certificate.public_key()
             and certificate.not_valid_after_utc > datetime.now(UTC) + timedelta(days=RENEW_DAYS)
-            and _names_of(certificate) == set(names)
+            and names_of(certificate) == set(names)
         )
 
     def _sign(self, public_key: AgentKey, names: Sequence[str], usage: ObjectIdentifier, days: int) -> x509.Certificate:
@@ -190,17 +189,17 @@ def _key_of(csr_pem: str) -> AgentKey:
         key = request.public_key()
         if not request.is_signature_valid:
             problem = "The signature of the certificate request is wrong."
-        elif not _is_strong(key):
+        elif not is_strong(key):
             problem = (
                 "The key of the certificate request is too weak; use an elliptic curve of 256 bits or RSA of 2048."
             )
         else:
-            assert isinstance(key, AgentKey)  # noqa: S101 - `_is_strong` lets nothing else pass
+            assert isinstance(key, AgentKey)  # noqa: S101 - `is_strong` lets nothing else pass
             return key
     raise NotAcceptable("invalid_certificate", problem, field="csr")
 
 
-def _is_strong(key: object) -> bool:
+def is_strong(key: object) -> bool:
     match key:
         case ec.EllipticCurvePublicKey():
             return key.curve.key_size >= 256
@@ -210,7 +209,7 @@ def _is_strong(key: object) -> bool:
 
 
 def _own_names(public_names: Sequence[str]) -> list[str]:
-    names = ["localhost", "127.0.0.1", "::1", socket.gethostname(), *public_names]
+    names = ["localhost", "127.0.0.1", "::1", socket.gethostname(), CONSOLE_NAME, *public_names]
     return list(dict.fromkeys(normal_name(name) for name in names if name))
 
 
@@ -222,7 +221,8 @@ def normal_name(name: str) -> str:
         return name.lower()
 
 
-def _names_of(certificate: x509.Certificate) -> set[str]:
+def names_of(certificate: x509.Certificate) -> set[str]:
+    """Of hosts. Raises ValueError when its extensions cannot be read."""
     try:
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:

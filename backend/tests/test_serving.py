@@ -19,7 +19,7 @@ async def test_idle_clients_hold_up_nobody(settings: Settings, monkeypatch: pyte
     """Over TLS: they are sent a farewell that they do not read."""
     monkeypatch.setattr(serving, "DRAIN_SECONDS", 3600)
     authority = Authority.load(settings)
-    certificate, key = authority.server_context_files()
+    certificate, key = authority.server_files
     app = Starlette(routes=[Route("/", lambda _: PlainTextResponse("here"))])
     port = free_port()
     config = serving.config(app, "127.0.0.1", port, ssl_certfile=str(certificate), ssl_keyfile=str(key))

@@ -121,7 +121,7 @@ async def test_a_restarted_console_ends_alarms_of_what_runs(console: Console) ->
 
 async def test_who_looks_for_alarms_leaves_it_alone(console: Console) -> None:
     await Supervisor(console.store, []).write({"test": supervision.LoopFault("KeyError: 1", 1)})
-    looking = AlarmCollector(console.store, console.bus, console.live, Pulses(), console.agents, {})
+    looking = AlarmCollector(console.store, console.bus, console.live, Pulses(), console.agents, dict)
     await looking.resume()
     await looking.look(1000.0)
     (alarm,) = await alarms(console)

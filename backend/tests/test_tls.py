@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from shardboard import tls
+from shardboard.agent.contract.protocol import CONSOLE_NAME
 from shardboard.errors import NotAcceptable
 from shardboard.settings import Settings
 from shardboard.tls import Authority
@@ -122,28 +123,23 @@ def test_each_certificate_is_good_for_one_direction(settings: Settings) -> None:
 
 def test_new_names_renew_the_server_certificate_but_not_the_authority(settings: Settings) -> None:
     before = Authority.load(settings)
-    old = before.server_context_files()[0].read_bytes()
+    old = before.server_files[0].read_bytes()
     after = Authority.load(settings.model_copy(update={"public_names": ["Console.Example.com", "192.0.2.7"]}))
-    new = x509.load_pem_x509_certificate(after.server_context_files()[0].read_bytes())
+    new = x509.load_pem_x509_certificate(after.server_files[0].read_bytes())
     names = new.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     assert "console.example.com" in names.get_values_for_type(x509.DNSName)
     assert {"127.0.0.1", "::1", "192.0.2.7"} <= {str(a) for a in names.get_values_for_type(x509.IPAddress)}
-    assert after.server_context_files()[0].read_bytes() != old
+    assert after.server_files[0].read_bytes() != old
     assert after.ca_fingerprint() == before.ca_fingerprint()
-
-
-def test_until_when_its_certificates_hold(settings: Settings) -> None:
-    made = Authority.load(settings)
-    shown = x509.load_pem_x509_certificate(made.server_context_files()[0].read_bytes())
-    assert made.ends == {"server": shown.not_valid_after_utc, "ca": made.ends["ca"]}
-    assert made.ends["ca"] - made.ends["server"] > timedelta(days=tls.CA_DAYS - tls.SERVER_DAYS - 1)
 
 
 def test_a_certificate_about_to_expire_is_renewed(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tls, "SERVER_DAYS", tls.RENEW_DAYS - 1)
-    old = Authority.load(settings).server_context_files()[0].read_bytes()
+    authority = Authority.load(settings)
+    old = authority.server_files[0].read_bytes()
     monkeypatch.undo()
-    new = Authority.load(settings).server_context_files()[0].read_bytes()
+    assert (authority.renew(), authority.renew()) == (True, False)
+    new = authority.server_files[0].read_bytes()
     assert new != old
     certificate = x509.load_pem_x509_certificate(new)
     assert certificate.not_valid_after_utc - certificate.not_valid_before_utc > timedelta(days=tls.SERVER_DAYS)
@@ -153,7 +149,7 @@ def test_a_certificate_about_to_expire_is_renewed(settings: Settings, monkeypatc
 def test_a_damaged_server_certificate_is_replaced(settings: Settings, damaged: str) -> None:
     directory = Authority.load(settings).directory
     (directory / damaged).write_text("not PEM")
-    ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(*Authority.load(settings).server_context_files())
+    ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(*Authority.load(settings).server_files)
 
 
 def test_a_foreign_ca_key_is_not_papered_over(settings: Settings, tmp_path: Path) -> None:
@@ -170,12 +166,10 @@ def test_existing_never_creates_anything(settings: Settings) -> None:
     assert not settings.state_dir.exists()
 
 
-def test_a_certificate_of_ones_own_needs_its_key(settings: Settings, tmp_path: Path) -> None:
-    given = settings.model_copy(update={"tls_cert": tmp_path / "a.pem"})
-    with pytest.raises(ValueError, match="only work together"):
-        Authority.load(given)
-    both = given.model_copy(update={"tls_key": tmp_path / "a.key"})
-    assert Authority.load(both).server_context_files() == (tmp_path / "a.pem", tmp_path / "a.key")
+def test_nobody_else_is_called_as_the_console(settings: Settings) -> None:
+    csr = request_for(ec.generate_private_key(ec.SECP256R1()))
+    with pytest.raises(NotAcceptable, match="the console's name"):
+        Authority.load(settings).sign_agent(csr, CONSOLE_NAME.upper())
 
 
 def test_an_agent_gets_no_name_but_its_address(settings: Settings) -> None:

@@ -1,6 +1,9 @@
 /** The rules of the cluster, as an administrator changes them. */
 import { execFileSync } from 'node:child_process';
+import { connect } from 'node:tls';
+import { examine, examineInAll } from '../appearance.ts';
 import { expect, test } from '../fixtures.ts';
+import { stackInfo } from '../stack.ts';
 
 test('a rule is changed, kept, and set back', async ({ page, api }) => {
   const rule = page.getByRole('textbox', { name: 'Events of one type' });
@@ -33,4 +36,59 @@ test('a support bundle has the logs of the console and of every node', async ({ 
     `logs/node-${uid}/agent.log`,
   ])
     expect(names).toContain(name);
+});
+
+/** Of the names and a key of its own, as a company's authority might sign it. */
+function signedCertificate(): { certificate: string; key: string } {
+  const python = new URL('../../.venv/bin/python', import.meta.url).pathname;
+  const script = `
+import json
+from backend.tests.certificates import sign
+signed = sign('E2E', names=('console.example.com', 'localhost'))
+print(json.dumps({'certificate': signed.pem, 'key': signed.key}))`;
+  const cwd = new URL('../..', import.meta.url).pathname;
+  return JSON.parse(execFileSync(python, ['-c', script], { cwd, encoding: 'utf8' }));
+}
+
+/** What a connection to the console shows: the name that its certificate is for. */
+const shown = (url: string) =>
+  new Promise<string>((resolve, reject) => {
+    const { hostname, port } = new URL(url);
+    // Whoever looks at a certificate does not trust it first.
+    const socket = connect({ host: hostname, port: Number(port), rejectUnauthorized: false });
+    socket.once('error', reject);
+    socket.once('secureConnect', () => {
+      resolve(String(socket.getPeerCertificate().subject?.CN));
+      socket.end();
+    });
+  });
+
+test('a certificate is installed, shown at once, and removed', async ({ page, api }) => {
+  const { https_url } = stackInfo();
+  const before = await shown(https_url);
+  const { certificate, key } = signedCertificate();
+  await page.goto('/settings');
+  await page.getByRole('button', { name: 'Install a certificate…' }).click();
+  const asking = page.getByRole('dialog', { name: 'Install a certificate' });
+  await asking.getByRole('textbox', { name: /^Certificate/ }).fill(certificate);
+  await asking.getByRole('textbox', { name: /^Private key/ }).fill('not a key');
+  await asking.getByRole('button', { name: 'Check…' }).click();
+  await expect(asking.getByRole('alert')).toContainText('no private key in PEM');
+  await examine(page, 'certificate-refused');
+  await asking.getByRole('textbox', { name: /^Private key/ }).fill(key);
+  await asking.getByRole('button', { name: 'Check…' }).click();
+  const checked = page.getByRole('dialog', { name: 'Install this certificate?' });
+  await expect(checked).toContainText('console.example.com, localhost');
+  expect(await shown(https_url)).toBe(before);
+  await examine(page, 'certificate-checked');
+  await checked.getByRole('button', { name: 'Install' }).click();
+  await expect(page.getByText('Installed here')).toBeVisible();
+  expect(await shown(https_url)).toBe('E2E');
+  await examineInAll(page, 'certificate-installed');
+  await page.getByRole('button', { name: 'Back to the own one…' }).click();
+  await page.getByRole('button', { name: 'Remove the installed one' }).click();
+  await expect(page.getByText('The console’s own authority')).toBeVisible();
+  expect(await shown(https_url)).toBe(before);
+  const events = await (await api.get('/v1/logs')).text();
+  expect(events).not.toContain('PRIVATE KEY');
 });

@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from shardboard.agent.contract import NodeFacts
-from shardboard.agent.contract.protocol import HEADER, PROTOCOL
+from shardboard.agent.contract.protocol import CONSOLE_NAME, HEADER, PROTOCOL
 
 TIMEOUT = 15.0
 _PREFIX = "sb1"
@@ -144,22 +144,47 @@ class _Console:
         return reply
 
     def _call(self, context: ssl.SSLContext, method: str, path: str, body: str | None = None) -> tuple[int, bytes]:
-        connection = http.client.HTTPSConnection(self._host, self._port, timeout=TIMEOUT, context=context)
-        headers = {HEADER: str(PROTOCOL)} | ({"Content-Type": "application/json"} if body else {})
         try:
-            connection.request(method, path, body, headers)
-            response = connection.getresponse()
-            return response.status, response.read()
+            return self._call_as(CONSOLE_NAME, context, method, path, body)
+        except ssl.SSLCertVerificationError:
+            pass  # behind a proxy, or of the release before: then its certificate has to hold for the host of the URL
+        try:
+            return self._call_as(self._host, context, method, path, body)
         except ssl.SSLCertVerificationError as error:
             raise EnrolError(
                 f"The certificate of {self.url} does not hold ({error.verify_message}); "
                 "name the host in SHARDBOARD_PUBLIC_NAMES of the console."
             ) from error
+
+    def _call_as(
+        self, name: str, context: ssl.SSLContext, method: str, path: str, body: str | None
+    ) -> tuple[int, bytes]:
+        """`name` is what the console must prove to be; nothing is sent before."""
+        connection = _Connection(name, context, self._host, self._port, timeout=TIMEOUT)
+        headers = {HEADER: str(PROTOCOL)} | ({"Content-Type": "application/json"} if body else {})
+        try:
+            connection.request(method, path, body, headers)
+            response = connection.getresponse()
+            return response.status, response.read()
+        except ssl.SSLCertVerificationError:
+            raise
         except (OSError, http.client.HTTPException) as error:
             reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
             raise EnrolError(f"The console at {self.url} cannot be reached: {reason}.") from error
         finally:
             connection.close()
+
+
+class _Connection(http.client.HTTPConnection):
+    """Over TLS, with a server that is called otherwise than its host."""
+
+    def __init__(self, name: str, context: ssl.SSLContext, host: str, port: int, *, timeout: float) -> None:
+        super().__init__(host, port, timeout=timeout)
+        self._name, self._context = name, context
+
+    def connect(self) -> None:
+        super().connect()
+        self.sock = self._context.wrap_socket(self.sock, server_hostname=self._name)
 
 
 def _fingerprint(token: str) -> str:

@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse
 
 from shardboard.api.deps import Reader, Viewer
 from shardboard.api.found import bdb_of
-from shardboard.api.paths import Uid
+from shardboard.api.parameters import Uid
 from shardboard.api.replies import errors
 from shardboard.errors import NotAcceptable, NotFound
 

@@ -6,10 +6,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query
 from fastapi.responses import JSONResponse
 
-from shardboard.api.bdbs import DryRun, is_on
 from shardboard.api.deps import Editor, Reader, Tx, Viewer
 from shardboard.api.found import bdb_of, node_of
-from shardboard.api.paths import Uid
+from shardboard.api.parameters import DryRun, Uid, is_on
 from shardboard.api.replies import errors
 from shardboard.domain import alert_settings
 from shardboard.errors import NotFound

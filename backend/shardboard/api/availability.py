@@ -7,10 +7,9 @@ from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 
 from shardboard.api import nodes as node_api
-from shardboard.api.bdbs import is_on
 from shardboard.api.deps import Evidence, Reader, TheConsole, Viewer
 from shardboard.api.found import bdb_of
-from shardboard.api.paths import Uid
+from shardboard.api.parameters import Uid, is_on
 from shardboard.api.replies import errors
 from shardboard.domain import availability
 from shardboard.domain.availability import AvailabilityFault

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from shardboard.api.deps import Admin, TheConsole
 from shardboard.api.found import bdb_of
-from shardboard.api.paths import Uid
+from shardboard.api.parameters import Uid
 from shardboard.api.replies import errors
 from shardboard.errors import Conflict, NotAcceptable
 from shardboard.state import shards

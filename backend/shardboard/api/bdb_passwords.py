@@ -6,9 +6,8 @@ from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from shardboard.api.bdbs import DryRun, is_on
 from shardboard.api.deps import Editor, Tx
-from shardboard.api.paths import Uid
+from shardboard.api.parameters import DryRun, Uid, is_on
 from shardboard.api.replies import errors
 from shardboard.schemas.absent import OptionalStr, present
 from shardboard.services import bdb_passwords as service

@@ -1,14 +1,14 @@
 """Databases over HTTP."""
 
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
 from shardboard.api.deps import Editor, Principal, Reader, TheConsole, Tx, Viewer
 from shardboard.api.found import bdb_of
-from shardboard.api.paths import Uid
+from shardboard.api.parameters import DryRun, Fields, Uid, is_on, only
 from shardboard.api.replies import errors
 from shardboard.console import Console
 from shardboard.errors import NotFound
@@ -23,16 +23,12 @@ from shardboard.state.shards import Shard
 
 router = APIRouter(tags=["databases"])
 
-Fields = Annotated[str, Query(description="Comma-separated names of the fields to return; all when left out.")]
-DryRun = Annotated[str | None, Query(description="Validate only. `?dry_run` alone means true.", examples=["true"])]
-
 
 @router.get("/bdbs", response_model=list[schema.Bdb], responses=errors())
 async def list_bdbs(principal: Viewer, session: Reader, fields: Fields = "") -> JSONResponse:
     """All databases."""
-    wanted = names_of(fields)
     shown = await represent(session, await bdbs.every(session), secrets=_may_see_secrets(principal))
-    return JSONResponse([schema.project(item, wanted) for item in shown])
+    return JSONResponse([only(item, fields) for item in shown])
 
 
 @router.post("/bdbs", response_model=schema.Bdb, responses=errors(406, 409))
@@ -50,7 +46,7 @@ async def create_bdb(principal: Editor, session: Tx, body: BdbCreate, dry_run: D
 async def get_bdb(principal: Viewer, session: Reader, uid: Uid, fields: Fields = "") -> JSONResponse:
     """One database."""
     found = await shown(session, await bdb_of(session, uid), principal)
-    return JSONResponse(schema.project(found, names_of(fields)))
+    return JSONResponse(only(found, fields))
 
 
 @router.put("/bdbs/{uid}", response_model=schema.Bdb, responses=errors(404, 406, 409))
@@ -105,11 +101,6 @@ def newest_of(console: Console) -> reshard_previews.Latest:
     return lambda row: console.live.latest(f"shards:{row.bdb_uid}", str(row.uid))
 
 
-def is_on(flag: str | None) -> bool:
-    """Query flags count when they are there, unless they say no."""
-    return flag is not None and flag.lower() not in ("false", "0", "no")
-
-
 async def shown(session: Reader, bdb: Bdb, principal: Principal) -> dict[str, Any]:
     """One database as this user may see it."""
     return (await represent(session, [bdb], secrets=_may_see_secrets(principal)))[0]
@@ -124,7 +115,3 @@ def _by_bdb(rows: Iterable[Shard]) -> dict[int, list[Shard]]:
 
 def _may_see_secrets(principal: Principal) -> bool:
     return principal.role in EDITORS
-
-
-def names_of(fields: str) -> frozenset[str]:
-    return frozenset(name.strip() for name in fields.split(",") if name.strip())

@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse, Response
 
 from shardboard.api.benchmarks import represent, series_of
 from shardboard.api.deps import Reader, Viewer
-from shardboard.api.paths import Uid
+from shardboard.api.parameters import Uid
 from shardboard.api.replies import errors
 from shardboard.api.timeline import MAX_EVENTS, TYPES
 from shardboard.domain import benchmark_report

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 
 from shardboard.api.deps import Editor, Reader, TheConsole, Tx, Viewer
-from shardboard.api.paths import Uid
+from shardboard.api.parameters import Uid
 from shardboard.api.replies import errors
 from shardboard.domain import benchmark_plan, benchmark_seconds
 from shardboard.schemas import benchmarks as schema

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from shardboard.api.deps import Reader, Viewer
 from shardboard.api.found import node_of
-from shardboard.api.paths import Uid
+from shardboard.api.parameters import Uid
 from shardboard.api.replies import errors
 from shardboard.schemas.absent import OptionalStr, present
 from shardboard.services import hosts

@@ -5,9 +5,9 @@ from typing import Any
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
-from shardboard.api.bdbs import DryRun, is_on
 from shardboard.api.deps import Admin, Reader, TheConsole, Tx, Viewer
 from shardboard.api.intervals import newest, values_of
+from shardboard.api.parameters import DryRun, is_on
 from shardboard.api.replies import errors
 from shardboard.domain import machines
 from shardboard.schemas import cluster as schema

@@ -15,7 +15,7 @@ from fastapi.responses import StreamingResponse
 from shardboard.api import support_bundle
 from shardboard.api.deps import Principal, TheConsole, requires
 from shardboard.api.found import bdb_of, node_of
-from shardboard.api.paths import Uid
+from shardboard.api.parameters import Uid
 from shardboard.api.replies import errors
 from shardboard.api.support_bundle import Scope
 from shardboard.console import Console

@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.api.deps import Reader
 from shardboard.api.logs import LogViewer, moment
-from shardboard.api.paths import Uid
+from shardboard.api.parameters import Uid
 from shardboard.api.replies import errors
 from shardboard.domain import incident_report
 from shardboard.domain.incident_begins import ms

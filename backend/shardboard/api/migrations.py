@@ -7,7 +7,7 @@ from pydantic import AliasChoices, BaseModel, Field
 
 from shardboard.api.deps import Editor, Tx
 from shardboard.api.failovers import ShardUids, uids_of
-from shardboard.api.paths import Uid
+from shardboard.api.parameters import Uid
 from shardboard.api.replies import errors
 from shardboard.schemas import addresses
 from shardboard.schemas.addresses import AddressChange

@@ -7,14 +7,12 @@ from typing import Any
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
-from shardboard.api.bdbs import Fields, names_of
 from shardboard.api.deps import Admin, Reader, TheConsole, Tx, Viewer
 from shardboard.api.found import node_of
-from shardboard.api.paths import Uid
+from shardboard.api.parameters import Fields, Uid, only
 from shardboard.api.replies import errors
 from shardboard.console import Console
 from shardboard.schemas import nodes as schema
-from shardboard.schemas.bdbs import project
 from shardboard.services import node_settings as service
 from shardboard.state import bdbs, nodes, shards, snapshots
 from shardboard.state.nodes import Node
@@ -27,7 +25,7 @@ router = APIRouter(tags=["nodes"])
 async def list_nodes(_viewer: Viewer, session: Reader, console: TheConsole, fields: Fields = "") -> JSONResponse:
     """All nodes."""
     shown = await represent(session, await nodes.every(session), console)
-    return JSONResponse([project(node, names_of(fields)) for node in shown])
+    return JSONResponse([only(node, fields) for node in shown])
 
 
 @router.get("/nodes/status", response_model=dict[str, schema.NodeStatus], responses=errors())
@@ -43,7 +41,7 @@ async def get_node(
 ) -> JSONResponse:
     """One node."""
     shown = await represent(session, [await node_of(session, uid)], console)
-    return JSONResponse(project(shown[0], names_of(fields)))
+    return JSONResponse(only(shown[0], fields))
 
 
 @router.get("/nodes/{uid}/status", response_model=schema.NodeStatus, responses=errors(404))

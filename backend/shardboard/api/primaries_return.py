@@ -3,7 +3,7 @@
 from fastapi import APIRouter
 
 from shardboard.api.deps import Editor, Tx
-from shardboard.api.paths import Uid
+from shardboard.api.parameters import Uid
 from shardboard.api.rebalance import RebalanceReply
 from shardboard.api.replies import errors
 from shardboard.services import primaries_return as service

@@ -4,7 +4,7 @@ from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
 from shardboard.api.deps import Reader, TheConsole, Tx, UserManager, Viewer
-from shardboard.api.paths import Uid
+from shardboard.api.parameters import Uid
 from shardboard.api.replies import errors
 from shardboard.errors import NotFound
 from shardboard.schemas import proxies as schema

@@ -4,7 +4,7 @@ from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
 from shardboard.api.deps import Reader, TheConsole, Viewer
-from shardboard.api.paths import Uid
+from shardboard.api.parameters import Uid
 from shardboard.api.replies import errors
 from shardboard.errors import NotAcceptable, NotFound
 from shardboard.schemas import ram_curve as schema

@@ -5,9 +5,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
-from shardboard.api.bdbs import DryRun, is_on
 from shardboard.api.deps import Editor, Tx, Viewer
-from shardboard.api.paths import Uid
+from shardboard.api.parameters import DryRun, Uid, is_on
 from shardboard.api.replies import errors
 from shardboard.domain.layout import Layout
 from shardboard.schemas import addresses

@@ -5,14 +5,12 @@ from typing import Any
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
-from shardboard.api.bdbs import DryRun, Fields, is_on, names_of
 from shardboard.api.deps import Reader, Tx, UserManager, Viewer
-from shardboard.api.paths import Uid
+from shardboard.api.parameters import DryRun, Fields, Uid, is_on, only
 from shardboard.api.replies import errors
 from shardboard.db import take_back
 from shardboard.domain.roles import Role
 from shardboard.schemas import access as schema
-from shardboard.schemas.bdbs import project
 from shardboard.services import access as service
 
 router = APIRouter(prefix="/roles", tags=["roles"])
@@ -21,7 +19,7 @@ router = APIRouter(prefix="/roles", tags=["roles"])
 @router.get("", response_model=list[schema.Role], responses=errors())
 async def list_roles(_: Viewer, session: Reader, fields: Fields = "") -> JSONResponse:
     """All of them, those first that are built in."""
-    return JSONResponse([project(_shape(each), names_of(fields)) for each in await service.every_role(session)])
+    return JSONResponse([only(_shape(each), fields) for each in await service.every_role(session)])
 
 
 @router.post("", response_model=schema.Role, responses=errors(406, 409))
@@ -33,7 +31,7 @@ async def create_role(manager: UserManager, session: Tx, body: schema.NewRole, d
 @router.get("/{uid}", response_model=schema.Role, responses=errors(404))
 async def get_role(_: Viewer, session: Reader, uid: Uid, fields: Fields = "") -> JSONResponse:
     """One of them."""
-    return JSONResponse(project(_shape(await service.role(session, uid)), names_of(fields)))
+    return JSONResponse(only(_shape(await service.role(session, uid)), fields))
 
 
 @router.put("/{uid}", response_model=schema.Role, responses=errors(404, 406, 409))

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from shardboard.api import credentials
 from shardboard.api.deps import CurrentLogin, Reader, TheConsole, UserManager
-from shardboard.api.paths import Uid
+from shardboard.api.parameters import Uid
 from shardboard.api.replies import errors
 from shardboard.console import Console
 from shardboard.errors import Forbidden

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from shardboard.api import credentials
 from shardboard.api.deps import Reader, TheConsole, Tx, UserManager
-from shardboard.api.paths import Uid
+from shardboard.api.parameters import Uid
 from shardboard.api.replies import errors
 from shardboard.domain.roles import ManagementRole
 from shardboard.schemas.times import iso

@@ -5,7 +5,7 @@ from pydantic import BaseModel
 
 from shardboard.api import credentials
 from shardboard.api.deps import CurrentLogin, Reader, TheConsole
-from shardboard.api.paths import Uid
+from shardboard.api.parameters import Uid
 from shardboard.api.replies import errors
 from shardboard.schemas.times import iso
 from shardboard.services import sessions as service

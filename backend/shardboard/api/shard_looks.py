@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
 from shardboard.api.deps import Editor, TheConsole, Viewer
-from shardboard.api.paths import Uid
+from shardboard.api.parameters import Uid
 from shardboard.api.replies import errors
 from shardboard.domain import engine_tells
 from shardboard.domain.engine_tells import SlowCommand

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 
 from shardboard.api.deps import TheConsole, Viewer
-from shardboard.api.paths import Uid
+from shardboard.api.parameters import Uid
 from shardboard.api.replies import errors
 from shardboard.domain import hot_slots
 from shardboard.domain.hot_slots import Metric

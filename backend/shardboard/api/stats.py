@@ -11,7 +11,7 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 
 from shardboard.api.deps import Reader, TheConsole, Viewer
 from shardboard.api.intervals import Asked, last, newest, one, only, rendered, streamed, values_of
-from shardboard.api.paths import Uid
+from shardboard.api.parameters import Uid
 from shardboard.api.replies import errors
 from shardboard.domain import endpoints, machines
 from shardboard.domain.rollup import Frame

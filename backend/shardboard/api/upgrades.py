@@ -6,9 +6,9 @@ from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from shardboard.api.bdbs import DryRun, is_on, shown
+from shardboard.api.bdbs import shown
 from shardboard.api.deps import Editor, Tx
-from shardboard.api.paths import Uid
+from shardboard.api.parameters import DryRun, Uid, is_on
 from shardboard.api.replies import errors
 from shardboard.schemas import bdbs as schema
 from shardboard.services import upgrades as service

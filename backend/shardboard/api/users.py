@@ -10,14 +10,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.api import credentials
-from shardboard.api.bdbs import DryRun, Fields, is_on, names_of
 from shardboard.api.deps import CurrentLogin, Evidence, Reader, TheConsole, UserManager
 from shardboard.api.errors import ERROR_REPLIES
-from shardboard.api.paths import Uid
+from shardboard.api.parameters import DryRun, Fields, Uid, is_on, only
 from shardboard.db import take_back
 from shardboard.domain.roles import ManagementRole, uid_of
 from shardboard.errors import ApiError, NotFound, Unauthorized
-from shardboard.schemas.bdbs import project
 from shardboard.schemas.times import epoch, iso
 from shardboard.services import access, logins, sessions, tokens, user_accounts
 from shardboard.services import users as services
@@ -274,7 +272,7 @@ async def delete_user(console: TheConsole, manager: UserManager, uid: Uid) -> di
 
 
 def _projected(user: User, standing: logins.Standing, fields: str) -> dict[str, Any]:
-    return project(_shape(user, standing).model_dump(), names_of(fields))
+    return only(_shape(user, standing).model_dump(), fields)
 
 
 def _shape(user: User, standing: logins.Standing) -> UserOut:

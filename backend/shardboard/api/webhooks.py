@@ -6,7 +6,7 @@ from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
 from shardboard.api.deps import Admin, Reader, TheConsole, Tx
-from shardboard.api.paths import Uid
+from shardboard.api.parameters import Uid
 from shardboard.api.replies import errors
 from shardboard.schemas import webhooks as schema
 from shardboard.services import webhooks as service

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -58,7 +58,7 @@ class AlarmCollector:
         live: Live,
         pulses: Pulses,
         agents: Agents,
-        ends: Mapping[str, datetime],
+        ends: Callable[[], Mapping[str, datetime]],
     ) -> None:
         """`ends`: until when the console's own certificates hold, `server` and `ca`."""
         self._agents = agents
@@ -164,13 +164,14 @@ class AlarmCollector:
         self._known = known
 
     def _certificates(self, node_uids: Sequence[int]) -> list[Certificate]:
+        known = self._ends()
         own = [
-            Certificate(alert, what, self._ends[name])
+            Certificate(alert, what, known[name])
             for name, alert, what in (
                 ("server", "cluster_certs_about_to_expire", "The certificate of the console's port"),
                 ("ca", "cluster_ca_cert_about_to_expire", "The certificate of the console's authority"),
             )
-            if name in self._ends
+            if name in known
         ]
         alert = "node_internal_certs_about_to_expire"
         return own + [

@@ -1,6 +1,6 @@
 """A database as replies and the stream show it."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -186,11 +186,6 @@ def blueprint(shards: Sequence[ShardRow]) -> list[dict[str, Any]]:
         }
         for _, held in sorted(pairs.items())
     ]
-
-
-def project(shown: Mapping[str, Any], fields: Collection[str]) -> dict[str, Any]:
-    """Only the named fields; all of them when none is named."""
-    return {name: value for name, value in shown.items() if not fields or name in fields}
 
 
 def in_sync(shard: ShardRow) -> bool:

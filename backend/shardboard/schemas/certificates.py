@@ -2,11 +2,30 @@
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from shardboard.schemas.times import iso
+
+CONSOLE = ("api", "cm", "metrics_exporter")
+"""Names of the console's one certificate in the reference, which has a certificate for each of these ports."""
+CHARACTERS = 64 * 1024
+
+
+class OfConsole(BaseModel):
+    """The certificate that the console's ports show."""
+
+    source: str = Field(
+        description="own: of the console's authority; installed: over the API; settings: SHARDBOARD_TLS_CERT.",
+        json_schema_extra={"enum": ["own", "installed", "settings"]},
+    )
+    subject: str
+    issuer: str
+    names: list[str] = Field(description="Host names and addresses that it holds for.")
+    valid_from: str = Field(json_schema_extra={"format": "date-time"})
+    valid_until: str = Field(json_schema_extra={"format": "date-time"})
+    fingerprint: str = Field(description="SHA-256, hexadecimal.")
 
 
 class OfBdb(BaseModel):
@@ -20,7 +39,24 @@ class Certificates(BaseModel):
     cm_cert: str = Field(description="The same: the page is served by it.")
     metrics_exporter_cert: str = Field(description="The same.")
     ca_cert: str = Field(description="PEM of the console's own authority.")
+    console: OfConsole = Field(description="What api_cert says.")
     data_internode_encryption: list[OfBdb] = Field(description="Of databases whose shards speak TLS with each other.")
+
+
+class NewCertificate(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    name: str = Field(max_length=64, description=f"{', '.join(CONSOLE)}: they are one certificate.", examples=["api"])
+    certificate: str = Field(
+        max_length=CHARACTERS, description="PEM; the console's own first, then those that signed it, one after another."
+    )
+    key: str = Field(max_length=CHARACTERS, description="PEM, without a passphrase.")
+
+
+class NewCertificates(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    certificates: list[NewCertificate] = Field(min_length=1, max_length=16)
 
 
 class Rotate(BaseModel):
@@ -35,13 +71,47 @@ class Rotated(BaseModel):
     databases: int = Field(description="How many have another certificate now.")
 
 
-def render(own: str, authority: str, of_bdbs: Iterable[tuple[int, str, datetime]]) -> dict[str, Any]:
+class Identity(Protocol):
+    """What is told of a certificate and its chain."""
+
+    @property
+    def subject(self) -> str: ...
+    @property
+    def issuer(self) -> str: ...
+    @property
+    def names(self) -> list[str]: ...
+    @property
+    def begins(self) -> datetime: ...
+    @property
+    def ends(self) -> datetime: ...
+    @property
+    def fingerprint(self) -> str: ...
+    def chain_pem(self) -> str: ...
+
+
+def of_console(source: str, identity: Identity) -> dict[str, Any]:
+    return {
+        "source": source,
+        "subject": identity.subject,
+        "issuer": identity.issuer,
+        "names": identity.names,
+        "valid_from": iso(identity.begins),
+        "valid_until": iso(identity.ends),
+        "fingerprint": identity.fingerprint,
+    }
+
+
+def render(
+    source: str, identity: Identity, authority: str, of_bdbs: Iterable[tuple[int, str, datetime]]
+) -> dict[str, Any]:
     """`of_bdbs`: uids of databases, the certificates of their shards (PEM), and when these end."""
+    own = identity.chain_pem()
     return {
         "api_cert": own,
         "cm_cert": own,
         "metrics_exporter_cert": own,
         "ca_cert": authority,
+        "console": of_console(source, identity),
         "data_internode_encryption": [
             {"uid": uid, "certificate": certificate, "valid_until": iso(ends)} for uid, certificate, ends in of_bdbs
         ],

@@ -1,8 +1,9 @@
-"""Renewing the certificates of databases before their time, because somebody wants it."""
+"""Certificates that somebody replaces: those of databases before their time, and that of the console's ports."""
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.domain.numerals import plural
+from shardboard.server_certificate import Identity
 from shardboard.services import events
 from shardboard.services.users import Principal
 from shardboard.shard_certificates import ShardCertificates
@@ -21,3 +22,18 @@ async def rotate(session: AsyncSession, principal: Principal) -> int:
     told = f"New certificates for the shards of {plural(count, 'database')} were ordered."
     events.record(session, "certificates_rotated", told, source="cluster", originator=principal.username)
     return count
+
+
+def record_installation(session: AsyncSession, identity: Identity, principal: Principal) -> None:
+    """That the console's ports show another certificate."""
+    told = (
+        f"A certificate for {', '.join(identity.names)} was installed; it holds until {identity.ends:%Y-%m-%d}. "
+        f"SHA-256 {identity.fingerprint}."
+    )
+    events.record(session, "certificate_installed", told, source="cluster", originator=principal.username)
+
+
+def record_removal(session: AsyncSession, principal: Principal) -> None:
+    """That the console's ports show the own certificate again."""
+    told = "The installed certificate was removed; the console shows its own again."
+    events.record(session, "certificate_removed", told, source="cluster", originator=principal.username)

@@ -7,33 +7,42 @@ import stat
 import subprocess
 import sys
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 import uvicorn
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID
 from sqlalchemy import func, select, update
 
+from shardboard.agent.contract.protocol import CONSOLE_NAME
 from shardboard.agent.enrol import EnrolError, Identity, enrol, load
 from shardboard.app import create_app
 from shardboard.console import Console
 from shardboard.driver.fake import FACTS
+from shardboard.server_certificate import Identity as ServerIdentity
 from shardboard.services.join import create_token
 from shardboard.settings import Settings
 from shardboard.state.join_tokens import JoinToken
-from shardboard.tls import Authority
+from shardboard.tls import Authority, key_pem
 
 
 @pytest.fixture
 async def port(console: Console) -> AsyncIterator[int]:
     """The console's HTTPS port; it listens on 127.0.0.1 and, where its certificate does not hold, on 127.0.0.2."""
+    async with served(console, console.certificate.context) as number:
+        yield number
+
+
+@asynccontextmanager
+async def served(console: Console, context: ssl.SSLContext) -> AsyncIterator[int]:
     sockets = [socket.create_server(("127.0.0.1", 0))]
     number = sockets[0].getsockname()[1]
     sockets.append(socket.create_server(("127.0.0.2", number)))
-    certificate, key = console.authority.server_context_files()
-    config = uvicorn.Config(
-        create_app(console), ssl_certfile=str(certificate), ssl_keyfile=str(key), log_level="warning", lifespan="off"
-    )
+    app = create_app(console)
+    config = uvicorn.Config(app, ssl_context_factory=lambda *_: context, log_level="warning", lifespan="off")
     server = uvicorn.Server(config)
     serving = asyncio.create_task(server.serve(sockets))
     while not server.started:  # noqa: ASYNC110 - uvicorn offers nothing to wait for
@@ -137,8 +146,27 @@ async def test_a_second_certificate_cannot_be_smuggled_in(
         assert identity.ca.read_text() == genuine
 
 
-async def test_a_host_that_the_certificate_does_not_name(console: Console, port: int, state_dir: Path) -> None:
-    said = await refusal(f"https://127.0.0.2:{port}", await token_of(console), state_dir)
+async def test_any_name_of_the_consoles_machine_will_do(console: Console, port: int, state_dir: Path) -> None:
+    url = f"https://127.0.0.2:{port}"
+    assert (await attempt(url, await token_of(console), state_dir)).console == url
+
+
+def behind_a_proxy(console: Console) -> ssl.SSLContext:
+    """It shows one certificate, whatever name it is asked by."""
+    names = [name for name in console.authority.names if name != CONSOLE_NAME]
+    key = ec.generate_private_key(ec.SECP256R1())
+    certificate = console.authority._sign(key.public_key(), names, ExtendedKeyUsageOID.SERVER_AUTH, 1)
+    return ServerIdentity((certificate,), key_pem(key)).context()
+
+
+async def test_a_proxys_certificate_holds_for_its_host(console: Console, state_dir: Path) -> None:
+    async with served(console, behind_a_proxy(console)) as port:
+        assert (await attempt(f"https://127.0.0.1:{port}", await token_of(console), state_dir)).node_uid == 1
+
+
+async def test_a_proxys_certificate_that_does_not(console: Console, state_dir: Path) -> None:
+    async with served(console, behind_a_proxy(console)) as port:
+        said = await refusal(f"https://127.0.0.2:{port}", await token_of(console), state_dir)
     assert "SHARDBOARD_PUBLIC_NAMES" in said
     assert await tokens_left(console) == 1
 

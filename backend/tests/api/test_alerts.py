@@ -30,7 +30,7 @@ async def database(console: Console, agents: FakeAgents, nodes: list[Node]) -> N
 
 @pytest.fixture
 def watching(console: Console) -> AlarmCollector:
-    return AlarmCollector(console.store, console.bus, console.live, Pulses(), console.agents, {})
+    return AlarmCollector(console.store, console.bus, console.live, Pulses(), console.agents, dict)
 
 
 async def got(client: httpx.AsyncClient, path: str) -> Any:

@@ -2,7 +2,12 @@
 
 import httpx
 import pytest
+from backend.tests.certificates import sign
 from cryptography import x509
+from sqlalchemy import select
+
+from shardboard.console import Console
+from shardboard.state.events import Event
 
 GOOD = {"name": "db", "memory_size": 2**30}
 pytestmark = [pytest.mark.store, pytest.mark.usefixtures("nodes")]
@@ -57,3 +62,56 @@ async def test_it_stays_as_it_was_created(client: httpx.AsyncClient) -> None:
     reply = await client.put(f"/v1/bdbs/{uid}", json={"data_internode_encryption": False})
     assert reply.status_code in (406, 409)
     assert "shard_certificates" not in (await client.get(f"/v1/bdbs/{uid}")).text
+
+
+async def test_one_of_ones_own_for_the_page(client: httpx.AsyncClient, console: Console) -> None:
+    signed = sign("mine", names=("console.example.com", "b.example.com"))
+    body = {"certificates": [{"name": name, "certificate": signed.pem, "key": signed.key} for name in ("api", "cm")]}
+    dry = await client.put("/v1/cluster/certificates", params={"dry_run": "true"}, json=body)
+    assert (dry.status_code, console.certificate.source) == (200, "own")
+    reply = await client.put("/v1/cluster/certificates", json=body)
+    assert (reply.status_code, reply.json()) == (200, dry.json())
+    told = (await client.get("/v1/cluster/certificates")).json()
+    assert told["console"] == reply.json()
+    assert (told["console"]["source"], told["console"]["names"]) == (
+        "installed",
+        ["b.example.com", "console.example.com"],
+    )
+    assert told["api_cert"] == told["cm_cert"] == told["metrics_exporter_cert"] == signed.pem
+    async with console.store.read() as session:
+        [event] = await session.scalars(select(Event).where(Event.type == "certificate_installed"))
+    assert "console.example.com" in event.description
+    assert (await client.delete("/v1/cluster/certificates/api")).status_code == 200
+    assert (await client.get("/v1/cluster/certificates")).json()["console"]["source"] == "own"
+    again = await client.delete("/v1/cluster/certificates/api")
+    assert (again.status_code, again.json()["error_code"]) == (403, "required_certificate")
+    assert (await client.delete("/v1/cluster/certificates/nobody")).status_code == 404
+
+
+async def test_the_older_call(client: httpx.AsyncClient, console: Console) -> None:
+    signed = sign("mine")
+    body = {"name": "metrics_exporter", "certificate": signed.pem, "key": signed.key}
+    assert (await client.put("/v1/cluster/update_cert", json=body)).status_code == 200
+    assert console.certificate.identity.chain == (signed.certificate,)
+
+
+@pytest.mark.parametrize("name", ["proxy", "syncer", "nobody", ""])
+async def test_names_that_are_none(client: httpx.AsyncClient, console: Console, name: str) -> None:
+    signed = sign("mine")
+    body = {"name": name, "certificate": signed.pem, "key": signed.key}
+    reply = await client.put("/v1/cluster/update_cert", json=body)
+    assert (reply.status_code, reply.json()["error_code"], console.certificate.source) == (403, "not_supported", "own")
+
+
+async def test_bad_ones_change_nothing(client: httpx.AsyncClient, console: Console) -> None:
+    signed, other = sign("mine"), sign("other")
+    good = {"name": "api", "certificate": signed.pem, "key": signed.key}
+    for certificates, status in (
+        ([], 400),
+        ([good | {"key": other.key}], 400),
+        ([good, {"name": "cm", "certificate": other.pem, "key": other.key}], 400),
+        ([good | {"certificate": "x" * 70_000}], 400),
+    ):
+        reply = await client.put("/v1/cluster/certificates", json={"certificates": certificates})
+        assert (reply.status_code, console.certificate.source) == (status, "own")
+        assert "PRIVATE KEY" not in reply.text.replace("-----BEGIN PRIVATE KEY-----.", "")

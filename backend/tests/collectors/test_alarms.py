@@ -36,7 +36,7 @@ async def pulses(console: Console, agents: FakeAgents, nodes: list[Node], monkey
 
 
 def collector(console: Console, pulses: Pulses) -> AlarmCollector:
-    return AlarmCollector(console.store, console.bus, console.live, pulses, console.agents, {})
+    return AlarmCollector(console.store, console.bus, console.live, pulses, console.agents, dict)
 
 
 async def look(watching: AlarmCollector, now: float) -> None:
@@ -228,7 +228,7 @@ async def test_certificates_that_end_soon(console: Console, agents: FakeAgents, 
     soon = datetime.now(UTC) + timedelta(days=20)
     agents.ends = {1: soon, 2: soon + timedelta(days=400)}
     ends = {"server": soon, "ca": soon + timedelta(days=400)}
-    watching = AlarmCollector(console.store, console.bus, console.live, pulses, agents, ends)
+    watching = AlarmCollector(console.store, console.bus, console.live, pulses, agents, lambda: ends)
     await look(watching, 100.0)
     found = [(alarm.type, alarm.node_uid) for alarm in await raised(console) if "certs" in alarm.type]
     assert sorted(found, key=str) == [

@@ -1221,7 +1221,11 @@ export interface paths {
          * @description Those of the console and of databases. Keys never leave where they are.
          */
         get: operations["get_certificates_v1_cluster_certificates_get"];
-        put?: never;
+        /**
+         * Install Certificates
+         * @description The certificate for the page and the REST API, from the next connection on. A dry run tells what it says.
+         */
+        put: operations["install_certificates_v1_cluster_certificates_put"];
         post?: never;
         delete?: never;
         options?: never;
@@ -1244,6 +1248,26 @@ export interface paths {
          */
         post: operations["rotate_certificates_v1_cluster_certificates_rotate_post"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/cluster/certificates/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove Certificate
+         * @description Back to a certificate of the console's own authority, from the next connection on.
+         */
+        delete: operations["remove_certificate_v1_cluster_certificates__name__delete"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1427,6 +1451,26 @@ export interface paths {
          */
         get: operations["get_last_cluster_stats_v1_cluster_stats_last_get"];
         put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/cluster/update_cert": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Install Certificate
+         * @description The same, for clients that know the reference's older call.
+         */
+        put: operations["install_certificate_v1_cluster_update_cert_put"];
         post?: never;
         delete?: never;
         options?: never;
@@ -4526,6 +4570,8 @@ export interface components {
              * @description The same: the page is served by it.
              */
             cm_cert: string;
+            /** @description What api_cert says. */
+            console: components["schemas"]["OfConsole"];
             /**
              * Data Internode Encryption
              * @description Of databases whose shards speak TLS with each other.
@@ -6021,6 +6067,30 @@ export interface components {
             /** Name */
             name: string;
         };
+        /** NewCertificate */
+        NewCertificate: {
+            /**
+             * Certificate
+             * @description PEM; the console's own first, then those that signed it, one after another.
+             */
+            certificate: string;
+            /**
+             * Key
+             * @description PEM, without a passphrase.
+             */
+            key: string;
+            /**
+             * Name
+             * @description api, cm, metrics_exporter: they are one certificate.
+             * @example api
+             */
+            name: string;
+        };
+        /** NewCertificates */
+        NewCertificates: {
+            /** Certificates */
+            certificates: components["schemas"]["NewCertificate"][];
+        };
         /** NewPasswordOf */
         NewPasswordOf: {
             /** New Password */
@@ -6506,6 +6576,42 @@ export interface components {
              * @description The database.
              */
             uid: number;
+            /**
+             * Valid Until
+             * Format: date-time
+             */
+            valid_until: string;
+        };
+        /**
+         * OfConsole
+         * @description The certificate that the console's ports show.
+         */
+        OfConsole: {
+            /**
+             * Fingerprint
+             * @description SHA-256, hexadecimal.
+             */
+            fingerprint: string;
+            /** Issuer */
+            issuer: string;
+            /**
+             * Names
+             * @description Host names and addresses that it holds for.
+             */
+            names: string[];
+            /**
+             * Source
+             * @description own: of the console's authority; installed: over the API; settings: SHARDBOARD_TLS_CERT.
+             * @enum {string}
+             */
+            source: "own" | "installed" | "settings";
+            /** Subject */
+            subject: string;
+            /**
+             * Valid From
+             * Format: date-time
+             */
+            valid_from: string;
             /**
              * Valid Until
              * Format: date-time
@@ -15272,6 +15378,114 @@ export interface operations {
             };
         };
     };
+    install_certificates_v1_cluster_certificates_put: {
+        parameters: {
+            query?: {
+                /** @description Validate only. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewCertificates"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OfConsole"];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Understood, but not valid */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Busy, or it exists already */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     rotate_certificates_v1_cluster_certificates_rotate_post: {
         parameters: {
             query?: never;
@@ -15314,6 +15528,111 @@ export interface operations {
             };
             /** @description The role does not allow this */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    remove_certificate_v1_cluster_certificates__name__delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        [key: string]: string;
+                    };
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Busy, or it exists already */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -16116,6 +16435,114 @@ export interface operations {
             };
             /** @description The role does not allow this */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    install_certificate_v1_cluster_update_cert_put: {
+        parameters: {
+            query?: {
+                /** @description Validate only. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewCertificate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OfConsole"];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Understood, but not valid */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Busy, or it exists already */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -11,6 +11,9 @@ from collections.abc import Mapping
 
 PROTOCOL = 2
 HEADER = "Shardboard-Protocol"
+CONSOLE_NAME = "console.shardboard.internal"
+"""The console's name in TLS for agents that join: its certificate is of the authority whose fingerprint is in their token.
+No public authority signs names below .internal."""
 FIRST = 1
 """Spoken by those who do not say. They refuse fields and rows that they do not know."""
 

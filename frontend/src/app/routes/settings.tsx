@@ -1,5 +1,6 @@
 /** The rules of the cluster, and what goes to whoever helps with it. */
 import { useMay } from '@/api/session';
+import { ConsoleCertificate } from '@/features/settings/ConsoleCertificate';
 import { PolicyForm } from '@/features/settings/PolicyForm';
 import { SupportBundle } from '@/features/settings/SupportBundle';
 import classes from './pages.module.css';
@@ -13,6 +14,7 @@ export function SettingsPage() {
         <h1>Settings</h1>
       </div>
       <PolicyForm may={may} />
+      <ConsoleCertificate may={may} />
       <SupportBundle may={mayDebug} />
     </div>
   );

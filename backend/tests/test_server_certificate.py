@@ -1,0 +1,220 @@
+"""What the console's port shows, on real sockets: one's own certificate, an installed one, that of the settings."""
+
+import asyncio
+import ssl
+import stat
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from backend.tests.certificates import Signed, sign
+from cryptography import x509
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.x509.oid import ExtendedKeyUsageOID
+
+from shardboard import tls
+from shardboard.agent.contract.protocol import CONSOLE_NAME
+from shardboard.errors import ApiError, BadRequest, Conflict, NotAcceptable
+from shardboard.server_certificate import ServerCertificate, read
+from shardboard.settings import Settings
+from shardboard.tls import Authority
+
+ADDRESS = "127.0.0.1"
+Look = Callable[[str | None], Awaitable[x509.Certificate]]
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(state_dir=tmp_path / "state")
+
+
+def opened(settings: Settings) -> ServerCertificate:
+    return ServerCertificate(Authority.load(settings), settings)
+
+
+@asynccontextmanager
+async def looking_at(certificate: ServerCertificate) -> AsyncIterator[Look]:
+    """Looks at what a server shows, which runs all the time."""
+
+    async def greet(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+
+    server = await asyncio.start_server(greet, ADDRESS, 0, ssl=certificate.context)
+    port = server.sockets[0].getsockname()[1]
+    blind = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    blind.check_hostname, blind.verify_mode = False, ssl.CERT_NONE
+
+    async def look(name: str | None = None) -> x509.Certificate:
+        _, writer = await asyncio.open_connection(ADDRESS, port, ssl=blind, server_hostname=name or ADDRESS)
+        shown = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+        writer.close()
+        return x509.load_der_x509_certificate(shown)
+
+    async with server:
+        yield look
+
+
+async def test_what_is_installed_is_shown_at_once_and_after_a_start(settings: Settings) -> None:
+    certificate = opened(settings)
+    own = certificate.identity.chain[0]
+    first, second = sign("ec"), sign("rsa", key=rsa.generate_private_key(65537, 2048))
+    async with looking_at(certificate) as look:
+        assert await look(None) == own
+        for signed in (first, second, first):  # of different kinds of keys: no context may keep both
+            certificate.install(read(signed.pem, signed.key))
+            assert (await look(None), await look("console.example.com")) == (signed.certificate, signed.certificate)
+            assert await look(CONSOLE_NAME) == own
+        assert certificate.ends == {"server": first.certificate.not_valid_after_utc, "ca": certificate.ends["ca"]}
+    again = opened(settings)
+    assert (again.source, again.identity.chain[0]) == ("installed", first.certificate)
+    async with looking_at(again) as look:
+        assert await look(None) == first.certificate
+        again.remove()
+        assert (again.source, await look(None)) == ("own", own)
+    assert opened(settings).source == "own"
+
+
+def test_the_file_is_the_owners_alone(settings: Settings) -> None:
+    certificate, signed = opened(settings), sign("mine")
+    certificate.install(read(signed.pem, signed.key))
+    [file] = (settings.state_dir / "tls").glob("installed*")
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_one_that_was_damaged_does_not_keep_the_console_from_starting(settings: Settings) -> None:
+    certificate, signed = opened(settings), sign("mine")
+    certificate.install(read(signed.pem, signed.key))
+    (settings.state_dir / "tls" / "installed.pem").write_text(signed.pem)
+    assert opened(settings).source == "own"
+
+
+async def test_the_own_one_renews_itself(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tls, "SERVER_DAYS", tls.RENEW_DAYS - 1)
+    certificate = opened(settings)
+    monkeypatch.undo()
+    async with looking_at(certificate) as look:
+        before = await look(None)
+        certificate.refresh()
+        after = await look(None)
+        assert (after == before, after) == (False, await look(CONSOLE_NAME))
+        certificate.refresh()
+        assert await look(None) == after
+    assert certificate.ends["server"] == after.not_valid_after_utc
+
+
+def test_it_renews_itself_under_an_installed_one(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tls, "SERVER_DAYS", tls.RENEW_DAYS - 1)
+    certificate, signed = opened(settings), sign("mine")
+    certificate.install(read(signed.pem, signed.key))
+    monkeypatch.undo()
+    certificate.refresh()
+    assert certificate.identity.chain[0] == signed.certificate
+    certificate.remove()
+    assert certificate.ends["server"] > datetime.now(UTC) + timedelta(days=tls.SERVER_DAYS - 1)
+
+
+def replace(path: Path, content: str) -> None:
+    part = path.with_suffix(".part")
+    part.write_text(content)
+    part.replace(path)
+
+
+@pytest.fixture
+def given(settings: Settings, tmp_path: Path) -> Settings:
+    signed = sign("given")
+    (tmp_path / "a.pem").write_text(signed.pem)
+    (tmp_path / "a.key").write_text(signed.key)
+    return settings.model_copy(update={"tls_cert": tmp_path / "a.pem", "tls_key": tmp_path / "a.key"})
+
+
+async def test_that_of_the_settings_is_read_again(
+    given: Settings, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    certificate, fresh = opened(given), sign("fresh")
+    assert certificate.source == "settings"
+    async with looking_at(certificate) as look:
+        before = await look(None)
+        replace(tmp_path / "a.pem", fresh.pem)  # its key is not there yet
+        for _ in range(3):
+            certificate.refresh()
+            assert await look(None) == before
+        assert len([each for each in caplog.records if "cannot be used" in each.message]) == 1
+        replace(tmp_path / "a.key", fresh.key)
+        certificate.refresh()
+        assert await look(None) == fresh.certificate
+
+
+def test_that_of_the_settings_goes_before_all(given: Settings) -> None:
+    certificate, signed = opened(given), sign("mine")
+    for change in (lambda: certificate.install(read(signed.pem, signed.key)), certificate.remove):
+        with pytest.raises(Conflict, match="SHARDBOARD_TLS_CERT"):
+            change()
+    assert not (given.state_dir / "tls" / "installed.pem").exists()
+
+
+def test_settings_that_cannot_be_used(given: Settings, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="only work together"):
+        opened(given.model_copy(update={"tls_key": None}))
+    (tmp_path / "a.pem").write_text("none")
+    with pytest.raises(ValueError, match=r"SHARDBOARD_TLS_CERT .* no certificate in PEM"):
+        opened(given)
+    (tmp_path / "a.pem").unlink()
+    with pytest.raises(ValueError, match=r"SHARDBOARD_TLS_CERT .* No such file"):
+        opened(given)
+
+
+def test_a_chain_is_taken_as_it_is(settings: Settings) -> None:
+    root = sign("root", names=())
+    leaf = sign("leaf", root, names=("b.example.com", "a.example.com"))
+    identity = read(leaf.pem + root.pem, leaf.key)
+    assert (identity.chain, identity.names) == (
+        (leaf.certificate, root.certificate),
+        ["a.example.com", "b.example.com"],
+    )
+    assert (identity.subject, identity.issuer) == ("CN=leaf", "CN=root")
+    opened(settings).install(identity)
+
+
+def encrypted(signed: Signed) -> str:
+    form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
+    return signed.private.private_bytes(*form, serialization.BestAvailableEncryption(b"secret")).decode()
+
+
+def wrong() -> dict[str, tuple[str, str, type[ApiError], str, str]]:
+    root = sign("root", names=())
+    leaf, other = sign("leaf", root), sign("other")
+    weak = sign("weak", key=rsa.generate_private_key(65537, 1024))  # noqa: S505 - weak on purpose
+    curve = sign("curve", key=ec.generate_private_key(ec.SECP224R1()))
+    nameless, client = sign("nameless", names=()), sign("client", usage=ExtendedKeyUsageOID.CLIENT_AUTH)
+    old = sign("old", begins=timedelta(days=-9), ends=timedelta(seconds=-1))
+    early = sign("early", begins=timedelta(days=1))
+    old_root = sign("root", names=(), begins=timedelta(days=-9), ends=timedelta(seconds=-1))
+    below = sign("below", old_root)
+    return {
+        "nothing": ("", leaf.key, BadRequest, "certificate", "no certificate in PEM"),
+        "junk": ("junk", leaf.key, BadRequest, "certificate", "no certificate in PEM"),
+        "no key": (leaf.pem, "", BadRequest, "key", "no private key in PEM"),
+        "a key in its place": (leaf.key, leaf.key, BadRequest, "certificate", "no certificate in PEM"),
+        "a passphrase": (leaf.pem, encrypted(leaf), BadRequest, "key", "passphrase"),
+        "another key": (leaf.pem, other.key, BadRequest, "key", "not that of CN=leaf"),
+        "upside down": (root.pem + leaf.pem, leaf.key, BadRequest, "key", "not that of CN=root"),
+        "a foreign link": (leaf.pem + other.pem, leaf.key, BadRequest, "certificate", "did not sign"),
+        "weak": (weak.pem, weak.key, BadRequest, "key", "too weak"),
+        "weak curve": (curve.pem, curve.key, BadRequest, "key", "too weak"),
+        "no names": (nameless.pem, nameless.key, BadRequest, "certificate", "names no host"),
+        "for clients": (client.pem, client.key, BadRequest, "certificate", "not for servers"),
+        "expired": (old.pem, old.key, NotAcceptable, "certificate", "CN=old expired"),
+        "too early": (early.pem, early.key, NotAcceptable, "certificate", "does not hold before"),
+        "expired above": (below.pem + old_root.pem, below.key, NotAcceptable, "certificate", "CN=root expired"),
+    }
+
+
+@pytest.mark.parametrize("case", list(wrong()))
+def test_what_is_wrong_is_said(case: str) -> None:
+    certificate, key, kind, field, sentence = wrong()[case]
+    with pytest.raises(kind, match=sentence) as refusal:
+        read(certificate, key)
+    assert refusal.value.field == field

@@ -1,0 +1,20 @@
+import { describe, expect, it } from 'vitest';
+import { holdsFor } from './certificates';
+
+describe('holdsFor', () => {
+  it.each([
+    ['console.example.com', true],
+    ['CONSOLE.example.com', true],
+    ['a.wild.example.com', true],
+    ['a.b.wild.example.com', false],
+    ['wild.example.com', false],
+    ['example.com', false],
+    ['192.0.2.7', true],
+    ['192.0.2.8', false],
+    ['[::1]', true],
+    ['localhost', false],
+  ])('%s: %s', (host, holds) => {
+    const names = ['Console.example.com', '*.wild.example.com', '192.0.2.7', '::1'];
+    expect(holdsFor(names, host)).toBe(holds);
+  });
+});

@@ -1,0 +1,130 @@
+// @vitest-environment jsdom
+import { MantineProvider } from '@mantine/core';
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { fireEvent, render, screen, waitFor } from '@testing-library/react';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { ConsoleCertificate } from './ConsoleCertificate';
+
+const TOLD = {
+  source: 'own',
+  subject: 'CN=localhost',
+  issuer: 'CN=Shardboard CA 1',
+  names: ['127.0.0.1', 'localhost'],
+  valid_from: '2026-01-01T00:00:00Z',
+  valid_until: '2028-01-01T00:00:00Z',
+  fingerprint: 'ab12',
+};
+const PEMS = { certificate: 'CERT', key: 'KEY' };
+const puts: { query: string; body: unknown }[] = [];
+let source = 'own';
+let names = ['example.com'];
+let refusal: object | undefined;
+
+const answered = vi.fn(async (path: string, init: RequestInit) => {
+  if (init.method === 'GET') return Response.json({ console: { ...TOLD, source } });
+  if (init.method === 'DELETE') {
+    source = 'own';
+    return Response.json({});
+  }
+  puts.push({ query: path.split('?')[1] ?? '', body: JSON.parse(String(init.body)) });
+  if (refusal) return Response.json(refusal, { status: 400 });
+  if (!path.includes('?')) source = 'installed';
+  return Response.json({ ...TOLD, source: 'installed', names });
+});
+
+beforeEach(() => {
+  puts.length = 0;
+  source = 'own';
+  names = ['example.com'];
+  refusal = undefined;
+  vi.stubGlobal('fetch', answered);
+});
+afterEach(() => vi.unstubAllGlobals());
+
+const show = (may = true) =>
+  render(
+    <MantineProvider env="test">
+      <QueryClientProvider client={new QueryClient({ defaultOptions: { queries: { retry: 0 } } })}>
+        <ConsoleCertificate may={may} />
+      </QueryClientProvider>
+    </MantineProvider>,
+  );
+const button = (name: string) => screen.getByRole('button', { name });
+const fill = (label: RegExp, value: string) =>
+  fireEvent.change(screen.getByRole('textbox', { name: label }), { target: { value } });
+
+async function check() {
+  await screen.findByText('CN=Shardboard CA 1');
+  fireEvent.click(button('Install a certificate…'));
+  fill(/^Certificate/, PEMS.certificate);
+  expect((button('Check…') as HTMLButtonElement).disabled).toBe(true);
+  fill(/^Private key/, PEMS.key);
+  fireEvent.click(button('Check…'));
+}
+
+describe('ConsoleCertificate', () => {
+  it('checks, shows what it says, and installs only then', async () => {
+    show();
+    await check();
+    await screen.findByText('Install this certificate?');
+    screen.getByText('example.com');
+    screen.getByText(/does not hold for localhost/);
+    expect(puts.map(({ query }) => query)).toEqual(['dry_run=true']);
+    fireEvent.click(button('Install'));
+    await screen.findByText('Installed here');
+    const body = { certificates: [{ name: 'api', ...PEMS }] };
+    expect(puts).toEqual([
+      { query: 'dry_run=true', body },
+      { query: '', body },
+    ]);
+    fireEvent.click(button('Back to the own one…'));
+    fireEvent.click(button('Remove the installed one'));
+    await screen.findByText(/The console’s own authority/);
+  });
+
+  it('does not warn about a name that it holds for', async () => {
+    names = ['localhost'];
+    show();
+    await check();
+    await screen.findByText('Install this certificate?');
+    expect(screen.queryByText(/does not hold/)).toBeNull();
+  });
+
+  it('says what is wrong with it where it was given', async () => {
+    refusal = {
+      error_code: 'invalid_certificate',
+      description: 'The key is not that of CN=a, the first certificate.',
+    };
+    show();
+    await check();
+    await screen.findByText(/not that of CN=a/);
+    expect(screen.queryByText('Install this certificate?')).toBeNull();
+    screen.getByText('Install a certificate');
+  });
+
+  it('reads a file', async () => {
+    show();
+    await screen.findByText('CN=Shardboard CA 1');
+    fireEvent.click(button('Install a certificate…'));
+    const input = screen.getByLabelText(/^File: Private key/);
+    fireEvent.change(input, { target: { files: [new File(['FROM FILE'], 'key.pem')] } });
+    await waitFor(() =>
+      expect(
+        (screen.getByRole('textbox', { name: /^Private key/ }) as HTMLTextAreaElement).value,
+      ).toBe('FROM FILE'),
+    );
+  });
+
+  it('is for administrators, and not for what the settings say', async () => {
+    source = 'settings';
+    const { unmount } = show();
+    await screen.findByText(/SHARDBOARD_TLS_CERT/);
+    expect(screen.queryByRole('button', { name: 'Install a certificate…' })).toBeNull();
+    unmount();
+    source = 'installed';
+    show(false);
+    await screen.findByText('Installed here');
+    for (const name of ['Install a certificate…', 'Back to the own one…'])
+      expect((button(name) as HTMLButtonElement).disabled).toBe(true);
+  });
+});

@@ -1,0 +1,41 @@
+/** PEM, pasted or from a file. */
+import { Button, FileButton, Textarea } from '@mantine/core';
+import classes from './settings.module.css';
+
+interface Props {
+  label: string;
+  description: string;
+  value: string;
+  onChange: (value: string) => void;
+}
+
+/** More is no PEM: a file that was chosen by mistake must not stop the page. */
+const MOST = 64 * 1024;
+
+export function PemField({ label, description, value, onChange }: Props) {
+  const read = async (file: File | null) => {
+    if (file) onChange(await file.slice(0, MOST).text());
+  };
+  return (
+    <div className={classes.pem}>
+      <Textarea
+        label={label}
+        description={description}
+        rows={5}
+        maxLength={MOST}
+        spellCheck={false}
+        autoComplete="off"
+        value={value}
+        onChange={(event) => onChange(event.currentTarget.value)}
+        classNames={{ input: classes.pemText ?? '' }}
+      />
+      <FileButton onChange={read} inputProps={{ 'aria-label': `File: ${label}` }}>
+        {(props) => (
+          <Button {...props} variant="subtle" size="compact-sm">
+            Choose a file…
+          </Button>
+        )}
+      </FileButton>
+    </div>
+  );
+}
