@@ -303,7 +303,7 @@ async def running_loops(console: Console) -> AsyncIterator[asyncio.Future[None]]
 async def run(settings: Settings) -> None:
     """Until told to stop, or until a vital loop fails for good: a console that looks alive but does nothing helps nobody."""
     async with opened(settings) as (console, password), running_loops(console) as failed:
-        _greet(settings, password)
+        _greet(console, password)
         app = create_app(console)
         tls = {"ssl_context_factory": lambda *_: console.certificate.context}
         proxies = settings.trusted_proxies
@@ -317,8 +317,10 @@ async def run(settings: Settings) -> None:
         await serving.serve(configs, stopping=lambda: console.bus.publish("closing"), watch=failed)
 
 
-def _greet(settings: Settings, password: str | None) -> None:
-    lines = [f"Shardboard {__version__}: https://localhost:{settings.https_port} (self-signed certificate)"]
+def _greet(console: Console, password: str | None) -> None:
+    settings = console.settings
+    shown = " (self-signed certificate)" if console.certificate.source == "own" else ""
+    lines = [f"Shardboard {__version__}: https://localhost:{settings.https_port}{shown}"]
     if settings.http_port:
         lines.append(f"On this machine also http://localhost:{settings.http_port}")
     if password is not None:

@@ -34,6 +34,11 @@ from shardboard.tls import Authority, is_strong, names_of, pem, write_private
 log = logging.getLogger(__name__)
 
 EVERY_SECONDS = 60.0
+_UNREADABLE = (
+    *(ValueError, TypeError, UnsupportedAlgorithm),
+    *(x509.DuplicateExtension, x509.InvalidVersion, x509.UnsupportedGeneralNameType),
+)
+"""What `cryptography` raises, sooner or later, of certificates that are not well formed or that it does not know."""
 Source = Literal["own", "installed", "settings"]
 
 
@@ -43,6 +48,10 @@ class Identity:
 
     chain: tuple[x509.Certificate, ...]
     key: bytes
+
+    def __post_init__(self) -> None:
+        """What is not well formed is found now, and not when somebody asks for it. Raises one of _UNREADABLE."""
+        _ = self.subject, self.issuer, self.names
 
     @property
     def subject(self) -> str:
@@ -172,8 +181,12 @@ def read(certificate: str, key: str, now: datetime | None = None) -> Identity:
     """What a person wants to be shown (both PEM). Raises BadRequest or NotAcceptable with what is wrong with it."""
     try:
         identity = _identity(certificate.encode(), key.encode())
+        _insist_on_use(identity.chain[0])
+        _insist_on_order(identity.chain)
     except _Wrong as wrong:
         raise BadRequest("invalid_certificate", str(wrong), field=wrong.field) from wrong
+    except _UNREADABLE as error:
+        raise BadRequest("invalid_certificate", "The certificate cannot be read.", field="certificate") from error
     now = now or datetime.now(UTC)
     for each in identity.chain:
         if each.not_valid_after_utc <= now:
@@ -199,30 +212,14 @@ class _Wrong(ValueError):
 
 
 def _identity(certificate: bytes, key: bytes) -> Identity:
-    """Raises _Wrong."""
+    """Raises _Wrong, or one of _UNREADABLE."""
     try:
         chain = x509.load_pem_x509_certificates(certificate)
-    except ValueError as error:
+    except (ValueError, x509.InvalidVersion) as error:
         raise _Wrong("This is no certificate in PEM: it begins with -----BEGIN CERTIFICATE-----.") from error
     private = _private_key(key)
-    own = chain[0]
-    try:
-        fits = private.public_key() == own.public_key()
-    except (ValueError, UnsupportedAlgorithm):
-        fits = False
-    if not fits:
-        raise _Wrong(f"The key is not that of {_name(own)}, the first certificate.", "key")
-    if not is_strong(own.public_key()):
-        raise _Wrong("The key is too weak; use an elliptic curve of 256 bits or RSA of 2048.", "key")
-    _insist_on_use(own)
-    for place, (below, above) in enumerate(pairwise(chain), 2):
-        try:
-            below.verify_directly_issued_by(above)
-        except (ValueError, TypeError, InvalidSignature) as error:
-            sentence = (
-                f"Certificate {place} of the chain ({_name(above)}) did not sign the one before ({_name(below)})."
-            )
-            raise _Wrong(sentence) from error
+    if private.public_key() != chain[0].public_key():
+        raise _Wrong(f"The key is not that of {_name(chain[0])}, the first certificate.", "key")
     form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     return Identity(tuple(chain), private.private_bytes(*form))
 
@@ -237,17 +234,27 @@ def _private_key(key: bytes) -> PrivateKeyTypes:
 
 
 def _insist_on_use(own: x509.Certificate) -> None:
+    if not is_strong(own.public_key()):
+        raise _Wrong("The key is too weak; use an elliptic curve of 256 bits or RSA of 2048.", "key")
     try:
-        names, usage = names_of(own), own.extensions
-        uses = [*usage.get_extension_for_class(x509.ExtendedKeyUsage).value]
+        uses = [*own.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value]
     except x509.ExtensionNotFound:
         uses = [ExtendedKeyUsageOID.SERVER_AUTH]  # none is named: good for all
-    except ValueError as error:
-        raise _Wrong("The certificate's extensions cannot be read.") from error
-    if not names:
+    if not names_of(own):
         raise _Wrong("The certificate names no host (subject alternative name), so no browser takes it.")
     if not {ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE} & {*uses}:
         raise _Wrong("The certificate is not for servers (extended key usage serverAuth).")
+
+
+def _insist_on_order(chain: Sequence[x509.Certificate]) -> None:
+    for place, (below, above) in enumerate(pairwise(chain), 2):
+        try:
+            below.verify_directly_issued_by(above)
+        except (*_UNREADABLE, InvalidSignature) as error:
+            sentence = (
+                f"Certificate {place} of the chain ({_name(above)}) did not sign the one before ({_name(below)})."
+            )
+            raise _Wrong(sentence) from error
 
 
 def _name(certificate: x509.Certificate) -> str:
@@ -255,8 +262,13 @@ def _name(certificate: x509.Certificate) -> str:
 
 
 def _of_files(certificate: Path, key: Path) -> Identity:
-    """Raises OSError, or ValueError. What is on disk is not refused because it has expired: it is all there is."""
-    return _identity(certificate.read_bytes(), key.read_bytes())
+    """Raises OSError, or ValueError. Of what is on disk no more is asked than that it works: it is all there is."""
+    try:
+        return _identity(certificate.read_bytes(), key.read_bytes())
+    except _Wrong:
+        raise
+    except _UNREADABLE as error:
+        raise ValueError(f"{certificate} cannot be read: {error}") from error
 
 
 def _given(settings: Settings) -> tuple[Path, Path] | None:

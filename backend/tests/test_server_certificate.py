@@ -1,6 +1,7 @@
 """What the console's port shows, on real sockets: one's own certificate, an installed one, that of the settings."""
 
 import asyncio
+import contextlib
 import ssl
 import stat
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -14,6 +15,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID
+from hypothesis import given as given_some
+from hypothesis import strategies as st
 
 from shardboard import tls
 from shardboard.agent.contract.protocol import CONSOLE_NAME
@@ -23,6 +26,7 @@ from shardboard.settings import Settings
 from shardboard.tls import Authority
 
 ADDRESS = "127.0.0.1"
+INTACT = sign("intact")
 Look = Callable[[str | None], Awaitable[x509.Certificate]]
 
 
@@ -155,6 +159,19 @@ def test_that_of_the_settings_goes_before_all(given: Settings) -> None:
     assert not (given.state_dir / "tls" / "installed.pem").exists()
 
 
+@pytest.mark.parametrize("case", ["upside down", "a foreign link", "weak", "no names", "for clients", "expired"])
+def test_of_the_settings_no_more_is_asked_than_that_it_works(given: Settings, tmp_path: Path, case: str) -> None:
+    """It is shown by a console that ran with it before, and whoever trusts it goes on."""
+    certificate, key, *_ = wrong()[case]
+    (tmp_path / "a.pem").write_text(certificate)
+    (tmp_path / "a.key").write_text(key)
+    if case in ("upside down", "weak"):  # no server can show these
+        with pytest.raises(ValueError, match="SHARDBOARD_TLS_CERT"):
+            opened(given)
+    else:
+        assert opened(given).source == "settings"
+
+
 def test_settings_that_cannot_be_used(given: Settings, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="only work together"):
         opened(given.model_copy(update={"tls_key": None}))
@@ -210,6 +227,15 @@ def wrong() -> dict[str, tuple[str, str, type[ApiError], str, str]]:
         "too early": (early.pem, early.key, NotAcceptable, "certificate", "does not hold before"),
         "expired above": (below.pem + old_root.pem, below.key, NotAcceptable, "certificate", "CN=root expired"),
     }
+
+
+@given_some(spoiled=st.lists(st.tuples(st.integers(0, 2**16), st.integers(0, 255)), min_size=1, max_size=4))
+def test_whatever_is_in_it_is_read_or_refused(spoiled: list[tuple[int, int]]) -> None:
+    der = bytearray(INTACT.certificate.public_bytes(serialization.Encoding.DER))
+    for place, value in spoiled:
+        der[place % len(der)] = value
+    with contextlib.suppress(ApiError):
+        read(ssl.DER_cert_to_PEM_cert(bytes(der)), INTACT.key)
 
 
 @pytest.mark.parametrize("case", list(wrong()))

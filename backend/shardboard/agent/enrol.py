@@ -117,7 +117,10 @@ class _Console:
         blind = ssl.create_default_context()
         blind.check_hostname = False
         blind.verify_mode = ssl.CERT_NONE
-        status, content = self._call(blind, "GET", "/v1/ca")
+        try:
+            status, content = self._call(self._host, blind, "GET", "/v1/ca")
+        except _NotProved as error:
+            raise EnrolError(f"The console at {self.url} cannot be reached: {error}.") from error
         ca = _der(content) if status == 200 else b""
         if hashlib.sha256(ca).hexdigest() != self._fingerprint:
             raise EnrolError(
@@ -132,7 +135,7 @@ class _Console:
 
     def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         assert self._context is not None, "fetch_ca comes first"  # noqa: S101
-        status, content = self._call(self._context, "POST", path, json.dumps(body))
+        status, content = self._call_trusted(self._context, "POST", path, json.dumps(body))
         try:
             reply = json.loads(content)
         except ValueError:
@@ -143,36 +146,38 @@ class _Console:
             raise EnrolError(f"The console refused: {reply.get('description') or f'status {status}'}")
         return reply
 
-    def _call(self, context: ssl.SSLContext, method: str, path: str, body: str | None = None) -> tuple[int, bytes]:
+    def _call_trusted(self, context: ssl.SSLContext, method: str, path: str, body: str) -> tuple[int, bytes]:
         try:
-            return self._call_as(CONSOLE_NAME, context, method, path, body)
-        except ssl.SSLCertVerificationError:
+            return self._call(CONSOLE_NAME, context, method, path, body)
+        except _NotProved:
             pass  # behind a proxy, or of the release before: then its certificate has to hold for the host of the URL
         try:
-            return self._call_as(self._host, context, method, path, body)
-        except ssl.SSLCertVerificationError as error:
+            return self._call(self._host, context, method, path, body)
+        except _NotProved as error:
             raise EnrolError(
-                f"The certificate of {self.url} does not hold ({error.verify_message}); "
+                f"The certificate of {self.url} does not hold ({error}); "
                 "name the host in SHARDBOARD_PUBLIC_NAMES of the console."
             ) from error
 
-    def _call_as(
-        self, name: str, context: ssl.SSLContext, method: str, path: str, body: str | None
+    def _call(
+        self, name: str, context: ssl.SSLContext, method: str, path: str, body: str | None = None
     ) -> tuple[int, bytes]:
-        """`name` is what the console must prove to be; nothing is sent before."""
+        """`name` is what the console must prove to be, if `context` insists on it; nothing is sent before."""
         connection = _Connection(name, context, self._host, self._port, timeout=TIMEOUT)
         headers = {HEADER: str(PROTOCOL)} | ({"Content-Type": "application/json"} if body else {})
         try:
             connection.request(method, path, body, headers)
             response = connection.getresponse()
             return response.status, response.read()
-        except ssl.SSLCertVerificationError:
-            raise
         except (OSError, http.client.HTTPException) as error:
             reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
             raise EnrolError(f"The console at {self.url} cannot be reached: {reason}.") from error
         finally:
             connection.close()
+
+
+class _NotProved(Exception):
+    """The other side does not go by that name, or does not want to be asked for it. Nothing was sent to it."""
 
 
 class _Connection(http.client.HTTPConnection):
@@ -184,7 +189,12 @@ class _Connection(http.client.HTTPConnection):
 
     def connect(self) -> None:
         super().connect()
-        self.sock = self._context.wrap_socket(self.sock, server_hostname=self._name)
+        try:
+            self.sock = self._context.wrap_socket(self.sock, server_hostname=self._name)
+        except ssl.SSLCertVerificationError as error:
+            raise _NotProved(error.verify_message) from error
+        except OSError as error:  # a proxy that does not know the name may say so, or hang up
+            raise _NotProved(error.strerror or str(error)) from error
 
 
 def _fingerprint(token: str) -> str:

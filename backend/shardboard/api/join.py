@@ -98,6 +98,7 @@ async def join(
 def _url(console: Console, request: Request) -> str:
     """The console's address as the caller knows it, if our certificate holds for it."""
     host = normal_name(request.url.hostname or "")
-    if console.settings.tls_cert is None and host not in console.authority.names:
+    known = {*console.authority.names, *console.certificate.identity.names}
+    if console.certificate.source != "settings" and host not in known:
         host = socket.gethostname()
     return f"https://{f'[{host}]' if ':' in host else host}:{console.settings.https_port}"

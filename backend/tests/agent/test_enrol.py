@@ -164,6 +164,26 @@ async def test_a_proxys_certificate_holds_for_its_host(console: Console, state_d
         assert (await attempt(f"https://127.0.0.1:{port}", await token_of(console), state_dir)).node_uid == 1
 
 
+async def test_a_proxy_that_refuses_names_it_does_not_know(console: Console, state_dir: Path) -> None:
+    context = behind_a_proxy(console)
+
+    def refuse(_: ssl.SSLObject, name: str | None, __: ssl.SSLContext) -> int | None:
+        return ssl.ALERT_DESCRIPTION_UNRECOGNIZED_NAME if name == CONSOLE_NAME else None
+
+    context.sni_callback = refuse
+    async with served(console, context) as port:
+        assert (await attempt(f"https://localhost:{port}", await token_of(console), state_dir)).node_uid == 1
+
+
+async def test_a_port_that_speaks_no_tls(console: Console, state_dir: Path) -> None:
+    async def hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+
+    async with await asyncio.start_server(hang_up, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        assert "cannot be reached" in await refusal(f"https://127.0.0.1:{port}", await token_of(console), state_dir)
+
+
 async def test_a_proxys_certificate_that_does_not(console: Console, state_dir: Path) -> None:
     async with served(console, behind_a_proxy(console)) as port:
         said = await refusal(f"https://127.0.0.2:{port}", await token_of(console), state_dir)

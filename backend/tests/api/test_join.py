@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 from backend.tests.application import app_of
+from backend.tests.certificates import sign
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -16,6 +17,7 @@ from shardboard.agent.contract import protocol
 from shardboard.bus import Bus
 from shardboard.console import Console
 from shardboard.driver.fake import FACTS
+from shardboard.server_certificate import read
 from shardboard.state import nodes, users
 
 pytestmark = pytest.mark.store
@@ -81,6 +83,15 @@ async def test_the_command_can_be_pasted(client: httpx.AsyncClient, asked: str, 
     command = shlex.split(reply.json()["command"])
     token = reply.json()["token"]
     assert command == ["shardboard", "agent", "--join", url, "--token", token, "--address", "10.0.0.7"]
+
+
+async def test_the_command_names_a_host_of_an_installed_certificate(
+    client: httpx.AsyncClient, console: Console
+) -> None:
+    signed = sign("mine", names=("elsewhere.example",))
+    console.certificate.install(read(signed.pem, signed.key))
+    command = (await client.post("http://elsewhere.example/v1/join_tokens")).json()["command"]
+    assert shlex.split(command)[3].startswith("https://elsewhere.example:")
 
 
 async def test_the_command_names_a_host_that_the_certificate_holds_for(
