@@ -174,8 +174,6 @@ class Supervisor:
             shard = self.shards.get(uid)
             if shard is None or shard.state != "running" or not alive(shard):
                 return left("it is not running")
-            if stopped(shard):
-                return left("a signal has stopped its process")
             try:
                 async with asyncio.timeout(HUNG_SECONDS):
                     await (await shard.connect()).execute("PING")
@@ -183,7 +181,9 @@ class Supervisor:
             except EngineError as error:
                 return left(str(error))
             except TimeoutError:
-                send(shard, signal.SIGKILL)
+                if stopped(shard):  # asked last: a signal that was just sent may take a while to stop it
+                    return left("a signal has stopped its process")
+            send(shard, signal.SIGKILL)
             await gone(shard, STOP_SECONDS)
             if alive(shard):
                 return left(f"process {shard.record.pid} does not end")

@@ -230,7 +230,14 @@ async def test_a_shard_that_hangs_is_ended_and_one_that_answers_or_is_stopped_is
         OwnTraffic(),
     )
     sleeping = sleeper.send(("DEBUG", "SLEEP", "60"))
-    frozen.suspend()
+    connect = node[1].shards[3].connect
+
+    async def stopped_meanwhile() -> Connection:
+        frozen.suspend()
+        await until(lambda: frozen.status() == psutil.STATUS_STOPPED)
+        return await connect()
+
+    monkeypatch.setattr(node[1].shards[3], "connect", stopped_meanwhile)
     try:
         outcomes = await node[1].end_hung([1, 2, 3, 4])
     finally:
