@@ -13,7 +13,8 @@ import psutil
 from bench.page import page_of_many
 from bench.report import Report
 from bench.scale import counted, scaled
-from shardboard.local import LocalCluster, free_port, ok, private_cluster
+from shardboard.local import LocalCluster, ok, private_cluster
+from shardboard.loopback import free_port
 
 SHARDS, NODES = 512, 26
 SECONDS = counted("SECONDS", 600, 3)

@@ -100,6 +100,7 @@ from shardboard.reconcilers import (
     stale_primaries,
 )
 from shardboard.reconcilers.access import AccessLoop
+from shardboard.reconcilers.agent_certificates import AgentCertificatesLoop
 from shardboard.reconcilers.bdbs import steppers
 from shardboard.reconcilers.certificates import CertificatesLoop
 from shardboard.reconcilers.elections import ElectionLoop
@@ -284,6 +285,10 @@ async def running_loops(console: Console) -> AsyncIterator[asyncio.Future[None]]
         Loop("tell the proxies", endpoints.run),
         Loop("bring users to shards", AccessLoop(console.store, console.bus, console.agents).run),
         Loop("renew the console's certificate", console.certificate.run),
+        Loop(
+            "renew certificates of agents",
+            AgentCertificatesLoop(console.store, console.bus, console.agents, console.authority).run,
+        ),
         Loop("renew certificates of shards", CertificatesLoop(console.store, console.bus, console.agents).run),
         Loop("take over elections", ElectionLoop(console.store, console.bus).run),
         Loop("end hung shards", HungLoop(console.store, console.bus, console.agents).run),

@@ -140,14 +140,15 @@ def run_console(_: argparse.Namespace) -> int:
 
 def run_agent(arguments: argparse.Namespace) -> int:
     from shardboard.agent.app import run_agent as run
-    from shardboard.agent.enrol import EnrolError
     from shardboard.agent.flash import FlashError
+    from shardboard.agent.identity import EnrolError
     from shardboard.agent.settings import AgentSettings
 
     settings = AgentSettings(
         address=arguments.address,
         join=arguments.join,
         token=_join_token(arguments),
+        token_file=arguments.token_file,
         port=arguments.port,
         state_dir=arguments.state_dir,
         memory=arguments.memory,
@@ -173,7 +174,7 @@ def run_token(arguments: argparse.Namespace) -> int:
     if arguments.out_dir is None:
         print("\n".join(texts))
         return 0
-    from shardboard.tls import write_private
+    from shardboard.key_files import write_private
 
     arguments.out_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     for number, text in enumerate(texts, 1):

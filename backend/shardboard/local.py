@@ -6,7 +6,6 @@ The demo is one, and so are those that scenario tests and benchmarks run against
 import json
 import os
 import secrets
-import socket
 import ssl
 import subprocess
 import sys
@@ -14,27 +13,20 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from itertools import count
 from pathlib import Path
 from typing import Any
 
 import httpx
 import psutil
 
+from shardboard.agent import identity
+from shardboard.loopback import claim_network, free_port
+
 LAST_ADDRESS = 250
 AGENT_SECONDS = 20.0
 """How long an agent may take to come back, only to save its shards."""
 ENGINE, PROXY, LOAD = "valkey-server", "shardboard-proxy"[:15], "shardboard-load"[:15]
 """Names of processes, as much of them as the kernel keeps."""
-PORTS = range(30000, 32768)
-"""Below those that the kernel gives to outgoing connections: one of theirs may be taken while the console is away, even by who
-tries again and again to reach it. Above those of shards."""
-_ports = count(secrets.randbelow(len(PORTS)))
-CLAIM_PORT = 64999
-"""Above the ports that the kernel gives to outgoing connections."""
-PORT_CLAIMS = "127.255.255.254"
-_claims: list[socket.socket] = []
-"""Who listens on one of these has what it stands for, until this process ends, however it ends."""
 _addresses: list[str] = []
 """Of the network that was claimed last, those that `private_cluster` has not given to a node."""
 
@@ -129,7 +121,8 @@ class LocalCluster:
         if self.flash:
             arguments += ["--flash", str(state / "flash"), "--flash-size", str(self.flash)]
         arguments += ["--park"] if self._park else []
-        new = not (state / "agent.json").is_file()
+        known = identity.load(state)
+        new = known is None or bool(known.flaw())
         token = ok(self.api.post("/v1/join_tokens", json={}))["token"] if new else ""
         self.spawn(address, arguments, environment={"SHARDBOARD_JOIN_TOKEN": token} if new else {})
         if new:
@@ -366,33 +359,3 @@ def private_cluster(
         environment={"SHARDBOARD_HTTPS_HOST": "127.0.0.1", "SHARDBOARD_METRICS_PORT": "0", **(environment or {})},
         flash=flash,
     )
-
-
-def claim_network() -> str:
-    """The first three numbers of loopback addresses that no other process uses that asks here, nor this one again."""
-    while True:
-        network = f"127.{100 + secrets.randbelow(120)}.{1 + secrets.randbelow(250)}"
-        if _claim(f"{network}.1", CLAIM_PORT):
-            return network
-
-
-def free_port() -> int:
-    """A TCP port on 127.0.0.1 that nobody has right now, and another one at every call, in whichever process."""
-    for _ in PORTS:
-        port = PORTS[next(_ports) % len(PORTS)]
-        with socket.socket() as probe, suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            if _claim(PORT_CLAIMS, port):
-                return port
-    raise LocalError(f"no port of {PORTS.start} to {PORTS.stop - 1} is free on 127.0.0.1")
-
-
-def _claim(address: str, port: int) -> bool:
-    claim = socket.socket()
-    try:
-        claim.bind((address, port))
-    except OSError:
-        claim.close()
-        return False
-    _claims.append(claim)
-    return True

@@ -11,7 +11,6 @@ Every change is in force from the next connection on; those that are open stay.
 
 import asyncio
 import logging
-import os
 import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,8 +27,9 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from shardboard.agent.contract.protocol import CONSOLE_NAME
 from shardboard.errors import BadRequest, Conflict, NotAcceptable
+from shardboard.key_files import show, write_private
 from shardboard.settings import Settings
-from shardboard.tls import Authority, is_strong, names_of, pem, write_private
+from shardboard.tls import Authority, is_strong, names_of, pem
 
 log = logging.getLogger(__name__)
 
@@ -86,10 +86,7 @@ class Identity:
         """For a server. Raises ssl.SSLError when OpenSSL does not take it."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
-        with os.fdopen(os.memfd_create("certificate"), "wb") as file:  # OpenSSL wants a file; this one is on no disk
-            file.write(self.chain_pem().encode() + self.key)
-            file.flush()
-            context.load_cert_chain(f"/proc/self/fd/{file.fileno()}")
+        show(context, self.chain_pem().encode() + self.key)
         return context
 
 
@@ -103,7 +100,7 @@ class ServerCertificate:
         self._given = _given(settings)
         self._seen: tuple[int, ...] = ()
         self.source: Source = "own"
-        self.identity = self._own_identity = _of_files(*authority.server_files)
+        self.identity = self._own_identity = _of_files(authority.server_file)
         self._shown = self._own = self.identity.context()
         self.context = self.identity.context()
         self.context.sni_callback = self._choose
@@ -122,7 +119,7 @@ class ServerCertificate:
 
     def refresh(self) -> None:
         if self._authority.renew():
-            self._own_identity = _of_files(*self._authority.server_files)
+            self._own_identity = _of_files(self._authority.server_file)
             self._own = self._own_identity.context()
             log.info("the console's own certificate was renewed")
             if self.source == "own":
@@ -164,7 +161,7 @@ class ServerCertificate:
                 raise ValueError(f"SHARDBOARD_TLS_CERT and SHARDBOARD_TLS_KEY cannot be used: {error}") from error
         elif self._file.exists():
             try:
-                identity = _of_files(self._file, self._file)
+                identity = _of_files(self._file)
                 self._show("installed", identity, identity.context())
             except (OSError, ValueError) as error:  # a page with another certificate is better than none
                 log.error("%s cannot be used, the console's own certificate is shown: %s", self._file, error)
@@ -261,10 +258,11 @@ def _name(certificate: x509.Certificate) -> str:
     return certificate.subject.rfc4514_string() or ", ".join(sorted(names_of(certificate))) or "unnamed"
 
 
-def _of_files(certificate: Path, key: Path) -> Identity:
-    """Raises OSError, or ValueError. Of what is on disk no more is asked than that it works: it is all there is."""
+def _of_files(certificate: Path, key: Path | None = None) -> Identity:
+    """Without another file the key is with the certificate. Raises OSError, or ValueError. Of what is on disk no more is asked than
+    that it works: it is all there is."""
     try:
-        return _identity(certificate.read_bytes(), key.read_bytes())
+        return _identity(certificate.read_bytes(), (key or certificate).read_bytes())
     except _Wrong:
         raise
     except _UNREADABLE as error:

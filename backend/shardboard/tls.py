@@ -1,8 +1,10 @@
 """The console's own certificate authority, and the certificates it signs.
 
     ca.pem      ten years; an agent pins it by the fingerprint in its join token
-    server.pem  for the console's port: joining agents see it, and browsers unless another is installed; renewed in time
+    server.pem  for the console's port: joining agents see it, and browsers unless another is installed
     client.pem  what the console shows to agents
+
+The last two hold their keys, too. Both are renewed in time, and so are those of agents (`reconcilers/agent_certificates.py`).
 
 A certificate is good for one direction only: an agent's (serverAuth) does not open another agent, which wants to see
 clientAuth. Everything lives in `<state_dir>/tls`, the keys readable by the owner alone.
@@ -10,7 +12,7 @@ clientAuth. Everything lives in `<state_dir>/tls`, the keys readable by the owne
 
 import contextlib
 import hashlib
-import os
+import logging
 import secrets
 import socket
 import ssl
@@ -27,13 +29,18 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID, ObjectIdentifier
 
 from shardboard.agent.contract.protocol import CONSOLE_NAME
 from shardboard.errors import NotAcceptable
+from shardboard.key_files import remove_parts, write_private
 from shardboard.settings import Settings
+
+log = logging.getLogger(__name__)
 
 CA_DAYS = 3650
 SERVER_DAYS = 825
 """Longer ones are refused by some browsers even from an authority that the user trusts."""
+PEER_DAYS = 90
+"""Of what console and agents show each other."""
 RENEW_DAYS = 90
-"""Before it ends. More than the days that an alert about it is raised before."""
+"""Before the end of what lasts for longer. More than the days that an alert about it is raised before."""
 _CLOCK_SKEW = timedelta(hours=1)
 
 AgentKey = ec.EllipticCurvePublicKey | rsa.RSAPublicKey | ed25519.Ed25519PublicKey
@@ -46,10 +53,11 @@ class Authority:
         self.directory = directory
         self._key = key
         self._certificate = certificate
-        self.server_files = (directory / "server.pem", directory / "server.key")
+        self.server_file = directory / "server.pem"
         """Certificate and key of `server`."""
         self.names: list[str] = []
         """Names and addresses that `server` holds for."""
+        self._clients: ssl.SSLContext | None = None
 
     @classmethod
     def load(cls, settings: Settings) -> "Authority":
@@ -57,10 +65,10 @@ class Authority:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not (directory / "ca.pem").exists():
             _create_ca(directory)
+        remove_parts(directory)
         authority = cls.existing(settings)
         authority.names = _own_names(settings.public_names)
         authority.renew()
-        authority._ensure("client", [], ExtendedKeyUsageOID.CLIENT_AUTH, CA_DAYS)
         return authority
 
     @classmethod
@@ -91,48 +99,68 @@ class Authority:
         return hashlib.sha256(self._certificate.public_bytes(serialization.Encoding.DER)).hexdigest()
 
     def renew(self) -> bool:
-        """Make `server` anew when it is missing, damaged, for other names, or ends soon; whether it was."""
+        """Make `server` and `client` anew when one is missing, damaged, for other names, or ends soon; whether `server` was. Raises
+        OSError when one cannot be written and that before cannot be used any more."""
+        self._ensure("client", [], ExtendedKeyUsageOID.CLIENT_AUTH, PEER_DAYS)
+        if self._clients is not None:
+            self._show(self._clients)
         return self._ensure("server", self.names, ExtendedKeyUsageOID.SERVER_AUTH, SERVER_DAYS)
 
     def client_ssl_context(self) -> ssl.SSLContext:
-        """For calls to agents: proves who we are, and accepts only agents that joined under the address we call."""
-        context = ssl.create_default_context(cafile=str(self.ca_file))
-        context.minimum_version = ssl.TLSVersion.TLSv1_2
-        context.load_cert_chain(self.directory / "client.pem", self.directory / "client.key")
-        return context
+        """For calls to agents: proves who we are, and accepts only agents that joined under the address we call. One for all, in
+        which `client` is renewed."""
+        if self._clients is None:
+            context = ssl.create_default_context(cafile=str(self.ca_file))
+            context.minimum_version = ssl.TLSVersion.TLSv1_2
+            self._show(context)
+            self._clients = context
+        return self._clients
 
-    def sign_agent(self, csr_pem: str, addr: str) -> str:
+    def _show(self, context: ssl.SSLContext) -> None:
+        context.load_cert_chain(self.directory / "client.pem")
+
+    def sign_agent(self, csr_pem: str, addr: str, days: int = PEER_DAYS) -> str:
         """A certificate for the agent at `addr`. Only the key is taken from the request, never a name it asks for."""
         if normal_name(addr) == CONSOLE_NAME:  # joining agents trust whoever has it
             raise NotAcceptable("config_error", f"{CONSOLE_NAME} is the console's name.", field="addr")
-        return pem(self._sign(_key_of(csr_pem), [addr], ExtendedKeyUsageOID.SERVER_AUTH, CA_DAYS)).decode()
+        return pem(self._sign(_key_of(csr_pem), [addr], ExtendedKeyUsageOID.SERVER_AUTH, days)).decode()
 
     def _ensure(self, name: str, names: Sequence[str], usage: ObjectIdentifier, days: int) -> bool:
-        key_file, certificate_file = self.directory / f"{name}.key", self.directory / f"{name}.pem"
-        if self._is_good(key_file, certificate_file, names):
+        file, now = self.directory / f"{name}.pem", datetime.now(UTC)
+        present = self._usable(file)
+        ends = present.not_valid_after_utc if present else now
+        if present and names_of(present) == set(names) and not is_due(ends, days, now):
             return False
         key = ec.generate_private_key(ec.SECP256R1())
-        write_private(key_file, key_pem(key))
-        write_private(certificate_file, pem(self._sign(key.public_key(), names, usage, days)))
+        try:
+            write_private(file, pem(self._sign(key.public_key(), names, usage, days)) + key_pem(key))
+        except OSError as error:
+            if ends <= now:
+                raise
+            log.error("%s cannot be renewed, the one before is good until %s: %s", file, ends, error)
+            return False
+        file.with_suffix(".key").unlink(missing_ok=True)  # of an earlier release
         return True
 
-    def _is_good(self, key_file: Path, certificate_file: Path, names: Sequence[str]) -> bool:
+    def _usable(self, file: Path) -> x509.Certificate | None:
+        """The certificate in it, if its key is there, too, and we signed it."""
         try:
-            certificate = x509.load_pem_x509_certificate(certificate_file.read_bytes())
-            key = serialization.load_pem_private_key(key_file.read_bytes(), None)
+            content = file.read_bytes()
+            certificate = x509.load_pem_x509_certificate(content)
+            key = serialization.load_pem_private_key(content, None)
             certificate.verify_directly_issued_by(self._certificate)
+            names_of(certificate)
         except (OSError, ValueError, TypeError, InvalidSignature):
-            return False
-        return (
-            key.public_key() == certificate.public_key()
-            and certificate.not_valid_after_utc > datetime.now(UTC) + timedelta(days=RENEW_DAYS)
-            and names_of(certificate) == set(names)
-        )
+            return None
+        return certificate if key.public_key() == certificate.public_key() else None
 
     def _sign(self, public_key: AgentKey, names: Sequence[str], usage: ObjectIdentifier, days: int) -> x509.Certificate:
+        # Who has the wrong time for a while still takes what is renewed meanwhile: between ourselves only the end matters. Browsers
+        # count the days of what they are shown.
+        begins = self._certificate.not_valid_before_utc if days == PEER_DAYS else None
         common_name = names[0] if names and len(names[0]) <= 64 else "shardboard"
         unsigned = (
-            builder(subject(common_name), self._certificate.subject, days)
+            builder(subject(common_name), self._certificate.subject, days, begins)
             .public_key(public_key)
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .add_extension(key_usage(signs_certificates=False), critical=True)
@@ -147,19 +175,10 @@ class Authority:
         return unsigned.sign(self._key, hashes.SHA256())
 
 
-def write_private(path: Path, content: bytes) -> None:
-    """Put a file in place whole, never readable by others, not even for a moment."""
-    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
+def is_due(ends: datetime, days: int, now: datetime) -> bool:
+    """Whether a certificate that is made for so many days is to be made anew: it ends soon, which is after a third of few days,
+    or an earlier release made it for longer."""
+    return not timedelta(days=min(RENEW_DAYS, days * 2 // 3)) < ends - now < timedelta(days=days + 1)
 
 
 def _directory(settings: Settings) -> Path:
@@ -184,7 +203,7 @@ def _create_ca(directory: Path) -> None:
 def _key_of(csr_pem: str) -> AgentKey:
     """The public key of a signing request, if its sender holds the private one and it is strong enough."""
     problem = "The certificate request cannot be read."
-    with contextlib.suppress(ValueError, TypeError, UnsupportedAlgorithm):
+    with contextlib.suppress(ValueError, TypeError, UnsupportedAlgorithm, x509.InvalidVersion):
         request = x509.load_pem_x509_csr(csr_pem.encode())
         key = request.public_key()
         if not request.is_signature_valid:
@@ -244,14 +263,14 @@ def random_part() -> str:
     return secrets.token_hex(4)
 
 
-def builder(owner: x509.Name, issuer: x509.Name, days: int) -> x509.CertificateBuilder:
+def builder(owner: x509.Name, issuer: x509.Name, days: int, begins: datetime | None = None) -> x509.CertificateBuilder:
     now = datetime.now(UTC)
     return (
         x509.CertificateBuilder()
         .subject_name(owner)
         .issuer_name(issuer)
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - _CLOCK_SKEW)
+        .not_valid_before(begins or now - _CLOCK_SKEW)
         .not_valid_after(now + timedelta(days=days))
     )
 

@@ -31,7 +31,7 @@ from shardboard.domain.flash import Share
 from shardboard.driver import cluster
 from shardboard.driver.cluster import Engine, ShardRef
 from shardboard.driver.ports import NodeRef, Sample
-from shardboard.local import claim_network
+from shardboard.loopback import claim_network
 
 FIRST_PORT = 20000
 BUS_OFFSET = 5000

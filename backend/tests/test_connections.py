@@ -15,7 +15,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from shardboard import connections, serving
-from shardboard.local import free_port
+from shardboard.loopback import free_port
 
 ADDRESS = "127.0.0.1"
 

@@ -10,7 +10,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from shardboard import serving
-from shardboard.local import free_port
+from shardboard.loopback import free_port
 from shardboard.settings import Settings
 from shardboard.tls import Authority
 
@@ -19,10 +19,9 @@ async def test_idle_clients_hold_up_nobody(settings: Settings, monkeypatch: pyte
     """Over TLS: they are sent a farewell that they do not read."""
     monkeypatch.setattr(serving, "DRAIN_SECONDS", 3600)
     authority = Authority.load(settings)
-    certificate, key = authority.server_files
     app = Starlette(routes=[Route("/", lambda _: PlainTextResponse("here"))])
     port = free_port()
-    config = serving.config(app, "127.0.0.1", port, ssl_certfile=str(certificate), ssl_keyfile=str(key))
+    config = serving.config(app, "127.0.0.1", port, ssl_certfile=str(authority.server_file))
     stop = asyncio.get_running_loop().create_future()
     server = asyncio.create_task(serving.serve([config], stopping=lambda: None, watch=stop))
     context = ssl.create_default_context(cafile=str(settings.state_dir / "tls" / "ca.pem"))

@@ -1,12 +1,13 @@
 """The certificate authority: what it signs, what it keeps, and who gets through on real sockets."""
 
+import errno
 import socket
 import ssl
 import stat
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -16,10 +17,11 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from shardboard import tls
+from shardboard.agent import key
 from shardboard.agent.contract.protocol import CONSOLE_NAME
 from shardboard.errors import NotAcceptable
 from shardboard.settings import Settings
-from shardboard.tls import Authority
+from shardboard.tls import CA_DAYS, Authority
 
 PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 
@@ -37,6 +39,12 @@ def request_for(key: PrivateKey, *names: str) -> str:
     return builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM).decode()
 
 
+def of_another_version(request: str) -> str:
+    der = ssl.PEM_cert_to_DER_cert(request.replace("CERTIFICATE REQUEST", "CERTIFICATE"))
+    changed = ssl.DER_cert_to_PEM_cert(der.replace(b"\x02\x01\x00", b"\x02\x01\x01", 1))
+    return changed.replace("CERTIFICATE", "CERTIFICATE REQUEST")
+
+
 def agent_files(authority: Authority, directory: Path, addr: str = "127.0.0.1") -> tuple[Path, Path]:
     """Certificate and key of an agent."""
     key = ec.generate_private_key(ec.SECP256R1())
@@ -49,8 +57,11 @@ def agent_files(authority: Authority, directory: Path, addr: str = "127.0.0.1") 
 
 
 @contextmanager
-def agent_server(authority: Authority, directory: Path, addr: str = "127.0.0.1") -> Iterator[int]:
-    """A TLS server as agents run it; greets whoever gets through. Yields its port on 127.0.0.1."""
+def agent_server(
+    authority: Authority, directory: Path, addr: str = "127.0.0.1", seen: list[bytes | None] | None = None
+) -> Iterator[int]:
+    """A TLS server as agents run it; greets whoever gets through, whose certificate (DER) comes to `seen`. Yields its port on
+    127.0.0.1."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.verify_mode = ssl.CERT_REQUIRED
     context.load_verify_locations(authority.ca_file)
@@ -66,6 +77,8 @@ def agent_server(authority: Authority, directory: Path, addr: str = "127.0.0.1")
             with plain:
                 try:
                     with context.wrap_socket(plain, server_side=True) as secure:
+                        if seen is not None:
+                            seen.append(secure.getpeercert(binary_form=True))
                         secure.sendall(b"welcome")
                 except OSError:
                     continue
@@ -96,9 +109,7 @@ def test_keys_are_readable_by_the_owner_alone(settings: Settings) -> None:
     assert sorted(path.name for path in directory.iterdir()) == [
         "ca.key",
         "ca.pem",
-        "client.key",
         "client.pem",
-        "server.key",
         "server.pem",
     ]
 
@@ -123,33 +134,101 @@ def test_each_certificate_is_good_for_one_direction(settings: Settings) -> None:
 
 def test_new_names_renew_the_server_certificate_but_not_the_authority(settings: Settings) -> None:
     before = Authority.load(settings)
-    old = before.server_files[0].read_bytes()
+    old = before.server_file.read_bytes()
     after = Authority.load(settings.model_copy(update={"public_names": ["Console.Example.com", "192.0.2.7"]}))
-    new = x509.load_pem_x509_certificate(after.server_files[0].read_bytes())
+    new = x509.load_pem_x509_certificate(after.server_file.read_bytes())
     names = new.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     assert "console.example.com" in names.get_values_for_type(x509.DNSName)
     assert {"127.0.0.1", "::1", "192.0.2.7"} <= {str(a) for a in names.get_values_for_type(x509.IPAddress)}
-    assert after.server_files[0].read_bytes() != old
+    assert after.server_file.read_bytes() != old
     assert after.ca_fingerprint() == before.ca_fingerprint()
 
 
 def test_a_certificate_about_to_expire_is_renewed(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tls, "SERVER_DAYS", tls.RENEW_DAYS - 1)
     authority = Authority.load(settings)
-    old = authority.server_files[0].read_bytes()
+    old = authority.server_file.read_bytes()
     monkeypatch.undo()
     assert (authority.renew(), authority.renew()) == (True, False)
-    new = authority.server_files[0].read_bytes()
+    new = authority.server_file.read_bytes()
     assert new != old
     certificate = x509.load_pem_x509_certificate(new)
     assert certificate.not_valid_after_utc - certificate.not_valid_before_utc > timedelta(days=tls.SERVER_DAYS)
 
 
-@pytest.mark.parametrize("damaged", ["server.key", "server.pem"])
-def test_a_damaged_server_certificate_is_replaced(settings: Settings, damaged: str) -> None:
-    directory = Authority.load(settings).directory
-    (directory / damaged).write_text("not PEM")
-    ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(*Authority.load(settings).server_files)
+@pytest.mark.parametrize(("days", "left"), [(tls.SERVER_DAYS, 90), (90, 60), (30, 20)])
+def test_when_one_is_due(days: int, left: int) -> None:
+    now, second = datetime.now(UTC), timedelta(seconds=1)
+    assert not tls.is_due(now + timedelta(days=days), days, now)
+    assert not tls.is_due(now + timedelta(days=left) + second, days, now)
+    assert tls.is_due(now + timedelta(days=left), days, now)
+    assert tls.is_due(now - second, days, now)
+    assert tls.is_due(now + timedelta(days=CA_DAYS), days, now), "an earlier release made it"
+
+
+def test_what_agents_are_shown_is_renewed_while_the_console_runs(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tls, "PEER_DAYS", CA_DAYS)  # as an earlier release did
+    authority = Authority.load(settings)
+    context = authority.client_ssl_context()
+    old = (authority.directory / "client.pem").read_bytes()
+    monkeypatch.undo()
+    assert authority.renew() is False
+    new = (authority.directory / "client.pem").read_bytes()
+    assert new != old
+    assert authority.client_ssl_context() is context
+    seen: list[bytes | None] = []
+    with agent_server(authority, tmp_path, seen=seen) as port:
+        assert greeting(context, port) == b"welcome"
+    assert seen == [ssl.PEM_cert_to_DER_cert(new.decode().partition("-----BEGIN P")[0])]
+    authority.renew()
+    assert (authority.directory / "client.pem").read_bytes() == new
+
+
+def test_a_damaged_server_certificate_is_replaced(settings: Settings) -> None:
+    file = Authority.load(settings).server_file
+    for damaged in (b"not PEM", file.read_bytes()[:-100], file.read_bytes().partition(b"-----BEGIN P")[0]):
+        file.write_bytes(damaged)
+        Authority.load(settings)
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(file)
+
+
+def test_keys_in_files_of_their_own_are_gone_with_the_first_renewal(settings: Settings) -> None:
+    """As an earlier release left them."""
+    file = Authority.load(settings).server_file
+    certificate, border, key = file.read_bytes().partition(b"-----BEGIN P")
+    file.write_bytes(certificate)
+    alone = file.with_suffix(".key")
+    alone.write_bytes(border + key)
+    Authority.load(settings)
+    assert not alone.exists()
+    ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(file)
+
+
+def test_a_full_disk_matters_when_the_one_before_has_ended(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(tls, "PEER_DAYS", CA_DAYS)
+    authority = Authority.load(settings)
+    monkeypatch.undo()
+    monkeypatch.setattr(tls, "write_private", full)
+    assert Authority.load(settings).renew() is False
+    assert "client.pem cannot be renewed, the one before is good until" in caplog.text
+    (authority.directory / "client.pem").unlink()
+    with pytest.raises(OSError, match="No space"):
+        Authority.load(settings)
+
+
+def test_who_has_the_wrong_time_takes_what_agents_and_console_show_each_other(settings: Settings) -> None:
+    authority = Authority.load(settings)
+    begins = x509.load_pem_x509_certificate(authority.ca_pem.encode()).not_valid_before_utc
+    client = x509.load_pem_x509_certificate((authority.directory / "client.pem").read_bytes())
+    agents = x509.load_pem_x509_certificate(authority.sign_agent(key.fresh()[1], "127.0.0.1").encode())
+    assert (client.not_valid_before_utc, agents.not_valid_before_utc) == (begins, begins)
 
 
 def test_a_foreign_ca_key_is_not_papered_over(settings: Settings, tmp_path: Path) -> None:
@@ -194,6 +273,7 @@ def with_broken_signature(csr_pem: str) -> str:
         ("", "cannot be read"),
         ("-----BEGIN CERTIFICATE REQUEST-----\nAAAA\n-----END CERTIFICATE REQUEST-----\n", "cannot be read"),
         ("ü\x00", "cannot be read"),
+        (of_another_version(request_for(ec.generate_private_key(ec.SECP256R1()))), "cannot be read"),
         (with_broken_signature(request_for(ec.generate_private_key(ec.SECP256R1()))), "signature"),
         (request_for(ec.generate_private_key(ec.SECP224R1())), "too weak"),
         (request_for(rsa.generate_private_key(65537, 1024)), "too weak"),  # noqa: S505 - weak on purpose

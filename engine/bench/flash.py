@@ -21,7 +21,7 @@ from rows import SMOKE
 
 from report import Report
 
-from shardboard.local import claim_network
+from shardboard.loopback import claim_network
 
 ADDRESS = f"{claim_network()}.2"
 PORT, REPLICA = 21985, 21986

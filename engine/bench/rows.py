@@ -15,7 +15,7 @@ from lab import Lab, Proxy, command, wait_for
 
 from report import Report
 
-from shardboard.local import claim_network
+from shardboard.loopback import claim_network
 
 ADDRESS = f"{claim_network()}.2"
 PORTS = [21950, 21951, 21952]

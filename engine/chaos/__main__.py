@@ -19,7 +19,7 @@ from world import ENDPOINT, World
 
 from clients import LIBRARIES, Library, Running
 
-from shardboard.local import claim_network
+from shardboard.loopback import claim_network
 
 BINARY = HERE.parent / "target/release/shardboard-proxy"
 # A database that hides its shards is for clients that know of one server; a cluster's for those that know it.

@@ -15,7 +15,7 @@ import cases
 from lab import Lab, Proxy
 from speaker import Speaker
 
-from shardboard.local import claim_network
+from shardboard.loopback import claim_network
 
 ADDRESS = f"{claim_network()}.2"
 SINGLE, DIRECT = 21970, 21971

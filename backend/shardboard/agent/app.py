@@ -2,12 +2,8 @@
 
 import asyncio
 import logging
-import os
-import ssl
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -18,6 +14,7 @@ from starlette.routing import Route
 from shardboard import garbage, recent_log, serving
 from shardboard.agent import certificates, flash, logs, machine, slot_counts
 from shardboard.agent.contract import (
+    AgentCertificate,
     CommandResult,
     Drill,
     DrillReply,
@@ -44,7 +41,8 @@ from shardboard.agent.contract import (
 )
 from shardboard.agent.contract.protocol import line_for
 from shardboard.agent.drill import Absence, Drills
-from shardboard.agent.enrol import Identity, enrol, load
+from shardboard.agent.enrol import enrol, stay_enrolled
+from shardboard.agent.identity import Identity, Renewal
 from shardboard.agent.loads import Loads
 from shardboard.agent.moving import Movers
 from shardboard.agent.priority import Priorities
@@ -60,7 +58,7 @@ from shardboard.probing import answers
 COMMAND_TIMEOUT = 30
 
 
-def create_app(settings: AgentSettings) -> Starlette:
+def create_app(settings: AgentSettings, renewal: Renewal) -> Starlette:
     """The routes of `contract/`. Who may call is decided below HTTP, by the certificate."""
     priorities = Priorities()
     storage = flash.find(settings)
@@ -113,6 +111,8 @@ def create_app(settings: AgentSettings) -> Starlette:
             told("/logs", LogsOf, logs.reader(settings.state_dir / "proxy" / PROXY_LOG, supervisor)),
             told_by("/drill", Drill, begin),
             told("/probe", list[ProbeTarget], probe),
+            asked("/certificate/request", renewal.request, "POST"),
+            told("/certificate", AgentCertificate, renewal.take),
             asked("/proxy", report),
             told("/proxy/apply", ProxyState, proxy.apply),
             told("/proxy/commands", ReadCommands, proxy.commands),
@@ -192,28 +192,15 @@ def run_agent(settings: AgentSettings) -> int:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s agent %(levelname)s %(message)s")
     recent_log.keep()
     settings.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    joining = load(settings.state_dir) is None
     facts = machine.facts(settings, flash.find(settings))
-    identity = enrol(settings.join, settings.token, settings.address, settings.port, settings.state_dir, facts)
-    if joining:
-        # What making a key needed stays in memory, a fifth of the agent, for as long as it runs: start over without it.
-        os.execv(sys.executable, sys.orig_argv)  # noqa: S606 - the same program with the same arguments
-    asyncio.run(_serve(settings, identity))
+    identity = enrol(settings.join, settings.read_token(), settings.address, settings.port, settings.state_dir, facts)
+    asyncio.run(_serve(settings, identity, facts))
     return 0
 
 
-async def _serve(settings: AgentSettings, identity: Identity) -> None:
-    app = create_app(settings)
-    config = serving.config(app, settings.address, settings.port, **tls_options(identity))
-    never = asyncio.get_running_loop().create_future()
-    await serving.serve([config], stopping=app.state.sampler.close, watch=never)
-
-
-def tls_options(identity: Identity) -> dict[str, Any]:
-    """uvicorn's options for mutual TLS: only the console's client certificate of our own CA gets in."""
-    return {
-        "ssl_keyfile": str(identity.key),
-        "ssl_certfile": str(identity.certificate),
-        "ssl_ca_certs": str(identity.ca),
-        "ssl_cert_reqs": ssl.CERT_REQUIRED,
-    }
+async def _serve(settings: AgentSettings, identity: Identity, facts: NodeFacts) -> None:
+    context = identity.context()
+    app = create_app(settings, Renewal(identity, context))
+    config = serving.config(app, settings.address, settings.port, ssl_context_factory=lambda *_: context)
+    watch = asyncio.create_task(stay_enrolled(settings, identity, facts, context))
+    await serving.serve([config], stopping=app.state.sampler.close, watch=watch)

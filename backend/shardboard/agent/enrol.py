@@ -1,99 +1,104 @@
 """How an agent gets its identity: once, with a join token; afterwards it is read from its state directory.
 
 The token carries the fingerprint of the console's CA certificate. Nothing is trusted, and the token is not sent, before
-the certificate that the console shows matches it. `cryptography` is imported only while joining, to keep agents small.
+the certificate that the console shows matches it.
 """
 
+import asyncio
 import contextlib
 import hashlib
 import http.client
 import json
-import os
-import secrets
+import logging
 import socket
 import ssl
-from dataclasses import dataclass
+import subprocess
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from shardboard.agent import key
 from shardboard.agent.contract import NodeFacts
 from shardboard.agent.contract.protocol import CONSOLE_NAME, HEADER, PROTOCOL
+from shardboard.agent.identity import EnrolError, Identity, load
+from shardboard.agent.settings import AgentSettings
+from shardboard.key_files import remove_parts
+
+log = logging.getLogger(__name__)
 
 TIMEOUT = 15.0
+LOOK_AGAIN = 60.0
+"""Seconds until an agent looks at its certificate again."""
 _PREFIX = "sb1"
-
-
-class EnrolError(Exception):
-    """Why this agent cannot join; a sentence for the person who started it."""
-
-
-@dataclass(frozen=True)
-class Identity:
-    """Who this agent is, and the files that prove it."""
-
-    node_uid: int
-    addr: str
-    port: int
-    console: str
-    key: Path
-    certificate: Path
-    ca: Path
 
 
 def enrol(
     console_url: str | None, token: str | None, addr: str, port: int, state_dir: Path, facts: NodeFacts
 ) -> Identity:
-    """The identity in `state_dir`; without one yet, join the cluster at `console_url`."""
+    """The identity in `state_dir`; without one yet, join the cluster at `console_url`. Raises EnrolError."""
+    remove_parts(state_dir / "tls")
     known = load(state_dir)
-    if known is not None:
-        if (known.addr, known.port) != (addr, port):
-            raise EnrolError(
-                f"{state_dir} belongs to the agent of {known.addr} port {known.port}; "
-                f"{addr} port {port} needs a state directory of its own."
-            )
-        return known
+    if known is None:
+        return _enrol(console_url, token, addr, port, state_dir, facts)
+    if (known.addr, known.port) != (addr, port):
+        raise EnrolError(
+            f"{state_dir} belongs to the agent of {known.addr} port {known.port}; "
+            f"{addr} port {port} needs a state directory of its own."
+        )
+    return known
+
+
+async def stay_enrolled(settings: AgentSettings, identity: Identity, facts: NodeFacts, context: ssl.SSLContext) -> None:
+    """Join once more, as the same node, when the console does not take the certificate (any more) that `context` shows. That needs
+    a token, and one that it has refused is not sent again. Unheard the agent still watches over its shards."""
+    refused, told = None, ""
+    while True:
+        if (flaw := identity.flaw()) and ((token := settings.read_token()) is None or token != refused):
+            console = settings.join or identity.console
+            try:
+                await asyncio.to_thread(_enrol, console, token, identity.addr, identity.port, settings.state_dir, facts)
+                context.load_cert_chain(identity.certificate)
+                log.info("joined the cluster again, its certificate was not good any more: %s", flaw)
+            except (EnrolError, OSError) as error:
+                refused = token if isinstance(error, _Refused) else refused
+                sentence = f"The console does not take this agent's certificate ({flaw}). {error}"
+                if sentence != told:
+                    log.error("%s", sentence)
+                told = sentence
+        await asyncio.sleep(LOOK_AGAIN)
+
+
+def _enrol(
+    console_url: str | None, token: str | None, addr: str, port: int, state_dir: Path, facts: NodeFacts
+) -> Identity:
     if not console_url or not token:
-        raise EnrolError("This agent has not joined yet: it needs the console's URL (--join) and a join token.")
+        raise EnrolError("To join, this agent needs the console's URL (--join) and a join token.")
     _check_local(addr)
     return _join(_Console(console_url, _fingerprint(token)), token, addr, port, state_dir, facts)
 
 
-def load(state_dir: Path) -> Identity | None:
-    """What an earlier enrolment left; the marker file is written last, so half an enrolment counts as none."""
-    try:
-        marker = json.loads((state_dir / "agent.json").read_text())
-        return _identity(state_dir, marker["node_uid"], marker["addr"], marker["port"], marker["console"])
-    except FileNotFoundError:
-        return None
-    except (ValueError, KeyError, TypeError) as error:
-        raise EnrolError(f"{state_dir / 'agent.json'} cannot be read; remove it to join again.") from error
-
-
 def _join(console: "_Console", token: str, addr: str, port: int, state_dir: Path, facts: NodeFacts) -> Identity:
     ca = console.fetch_ca()
-    key, csr = _key_and_request()
+    try:
+        private, csr = key.fresh()
+    except (OSError, subprocess.SubprocessError) as error:
+        raise EnrolError(f"This agent could not make a key: {error}.") from error
     body = {
         "token": token,
         "csr": csr,
+        "renews": True,
         "addr": addr,
         "agent_port": port,
         "facts": facts.model_dump(exclude_defaults=True),
     }
     reply = console.post("/v1/bootstrap/join", body)
-    identity = _identity(state_dir, int(reply["node_uid"]), addr, port, console.url)
-    identity.key.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    _write_private(identity.key, key)
-    _write_private(identity.certificate, str(reply["certificate"]))
-    _write_private(identity.ca, ca)
-    marker = {"node_uid": identity.node_uid, "addr": addr, "port": port, "console": console.url}
-    _write_private(state_dir / "agent.json", json.dumps(marker))
+    identity = Identity.below(state_dir, int(reply["node_uid"]), addr, port, console.url)
+    try:
+        identity.save(state_dir, str(reply["certificate"]), private, ca)
+    except OSError as error:
+        sentence = f"{state_dir} cannot be written: {error.strerror}. The token is used up; take another one."
+        raise EnrolError(sentence) from error
     return identity
-
-
-def _identity(state_dir: Path, node_uid: int, addr: str, port: int, console: str) -> Identity:
-    tls = state_dir / "tls"
-    return Identity(node_uid, addr, port, console, tls / "agent.key", tls / "agent.pem", tls / "ca.pem")
 
 
 class _Console:
@@ -143,7 +148,7 @@ class _Console:
         if not isinstance(reply, dict):
             raise EnrolError(f"The console at {self.url} gave an answer that cannot be read (status {status}).")
         if status != 200:
-            raise EnrolError(f"The console refused: {reply.get('description') or f'status {status}'}")
+            raise _Refused(f"The console refused: {reply.get('description') or f'status {status}'}")
         return reply
 
     def _call_trusted(self, context: ssl.SSLContext, method: str, path: str, body: str) -> tuple[int, bytes]:
@@ -174,6 +179,10 @@ class _Console:
             raise EnrolError(f"The console at {self.url} cannot be reached: {reason}.") from error
         finally:
             connection.close()
+
+
+class _Refused(EnrolError):
+    """With a reason that will not go away."""
 
 
 class _NotProved(Exception):
@@ -225,27 +234,3 @@ def _check_local(addr: str) -> None:
         raise EnrolError(f"The name {addr} has no address.") from error
     except OSError as error:
         raise EnrolError(f"{addr} is not an address of this machine.") from error
-
-
-def _key_and_request() -> tuple[str, str]:
-    """A new private key and the certificate request for it, PEM. The key never leaves this machine."""
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-    key = ec.generate_private_key(ec.SECP256R1())
-    request = x509.CertificateSigningRequestBuilder().subject_name(x509.Name([])).sign(key, hashes.SHA256())
-    key_pem = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    return key_pem.decode(), request.public_bytes(serialization.Encoding.PEM).decode()
-
-
-def _write_private(path: Path, content: str) -> None:
-    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)

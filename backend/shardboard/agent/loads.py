@@ -20,7 +20,7 @@ from shardboard import resources
 from shardboard.agent import memtier
 from shardboard.agent.contract import LoadLines, LoadReports, LoadState, NamedLoad, ReadLoad, StartLoad
 from shardboard.agent.contract.loads import MOST_LINES
-from shardboard.agent.enrol import load as load_identity
+from shardboard.agent.identity import load as load_identity
 from shardboard.agent.settings import AgentSettings
 
 BINARY = "shardboard-load"

@@ -27,7 +27,7 @@ from shardboard.agent.contract import (
     ProxyState,
     ReadCommands,
 )
-from shardboard.agent.enrol import load as load_identity
+from shardboard.agent.identity import load as load_identity
 from shardboard.agent.outages import Outages
 from shardboard.agent.proxy_counts import ProxyCounts
 from shardboard.agent.settings import AgentSettings

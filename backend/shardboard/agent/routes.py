@@ -20,13 +20,13 @@ from shardboard.agent.contract.base import Message
 T = TypeVar("T")
 
 
-def asked(path: str, answer: Callable[[], Awaitable[object]]) -> Route:
-    """GET: no request, a reply."""
+def asked(path: str, answer: Callable[[], Awaitable[object]], method: str = "GET") -> Route:
+    """No request, a reply."""
 
     async def call(request: Request) -> Response:
         return _json(await answer(), protocol_of(request))
 
-    return Route(path, call, methods=["GET"])
+    return Route(path, call, methods=[method])
 
 
 def told(path: str, shape: Any, carry_out: Callable[[T], Awaitable[object]]) -> Route:

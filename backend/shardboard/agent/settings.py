@@ -1,6 +1,7 @@
 """What an agent is told when it starts."""
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,6 +15,8 @@ class AgentSettings:
     join: str | None = None
     """URL of the console."""
     token: str | None = None
+    token_file: Path | None = None
+    """Where the token is in place of `token`."""
     port: int = 9700
     state_dir: Path = Path("var/agent")
     memory: int | None = None
@@ -30,3 +33,10 @@ class AgentSettings:
     """Name or path of the engine's binary; see `engine.engine_path` for where a name is looked for."""
     proxy: str = ""
     """Name or path of the proxy's binary; looked for when empty."""
+
+    def read_token(self) -> str | None:
+        """As its file has it now, if there is one."""
+        if self.token_file is not None:
+            with suppress(OSError, UnicodeDecodeError):
+                return self.token_file.read_text().strip()
+        return self.token

@@ -41,6 +41,7 @@ class JoinRequest(BaseModel):
     addr: Annotated[str, Field(max_length=253)]
     agent_port: Port
     facts: NodeFacts
+    renews: Annotated[bool, Field(description="The agent takes new certificates while it runs.")] = False
 
 
 class JoinReply(BaseModel):
@@ -84,6 +85,7 @@ async def join(
         agent_port=body.agent_port,
         facts=body.facts.model_dump(),
         is_here=is_from_here(request),
+        renews=body.renews,
     )
     admission = await services.admit(session, console.authority, applicant)
     after.add_task(console.bus.publish, "nodes", admission.node_uid)

@@ -12,6 +12,9 @@ import httpx
 from pydantic import TypeAdapter, ValidationError
 
 from shardboard.agent.contract import (
+    AgentCertificate,
+    CertificateReply,
+    CertificateRequest,
     CommandCounts,
     CommandResult,
     Drill,
@@ -64,6 +67,8 @@ About = TypeVar("About", ShardOutcome, CommandResult, SlotCounts)
 SPOKEN = {protocol.HEADER: str(protocol.PROTOCOL)}
 
 _FACTS = TypeAdapter(NodeFacts)
+_REQUEST = TypeAdapter(CertificateRequest)
+_TAKEN = TypeAdapter(CertificateReply)
 _LOGS = TypeAdapter(NodeLogs)
 _REPORTS = TypeAdapter(list[ShardReport])
 _OUTCOMES = TypeAdapter(list[ShardOutcome])
@@ -98,6 +103,28 @@ class HttpAgents:
 
     def certificate_ends(self, node_uid: int) -> datetime | None:
         return self._ends.get(node_uid)
+
+    async def look_at_certificate(self, node: NodeRef) -> datetime:
+        with _translated(node):
+            _, writer = await lines.connect(self._tls, node.addr, node.port, QUICK)
+        try:
+            shown = writer.get_extra_info("peercert")
+        finally:
+            writer.close()
+        self._ends[node.uid] = datetime.fromtimestamp(ssl.cert_time_to_seconds(shown["notAfter"]), UTC)
+        return self._ends[node.uid]
+
+    async def request_certificate(self, node: NodeRef) -> str:
+        request = await self._call(node, "POST", "/certificate/request", SLOW, _REQUEST)
+        if request.refused:
+            raise AgentRefused(f"the agent of node {node.uid} asks for no certificate: {request.refused}")
+        return request.csr
+
+    async def give_certificate(self, node: NodeRef, certificate: str) -> None:
+        body = _body(AgentCertificate(certificate=certificate))
+        reply = await self._call(node, "POST", "/certificate", SLOW, _TAKEN, body)
+        if reply.refused:
+            raise AgentRefused(f"the agent of node {node.uid} did not take its new certificate: {reply.refused}")
 
     async def shards(self, node: NodeRef) -> list[ShardReport]:
         return await self._call(node, "GET", "/shards", QUICK, _REPORTS)
@@ -226,15 +253,7 @@ class HttpAgents:
         with _translated(node):
             reply = await self._http.request(method, _url(node, path), content=body, headers=headers, timeout=timeout)
             _check(node, reply.status_code, reply.headers, f"{method} {path}")
-            if answer is _FACTS:  # asked for now and then
-                self._ends[node.uid] = _shown_until(reply)
             return answer.validate_json(reply.content)
-
-
-def _shown_until(reply: httpx.Response) -> datetime:
-    """The end of the certificate that the other side showed."""
-    shown = reply.extensions["network_stream"].get_extra_info("ssl_object").getpeercert()
-    return datetime.fromtimestamp(ssl.cert_time_to_seconds(shown["notAfter"]), UTC)
 
 
 def _named(load: str) -> bytes:
@@ -280,7 +299,7 @@ def _translated(node: NodeRef) -> Iterator[None]:
         raise AgentUnreachable(f"{where} does not accept connections in time") from error
     except httpx.TimeoutException as error:
         raise AgentUnreachable(f"{where} does not answer in time") from error
-    except httpx.TransportError as error:
+    except httpx.RequestError as error:
         raise AgentUnreachable(f"{where} cannot be reached: {error or type(error).__name__}") from error
     except ValidationError as error:
         raise AgentRefused(f"{where} said something that this console does not understand") from error

@@ -3,7 +3,9 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import AsyncIterator, Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
+
+from cryptography import x509
 
 from shardboard.agent.contract import (
     CommandCounts,
@@ -32,7 +34,7 @@ from shardboard.agent.contract import (
 )
 from shardboard.domain.acl_rules import RESERVED
 from shardboard.driver.ports import NodeRef
-from shardboard.errors import AgentUnreachable
+from shardboard.errors import AgentBehind, AgentRefused, AgentUnreachable
 
 FACTS = NodeFacts(
     hostname="fake",
@@ -62,7 +64,11 @@ class FakeAgents:
         self.certificates: dict[int, ShardTls] = {}
         """What each shard proves itself with, by its uid."""
         self.ends: dict[int, datetime] = {}
-        """Until when the certificate of each agent holds, by node."""
+        """Until when the certificate of each agent holds, by node; without an entry for long."""
+        self.requests: dict[int, str] = {}
+        """What each agent asks for a certificate with, by node."""
+        self.given: list[tuple[int, str]] = []
+        """Certificates that agents took, with their nodes."""
         self.logged: dict[int, NodeLogs] = {}
         """What was logged on each node."""
         self.died: dict[int, str] = {}
@@ -115,6 +121,23 @@ class FakeAgents:
 
     def certificate_ends(self, node_uid: int) -> datetime | None:
         return self.ends.get(node_uid)
+
+    async def look_at_certificate(self, node: NodeRef) -> datetime:
+        self._note("look_at_certificate", node)
+        return self.ends.setdefault(node.uid, datetime.now(UTC) + timedelta(days=80))
+
+    async def request_certificate(self, node: NodeRef) -> str:
+        self._note("request_certificate", node)
+        if node.uid not in self.requests:
+            raise AgentBehind(f"the agent of node {node.uid} is of the release before")
+        return self.requests[node.uid]
+
+    async def give_certificate(self, node: NodeRef, certificate: str) -> None:
+        self._note("give_certificate", node)
+        if node.uid in self.refuse:
+            raise AgentRefused(self.refuse[node.uid])
+        self.given.append((node.uid, certificate))
+        self.ends[node.uid] = x509.load_pem_x509_certificate(certificate.encode()).not_valid_after_utc
 
     async def facts(self, node: NodeRef) -> NodeFacts:
         self._note("facts", node)

@@ -39,7 +39,7 @@ async def opened(
     tls: ssl.SSLContext, host: str, port: int, target: str, timeout: httpx.Timeout, headers: Mapping[str, str]
 ) -> AsyncIterator[LineResponse]:
     """GET `target`; the connection is closed at the end of the block."""
-    reader, writer = await _connect(tls, host, port, timeout)
+    reader, writer = await connect(tls, host, port, timeout)
     try:
         # HTTP/1.0: the body ends with the connection, and needs no framing of its own.
         said = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
@@ -57,9 +57,10 @@ async def opened(
         writer.close()
 
 
-async def _connect(
+async def connect(
     tls: ssl.SSLContext, host: str, port: int, timeout: httpx.Timeout
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A connection of one's own. Raises httpx.ConnectTimeout or httpx.ConnectError."""
     try:
         async with asyncio.timeout(timeout.connect):
             return await asyncio.open_connection(host, port, ssl=tls, limit=MAX_LINE)

@@ -118,7 +118,19 @@ class Agents(Protocol):
         ...
 
     def certificate_ends(self, node_uid: int) -> datetime | None:
-        """Until when the certificate holds that the agent showed last; None when none was seen."""
+        """Until when the certificate holds that was looked at last; None before."""
+        ...
+
+    async def look_at_certificate(self, node: NodeRef) -> datetime:
+        """Until when the one holds that the agent shows to whoever connects now."""
+        ...
+
+    async def request_certificate(self, node: NodeRef) -> str:
+        """Let the agent make a new key; the request for a certificate for it, PEM."""
+        ...
+
+    async def give_certificate(self, node: NodeRef, certificate: str) -> None:
+        """Let the agent show this (PEM, for the key of the last request) from the next connection on."""
         ...
 
     async def shards(self, node: NodeRef) -> list[ShardReport]: ...

@@ -16,7 +16,7 @@ from shardboard.state import cluster, join_tokens, nodes
 from shardboard.state.cluster import Cluster
 from shardboard.state.join_tokens import JoinToken
 from shardboard.state.nodes import Node
-from shardboard.tls import Authority
+from shardboard.tls import CA_DAYS, PEER_DAYS, Authority
 
 DEFAULT_TTL = 600
 PREFIX = "sb1"
@@ -33,6 +33,8 @@ class Applicant:
     facts: dict[str, Any]
     is_here: bool
     """It runs on the console's own machine."""
+    renews: bool = False
+    """It takes new certificates while it runs. Others, of earlier releases, have theirs for ever."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ async def admit(session: AsyncSession, authority: Authority, applicant: Applican
             f"{addr} is an address of the console: elsewhere than on its machine that takes a token made for {addr}."
         )
         raise NotAcceptable("config_error", sentence, field="addr")
-    certificate = authority.sign_agent(applicant.csr, addr)
+    certificate = authority.sign_agent(applicant.csr, addr, PEER_DAYS if applicant.renews else CA_DAYS)
     here = await cluster.load_for_update(session)
     node = await nodes.by_addr(session, addr)
     if node is None:

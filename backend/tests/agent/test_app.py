@@ -2,8 +2,10 @@
 
 import asyncio
 import ssl
+import stat
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import httpx
@@ -22,16 +24,17 @@ from backend.tests.shards import (
     until,
 )
 
-from shardboard.agent import enrol, logs
-from shardboard.agent.app import create_app, tls_options
+from shardboard.agent import key, logs
+from shardboard.agent.app import create_app
 from shardboard.agent.contract import Sample, ShardCommand
 from shardboard.agent.engine import engine_version
+from shardboard.agent.identity import Identity, Renewal
 from shardboard.agent.settings import AgentSettings
 from shardboard.driver.agents import HttpAgents
 from shardboard.driver.ports import NodeRef
-from shardboard.errors import AgentUnreachable
+from shardboard.errors import AgentRefused, AgentUnreachable
 from shardboard.settings import Settings
-from shardboard.tls import Authority
+from shardboard.tls import PEER_DAYS, Authority
 
 ADDRESS = own_address()
 
@@ -41,13 +44,14 @@ async def serving(root: Path, authority: Authority, *, park: bool = False) -> As
     """A running agent with a certificate of this authority; its shards outlive it."""
     settings = AgentSettings(address=ADDRESS, state_dir=root, park=park)
     identity = identity_of(root, authority)
+    context = identity.context()
     config = uvicorn.Config(
-        create_app(settings),
+        create_app(settings, Renewal(identity, context)),
         host=ADDRESS,
         port=0,
         log_level="warning",
         timeout_graceful_shutdown=1,
-        **tls_options(identity),
+        ssl_context_factory=lambda *_: context,
     )
     server = uvicorn.Server(config)
     task = asyncio.create_task(server.serve())
@@ -59,14 +63,11 @@ async def serving(root: Path, authority: Authority, *, park: bool = False) -> As
         await task
 
 
-def identity_of(root: Path, authority: Authority) -> enrol.Identity:
-    root.mkdir(exist_ok=True)
-    key, csr = enrol._key_and_request()
-    files = {"key": key, "certificate": authority.sign_agent(csr, ADDRESS), "ca": authority.ca_pem}
-    for name, text in files.items():
-        (root / f"{name}.pem").write_text(text)
-    paths = {name: root / f"{name}.pem" for name in files}
-    return enrol.Identity(node_uid=1, addr=ADDRESS, port=0, console="", **paths)
+def identity_of(root: Path, authority: Authority, days: int = PEER_DAYS) -> Identity:
+    private, csr = key.fresh()
+    identity = Identity.below(root, node_uid=1, addr=ADDRESS, port=0, console="")
+    identity.save(root, authority.sign_agent(csr, ADDRESS, days), private, authority.ca_pem)
+    return identity
 
 
 @pytest.fixture(scope="module")
@@ -212,7 +213,7 @@ async def test_only_the_console_gets_in(agent: NodeRef, authority: Authority, ro
     url = f"https://{agent.addr}:{agent.port}/shards"
     nobody = ssl.create_default_context(cafile=str(authority.ca_file))
     colleague = ssl.create_default_context(cafile=str(authority.ca_file))
-    colleague.load_cert_chain(root / "certificate.pem", root / "key.pem")
+    colleague.load_cert_chain(root / "tls" / "agent.pem")
     for context in (nobody, colleague):
         async with httpx.AsyncClient(verify=context, trust_env=False) as outsider:
             with pytest.raises(httpx.TransportError):
@@ -253,3 +254,28 @@ async def test_secrets_of_shards_are_not_reported(agent: NodeRef, agents: HttpAg
     [report] = await agents.shards(agent)
     assert PASSWORD not in report.model_dump_json()
     assert "clients-own" not in report.model_dump_json()
+
+
+async def test_the_certificate_is_renewed_while_it_runs(
+    agent: NodeRef, agents: HttpAgents, authority: Authority, root: Path
+) -> None:
+    first = await agents.look_at_certificate(agent)
+    request = await agents.request_certificate(agent)
+    with pytest.raises(AgentRefused, match="did not take its new certificate: it is not for the key"):
+        await agents.give_certificate(agent, authority.sign_agent(key.fresh()[1], ADDRESS, 30))
+    assert await agents.look_at_certificate(agent) == first
+    renewed = authority.sign_agent(request, ADDRESS, 30)
+    for _ in range(2):  # whoever has heard no answer asks again
+        await agents.give_certificate(agent, renewed)
+    assert timedelta(days=29) < await agents.look_at_certificate(agent) - datetime.now(UTC) < timedelta(days=31)
+    assert agents.certificate_ends(agent.uid) == await agents.look_at_certificate(agent)
+    assert await agents.shards(agent) == [], "a connection of before goes on"
+    kept = root / "tls" / "agent.pem"
+    assert kept.read_text().startswith(renewed)
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    assert {path.name for path in (root / "tls").iterdir()} == {"agent.pem", "ca.pem"}
+
+
+async def test_a_certificate_that_was_not_asked_for(agent: NodeRef, agents: HttpAgents, authority: Authority) -> None:
+    with pytest.raises(AgentRefused, match="made no request"):
+        await agents.give_certificate(agent, authority.sign_agent(key.fresh()[1], ADDRESS))

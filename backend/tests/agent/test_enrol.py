@@ -1,6 +1,8 @@
 """An agent joins a console over real TLS, or says in a sentence why it cannot."""
 
 import asyncio
+import errno
+import logging
 import socket
 import ssl
 import stat
@@ -10,23 +12,30 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import uvicorn
+from backend.tests.shards import until
+from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID
 from sqlalchemy import func, select, update
 
 from shardboard.agent.contract.protocol import CONSOLE_NAME
-from shardboard.agent.enrol import EnrolError, Identity, enrol, load
+from shardboard.agent.enrol import _Console, enrol, stay_enrolled
+from shardboard.agent.identity import EnrolError, Identity, load
+from shardboard.agent.settings import AgentSettings
 from shardboard.app import create_app
 from shardboard.console import Console
 from shardboard.driver.fake import FACTS
+from shardboard.key_files import write_private
 from shardboard.server_certificate import Identity as ServerIdentity
 from shardboard.services.join import create_token
 from shardboard.settings import Settings
 from shardboard.state.join_tokens import JoinToken
-from shardboard.tls import Authority, key_pem
+from shardboard.tls import PEER_DAYS, Authority, key_pem
 
 
 @pytest.fixture
@@ -82,6 +91,11 @@ async def refusal(url: str, token: str | None, state_dir: Path, addr: str = "127
     return str(error.value)
 
 
+def days_of(identity: Identity) -> int:
+    ends = x509.load_pem_x509_certificate(identity.certificate.read_bytes()).not_valid_after_utc
+    return round((ends - datetime.now(UTC)) / timedelta(days=1))
+
+
 async def tokens_left(console: Console) -> int:
     async with console.store.read() as session:
         return (await session.execute(select(func.count()).select_from(JoinToken))).scalar_one()
@@ -91,10 +105,11 @@ async def test_an_agent_enrols_once(console: Console, port: int, state_dir: Path
     url = f"https://localhost:{port}"
     identity = await attempt(url, await token_of(console), state_dir)
     assert (identity.node_uid, identity.addr, identity.port, identity.console) == (1, "127.0.0.1", 9700, url)
-    for path in (identity.key, identity.certificate, identity.ca, state_dir / "agent.json"):
+    for path in (identity.certificate, identity.ca, state_dir / "agent.json"):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert identity.ca.read_text() == console.authority.ca_pem
-    ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(identity.certificate, identity.key)
+    ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(identity.certificate)
+    assert days_of(identity) == PEER_DAYS
     assert enrol(None, None, "127.0.0.1", 9700, state_dir, FACTS) == identity
 
 
@@ -107,6 +122,56 @@ async def test_an_enrolled_agent_keeps_its_address(console: Console, port: int, 
     for addr, agent_port in (("127.0.0.2", 9700), ("127.0.0.1", 9701)):
         with pytest.raises(EnrolError, match="belongs to the agent of 127"):
             enrol(None, None, addr, agent_port, state_dir, FACTS)
+
+
+async def test_an_expired_certificate_is_replaced_with_a_token(
+    console: Console, port: int, state_dir: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("shardboard.agent.enrol.LOOK_AGAIN", 0.05)
+    caplog.set_level(logging.INFO)
+    with monkeypatch.context() as before:
+        before.setattr("shardboard.services.join.PEER_DAYS", 0)
+        first = await attempt(f"https://localhost:{port}", await token_of(console), state_dir)
+    assert "expired" in first.flaw()
+    assert enrol(None, None, "127.0.0.1", 9700, state_dir, FACTS) == first, "it watches over its shards meanwhile"
+    sent: list[str] = []
+    post = _Console.post
+
+    def noted(self: _Console, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        sent.append(body["token"])
+        return post(self, path, body)
+
+    monkeypatch.setattr(_Console, "post", noted)
+    file = state_dir / "token"
+    settings = AgentSettings("127.0.0.1", token_file=file, state_dir=state_dir)
+    staying = asyncio.create_task(stay_enrolled(settings, first, FACTS, first.context()))
+    await until(lambda: "(certificate has expired). To join, this agent needs" in caplog.text)
+    used = f"sb1.used.{console.authority.ca_fingerprint()}"
+    file.write_text(used)
+    await until(lambda: "The console refused" in caplog.text)
+    good = await token_of(console)
+    write_private(file, good.encode())
+    await until(lambda: "joined the cluster again" in caplog.text)
+    assert sent == [used, good], "one that is refused is not sent again"
+    assert first.flaw() == ""
+    assert days_of(first) == PEER_DAYS
+    assert load(state_dir) == first, "the same node"
+    write_private(file, (await token_of(console)).encode())
+    monkeypatch.setattr(Identity, "flaw", flaw := Mock(return_value=""))
+    await until(lambda: flaw.call_count)
+    assert await tokens_left(console) == 1
+    staying.cancel()
+
+
+async def test_a_disk_that_cannot_be_written_is_told(
+    console: Console, port: int, state_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("shardboard.agent.identity.write_private", full)
+    with pytest.raises(EnrolError, match=r"No space left on device\. The token is used up"):
+        await attempt(f"https://localhost:{port}", await token_of(console), state_dir)
 
 
 async def test_used_and_expired_tokens(console: Console, port: int, state_dir: Path, tmp_path: Path) -> None:
@@ -222,12 +287,6 @@ async def test_the_address_must_be_local(console: Console, state_dir: Path, addr
     assert complaint in said
 
 
-def test_a_damaged_marker_is_told(state_dir: Path) -> None:
-    (state_dir / "agent.json").write_text("{}")
-    with pytest.raises(EnrolError, match="remove it"):
-        load(state_dir)
-
-
 def test_a_running_agent_stays_small() -> None:
-    code = "import sys, shardboard.agent.enrol; sys.exit(bool({'cryptography', 'httpx'} & set(sys.modules)))"
+    code = "import sys, shardboard.agent.app; sys.exit(bool({'cryptography', 'httpx'} & set(sys.modules)))"
     subprocess.run([sys.executable, "-c", code], check=True)

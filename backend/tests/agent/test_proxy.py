@@ -4,6 +4,7 @@ import asyncio
 import errno
 import signal
 import socket
+import ssl
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
@@ -14,11 +15,14 @@ from typing import Any
 
 import psutil
 import pytest
+from backend.tests.agent.test_app import identity_of
 from backend.tests.shards import Farm, ended, farm, lone, request, until
 
 from shardboard.agent.contract import ProxyDatabase, ProxyReading, ProxyShard, ProxyState, ReadCommands, ShardTls
 from shardboard.agent.proxy import Proxy
+from shardboard.settings import Settings
 from shardboard.shard_certificates import ShardCertificates
+from shardboard.tls import Authority
 
 PORT = 12000
 
@@ -175,6 +179,22 @@ async def test_one_that_would_speak_in_clear_to_encrypted_shards_is_given_none(n
     node.proxy._hang_up()
     await node.proxy.apply(state.model_copy(update={"databases": [*state.databases, sealed]}))
     assert node.proxy.report().failures == {}
+
+
+async def test_the_endpoint_shows_the_certificate_that_was_renewed(node: Proxied, tmp_path: Path) -> None:
+    authority = Authority.load(Settings(state_dir=tmp_path / "console"))
+    state = node.state()
+    sealed = state.databases[0].model_copy(update={"tls": True})
+    at = (node.settings.address, sealed.port)
+    before = identity_of(node.settings.state_dir, authority).certificate.read_text()
+    assert (await node.proxy.apply(state.model_copy(update={"databases": [sealed]}))).failures == {}
+    assert await asyncio.to_thread(ssl.get_server_certificate, at) in before
+    after = identity_of(node.settings.state_dir, authority).certificate.read_text()
+
+    async def shown() -> bool:
+        return await asyncio.to_thread(ssl.get_server_certificate, at) in after
+
+    await until(shown)
 
 
 async def test_the_reading_of_a_second_is_waited_for(node: Proxied) -> None:

@@ -3,6 +3,7 @@
 import logging
 import shlex
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx
@@ -19,6 +20,7 @@ from shardboard.console import Console
 from shardboard.driver.fake import FACTS
 from shardboard.server_certificate import read
 from shardboard.state import nodes, users
+from shardboard.tls import PEER_DAYS
 
 pytestmark = pytest.mark.store
 
@@ -68,6 +70,14 @@ async def test_the_ca_is_public(agent: httpx.AsyncClient, console: Console) -> N
     reply = await agent.get("/v1/ca")
     assert (reply.status_code, reply.text) == (200, console.authority.ca_pem)
     assert reply.headers["content-type"].startswith("text/plain")
+
+
+async def test_an_agent_that_says_that_it_renews_its_certificate(
+    client: httpx.AsyncClient, agent: httpx.AsyncClient
+) -> None:
+    reply = await agent.post("/v1/bootstrap/join", json=body(await token_of(client)) | {"renews": True})
+    ends = x509.load_pem_x509_certificate(reply.json()["certificate"].encode()).not_valid_after_utc
+    assert ends < datetime.now(UTC) + timedelta(days=PEER_DAYS + 1)
 
 
 @pytest.mark.parametrize(

@@ -13,17 +13,16 @@ import httpx
 import pytest
 from backend.tests.shards import seconds
 
-from shardboard.agent import enrol
+from shardboard.agent import key
 from shardboard.agent.contract import NODE_FIELDS, ProbeTarget, Sample, protocol
 from shardboard.bus import Bus
 from shardboard.collectors.live import Live, ShardPlace
 from shardboard.driver import agents as driver
 from shardboard.driver.agents import HttpAgents
-from shardboard.driver.fake import FACTS
 from shardboard.driver.ports import NodeRef
 from shardboard.errors import AgentRefused, AgentUnreachable
 from shardboard.settings import Settings
-from shardboard.tls import CA_DAYS, Authority
+from shardboard.tls import PEER_DAYS, Authority
 
 ADDRESS = "127.0.0.1"
 SAMPLE = Sample(
@@ -53,8 +52,8 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
 @asynccontextmanager
 async def impostor(tmp_path: Path, authority: Authority, said: bytes, *, holds_on: bool = False, name: str = ADDRESS):  # type: ignore[no-untyped-def]
     """Says `said` to the first request over proper TLS, then ends the connection, or holds on and says no more."""
-    key, csr = enrol._key_and_request()
-    (tmp_path / "key.pem").write_text(key)
+    private, csr = key.fresh()
+    (tmp_path / "key.pem").write_text(private)
     (tmp_path / "certificate.pem").write_text(authority.sign_agent(csr, name))
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(tmp_path / "certificate.pem", tmp_path / "key.pem")
@@ -93,15 +92,16 @@ async def test_nobody_listens(agents: HttpAgents) -> None:
             await anext(seconds(agents.samples(node, 0, "")))
 
 
-async def test_the_end_of_a_certificate_is_seen_when_facts_are_asked(
+async def test_the_end_of_a_certificate_is_seen_without_a_call(
     agents: HttpAgents, authority: Authority, tmp_path: Path
 ) -> None:
-    async with impostor(tmp_path, authority, http(FACTS.model_dump_json())) as node:
+    async with impostor(tmp_path, authority, b"") as node:
         assert agents.certificate_ends(node.uid) is None
-        await agents.facts(node)
-        ends = agents.certificate_ends(node.uid)
-        assert ends is not None
-        assert timedelta(days=CA_DAYS - 1) < ends - datetime.now(UTC) < timedelta(days=CA_DAYS + 1)
+        ends = await agents.look_at_certificate(node)
+        assert agents.certificate_ends(node.uid) == ends
+        assert timedelta(days=PEER_DAYS - 1) < ends - datetime.now(UTC) < timedelta(days=PEER_DAYS + 1)
+    with pytest.raises(AgentUnreachable):
+        await agents.look_at_certificate(node)
 
 
 async def test_a_certificate_for_another_address(agents: HttpAgents, authority: Authority, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from shardboard.agent import contract, routes
-from shardboard.agent.app import create_app, tls_options
+from shardboard.agent.app import create_app
 from shardboard.agent.contract import (
     ENDPOINT_FIELDS,
     NODE_FIELDS,
@@ -41,6 +41,7 @@ from shardboard.agent.contract import (
     protocol,
 )
 from shardboard.agent.contract.base import Message, Reply
+from shardboard.agent.identity import Renewal
 from shardboard.agent.settings import AgentSettings
 from shardboard.driver.agents import HttpAgents
 from shardboard.driver.fake import FACTS
@@ -67,8 +68,10 @@ async def talking(authority: Authority) -> AsyncIterator[HttpAgents]:
 
 @asynccontextmanager
 async def serving(app: Any, root: Path, authority: Authority) -> AsyncIterator[NodeRef]:
-    tls = tls_options(identity_of(root, authority))
-    server = uvicorn.Server(uvicorn.Config(app, host=ADDRESS, port=0, log_level="warning", **tls))
+    context = identity_of(root, authority).context()
+    server = uvicorn.Server(
+        uvicorn.Config(app, host=ADDRESS, port=0, log_level="warning", ssl_context_factory=lambda *_: context)
+    )
     task = asyncio.create_task(server.serve())
     try:
         await until(lambda: server.started)
@@ -198,7 +201,7 @@ async def test_an_agent_of_the_release_before(authority: Authority, tmp_path: Pa
         slots = HotSlots(uids=[1], by="cpu_usec", limit=1)
         for unheard in (
             *(agents.start(node, changed) for changed in (news, threads)),
-            *(agents.stop_load(node, "0" * 32), agents.hot_slots(node, slots)),
+            *(agents.stop_load(node, "0" * 32), agents.hot_slots(node, slots), agents.request_certificate(node)),
         ):
             with pytest.raises(AgentRefused, match="of the release before and does not know POST"):
                 await unheard
@@ -206,7 +209,10 @@ async def test_an_agent_of_the_release_before(authority: Authority, tmp_path: Pa
 
 async def test_a_console_of_the_release_before(authority: Authority, tmp_path: Path) -> None:
     """It says nothing of protocols, and reads with its own messages."""
-    app = create_app(AgentSettings(address=ADDRESS, state_dir=tmp_path, park=False))
+    identity = identity_of(tmp_path, authority)
+    app = create_app(
+        AgentSettings(address=ADDRESS, state_dir=tmp_path, park=False), Renewal(identity, identity.context())
+    )
     async with (
         serving(app, tmp_path, authority) as node,
         httpx.AsyncClient(verify=authority.client_ssl_context(), base_url=f"https://{ADDRESS}:{node.port}") as console,

@@ -15,6 +15,7 @@ from shardboard.errors import ApiError, NotAcceptable, Unauthorized
 from shardboard.services.join import Admission, Applicant, admit, create_token
 from shardboard.state import cluster, events, nodes
 from shardboard.state.join_tokens import JoinToken
+from shardboard.tls import CA_DAYS, PEER_DAYS
 
 pytestmark = pytest.mark.store
 
@@ -32,8 +33,11 @@ async def token_of(console: Console) -> str:
         return (await create_token(session, console.authority, originator="admin"))[0]
 
 
-async def join(console: Console, token: str, addr: str = "127.0.0.1", request: str | None = None) -> Admission:
-    applicant = Applicant(token, csr() if request is None else request, addr, 9700, FACTS, is_here=True)
+async def join(
+    console: Console, token: str, addr: str = "127.0.0.1", request: str | None = None, *, renews: bool = False
+) -> Admission:
+    wanted = csr() if request is None else request
+    applicant = Applicant(token, wanted, addr, 9700, FACTS, is_here=True, renews=renews)
     async with console.store.begin() as session:
         return await admit(session, console.authority, applicant)
 
@@ -50,6 +54,13 @@ async def test_the_token_carries_the_fingerprint_and_is_stored_as_a_hash(console
     async with console.store.read() as session:
         (row,) = (await session.execute(select(JoinToken))).scalars().all()
     assert secret not in row.token_hash
+
+
+@pytest.mark.parametrize(("renews", "days"), [(True, PEER_DAYS), (False, CA_DAYS)])
+async def test_the_certificate_lasts_until_it_is_renewed_or_for_ever(console: Console, renews: bool, days: int) -> None:
+    admission = await join(console, await token_of(console), renews=renews)
+    ends = x509.load_pem_x509_certificate(admission.certificate.encode()).not_valid_after_utc
+    assert timedelta(days=days - 1) < ends - datetime.now(UTC) < timedelta(days=days + 1)
 
 
 async def test_joining_makes_a_node_and_completes_the_bootstrap(console: Console, bus: Bus) -> None:

@@ -13,7 +13,7 @@ from lab import Lab, wait_for
 from tiered import info, options
 from wire import Wire
 
-from shardboard.local import claim_network
+from shardboard.loopback import claim_network
 
 KEYS = 200
 PORT = 21812

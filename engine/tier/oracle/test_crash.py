@@ -13,7 +13,7 @@ from lab import wait_for
 from tiered import TieredLab, info
 from wire import Wire
 
-from shardboard.local import claim_network
+from shardboard.loopback import claim_network
 
 PORT = 21815
 KEYS = 300

@@ -18,7 +18,7 @@ from lab import Lab, wait_for
 from tiered import ALL_ON_FLASH, all_on_flash, info, is_cold, options
 from wire import Failure, Wire
 
-from shardboard.local import claim_network
+from shardboard.loopback import claim_network
 
 PORT, REPLICA = 21813, 21814
 KEYS = 400

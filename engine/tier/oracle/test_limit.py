@@ -14,7 +14,7 @@ from lab import Lab
 from tiered import info, options
 from wire import Failure, Wire
 
-from shardboard.local import claim_network
+from shardboard.loopback import claim_network
 
 MIB = 2**20
 LIMIT, MOST = 30 * MIB, 32 * MIB

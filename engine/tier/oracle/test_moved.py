@@ -14,7 +14,7 @@ from lab import Lab, wait_for
 from tiered import TieredLab, is_cold
 from wire import Failure, Wire
 
-from shardboard.local import claim_network
+from shardboard.loopback import claim_network
 
 PORTS = [21811, 21812]
 OTHERS = 1_200

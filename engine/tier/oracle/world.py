@@ -11,7 +11,7 @@ from state import differences, scan, state
 from tiered import TieredLab, info, is_cold
 from wire import Wire
 
-from shardboard.local import claim_network
+from shardboard.loopback import claim_network
 
 # A loopback address of its own, so that runs beside each other do not meet.
 ADDRESS = f"{claim_network()}.2"

@@ -5645,6 +5645,12 @@ export interface components {
              */
             csr: string;
             facts: components["schemas"]["NodeFacts"];
+            /**
+             * Renews
+             * @description The agent takes new certificates while it runs.
+             * @default false
+             */
+            renews?: boolean;
             /** Token */
             token: string;
         };

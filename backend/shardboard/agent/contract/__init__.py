@@ -24,6 +24,8 @@ agree is in `protocol.py`.
 | POST /loads/remove | NamedLoad | LoadState |
 | POST /probe | list[ProbeTarget] | list[bool] |
 | POST /logs | LogsOf | NodeLogs |
+| POST /certificate/request | | CertificateRequest: the agent has made a new key |
+| POST /certificate | AgentCertificate, for that key | CertificateReply |
 | GET /samples?after=N | | NDJSON stream of Sample, first the ring's newer ones, then one a second; an empty line is a pulse |
 """
 
@@ -31,7 +33,15 @@ from shardboard.agent.contract.base import Hex40, Message, Port
 from shardboard.agent.contract.commands import CommandCount, CommandCounts, ReadCommands
 from shardboard.agent.contract.loads import LoadLines, LoadReports, LoadState, NamedLoad, ReadLoad, StartLoad
 from shardboard.agent.contract.logs import LogsOf, NodeLogs
-from shardboard.agent.contract.nodes import Drill, DrillReply, HostCheck, NodeFacts
+from shardboard.agent.contract.nodes import (
+    AgentCertificate,
+    CertificateReply,
+    CertificateRequest,
+    Drill,
+    DrillReply,
+    HostCheck,
+    NodeFacts,
+)
 from shardboard.agent.contract.proxies import (
     Outage,
     ProxyCanary,
@@ -85,7 +95,10 @@ __all__ = [
     "RING_SECONDS",
     "SHARD_FIELDS",
     "TIER_FIELDS",
+    "AgentCertificate",
     "BdbSpec",
+    "CertificateReply",
+    "CertificateRequest",
     "CommandCount",
     "CommandCounts",
     "CommandResult",

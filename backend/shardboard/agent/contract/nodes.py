@@ -45,6 +45,29 @@ class NodeFacts(Reply):
     host: list[HostCheck] = Field(default=[])
 
 
+class CertificateRequest(Reply):
+    """For another certificate of the agent."""
+
+    csr: str = ""
+    """PEM, with the public half of a new key."""
+    refused: str = ""
+    """Why there is none; empty when there is."""
+
+
+class AgentCertificate(Message):
+    """What the agent asked for."""
+
+    certificate: str = Field(max_length=65_536)
+    """PEM. Shown from the next connection on."""
+
+
+class CertificateReply(Reply):
+    """Whether the agent took it."""
+
+    refused: str = ""
+    """Why it did not, and shows the one before; empty when it did."""
+
+
 class Drill(Message):
     """A fault to rehearse. `reboot` kills all shards, `freeze` stops them for a while, and in both the agent is silent; `kill`
     kills all shards and the agent itself, whose supervisor starts it again; `cut_off` takes the network away, `slow_network`

@@ -197,9 +197,9 @@ interface RowProps {
 /** Whether the field itself does not say what its number means. */
 const isSaidBetter = ({ unit, zero }: Known, value: Value): boolean =>
   (value === 0 && zero !== undefined) ||
-  ((unit === 'seconds' || unit === 'bytes') && Number.isFinite(value));
+  ((unit === 'seconds' || unit === 'minutes' || unit === 'bytes') && Number.isFinite(value));
 
-const SUFFIX = { seconds: ' s', days: ' days', bytes: ' bytes', none: '' };
+const SUFFIX = { seconds: ' s', minutes: ' min', days: ' days', bytes: ' bytes', none: '' };
 
 function RuleRow({ known, rule, value, may, onChange }: RowProps) {
   const isDefault = value === rule.default;

@@ -13,6 +13,7 @@ describe('valueWords', () => {
     ['auto_recovery', true, 'on'],
     ['failure_detection_sensitivity', 'low', 'low: suspect after 3 s'],
     ['slave_ha_grace_period', 600, '10\u00a0min'],
+    ['cm_session_timeout_minutes', 720, '12\u00a0h'],
     ['login_lockout_duration', 0, 'until unlocked'],
     ['events_keep_days', 90, '90 days'],
     ['events_keep_days', 0, 'for ever'],

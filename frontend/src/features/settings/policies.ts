@@ -5,7 +5,7 @@ import { format } from '@/lib/format';
 import { duration } from '@/lib/time';
 import type { Conflict } from '@/ui/Conflicts';
 
-export type Unit = 'seconds' | 'days' | 'bytes' | 'none';
+export type Unit = 'seconds' | 'minutes' | 'days' | 'bytes' | 'none';
 
 export interface Known {
   name: string;
@@ -202,7 +202,8 @@ export const SECTIONS: readonly Section[] = [
         name: 'cm_session_timeout_minutes',
         ofCluster: true,
         label: 'An unused session ends after',
-        help: 'Minutes without a page open. A session ends after 12 hours in any case.',
+        help: 'That is, without a page open. A session ends after 12 hours in any case.',
+        unit: 'minutes',
       },
       {
         name: 'metrics_auth',
@@ -295,6 +296,7 @@ export function valueWords(known: Known, value: Value): string {
   if (typeof value === 'string') return known.choices?.[value] ?? (value || 'empty');
   if (value === 0 && known.zero) return known.zero;
   if (known.unit === 'seconds') return duration(value);
+  if (known.unit === 'minutes') return duration(value * 60);
   if (known.unit === 'days') return `${value} days`;
   if (known.unit === 'bytes') return format('bytes', value);
   return String(value);

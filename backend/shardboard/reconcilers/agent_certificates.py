@@ -1,0 +1,113 @@
+"""Renews what agents prove themselves by to the console, and endpoints to their clients, long before it ends.
+
+The certificate is looked at as a client would, by a connection of its own. The agent makes a new key, which stays there; what it
+took is looked at again. Agents of earlier releases, which cannot do that, keep what they got when they joined.
+"""
+
+import asyncio
+import logging
+from datetime import UTC, datetime
+
+from shardboard.bus import Bus
+from shardboard.db import Store
+from shardboard.driver.ports import Agents, NodeRef
+from shardboard.errors import AgentBehind, AgentError, AgentUnreachable, ApiError
+from shardboard.reconcilers.load import reference
+from shardboard.state import nodes
+from shardboard.state.events import record
+from shardboard.tasks import together
+from shardboard.tls import PEER_DAYS, Authority, is_due
+
+log = logging.getLogger(__name__)
+
+TRY_AGAIN = 60.0
+"""Seconds until agents that could not be asked are asked again."""
+LOOK_AGAIN = 3600.0
+"""Seconds until the certificate of a connected agent is looked at again; that of one that connects is looked at then."""
+
+MOST_SECONDS = 240.0
+"""That the renewal of one may take."""
+
+
+class AgentCertificatesLoop:
+    """The loop; `look` is one turn of it."""
+
+    def __init__(self, store: Store, bus: Bus, agents: Agents, authority: Authority) -> None:
+        self._store = store
+        self._bus = bus
+        self._agents = agents
+        self._authority = authority
+        self._looked: dict[int, float] = {}
+        """When by the loop's clock, by node."""
+        self._failures: dict[int, str] = {}
+        """By node: what the last event said of it."""
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        with self._bus.listen("change") as changes:
+            while True:
+                await self.look(datetime.now(UTC))
+                await changes.until(lambda change: change[0] == "node", TRY_AGAIN)
+
+    async def look(self, now: datetime) -> None:
+        """At the certificates of all connected agents that were not looked at lately, and renew those that are due."""
+        async with self._store.read() as session:
+            connected = {
+                node.uid: reference(node) for node in await nodes.every(session) if node.agent_status == "connected"
+            }
+        since = asyncio.get_running_loop().time() - LOOK_AGAIN
+        self._looked = {uid: at for uid, at in self._looked.items() if uid in connected and at > since}
+        await together(self._look(node, now) for uid, node in connected.items() if uid not in self._looked)
+
+    async def _look(self, node: NodeRef, now: datetime) -> None:
+        failure = ""
+        try:
+            async with asyncio.timeout(MOST_SECONDS):
+                ends = await self._renewed(node, now)
+        except AgentUnreachable as error:
+            log.info("the certificate of node %s is looked at later: %s", node.uid, error.reason)
+            return
+        except Exception as error:  # whatever one agent does, the others' are renewed
+            ends, failure = None, _failure(error, node)
+        self._looked[node.uid] = asyncio.get_running_loop().time()
+        if ends is not None:
+            told = f"The certificate of the agent of node {node.uid} was renewed; it is good until {ends:%Y-%m-%d}."
+            await self._record(node, "node_certificate_renewed", told, "INFO")
+        if failure and failure != self._failures.get(node.uid):
+            told = f"The certificate of the agent of node {node.uid} was not renewed: {failure}. It is tried again every hour."
+            await self._record(node, "node_certificate_failed", told, "ERROR")
+        self._failures[node.uid] = failure
+
+    async def _renewed(self, node: NodeRef, now: datetime) -> datetime | None:
+        """Until when the new certificate holds; None where none was due, or where the agent cannot renew it."""
+        if not is_due(await self._agents.look_at_certificate(node), PEER_DAYS, now):
+            return None
+        try:
+            request = await self._agents.request_certificate(node)
+        except AgentBehind:
+            return None
+        async with self._store.read() as session:  # it may have been removed since
+            known = await nodes.by_uid(session, node.uid)
+        if known is None or reference(known) != node:
+            return None
+        await self._agents.give_certificate(node, self._authority.sign_agent(request, node.addr))
+        ends = await self._agents.look_at_certificate(node)
+        if is_due(ends, PEER_DAYS, now):
+            raise AgentError("it took a new one and still shows another")
+        return ends
+
+    async def _record(self, node: NodeRef, event: str, told: str, severity: str) -> None:
+        async with self._store.begin() as session:
+            record(session, event, told, source="node", severity=severity, node_uid=node.uid)
+
+
+def _failure(error: Exception, node: NodeRef) -> str:
+    match error:
+        case AgentError():
+            return error.reason
+        case ApiError():  # what it asks with is not signed
+            return error.description
+        case TimeoutError():
+            return f"it takes longer than {MOST_SECONDS:.0f} s"
+    log.error("the certificate of node %s was not renewed", node.uid, exc_info=error)
+    return "the log of the console says why"
