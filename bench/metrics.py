@@ -23,8 +23,8 @@ from shardboard.db import Store
 from shardboard.domain import intervals
 from shardboard.domain.intervals import DAY, RESOLUTIONS
 from shardboard.domain.rollup import TOPICS, Frame, columns_of
+from shardboard.queries import metrics as queries
 from shardboard.schemas import stats as schema
-from shardboard.services import metrics as service
 from shardboard.state import metrics
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -116,7 +116,7 @@ async def _questions(report: Report, store: Store, name: str) -> None:
     def ask(topic: str, uids: set[int] | None, span: int, points: int) -> Callable[[], Awaitable[int]]:
         async def answer() -> int:
             async with store.read() as session:
-                found = await service.history(session, topic, uids, ["total_req"], now - span, now, points, now)
+                found = await queries.history(session, topic, uids, ["total_req"], now - span, now, points, now)
             series = ((str(uid), found.series(place)) for place, uid in enumerate(found.uids))
             text = schema.history("", found.first, found.step, found.count, ["total_req"], series)
             return sum(len(piece) for piece in text)

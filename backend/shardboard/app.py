@@ -44,7 +44,6 @@ from shardboard.api import (
     node_actions,
     nodes,
     options,
-    primaries_return,
     prometheus,
     proxies,
     ram_curve,
@@ -86,19 +85,11 @@ from shardboard.collectors.watch import NodeWatch
 from shardboard.console import Console
 from shardboard.db import Store
 from shardboard.driver.agents import HttpAgents
+from shardboard.orders import primaries_return
 from shardboard.ownership import owned
 from shardboard.reconcilers import benchmarks as benchmark_steps
 from shardboard.reconcilers import drills as drill_steps
-from shardboard.reconcilers import (
-    failover,
-    moves,
-    node_moves,
-    replica_ha,
-    reshard,
-    restart,
-    revival,
-    stale_primaries,
-)
+from shardboard.reconcilers import failover, replica_ha, restart, revival, stale_primaries
 from shardboard.reconcilers.access import AccessLoop
 from shardboard.reconcilers.agent_certificates import AgentCertificatesLoop
 from shardboard.reconcilers.bdbs import steppers
@@ -108,16 +99,19 @@ from shardboard.reconcilers.endpoints import Endpoints
 from shardboard.reconcilers.failover import FailoverLoop
 from shardboard.reconcilers.hung import HungLoop
 from shardboard.reconcilers.loop import ActionLoop, Stepper
+from shardboard.reconcilers.movement import moves
+from shardboard.reconcilers.movement import nodes as node_moves
 from shardboard.reconcilers.orphans import OrphanLoop
 from shardboard.reconcilers.primaries_return import PrimariesReturnLoop
 from shardboard.reconcilers.removal import RemovalLoop
 from shardboard.reconcilers.replica_ha import ReplicaHaLoop
+from shardboard.reconcilers.reshard import action as reshard
 from shardboard.reconcilers.restart import RestartLoop
 from shardboard.reconcilers.revival import RevivalLoop
 from shardboard.reconcilers.stale_primaries import StalePrimaryLoop
 from shardboard.services.users import first_start
 from shardboard.settings import Settings
-from shardboard.state import events, returns
+from shardboard.state import events
 from shardboard.supervision import Loop, Supervisor
 from shardboard.tls import Authority
 
@@ -163,7 +157,6 @@ def create_app(console: Console) -> FastAPI:
         nodes,
         proxies,
         ram_curve,
-        primaries_return,
         rebalance,
         restarts,
         revamps,
@@ -247,7 +240,7 @@ def _steppers(console: Console, endpoints: Endpoints) -> dict[str, Stepper]:
         moves.UPGRADE: moves.Relocate(console.store, console.agents),
         moves.REBALANCE: moves.Relocate(console.store, console.agents),
         replica_ha.NAME: moves.Relocate(console.store, console.agents),
-        returns.NAME: moves.Relocate(console.store, console.agents),
+        primaries_return.NAME: moves.Relocate(console.store, console.agents),
         **node_moves.steppers(console.store, console.agents),
         reshard.NAME: reshard.Reshard(console.store, console.agents),
         restart.NAME: restart.Restart(console.store, console.agents),

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 
 from shardboard.domain import benchmark_scenarios
-from shardboard.services import benchmark_scenarios as library
+from shardboard.queries import benchmark_scenarios as library
 
 KEPT, NOT_KEPT, NOTHING = 0, 1, 2
 LOOK_SECONDS = 1.0

@@ -25,7 +25,7 @@ async def fits(ends: Ends) -> bool:
         if version is None or int(version[1]) < FIRST_VERSION:
             return False
     views = [await view_of(shard) for shard in (ends.source, ends.target)]
-    return not any(line.open for view in views for line in view.values())
+    return not any(line.leaving or line.coming for view in views for line in view.values())
 
 
 async def move(ends: Ends, slots: Sequence[int], seconds: float, pace: TransferPace) -> None:
@@ -92,7 +92,11 @@ async def _reason(ends: Ends) -> str:
 async def _held(ends: Ends) -> frozenset[int]:
     """The slots of the source."""
     own = (await view_of(ends.source)).get(ends.engine_id)
-    return own.slots if own is not None else frozenset()
+    return (
+        frozenset(slot for first, last in own.slots for slot in range(first, last + 1))
+        if own is not None
+        else frozenset()
+    )
 
 
 async def _slot_size(ends: Ends, slots: int) -> tuple[float, float]:

@@ -12,7 +12,7 @@ import asyncio
 import logging
 import os
 import resource
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from errno import EPERM
 from pathlib import Path
@@ -23,6 +23,7 @@ from asyncinotify import Event, Inotify, Mask
 from shardboard.agent import render
 from shardboard.agent.resp import EngineError
 from shardboard.agent.shard import Shard
+from shardboard.engine_text import info_fields
 from shardboard.tasks import Tasks
 
 log = logging.getLogger(__name__)
@@ -180,15 +181,15 @@ class Priorities:
         """Whether it copies itself. Who does not answer must not give way: it may serve by now."""
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
-                info = (await (await shard.connect()).execute("INFO", "replication", "persistence")).splitlines()
+                info = info_fields(await (await shard.connect()).execute("INFO", "replication", "persistence"))
         except (EngineError, TimeoutError):
-            info = []
+            info = {}
         if shard.process is None or shard.process.pid != pid:
             return
         if _copies(info):
             self._lower(pid)
             return
-        if "role:master" in info or "master_link_status:up" in info:  # not only between two attempts
+        if info.get("role") == "master" or info.get("master_link_status") == "up":  # not only between two attempts
             self._starved.pop(pid, None)
         self._restore(pid)
 
@@ -258,6 +259,6 @@ def _schedstat(pid: int) -> tuple[int, int]:
     return int(ran), int(waited)
 
 
-def _copies(info: Collection[str]) -> bool:
+def _copies(info: Mapping[str, str]) -> bool:
     """Whether it is a replica that serves nobody, because its primary's data is on the way or being loaded."""
-    return "role:slave" in info and ("master_sync_in_progress:1" in info or "loading:1" in info)
+    return info.get("role") == "slave" and "1" in (info.get("master_sync_in_progress"), info.get("loading"))

@@ -37,6 +37,7 @@ from shardboard.agent.shard import (
     thaw,
 )
 from shardboard.agent.turns import Turns
+from shardboard.engine_text import info_fields
 
 log = logging.getLogger(__name__)
 
@@ -314,7 +315,7 @@ class Supervisor:
             if shard.popen is not None:
                 return False
             info = ""  # started by an earlier agent, busy now: the sampler will reach it later
-        told = dict(line.partition(":")[::2] for line in info.splitlines())
+        told = info_fields(info)
         run_id = told.get("run_id", shard.record.run_id)
         version = told.get("valkey_version", shard.record.engine_version)
         started_at = process.create_time()

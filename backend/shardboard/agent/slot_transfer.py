@@ -12,13 +12,14 @@ import asyncio
 import ssl
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
-from shardboard.agent import render, sealed, view
+from shardboard.agent import render, sealed
 from shardboard.agent.contract import MoveSlots
 from shardboard.agent.pace import TransferPace
 from shardboard.agent.resp import Connection, EngineError
 from shardboard.agent.shard import Shard
+from shardboard.engine_text import ClusterLine, cluster_lines
 from shardboard.tasks import together
 
 PAGE = 200
@@ -148,11 +149,11 @@ class SlotTransfer:
         source, target = self._ends.engine_id, self._ends.order.target_engine_id
         there, here = await view_of(self._ends.target), await view_of(self._ends.source)
         seen, own, taker = there.get(source), here.get(source), here.get(target)
-        if seen is None or not seen.leads or not seen.owns(slots):
+        if not _leads(seen) or not seen.owns(slots):
             raise EngineError("the source has been replaced meanwhile")
-        if taker is None or not taker.leads:
+        if not _leads(taker):
             raise EngineError("the target has been replaced meanwhile")
-        if own is None or not own.leads or not own.open.issuperset(f"[{slot}->-{target}]" for slot in slots):
+        if not _leads(own) or any(own.leaving.get(slot) != target for slot in slots):
             raise EngineError("the source does not give these slots away any more")
 
     async def _filled(self, slots: Sequence[int]) -> list[int]:
@@ -195,9 +196,13 @@ async def ask(connection: Connection, command: str, *argv: str | bytes) -> Any:
         raise EngineError(f"no answer to {command} within {ANSWER_SECONDS:g} s") from None
 
 
-async def view_of(connection: Connection) -> Mapping[str, view.ClusterNodesLine]:
+async def view_of(connection: Connection) -> Mapping[str, ClusterLine]:
     """The cluster as this shard sees it, by engine id."""
-    return view.parse((await ask(connection, "CLUSTER", "NODES")).decode(errors="replace"))
+    return cluster_lines((await ask(connection, "CLUSTER", "NODES")).decode(errors="replace"))
+
+
+def _leads(line: ClusterLine | None) -> TypeGuard[ClusterLine]:
+    return line is not None and line.leads and line.is_well
 
 
 async def _all(connection: Connection, commands: Sequence[tuple[str | bytes, ...]]) -> list[Any]:

@@ -14,13 +14,13 @@ from shardboard.api.replies import errors
 from shardboard.api.timeline import MAX_EVENTS, TYPES
 from shardboard.domain import benchmark_report
 from shardboard.errors import BadRequest, NotFound
+from shardboard.queries import benchmark_scenarios as scenarios
+from shardboard.queries import metrics
 from shardboard.schemas import benchmark_compare as compare_schema
 from shardboard.schemas import benchmark_meanwhile as meanwhile_schema
 from shardboard.schemas import benchmark_scenarios as scenario_schema
 from shardboard.schemas import logs
-from shardboard.services import benchmark_scenarios as scenarios
 from shardboard.services import benchmarks as service
-from shardboard.services import metrics
 from shardboard.state import benchmarks, events
 
 router = APIRouter(tags=["benchmarks"])

@@ -16,9 +16,9 @@ from shardboard.api.locality import is_local, is_loopback
 from shardboard.api.replies import errors
 from shardboard.db import take_back
 from shardboard.errors import ApiError, Forbidden, NotAcceptable
+from shardboard.queries import machine
 from shardboard.schemas import bootstrap as schema
 from shardboard.services import cluster as service
-from shardboard.services import machine
 from shardboard.services.users import ADMINS
 from shardboard.state import cluster
 

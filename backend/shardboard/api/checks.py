@@ -11,8 +11,8 @@ from shardboard.api.deps import Reader, Viewer
 from shardboard.api.found import node_of
 from shardboard.api.parameters import Uid
 from shardboard.api.replies import errors
+from shardboard.queries import hosts
 from shardboard.schemas.absent import OptionalStr, present
-from shardboard.services import hosts
 from shardboard.state import nodes
 from shardboard.state.nodes import Node
 

@@ -12,8 +12,8 @@ from shardboard.api.replies import errors
 from shardboard.domain import endpoints
 from shardboard.domain.intervals import BY_STEP
 from shardboard.errors import BadRequest, NotFound
+from shardboard.queries import metrics as queries
 from shardboard.schemas import stats as schema
-from shardboard.services import metrics as service
 from shardboard.state import actions, bdbs, events, latency, shards
 from shardboard.state import metrics as state
 
@@ -58,7 +58,7 @@ async def get_history(
     now = int(time.time())
     last = now if last is None else min(last, now)
     first = min(first, last)
-    found = await service.history(session, kind, chosen, names, first, last, max_points, now)
+    found = await queries.history(session, kind, chosen, names, first, last, max_points, now)
     series = ((_shown(kind, uid), found.series(place)) for place, uid in enumerate(found.uids))
     text = schema.history(BY_STEP[found.step].name, found.first, found.step, found.count, names, series)
     return StreamingResponse(text, media_type="application/json")
@@ -75,7 +75,7 @@ async def get_retention(_viewer: Viewer, session: Reader, topic: Topic = "cluste
             "to": kept.last,
             "retention": kept.resolution.retention,
         }
-        for kept in await service.kept(session, topic.partition(":")[0])
+        for kept in await queries.kept(session, topic.partition(":")[0])
     ]
     taken = {
         "storage_bytes": await state.size(session) + await latency.size(session),
@@ -88,9 +88,9 @@ async def get_retention(_viewer: Viewer, session: Reader, topic: Topic = "cluste
 
 def _names(text: str, kind: str) -> list[str]:
     names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
-    strange = next((name for name in names if name not in service.metric_names(kind)), None)
+    strange = next((name for name in names if name not in queries.metric_names(kind)), None)
     if strange is not None or not 0 < len(names) <= MAX_METRICS:
-        sentence = f"metrics must be 1 to {MAX_METRICS} of {', '.join(sorted(service.metric_names(kind)))}."
+        sentence = f"metrics must be 1 to {MAX_METRICS} of {', '.join(sorted(queries.metric_names(kind)))}."
         raise BadRequest("bad_request", sentence, field="metrics")
     return names
 

@@ -8,7 +8,7 @@ from shardboard.api.deps import Reader, Viewer
 from shardboard.api.parameters import Uid
 from shardboard.api.replies import errors
 from shardboard.errors import NotFound
-from shardboard.services import hosts as service
+from shardboard.queries import hosts as service
 from shardboard.state import nodes
 
 router = APIRouter(tags=["nodes"])

@@ -13,8 +13,8 @@ from shardboard.api.parameters import Uid
 from shardboard.api.replies import errors
 from shardboard.domain import incident_report
 from shardboard.domain.incident_begins import ms
+from shardboard.queries import incidents as service
 from shardboard.schemas import incidents as schema
-from shardboard.services import incidents as service
 from shardboard.state import bdbs, cluster
 
 router = APIRouter(tags=["log"])

@@ -15,9 +15,9 @@ from shardboard.console import Console
 from shardboard.domain import endpoints
 from shardboard.domain.intervals import RESOLUTIONS, named
 from shardboard.domain.rollup import Frame
+from shardboard.queries import metrics as queries
+from shardboard.queries.metrics import Found
 from shardboard.schemas import stats as schema
-from shardboard.services import metrics as service
-from shardboard.services.metrics import Found
 
 UNSTORED = {
     "last_save_time": "last_save",
@@ -59,7 +59,7 @@ class Wanted:
     async def read(self, session: Reader, topic: str, uids: Collection[int] | None = None) -> Found:
         """Of these objects, or of all."""
         now = int(time.time())
-        return await service.recent(session, topic, self.resolutions, self.since, self.until, now, uids, self.metrics)
+        return await queries.recent(session, topic, self.resolutions, self.since, self.until, now, uids, self.metrics)
 
 
 Asked = Annotated[Wanted, Depends()]
@@ -104,16 +104,16 @@ def newest(console: Console, topic: str) -> tuple[int, Frame | None]:
     frame = live.frame(topic, t)
     if frame is None:
         return t, None
-    if topic in service.ON_FLASH:
-        beside = live.frame(service.ON_FLASH[topic], t)
-        frame = service.with_flash([frame], [beside] if beside is not None else [])[0]
-    if topic in service.MEASURED:
-        return t, service.with_latency(topic, frame, live.endpoints.latencies.of(t))
+    if topic in queries.ON_FLASH:
+        beside = live.frame(queries.ON_FLASH[topic], t)
+        frame = queries.with_flash([frame], [beside] if beside is not None else [])[0]
+    if topic in queries.MEASURED:
+        return t, queries.with_latency(topic, frame, live.endpoints.latencies.of(t))
     if topic == "endpoints":
-        return t, service.with_average(frame)
+        return t, queries.with_average(frame)
     if topic == "nodes":
         beside = live.frame("endpoints", t)
-        return t, service.with_node_latency([frame], [beside] if beside is not None else [])[0]
+        return t, queries.with_node_latency([frame], [beside] if beside is not None else [])[0]
     return t, frame
 
 

@@ -12,9 +12,9 @@ from shardboard.api.replies import errors
 from shardboard.domain import endpoints, heat
 from shardboard.domain.latency import SERVED
 from shardboard.errors import BadRequest, NotFound
+from shardboard.queries import latency as queries
+from shardboard.queries.latency import Subject
 from shardboard.schemas import latency as schema
-from shardboard.services import latency as service
-from shardboard.services.latency import Subject
 from shardboard.state import bdbs
 
 router = APIRouter(tags=["statistics"])
@@ -63,7 +63,7 @@ async def get_latency_history(
             f"step must be a multiple of a resolution that is kept that long, and make at most {MAX_POINTS} columns."
         )
         raise BadRequest("bad_request", sentence, field="step")
-    found = await service.heat_map(session, subject, columns, int(per_decade) if per_decade else None)
+    found = await queries.heat_map(session, subject, columns, int(per_decade) if per_decade else None)
     return schema.LatencyHistory(
         **{"from": columns.first},
         resolution=columns.resolution.name,

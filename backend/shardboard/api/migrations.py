@@ -9,8 +9,8 @@ from shardboard.api.deps import Editor, Tx
 from shardboard.api.failovers import ShardUids, uids_of
 from shardboard.api.parameters import Uid
 from shardboard.api.replies import errors
-from shardboard.schemas import addresses
-from shardboard.schemas.addresses import AddressChange
+from shardboard.schemas import plans
+from shardboard.schemas.plans import AddressChange
 from shardboard.services import migrations as service
 from shardboard.services.addresses import Change, told
 from shardboard.state.actions import Action
@@ -68,4 +68,4 @@ def _reply(action: Action | None, left: Sequence[Change], *, dry_run: bool) -> M
     uid, done = (action.uid, action.description) if action is not None else (None, "All of it is there already.")
     if dry_run:
         done = "Nothing stands in the way; nothing was done." + told(left)
-    return MigrationReply(action_uid=uid, description=done, address_changes=addresses.render(left))
+    return MigrationReply(action_uid=uid, description=done, address_changes=plans.render_changes(left))

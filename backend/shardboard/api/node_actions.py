@@ -10,9 +10,9 @@ from shardboard.api.deps import Admin, Reader, Tx, Viewer
 from shardboard.api.parameters import Uid
 from shardboard.api.replies import errors
 from shardboard.errors import NotFound
-from shardboard.schemas import addresses
 from shardboard.schemas import node_actions as schema
-from shardboard.schemas.addresses import AddressChange
+from shardboard.schemas import plans
+from shardboard.schemas.plans import AddressChange
 from shardboard.services import actions as action_service
 from shardboard.services import nodes as service
 from shardboard.services import snapshots as snapshot_service
@@ -91,7 +91,7 @@ async def address_changes(
     _viewer: Viewer, session: Tx, uid: Uid, order: Literal["maintenance_on", "remove"]
 ) -> list[AddressChange]:
     """Addresses that clients must leave when this is ordered; nothing is (ours)."""
-    return addresses.render(await service.address_changes(session, uid, order))
+    return plans.render_changes(await service.address_changes(session, uid, order))
 
 
 @router.get("/nodes/actions", response_model=schema.NodeActions, responses=errors())

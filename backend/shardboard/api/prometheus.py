@@ -10,8 +10,8 @@ from shardboard.api.locality import is_local
 from shardboard.api.replies import errors
 from shardboard.console import Console
 from shardboard.errors import Forbidden
+from shardboard.queries.exposition import expose
 from shardboard.schemas.exposition import MEDIA_TYPE
-from shardboard.services.exposition import expose
 from shardboard.services.users import VIEWERS
 from shardboard.state import cluster
 

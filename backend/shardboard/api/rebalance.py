@@ -1,4 +1,4 @@
-"""Rebalancing a database over HTTP."""
+"""Bringing shards and leads to where they belong, over HTTP: rebalancing, and the return of primaries after an outage (ours)."""
 
 from typing import Annotated, Any
 
@@ -9,9 +9,9 @@ from shardboard.api.deps import Editor, Tx, Viewer
 from shardboard.api.parameters import DryRun, Uid, is_on
 from shardboard.api.replies import errors
 from shardboard.domain.layout import Layout
-from shardboard.schemas import addresses
-from shardboard.schemas.addresses import AddressChange
-from shardboard.schemas.blueprints import BlueprintNode, BlueprintPair
+from shardboard.schemas import plans
+from shardboard.schemas.plans import AddressChange, BlueprintNode, BlueprintPair
+from shardboard.services import primaries_return
 from shardboard.services import rebalance as service
 
 router = APIRouter(tags=["databases"])
@@ -54,9 +54,16 @@ async def address_changes(
 ) -> list[AddressChange]:
     """Addresses that clients must leave when the database is rebalanced; nothing is ordered (ours)."""
     handovers = is_on(only_failovers)
-    return addresses.render(
+    return plans.render_changes(
         await service.address_changes(session, uid, only_failovers=handovers, max_operations=max_operations)
     )
+
+
+@router.put("/bdbs/{uid}/actions/return_primaries", responses=errors(404, 409))
+async def return_primaries(editor: Editor, session: Tx, uid: Uid) -> RebalanceReply:
+    """Give primaries that were lost with their node (`lost_lead` of a shard) their lead back: roles are switched, no data moves."""
+    action = await primaries_return.order(session, uid, editor)
+    return RebalanceReply(action_uid=action.uid, description=action.description)
 
 
 def _blueprint(uid: int, board: Layout, ranges: dict[int, str]) -> list[BlueprintPair]:

@@ -10,7 +10,7 @@ from shardboard.api.deps import Editor, Tx
 from shardboard.api.parameters import DryRun, Uid, is_on
 from shardboard.api.replies import errors
 from shardboard.schemas.bdb_requests import Placement
-from shardboard.schemas.blueprints import BlueprintPair
+from shardboard.schemas.plans import BlueprintPair
 from shardboard.services import bdbs as service
 
 router = APIRouter(tags=["databases"])

@@ -3,11 +3,14 @@
 The path is `/nodes/stats/3`, not `/nodes/3/stats`; so this router comes before those of the objects.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Depends, Path, Query
 from fastapi.responses import JSONResponse, Response, StreamingResponse
+from pydantic import BaseModel
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.api.deps import Reader, TheConsole, Viewer
 from shardboard.api.intervals import Asked, last, newest, one, only, rendered, streamed, values_of
@@ -57,98 +60,87 @@ async def get_last_cluster_stats(_viewer: Viewer, session: Reader, console: TheC
     return JSONResponse(schema.interval("1sec", t, 1, only(values, wanted)))
 
 
-@router.get("/nodes/stats", response_model=list[schema.NodeStats], responses=errors())
-async def list_node_stats(_viewer: Viewer, session: Reader, wanted: Asked) -> StreamingResponse:
-    """All nodes."""
-    uids = [node.uid for node in await nodes.every(session)]
-    return streamed(await wanted.read(session, "nodes", set(uids)), {uid: uid for uid in uids}, wanted)
-
-
-@router.get("/nodes/stats/last", response_model=dict[str, schema.Interval], responses=errors())
-async def list_last_node_stats(_viewer: Viewer, session: Reader, console: TheConsole, wanted: Asked) -> JSONResponse:
-    """The newest second of all nodes, by uid."""
-    return last(console, "nodes", [node.uid for node in await nodes.every(session)], wanted)
-
-
-@router.get("/nodes/stats/last/{uid}", response_model=dict[str, schema.Interval], responses=errors(404))
-async def get_last_node_stats(
-    _viewer: Viewer, session: Reader, console: TheConsole, uid: Uid, wanted: Asked
-) -> JSONResponse:
-    """The newest second of one node, under its uid."""
-    await _find_node(session, uid)
-    return last(console, "nodes", [uid], wanted)
-
-
-@router.get("/nodes/stats/{uid}", response_model=schema.NodeStats, responses=errors(404))
-async def get_node_stats(_viewer: Viewer, session: Reader, uid: Uid, wanted: Asked) -> Response:
-    """One node."""
-    await _find_node(session, uid)
-    return await one(await wanted.read(session, "nodes", [uid]), uid, uid, wanted)
-
-
-@router.get("/bdbs/stats", response_model=list[schema.ObjectStats], responses=errors())
-async def list_bdb_stats(_viewer: Viewer, session: Reader, wanted: Asked) -> StreamingResponse:
-    """All databases."""
-    uids = [bdb.uid for bdb in await bdbs.every(session)]
-    return streamed(await wanted.read(session, "bdbs", set(uids)), {uid: str(uid) for uid in uids}, wanted)
-
-
-@router.get("/bdbs/stats/last", response_model=dict[str, schema.Interval], responses=errors())
-async def list_last_bdb_stats(_viewer: Viewer, session: Reader, console: TheConsole, wanted: Asked) -> JSONResponse:
-    """The newest second of all databases, by uid."""
-    return last(console, "bdbs", [bdb.uid for bdb in await bdbs.every(session)], wanted)
-
-
-@router.get("/bdbs/stats/last/{uid}", response_model=dict[str, schema.Interval], responses=errors(404))
-async def get_last_bdb_stats(
-    _viewer: Viewer, session: Reader, console: TheConsole, uid: Uid, wanted: Asked
-) -> JSONResponse:
-    """The newest second of one database, under its uid."""
-    await _find_bdb(session, uid)
-    return last(console, "bdbs", [uid], wanted)
-
-
-@router.get("/bdbs/stats/{uid}", response_model=schema.ObjectStats, responses=errors(404))
-async def get_bdb_stats(_viewer: Viewer, session: Reader, uid: Uid, wanted: Asked) -> Response:
-    """One database."""
-    await _find_bdb(session, uid)
-    return await one(await wanted.read(session, "bdbs", [uid]), uid, str(uid), wanted)
-
-
 ParentUid = Annotated[int | None, Query(description="only the shards of this database")]
 
 
-@router.get("/shards/stats", response_model=list[schema.ObjectStats], responses=errors())
-async def list_shard_stats(
-    _viewer: Viewer, session: Reader, wanted: Asked, parent_uid: ParentUid = None
-) -> StreamingResponse:
-    """All shards."""
-    uids = await _shards(session, parent_uid)
-    return streamed(await wanted.read(session, "shards", set(uids)), {uid: str(uid) for uid in uids}, wanted)
+async def _nodes(session: Reader) -> list[int]:
+    return [node.uid for node in await nodes.every(session)]
 
 
-@router.get("/shards/stats/last", response_model=dict[str, schema.Interval], responses=errors())
-async def list_last_shard_stats(
-    _viewer: Viewer, session: Reader, console: TheConsole, wanted: Asked, parent_uid: ParentUid = None
-) -> JSONResponse:
-    """The newest second of all shards, by uid."""
-    return last(console, "shards", await _shards(session, parent_uid), wanted)
+async def _bdbs(session: Reader) -> list[int]:
+    return [bdb.uid for bdb in await bdbs.every(session)]
 
 
-@router.get("/shards/stats/last/{uid}", response_model=dict[str, schema.Interval], responses=errors(404))
-async def get_last_shard_stats(
-    _viewer: Viewer, session: Reader, console: TheConsole, uid: Uid, wanted: Asked
-) -> JSONResponse:
-    """The newest second of one shard, under its uid."""
-    await _find_shard(session, uid)
-    return last(console, "shards", [uid], wanted)
+async def _shards(session: Reader, parent_uid: ParentUid = None) -> list[int]:
+    rows = await (shards.every(session) if parent_uid is None else shards.of_bdb(session, parent_uid))
+    return [shard.uid for shard in rows]
 
 
-@router.get("/shards/stats/{uid}", response_model=schema.ObjectStats, responses=errors(404))
-async def get_shard_stats(_viewer: Viewer, session: Reader, uid: Uid, wanted: Asked) -> Response:
-    """One shard."""
-    await _find_shard(session, uid)
-    return await one(await wanted.read(session, "shards", [uid]), uid, str(uid), wanted)
+@dataclass(frozen=True)
+class Kind:
+    """Objects with statistics of their own."""
+
+    name: str
+    """In names of operations."""
+    noun: str
+    """In sentences."""
+    topic: str
+    """In paths, too."""
+    uids: Callable[..., Awaitable[list[int]]]
+    """A dependency: all that are asked for."""
+    by_uid: Callable[[AsyncSession, int], Awaitable[object | None]]
+    code: str
+    """Of the error that says that there is none."""
+    model: type[BaseModel] = schema.ObjectStats
+    shown: Callable[[int], Any] = str
+    """Its uid in the reply: the reference has numbers for nodes only."""
+
+
+KINDS = (
+    Kind("node", "node", "nodes", _nodes, nodes.by_uid, "node_not_found", schema.NodeStats, int),
+    Kind("bdb", "database", "bdbs", _bdbs, bdbs.by_uid, "db_not_found"),
+    Kind("shard", "shard", "shards", _shards, shards.by_uid, "shard_not_exist"),
+)
+
+
+def _serve(kind: Kind) -> None:
+    """The four calls that the reference has for each kind."""
+    name, noun, topic = kind.name, kind.noun, kind.topic
+
+    async def find(session: Reader, uid: Uid) -> int:
+        if await kind.by_uid(session, uid) is None:
+            raise NotFound(kind.code, f"There is no {noun} {uid}.")
+        return uid
+
+    Every = Annotated[list[int], Depends(kind.uids)]  # noqa: N806 - a type
+    One = Annotated[int, Depends(find)]  # noqa: N806
+
+    async def every(_viewer: Viewer, session: Reader, wanted: Asked, uids: Every) -> StreamingResponse:
+        return streamed(await wanted.read(session, topic, set(uids)), {uid: kind.shown(uid) for uid in uids}, wanted)
+
+    async def every_newest(_viewer: Viewer, console: TheConsole, wanted: Asked, uids: Every) -> JSONResponse:
+        return last(console, topic, uids, wanted)
+
+    async def one_newest(_viewer: Viewer, console: TheConsole, uid: One, wanted: Asked) -> JSONResponse:
+        return last(console, topic, [uid], wanted)
+
+    async def of_one(_viewer: Viewer, session: Reader, uid: One, wanted: Asked) -> Response:
+        return await one(await wanted.read(session, topic, [uid]), uid, kind.shown(uid), wanted)
+
+    interval, first = dict[str, schema.Interval], f"/{topic}/stats"
+    of_all, of_it = f"The newest second of all {noun}s, by uid.", f"The newest second of one {noun}, under its uid."
+    for path, operation, call, says, model in (
+        (first, f"list_{name}_stats", every, f"All {noun}s.", list[kind.model]),  # type: ignore[name-defined]
+        (f"{first}/last", f"list_last_{name}_stats", every_newest, of_all, interval),
+        (f"{first}/last/{{uid}}", f"get_last_{name}_stats", one_newest, of_it, interval),
+        (f"{first}/{{uid}}", f"get_{name}_stats", of_one, f"One {noun}.", kind.model),
+    ):
+        missing = errors(404) if path.endswith("{uid}") else errors()
+        router.add_api_route(path, call, name=operation, description=says, response_model=model, responses=missing)
+
+
+for _kind in KINDS:
+    _serve(_kind)
 
 
 @router.get("/endpoints/stats", response_model=list[schema.ObjectStats], responses=errors())
@@ -185,26 +177,6 @@ async def get_endpoint_stats(_viewer: Viewer, session: Reader, uid: EndpointUid,
 async def _machines(session: Reader) -> frozenset[int]:
     every = await nodes.every(session)
     return machines.one_per_machine((node.uid, str(node.facts.get("machine_id", node.uid))) for node in every)
-
-
-async def _shards(session: Reader, parent_uid: int | None) -> list[int]:
-    rows = await (shards.every(session) if parent_uid is None else shards.of_bdb(session, parent_uid))
-    return [shard.uid for shard in rows]
-
-
-async def _find_node(session: Reader, uid: int) -> None:
-    if await nodes.by_uid(session, uid) is None:
-        raise NotFound("node_not_found", f"There is no node {uid}.")
-
-
-async def _find_bdb(session: Reader, uid: int) -> None:
-    if await bdbs.by_uid(session, uid) is None:
-        raise NotFound("db_not_found", f"There is no database {uid}.")
-
-
-async def _find_shard(session: Reader, uid: int) -> None:
-    if await shards.by_uid(session, uid) is None:
-        raise NotFound("shard_not_exist", f"There is no shard {uid}.")
 
 
 async def _find_endpoint(session: Reader, text: str) -> int:

@@ -19,12 +19,12 @@ from shardboard.console import Console
 from shardboard.domain.scrubbing import Scrubber
 from shardboard.domain.support_bundle import SupportBundle
 from shardboard.errors import ApiError
+from shardboard.queries import hosts
 from shardboard.schemas import actions as actions_schema
 from shardboard.schemas import cluster as cluster_schema
 from shardboard.schemas import logs as logs_schema
 from shardboard.schemas import proxies as proxies_schema
 from shardboard.schemas.times import iso
-from shardboard.services import hosts
 from shardboard.services import support_bundle as service
 from shardboard.state import actions, bdbs, cluster, events, nodes, shards
 

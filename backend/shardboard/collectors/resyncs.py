@@ -13,6 +13,7 @@ from shardboard.db import Store
 from shardboard.domain import resync
 from shardboard.domain.resync import Progress
 from shardboard.driver.ports import Agents, NodeRef, ShardCommand
+from shardboard.engine_text import info_fields
 from shardboard.errors import AgentError
 from shardboard.state import bdbs, events, nodes, shards
 from shardboard.state.events import Event
@@ -157,7 +158,7 @@ class ResyncCollector:
         )
         if not all(result.ok for results in both for result in results):
             return None
-        mine, its = (_fields(results[0].reply) for results in both)
+        mine, its = (info_fields(results[0].reply) for results in both)
         return resync.look(mine, its)
 
 
@@ -165,8 +166,3 @@ def _just_born(replica: Shard) -> datetime | None:
     """When the replica's process started, if that was only just now: then its data are a fresh copy."""
     started, now = replica.observed_started_at, datetime.now(UTC)
     return started if started is not None and timedelta(0) <= now - started < JUST_BORN else None
-
-
-def _fields(text: str) -> dict[str, str]:
-    pairs = (line.partition(":") for line in text.splitlines() if line and line[0] != "#")
-    return {name: value for name, _, value in pairs}

@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Any
 
 from shardboard.domain import disabled_commands, flash, hashing, io_threads
-from shardboard.domain.fault import RequestFault
+from shardboard.domain.rules import RequestFault
 
 PORT_FIRST, PORT_LAST = 10000, 19999
 PORT_RESERVED = 10050

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from shardboard.domain.fault import RequestFault
+from shardboard.domain.rules import RequestFault
 
 FIELD = "io_threads"
 OFF = 1

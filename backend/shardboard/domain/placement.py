@@ -5,8 +5,13 @@ and the replicas of one node's primaries are spread over the others, so that the
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+
+SHARD_PORTS = range(20000, 25000)
+BUS_OFFSET = 5000
+"""The cluster bus is so far above the port for clients and replicas. Always set: the engine's default of 10000 falls into the
+ephemeral range."""
 
 
 @dataclass(frozen=True)
@@ -162,3 +167,8 @@ class _Plan:
             f"node {room.node_uid} has {max(free, 0):.1f} GiB{flash} to give and runs {room.shards} of at most "
             f"{room.max_shards} shards"
         )
+
+
+def first_free_port(taken: Collection[int]) -> int | None:
+    """The lowest port that no shard of the node has; None when all are taken."""
+    return next((port for port in SHARD_PORTS if port not in taken), None)

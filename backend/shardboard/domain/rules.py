@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields
 from ipaddress import ip_address
-from typing import Any, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 
 class Rule(Protocol):
@@ -21,6 +21,18 @@ class Rule(Protocol):
     def mended(self, value: Any, default: Any) -> Any:
         """The allowed value that is nearest to a stored one."""
         ...
+
+
+@dataclass(frozen=True)
+class RequestFault:
+    """What is wrong with a wanted object, as a value: rules return it, services raise what it stands for.
+
+    `kind` decides the HTTP status: schema 400, invalid 406, conflict 409. `code` is stable."""
+
+    kind: Literal["schema", "invalid", "conflict"]
+    code: str
+    sentence: str
+    field: str
 
 
 @dataclass(frozen=True)

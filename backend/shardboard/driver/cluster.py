@@ -21,8 +21,9 @@ from shardboard.agent.contract import (
 )
 from shardboard.domain.creation import ShardCondition
 from shardboard.domain.flash import Share
-from shardboard.domain.slots import Ranges, parse
+from shardboard.domain.slots import Ranges
 from shardboard.driver.ports import Agents, NodeRef
+from shardboard.engine_text import ClusterLine, cluster_lines
 from shardboard.errors import AgentError, AgentRefused
 
 BIG_CLUSTER = 128
@@ -181,31 +182,13 @@ def _default_user(engine: Engine) -> tuple[str, ...]:
     return (*user, "on", "resetpass", *(f"#{_digest(each)}" for each in engine.client_passwords), *rights)
 
 
-def has_port(address: str) -> bool:
-    """Whether an engine knows where clients reach a shard, of `<address>:<port>@<bus port>` in a line of CLUSTER NODES.
-
-    The port is 0 while it does not. A shard that speaks TLS has met another one a moment before it hears of the port that it names
-    to those who ask it in clear, over its Unix socket; redirections to that shard lead nowhere until then.
-    """
-    return not address.partition("@")[0].endswith(":0")
-
-
-@dataclass(frozen=True)
-class Place:
-    """A shard in the engine's own view of its cluster."""
-
-    role: str
-    epoch: int
-    slots: Ranges
-
-
-async def view(agents: Agents, primaries: Sequence[ShardRef]) -> dict[str, Place]:
+async def view(agents: Agents, primaries: Sequence[ShardRef]) -> dict[str, ClusterLine]:
     """The cluster as the primary with the newest epoch sees it, by engine id. Raises AgentRefused when none tells."""
     replies = await command(agents, primaries, "CLUSTER", "NODES")
-    views = [_parse_nodes(result.reply) for result in replies.values() if result.ok]
+    views = [cluster_lines(result.reply) for result in replies.values() if result.ok]
     if not views:
         raise AgentRefused("no primary tells its view of the cluster")
-    return max(views, key=lambda each: max(place.epoch for place in each.values()))
+    return max(views, key=lambda each: max(line.epoch for line in each.values()))
 
 
 async def start_late(
@@ -214,7 +197,7 @@ async def start_late(
     shards: Sequence[ShardRef],
     primaries: Sequence[ShardRef],
     newcomers: Sequence[ShardRef],
-    known: Mapping[str, Place],
+    known: Mapping[str, ClusterLine],
 ) -> dict[int, str]:
     """Start `newcomers` beside shards that serve: as replicas of their pairs' present primaries, or as primaries of pairs that
     have no slots yet. Reasons by uid of those that did not start.
@@ -238,7 +221,7 @@ async def start_late(
     }
 
 
-def _present(peer: Peer, head: ShardRef, known: Mapping[str, Place]) -> Peer:
+def _present(peer: Peer, head: ShardRef, known: Mapping[str, ClusterLine]) -> Peer:
     """With the slots and the epoch that the engines tell of. A new pair has no slots, and an epoch of its own."""
     if not known:
         return peer
@@ -252,18 +235,6 @@ def _present(peer: Peer, head: ShardRef, known: Mapping[str, Place]) -> Peer:
 def _late_spec(shard: ShardRef, shards: Sequence[ShardRef], engine: Engine) -> ShardSpec:
     # Who has no slots may begin as primary: the two seconds in which it takes no writes disturb nobody.
     return _shard_spec(shard, shards, engine).model_copy(update={"swap_with": None})
-
-
-def _parse_nodes(text: str) -> dict[str, Place]:
-    """Lines of CLUSTER NODES: `<id> <address> <flags> <primary> <ping> <pong> <epoch> <link> [<slots>…]`."""
-    found = {}
-    for line in text.splitlines():
-        fields = line.split(" ")
-        if len(fields) < 8:
-            continue
-        held = parse(",".join(each for each in fields[8:] if each[:1].isdigit()))  # in brackets: slots being moved
-        found[fields[0]] = Place("slave" if "slave" in fields[2] else "master", int(fields[6]), held)
-    return found
 
 
 async def command(

@@ -15,6 +15,7 @@ from shardboard.domain import handover as rules
 from shardboard.domain.handover import Stand
 from shardboard.driver.cluster import ShardRef, command, rhythm
 from shardboard.driver.ports import Agents
+from shardboard.engine_text import info_fields, info_number
 
 PATIENCE = 1.5
 """Seconds that a node may take to answer."""
@@ -52,13 +53,17 @@ async def look(agents: Agents, replica: ShardRef, old: ShardRef, voters: Sequenc
         command(agents, (replica, old), "INFO", "replication", patience=PATIENCE),
         command(agents, (replica, *voters) if voters else (), "CLUSTER", "INFO", patience=PATIENCE),
     )
-    told, leading = _text(links.get(replica.uid)), _text(links.get(old.uid))
-    epochs = {uid: _number("cluster_current_epoch", result.reply) for uid, result in states.items() if result.ok}
+    told, leading = info_fields(_text(links.get(replica.uid))), info_fields(_text(links.get(old.uid)))
+    epochs = {
+        uid: info_number(info_fields(result.reply), "cluster_current_epoch")
+        for uid, result in states.items()
+        if result.ok
+    }
     return Stand(
         answers=bool(told and leading),
-        leads="role:master" in told,
-        linked="master_link_status:up" in told and "role:master" in leading,
-        behind=max(0, _number("master_repl_offset", leading) - _number("slave_repl_offset", told)),
+        leads=told.get("role") == "master",
+        linked=told.get("master_link_status") == "up" and leading.get("role") == "master",
+        behind=max(0, info_number(leading, "master_repl_offset") - info_number(told, "slave_repl_offset")),
         epoch=epochs.pop(replica.uid, 0),
         epochs=epochs,
         voters=len(voters),
@@ -91,7 +96,7 @@ async def _await_turn(agents: Agents, replica: ShardRef, old: ShardRef) -> None:
     while True:
         told = _text((await command(agents, [old], "INFO", "replication", patience=PATIENCE)).get(old.uid))
         acknowledged = _acknowledged(told, replica)
-        if acknowledged is None or acknowledged == _number("master_repl_offset", told):
+        if acknowledged is None or acknowledged == info_number(info_fields(told), "master_repl_offset"):
             return  # nothing is written, or nothing is known
         if first is not None and acknowledged != first:
             await asyncio.sleep(ACK_SECONDS - AHEAD_SECONDS)
@@ -190,11 +195,6 @@ def _acknowledged(info: str, replica: ShardRef) -> int | None:
 
 def _text(result: CommandResult | None) -> str:
     return result.reply if result is not None and result.ok else ""
-
-
-def _number(name: str, text: str) -> int:
-    found = re.search(rf"^{name}:(\d+)", text, re.MULTILINE)
-    return int(found[1]) if found else 0
 
 
 def _now() -> float:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from shardboard.driver.cluster import ShardRef, command
 from shardboard.driver.ports import Agents
+from shardboard.engine_text import info_fields
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ async def begin_logs(agents: Agents, shards: Sequence[ShardRef]) -> Logs:
 
 def _state(info: str) -> str:
     """Of INFO persistence: `off`, `writing` the whole data, `failed` (the engine tries again), or `complete`."""
-    fields = dict(line.partition(":")[::2] for line in info.splitlines())
+    fields = info_fields(info)
     if fields.get("aof_enabled") != "1":
         return "off"
     if fields.get("aof_rewrite_in_progress") == "1" or fields.get("aof_rewrite_scheduled") == "1":

@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from shardboard.agent.contract import CommandResult
-from shardboard.driver.cluster import ShardRef, command, has_port
+from shardboard.driver.cluster import ShardRef, command
 from shardboard.driver.ports import Agents
+from shardboard.engine_text import cluster_lines, info_fields
 
 PATIENCE = 5.0
 """Seconds that a node may take to answer; one that hangs must not hold up what others do."""
@@ -71,7 +72,7 @@ async def forget(agents: Agents, hosts: Sequence[ShardRef], engine_id: str) -> l
 
 
 def _link(info: str) -> Link:
-    fields = dict(line.split(":", 1) for line in info.splitlines() if ":" in line)
+    fields = info_fields(info)
     if fields.get("role") == "master":
         return Link(leads=True, up=True, primary=None)
     host, port = fields.get("master_host", ""), fields.get("master_port", "")
@@ -81,9 +82,6 @@ def _link(info: str) -> Link:
 
 def _replicas(text: str) -> Mapping[str, str]:
     """Primary by replica, both by engine id, from the lines of CLUSTER NODES."""
-    lines = [line.split(" ") for line in text.splitlines()]
     return {
-        fields[0]: fields[3]
-        for fields in lines
-        if len(fields) > 7 and "slave" in fields[2].split(",") and has_port(fields[1])
+        line.engine_id: line.primary for line in cluster_lines(text).values() if "slave" in line.flags and line.has_port
     }

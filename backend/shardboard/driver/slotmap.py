@@ -6,9 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from shardboard.domain.slots import SLOTS, Ranges, joined, parse
-from shardboard.driver.cluster import ShardRef, command, has_port
+from shardboard.domain.slots import SLOTS, Ranges, joined
+from shardboard.driver.cluster import ShardRef, command
 from shardboard.driver.ports import Agents
+from shardboard.engine_text import ClusterLine, ClusterReader
 from shardboard.errors import AgentRefused
 
 PATIENCE = 5.0
@@ -16,22 +17,6 @@ PATIENCE = 5.0
 
 _STATE = re.compile(r"'state', '([^']*)'")
 _ENDED = frozenset({"success", "failed", "cancelled", "canceled"})
-
-
-@dataclass(frozen=True)
-class ShardView:
-    """A shard as another one, or itself, sees it: a line of CLUSTER NODES."""
-
-    engine_id: str
-    leads: bool
-    met: bool
-    """Known well enough to be named to clients."""
-    epoch: int
-    slots: Ranges
-    leaving: Mapping[int, str]
-    """Engine id of the target, by slot; a shard tells these of itself only."""
-    coming: Mapping[int, str]
-    """Engine id of the source, by slot."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +50,8 @@ async def look(agents: Agents, shards: Sequence[ShardRef], asked: Sequence[Shard
 
 
 def _summed_up(texts: Mapping[int, str], shards: Sequence[ShardRef], asked: Sequence[ShardRef]) -> SlotMap:
-    reader = Reader()
-    views = {uid: reader.view(text) for uid, text in texts.items()}
+    reader = ClusterReader()
+    views = {uid: reader.read(text) for uid, text in texts.items()}
     if not any(views.values()):
         raise AgentRefused("no shard tells its view of the cluster")
     pairs = {shard.engine_id: shard.pair for shard in shards}
@@ -84,41 +69,6 @@ def _summed_up(texts: Mapping[int, str], shards: Sequence[ShardRef], asked: Sequ
             lost += range(first, slot)
     found = {pair: joined(tuple(runs)) for pair, runs in held.items()}
     return SlotMap(held=found, open=_open(own, owners, pairs), lost=lost, astray=_astray(views, asked, pairs, found))
-
-
-class Reader:
-    """Reads CLUSTER NODES of many shards, which say the same of nearly everybody: each line is understood once."""
-
-    def __init__(self) -> None:
-        self._lines: dict[tuple[str, ...], ShardView] = {}
-
-    def view(self, text: str) -> dict[str, ShardView]:
-        """The lines by engine id: `<id> <address> <flags> <primary> <ping> <pong> <epoch> <link> [<slots>…]`."""
-        found = {}
-        for line in text.splitlines():
-            fields = line.split(" ", 8)
-            if len(fields) < 8:
-                continue
-            key = (fields[0], fields[1], fields[2], fields[6], *fields[8:])
-            known = self._lines.get(key)
-            if known is None:
-                known = self._lines[key] = _line(*key)
-            found[fields[0]] = known
-        return found
-
-
-def _line(engine_id: str, address: str, flags: str, epoch: str, slots: str = "") -> ShardView:
-    words = slots.split(" ")
-    moving = [each.strip("[]") for each in words if each.startswith("[")]
-    return ShardView(
-        engine_id=engine_id,
-        leads="master" in flags.split(","),
-        met="handshake" not in flags.split(",") and has_port(address),
-        epoch=int(epoch),
-        slots=parse(",".join(each for each in words if each[:1].isdigit())),
-        leaving={int(each.partition("->-")[0]): each.partition("->-")[2] for each in moving if "->-" in each},
-        coming={int(each.partition("-<-")[0]): each.partition("-<-")[2] for each in moving if "-<-" in each},
-    )
 
 
 async def moving(agents: Agents, primaries: Sequence[ShardRef]) -> list[int]:
@@ -139,12 +89,12 @@ async def unaware_hosts(agents: Agents, hosts: Sequence[ShardRef], newcomers: Se
 
 def _aware(texts: Mapping[int, str], wanted: set[str]) -> set[int]:
     """Who knows all of them."""
-    reader = Reader()
-    views = {uid: reader.view(text) for uid, text in texts.items()}
+    reader = ClusterReader()
+    views = {uid: reader.read(text) for uid, text in texts.items()}
     return {uid for uid, lines in views.items() if all(id_ in lines and lines[id_].met for id_ in wanted)}
 
 
-def _owners(own: Mapping[str, ShardView], views: Mapping[int, Mapping[str, ShardView]]) -> list[str]:
+def _owners(own: Mapping[str, ClusterLine], views: Mapping[int, Mapping[str, ClusterLine]]) -> list[str]:
     """Engine id of each slot's owner, empty for none. What a shard says of its own slots counts before what others say of it, and
     then the newest epoch."""
     hearsay = [line for lines in views.values() for line in lines.values() if line.engine_id not in own and line.leads]
@@ -156,7 +106,7 @@ def _owners(own: Mapping[str, ShardView], views: Mapping[int, Mapping[str, Shard
     return owners
 
 
-def _open(own: Mapping[str, ShardView], owners: Sequence[str], pairs: Mapping[str, int]) -> list[OpenSlot]:
+def _open(own: Mapping[str, ClusterLine], owners: Sequence[str], pairs: Mapping[str, int]) -> list[OpenSlot]:
     """Slots that some primary still has marked. The source is who owns a slot or, when the target does already, who gives."""
     found = set()
     for line in own.values():
@@ -173,7 +123,7 @@ def _open(own: Mapping[str, ShardView], owners: Sequence[str], pairs: Mapping[st
 
 
 def _astray(
-    views: Mapping[int, Mapping[str, ShardView]],
+    views: Mapping[int, Mapping[str, ClusterLine]],
     asked: Sequence[ShardRef],
     pairs: Mapping[str, int],
     held: Mapping[int, Ranges],
@@ -190,7 +140,7 @@ def _astray(
     return found
 
 
-def _seen(lines: Mapping[str, ShardView], pairs: Mapping[str, int]) -> dict[int, Ranges]:
+def _seen(lines: Mapping[str, ClusterLine], pairs: Mapping[str, int]) -> dict[int, Ranges]:
     """The slots by pair, as one shard sees them."""
     found: dict[int, Ranges] = {}
     for line in lines.values():

@@ -14,9 +14,10 @@ from shardboard.reconcilers.endpoints import Endpoints
 from shardboard.reconcilers.loop import PATIENCE, Outcome, Stepper
 from shardboard.reconcilers.removal import withdraw
 from shardboard.reconcilers.traffic import Traffic
-from shardboard.reconcilers.updates import Update, back_to_active, refusal, refused, tell
+from shardboard.reconcilers.updates import Update, back_to_active, refusal, refused
 from shardboard.state import actions, bdbs, nodes, outages, shards
 from shardboard.state.actions import Action
+from shardboard.state.events import record_of_action
 
 START, SERVE, SYNC = "Start the shards", "Serve all slots", "Bring the replicas in sync"
 
@@ -76,7 +77,7 @@ class Create:
         if bdb is not None:
             bdb.status, bdb.action_uid = "active", None
             took = (datetime.now(UTC) - action.created_at).total_seconds()
-            tell(session, action, "bdb_activated", f"Database {bdb.name} became active after {took:.1f} s.")
+            record_of_action(session, action, "bdb_activated", f"Database {bdb.name} became active after {took:.1f} s.")
 
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
         bdb = await bdbs.by_uid(session, action.object_uid)
@@ -86,7 +87,7 @@ class Create:
         for shard in await shards.of_bdb(session, bdb.uid):
             shard.desired = "absent"
         told = f"Database {bdb.name} could not be created: {reason} What had been started is removed."
-        tell(session, action, "bdb_creation_failed", told, severity="ERROR")
+        record_of_action(session, action, "bdb_creation_failed", told, severity="ERROR")
 
 
 class Delete:
@@ -117,7 +118,7 @@ class Delete:
         if outcome.facts["left"]:
             where = ", ".join(str(uid) for uid in outcome.facts["left"])
             told += f" Its shards on node {where} will be removed when the agent there is back."
-        tell(session, action, "bdb_deleted", told)
+        record_of_action(session, action, "bdb_deleted", told)
         await outages.forget_bdb(session, bdb.uid)
         await session.delete(bdb)
 
@@ -125,7 +126,9 @@ class Delete:
         bdb = await bdbs.by_uid(session, action.object_uid)
         if bdb is not None:
             bdb.status_detail, bdb.action_uid = f"Deletion did not finish: {reason}", None
-            tell(session, action, "bdb_delete_failed", f"Deleting {bdb.name} failed: {reason}", severity="ERROR")
+            record_of_action(
+                session, action, "bdb_delete_failed", f"Deleting {bdb.name} failed: {reason}", severity="ERROR"
+            )
 
 
 class Flush:
@@ -150,7 +153,9 @@ class Flush:
         bdb = await bdbs.by_uid(session, action.object_uid)
         if bdb is not None:
             bdb.status, bdb.status_detail, bdb.action_uid = "active", "", None
-            tell(session, action, "bdb_flushed", f"All keys of {bdb.name} were deleted.", severity="WARNING")
+            record_of_action(
+                session, action, "bdb_flushed", f"All keys of {bdb.name} were deleted.", severity="WARNING"
+            )
 
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
         await back_to_active(session, action, f"Flushing did not reach all shards: {reason}")

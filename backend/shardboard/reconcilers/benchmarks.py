@@ -16,10 +16,11 @@ from shardboard.domain import benchmark_plan, benchmark_results, workload
 from shardboard.domain.benchmark_plan import ENDED, Step
 from shardboard.domain.benchmark_seconds import Tally
 from shardboard.driver.ports import Agents, LoadState
+from shardboard.orders import drills
 from shardboard.reconcilers.benchmark_target import foreign_keys, order
 from shardboard.reconcilers.load import database, reference
 from shardboard.reconcilers.loop import Outcome
-from shardboard.state import bdbs, benchmarks, drills, nodes
+from shardboard.state import bdbs, benchmarks, nodes
 from shardboard.state import cluster as clusters
 from shardboard.state.actions import Action
 from shardboard.state.bdbs import Bdb
@@ -146,7 +147,7 @@ class Run:
                 return
             if not (await clusters.load(session)).rules.drills_enabled:
                 return  # allowed when it was ordered, and forbidden since
-            queued = drills.queue(
+            queued = drills.order(
                 session,
                 drill["node_uid"],
                 kind=drill["kind"],

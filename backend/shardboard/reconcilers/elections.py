@@ -9,44 +9,30 @@ from datetime import timedelta
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from shardboard.bus import Bus
-from shardboard.db import Store
 from shardboard.domain.failover import Elected, ShardRoles, elected
+from shardboard.reconcilers.sweep import Sweep
 from shardboard.state import actions, bdbs, events, shards
-from shardboard.state import cluster as clusters
 from shardboard.state.bdbs import Bdb
 from shardboard.state.events import record
 from shardboard.state.shards import Shard
 
-LOOK_AGAIN = 5.0
 LOSS_BEFORE = timedelta(minutes=10)
 """A loss longer ago than this is not what an election answered."""
 
 
-class ElectionLoop:
+class ElectionLoop(Sweep):
     """Looks whenever shards changed. Roles that an action is changing are that action's to tell."""
 
-    def __init__(self, store: Store, bus: Bus) -> None:
-        self._store = store
-        self._bus = bus
+    changes = frozenset({"shard", "action"})
 
-    async def run(self) -> None:
-        """Until cancelled."""
-        with self._bus.listen("change") as changes:
-            while True:
-                await self._sweep()
-                await changes.until(lambda change: change[0] in ("shard", "action"), LOOK_AGAIN)
+    async def is_due(self, session: AsyncSession) -> bool:
+        return bool(await _found(session))
 
-    async def _sweep(self) -> None:
-        async with self._store.read() as session:
-            if not await _found(session):
-                return
-        async with self._store.begin() as session:
-            await clusters.load_for_update(session)
-            for bdb, found in await _found(session):
-                rows = {row.uid: row for row in await shards.of_bdb(session, bdb.uid)}
-                for each in found:
-                    await _accept(session, bdb, rows, each)
+    async def act(self, session: AsyncSession) -> None:
+        for bdb, found in await _found(session):
+            rows = {row.uid: row for row in await shards.of_bdb(session, bdb.uid)}
+            for each in found:
+                await _accept(session, bdb, rows, each)
 
 
 async def _found(session: AsyncSession) -> list[tuple[Bdb, list[Elected]]]:

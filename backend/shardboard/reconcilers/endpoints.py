@@ -33,7 +33,7 @@ from shardboard.driver.ports import (
 from shardboard.errors import AgentError, AgentUnreachable
 from shardboard.reconcilers.load import reference, shard_tls
 from shardboard.reconcilers.rebinding import Rebinding
-from shardboard.state import addresses, bdbs, nodes, shards
+from shardboard.state import bdbs, nodes, shards
 from shardboard.state import cluster as clusters
 from shardboard.state.bdbs import Bdb
 from shardboard.state.events import record
@@ -138,7 +138,7 @@ class Endpoints:
             if bdb.status in SERVED and held[bdb.uid]:
                 bound = bdb.endpoint_nodes
                 chosen = binding.bind(bdb.config["proxy_policy"], bound, held[bdb.uid], living, resting)
-                before = addresses.read(bdb.endpoint_retiring)
+                before = bdb.retiring
                 left = binding.retiring(bound, chosen, before, machines, datetime.now(UTC), grace)
                 if chosen != bound or left != before:
                     found.append(Rebinding(bdb, machines, chosen, left, int(grace.total_seconds())))
@@ -162,7 +162,7 @@ class Endpoints:
             told = self._told(bdb, members[bdb.uid], machines, canaries)
             for uid in bdb.endpoint_nodes:
                 by_node[uid].append(told)
-            for uid in addresses.read(bdb.endpoint_retiring).keys() & machines.keys():
+            for uid in bdb.retiring.keys() & machines.keys():
                 # Cluster-aware clients find the new addresses there, and that this one has no slots.
                 own = ProxyEndpoint(id=_endpoint_id(bdb.uid, uid), address=machines[uid].addr, port=bdb.port)
                 by_node[uid].append(told.model_copy(update={"endpoints": [*told.endpoints, own]}))

@@ -6,15 +6,13 @@ only where no majority is left to vote.
 """
 
 import asyncio
-import re
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from shardboard.bus import Bus
 from shardboard.db import Store
 from shardboard.domain import failover
 from shardboard.domain.failover import Broken, ObservedShard
@@ -22,19 +20,20 @@ from shardboard.domain.numerals import plural
 from shardboard.driver import cluster
 from shardboard.driver.cluster import ShardRef
 from shardboard.driver.ports import Agents
+from shardboard.engine_text import info_fields, info_number
+from shardboard.orders import queue
 from shardboard.reconcilers import load
 from shardboard.reconcilers.attempts import may_try, tell_failure
 from shardboard.reconcilers.handovers import DatabaseView, Handovers, Turn, Wish
 from shardboard.reconcilers.loop import Outcome
+from shardboard.reconcilers.sweep import Sweep
 from shardboard.state import actions, bdbs, nodes, shards
-from shardboard.state import cluster as clusters
 from shardboard.state.actions import Action
-from shardboard.state.events import record
+from shardboard.state.events import record, record_of_action
 from shardboard.state.shards import Shard
 
 NAME = actions.FAILOVER
 HANDOVER = "SMShardFailover"
-LOOK_AGAIN = 2.0
 DEADLINE = timedelta(seconds=120)
 PATIENCE = 1.5
 """Seconds that one node may take to answer, so that it does not hold up the failover of the others."""
@@ -47,48 +46,36 @@ LastOffset = Callable[[int], float | None]
 """The replication offset that a shard last told of; None when unknown."""
 
 
-class FailoverLoop:
+class FailoverLoop(Sweep):
     """Orders a failover for every active database that has a pair without a living primary and with a replica to promote."""
 
-    def __init__(self, store: Store, bus: Bus) -> None:
-        self._store = store
-        self._bus = bus
+    changes = frozenset({"shard"})
+    seconds = 2.0
 
-    async def run(self) -> None:
-        """Until cancelled."""
-        with self._bus.listen("change") as changes:
-            while True:
-                await self._sweep()
-                await changes.until(lambda change: change[0] == "shard", LOOK_AGAIN)
+    async def is_due(self, session: AsyncSession) -> bool:
+        return await shards.any_down(session) and any(map(promotable, (await _by_bdb(session)).values()))
 
-    async def _sweep(self) -> None:
-        async with self._store.read() as session:
-            if not await shards.any_down(session):
-                return
-            if not any(promotable(rows) for rows in (await _by_bdb(session)).values()):
-                return
-        async with self._store.begin() as session:
-            await clusters.load_for_update(session)  # another console on this store may have the same idea
-            for bdb_uid, rows in (await _by_bdb(session)).items():
-                bdb = await bdbs.by_uid(session, bdb_uid)
-                found = promotable(rows)
-                if bdb is None or bdb.status not in ("active", "active-change-pending") or not found:
-                    continue
-                tries = await actions.tries_of_bdb(session, bdb_uid, NAME)
-                situation = [[pair.pair, pair.primary, *pair.candidates] for pair in found]
-                if any(action.status in actions.OPEN for action in tries):
-                    continue
-                if not may_try(tries, NAME, situation):
-                    continue
-                actions.start(
-                    session,
-                    NAME,
-                    object_uid=bdb_uid,
-                    description=f"Fail over {plural(len(found), 'shard')} of {bdb.name}",
-                    originator="system",
-                    deadline=DEADLINE,
-                    params={"situation": situation},
-                )
+    async def act(self, session: AsyncSession) -> None:
+        for bdb_uid, rows in (await _by_bdb(session)).items():
+            bdb = await bdbs.by_uid(session, bdb_uid)
+            found = promotable(rows)
+            if bdb is None or bdb.status not in ("active", "active-change-pending") or not found:
+                continue
+            tries = await actions.tries_of_bdb(session, bdb_uid, NAME)
+            situation = [[pair.pair, pair.primary, *pair.candidates] for pair in found]
+            if any(action.status in actions.OPEN for action in tries):
+                continue
+            if not may_try(tries, NAME, situation):
+                continue
+            queue.start(
+                session,
+                NAME,
+                object_uid=bdb_uid,
+                description=f"Fail over {plural(len(found), 'shard')} of {bdb.name}",
+                originator="system",
+                deadline=DEADLINE,
+                params={"situation": situation},
+            )
 
 
 class Failover:
@@ -172,7 +159,8 @@ class Failover:
         """For each pair the replica that has received most, and by how much it was behind what its primary last told."""
         candidates = [references[uid] for pair in broken for uid in pair.candidates]
         replies = await cluster.command(self._agents, candidates, "INFO", "replication", patience=PATIENCE)
-        offsets = {uid: _offset(result.reply) for uid, result in replies.items() if result.ok and _whole(result.reply)}
+        told = {uid: info_fields(result.reply) for uid, result in replies.items() if result.ok}
+        offsets = {uid: _offset(info) for uid, info in told.items() if _whole(info)}
         chosen = []
         for pair in broken:
             known = [(uid, offsets[uid]) for uid in pair.candidates if uid in offsets]
@@ -241,15 +229,12 @@ class Handover(Failover):
         self._handovers = Handovers(store, agents)
 
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
-        record(
+        record_of_action(
             session,
+            action,
             "shard_failover_failed",
             f"{action.description}, as {action.originator} asked: it failed. {reason}",
-            source="bdb",
             severity="ERROR",
-            originator=action.originator,
-            bdb_uid=action.object_uid,
-            action_uid=action.uid,
             details={"reason": reason, "tries": 1},
         )
 
@@ -319,15 +304,14 @@ async def _by_bdb(session: AsyncSession) -> dict[int, list[Shard]]:
     return found
 
 
-def _offset(info: str) -> int:
-    match = re.search(r"slave_repl_offset:(\d+)", info) or re.search(r"master_repl_offset:(\d+)", info)
-    return int(match[1]) if match else 0
+def _offset(info: Mapping[str, str]) -> int:
+    return info_number(info, "slave_repl_offset" if "slave_repl_offset" in info else "master_repl_offset")
 
 
-def _whole(info: str) -> bool:
+def _whole(info: Mapping[str, str]) -> bool:
     """Whether a replica has a data set to take over with. One that never synced has none, and one in the middle of a full
     sync is about to throw its own away; the engine itself would promote either when told to."""
-    return "master_sync_in_progress:1" not in info and "master_link_down_since_seconds:-1" not in info
+    return info.get("master_sync_in_progress") != "1" and info.get("master_link_down_since_seconds") != "-1"
 
 
 def _aftermath(seconds: float, promotion: dict[str, Any]) -> str:

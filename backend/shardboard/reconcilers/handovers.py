@@ -16,7 +16,7 @@ from shardboard.driver import handover
 from shardboard.driver.cluster import ShardRef, rhythm
 from shardboard.driver.handover import Try
 from shardboard.driver.ports import Agents
-from shardboard.reconcilers import move_rows
+from shardboard.reconcilers.movement import rows as move_rows
 from shardboard.state import actions
 from shardboard.state.actions import Action
 from shardboard.state.events import record

@@ -7,7 +7,6 @@ from datetime import datetime
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.domain import binding
-from shardboard.state import addresses
 from shardboard.state.bdbs import Bdb
 from shardboard.state.events import record
 from shardboard.state.nodes import Node
@@ -29,9 +28,9 @@ class Rebinding:
     def write(self, session: AsyncSession) -> None:
         """The rows, and an event for clients that must change, and one when an old address has ended."""
         left = [uid for uid in self.bdb.endpoint_nodes if uid not in self.chosen]
-        ended = [uid for uid in addresses.read(self.bdb.endpoint_retiring) if uid not in {*self.retiring, *self.chosen}]
+        ended = [uid for uid in self.bdb.retiring if uid not in {*self.retiring, *self.chosen}]
         self.bdb.endpoint_nodes = list(self.chosen)
-        self.bdb.endpoint_retiring = addresses.stored(self.retiring)
+        self.bdb.retiring = dict(self.retiring)
         if left:
             self._tell_moved(session, left)
         for uid in ended:

@@ -8,46 +8,36 @@ from datetime import UTC, datetime
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from shardboard.bus import Bus
-from shardboard.db import Store
 from shardboard.domain import drain, replica_ha
 from shardboard.domain.layout import Layout
 from shardboard.domain.policy import Policy
 from shardboard.domain.replica_ha import Candidate, Rebuilt, Rules
+from shardboard.orders import movement
+from shardboard.orders.movement import ClusterView
 from shardboard.reconcilers.attempts import may_try
-from shardboard.state import actions, events, movement, nodes, shards
+from shardboard.reconcilers.sweep import Sweep
+from shardboard.state import actions, events, nodes, shards
 from shardboard.state import bdbs as databases
 from shardboard.state import cluster as clusters
 from shardboard.state.events import record
-from shardboard.state.movement import ClusterView
 
 NAME = "SMReplicaHA"
-LOOK_AGAIN = 2.0
 
 
-class ReplicaHaLoop:
+class ReplicaHaLoop(Sweep):
     """Orders the rebuilds, one action per database and lost node."""
 
-    def __init__(self, store: Store, bus: Bus) -> None:
-        self._store = store
-        self._bus = bus
+    changes = frozenset({"node", "cluster", "bdb"})
+    seconds = 2.0
 
-    async def run(self) -> None:
-        """Until cancelled."""
-        with self._bus.listen("change") as changes:
-            while True:
-                await self._sweep()
-                await changes.until(lambda change: change[0] in ("node", "cluster", "bdb"), LOOK_AGAIN)
+    async def is_due(self, session: AsyncSession) -> bool:
+        return any(node.health != "up" for node in await nodes.every(session)) and bool(await _due(session))
 
-    async def _sweep(self) -> None:
-        async with self._store.read() as session:
-            if all(node.health == "up" for node in await nodes.every(session)) or not await _due(session):
-                return
-        async with self._store.begin() as session:
-            view = await movement.locked_view(session)
-            board = view.board()
-            for bdb_uid, node in await _due(session):
-                await _order(session, view, board, bdb_uid, node)
+    async def act(self, session: AsyncSession) -> None:
+        view = await movement.locked_view(session)
+        board = view.board()
+        for bdb_uid, node in await _due(session):
+            await _order(session, view, board, bdb_uid, node)
 
 
 async def _order(session: AsyncSession, view: ClusterView, board: Layout, bdb_uid: int, node: int) -> None:

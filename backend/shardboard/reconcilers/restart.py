@@ -9,63 +9,52 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from shardboard.bus import Bus
 from shardboard.db import Store
 from shardboard.domain.failover import ObservedShard, restartable
 from shardboard.domain.numerals import plural
 from shardboard.driver import cluster
 from shardboard.driver.cluster import ShardRef
 from shardboard.driver.ports import Agents
+from shardboard.orders import queue
 from shardboard.reconcilers import load
 from shardboard.reconcilers.attempts import may_try, tell_failure
 from shardboard.reconcilers.loop import Outcome
+from shardboard.reconcilers.sweep import Sweep
 from shardboard.state import actions, bdbs, events, nodes, shards
 from shardboard.state import cluster as clusters
 from shardboard.state.actions import Action
 from shardboard.state.bdbs import Bdb
-from shardboard.state.events import record
+from shardboard.state.events import record_of_shard
 from shardboard.state.shards import Shard
 
 NAME = "SMRestartShards"
-LOOK_AGAIN = 5.0
 DEADLINE = timedelta(minutes=30)
 
 
-class RestartLoop:
+class RestartLoop(Sweep):
     """Orders the restart of persistent databases' primaries once every copy of a pair is known to be dead, as far as the policy
     `auto_recovery` says so."""
 
-    def __init__(self, store: Store, bus: Bus) -> None:
-        self._store = store
-        self._bus = bus
+    changes = frozenset({"node", "shard"})
 
-    async def run(self) -> None:
-        """Until cancelled."""
-        with self._bus.listen("change") as changes:
-            while True:
-                await self._sweep()
-                await changes.until(lambda change: change[0] in ("node", "shard"), LOOK_AGAIN)
+    async def is_due(self, session: AsyncSession) -> bool:
+        return bool(await _orders(session))
 
-    async def _sweep(self) -> None:
-        async with self._store.read() as session:
-            if not await _orders(session):
-                return
-        async with self._store.begin() as session:
-            await clusters.load_for_update(session)  # another console on this store may have the same idea
-            for bdb, dead in await _orders(session):
-                if await actions.open_of_bdb(session, bdb.uid):
-                    continue
-                if not may_try(await actions.tries_of_bdb(session, bdb.uid, NAME), NAME, dead):
-                    continue
-                actions.start(
-                    session,
-                    NAME,
-                    object_uid=bdb.uid,
-                    description=f"Start {plural(len(dead), 'primary', 'primaries')} of {bdb.name} again from persistence",
-                    originator="system",
-                    deadline=DEADLINE,
-                    params={"shards": dead, "discard_data": False, "situation": dead},
-                )
+    async def act(self, session: AsyncSession) -> None:
+        for bdb, dead in await _orders(session):
+            if await actions.open_of_bdb(session, bdb.uid):
+                continue
+            if not may_try(await actions.tries_of_bdb(session, bdb.uid, NAME), NAME, dead):
+                continue
+            queue.start(
+                session,
+                NAME,
+                object_uid=bdb.uid,
+                description=f"Start {plural(len(dead), 'primary', 'primaries')} of {bdb.name} again from persistence",
+                originator="system",
+                deadline=DEADLINE,
+                params={"shards": dead, "discard_data": False, "situation": dead},
+            )
 
 
 class Restart:
@@ -141,18 +130,14 @@ class Restart:
             shard.became("master", datetime.now(UTC), serves=not bdb.sharding)
             saved = action.params["begun"].get(str(uid))
             from_disk = None if saved is None else datetime.fromtimestamp(saved, UTC)
-            record(
+            record_of_shard(
                 session,
+                action,
+                shard,
                 "shard_restarted",
                 f"Shard redis:{uid} of {bdb.name} on node {shard.node_uid} was started again "
                 + _from_what(bdb, from_disk, loss.time if loss is not None else None, action),
-                source="shard",
                 severity="WARNING",
-                originator=action.originator,
-                bdb_uid=bdb.uid,
-                node_uid=shard.node_uid,
-                shard_uid=uid,
-                action_uid=action.uid,
                 details={"saved_at": None if from_disk is None else from_disk.isoformat(timespec="milliseconds")},
             )
 

@@ -9,69 +9,58 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from shardboard.bus import Bus
 from shardboard.db import Store
 from shardboard.domain.failover import ObservedShard, revivable
 from shardboard.domain.numerals import plural
 from shardboard.domain.syncs import Transfer
 from shardboard.driver import cluster
 from shardboard.driver.ports import Agents
-from shardboard.reconcilers import load, reshard, syncs
+from shardboard.orders import queue
+from shardboard.reconcilers import load, syncs
 from shardboard.reconcilers.loop import Outcome
 from shardboard.reconcilers.removal import withdraw
+from shardboard.reconcilers.reshard import action as reshard
+from shardboard.reconcilers.sweep import Sweep
 from shardboard.state import actions, bdbs, nodes, shards
-from shardboard.state import cluster as clusters
 from shardboard.state.actions import Action
-from shardboard.state.events import record
+from shardboard.state.events import record_of_action, record_of_shard
 from shardboard.state.shards import Shard
 
 NAME = "SMReviveReplicas"
-LOOK_AGAIN = 5.0
 DEADLINE = timedelta(minutes=30)
 RETRY_AFTER = timedelta(seconds=30)
 BUSY, IDLE = 0.2, 0.5
 """Seconds between two steps: while a replica is started or waits for its turn, and while all that is left is to copy."""
 
 
-class RevivalLoop:
+class RevivalLoop(Sweep):
     """Orders the revival of dead shards on nodes that are up, one action per database."""
 
-    def __init__(self, store: Store, bus: Bus) -> None:
-        self._store = store
-        self._bus = bus
+    changes = frozenset({"node", "shard"})
 
-    async def run(self) -> None:
-        """Until cancelled."""
-        with self._bus.listen("change") as changes:
-            while True:
-                await self._sweep()
-                await changes.until(lambda change: change[0] in ("node", "shard"), LOOK_AGAIN)
+    async def is_due(self, session: AsyncSession) -> bool:
+        return await shards.any_down(session) and bool(await _orders(session))
 
-    async def _sweep(self) -> None:
-        async with self._store.read() as session:
-            if not await shards.any_down(session) or not await _orders(session):
-                return
-        async with self._store.begin() as session:
-            await clusters.load_for_update(session)  # another console on this store may have the same idea
-            for bdb_uid, dead in (await _orders(session)).items():
-                bdb = await bdbs.by_uid(session, bdb_uid)
-                earlier = [
-                    *await actions.open_of_bdb(session, bdb_uid),
-                    *await actions.tries_of_bdb(session, bdb_uid, NAME),
-                ]
-                if bdb is None or any(map(_in_the_way, earlier)):
-                    continue
-                if bdb.status != "active" and not any(map(_moves_slots, earlier)):
-                    continue
-                actions.start(
-                    session,
-                    NAME,
-                    object_uid=bdb_uid,
-                    description=f"Bring back {plural(len(dead), 'replica')} of {bdb.name}",
-                    originator="system",
-                    deadline=DEADLINE,
-                    params={"shards": dead},
-                )
+    async def act(self, session: AsyncSession) -> None:
+        for bdb_uid, dead in (await _orders(session)).items():
+            bdb = await bdbs.by_uid(session, bdb_uid)
+            earlier = [
+                *await actions.open_of_bdb(session, bdb_uid),
+                *await actions.tries_of_bdb(session, bdb_uid, NAME),
+            ]
+            if bdb is None or any(map(_in_the_way, earlier)):
+                continue
+            if bdb.status != "active" and not any(map(_moves_slots, earlier)):
+                continue
+            queue.start(
+                session,
+                NAME,
+                object_uid=bdb_uid,
+                description=f"Bring back {plural(len(dead), 'replica')} of {bdb.name}",
+                originator="system",
+                deadline=DEADLINE,
+                params={"shards": dead},
+            )
 
 
 class Revive:
@@ -135,26 +124,17 @@ class Revive:
                     other.role = "slave" if other is shard else other.current_role
             shard.became("slave", now)
             seconds = (now - action.created_at).total_seconds()
-            record(
+            record_of_shard(
                 session,
+                action,
+                shard,
                 "replica_revived",
                 f"Shard redis:{uid} came back on node {shard.node_uid} as a replica and was in sync after {seconds:.1f} s.",
-                source="shard",
-                bdb_uid=shard.bdb_uid,
-                node_uid=shard.node_uid,
-                shard_uid=uid,
-                action_uid=action.uid,
             )
 
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
-        record(
-            session,
-            "replica_revival_failed",
-            f"Not all replicas came back: {reason}",
-            source="bdb",
-            severity="ERROR",
-            bdb_uid=action.object_uid,
-            action_uid=action.uid,
+        record_of_action(
+            session, action, "replica_revival_failed", f"Not all replicas came back: {reason}", severity="ERROR"
         )
 
 

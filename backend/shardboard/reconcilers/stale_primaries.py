@@ -8,55 +8,43 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from shardboard.bus import Bus
 from shardboard.db import Store
 from shardboard.driver import cluster
 from shardboard.driver.ports import Agents
+from shardboard.orders import queue
 from shardboard.reconcilers import load
 from shardboard.reconcilers.loop import Outcome
+from shardboard.reconcilers.sweep import Sweep
 from shardboard.state import actions, bdbs, shards
-from shardboard.state import cluster as clusters
 from shardboard.state.actions import Action
-from shardboard.state.events import record
+from shardboard.state.events import record_of_shard
 from shardboard.state.shards import Shard
 
 NAME = "SMDemoteRivals"
 """As actions in the store are called, by earlier releases too."""
-LOOK_AGAIN = 5.0
 DEADLINE = timedelta(seconds=60)
 
 
-class StalePrimaryLoop:
+class StalePrimaryLoop(Sweep):
     """Orders the demotion of primaries that are not the one that the console knows for their pair."""
 
-    def __init__(self, store: Store, bus: Bus) -> None:
-        self._store = store
-        self._bus = bus
+    changes = frozenset({"shard"})
 
-    async def run(self) -> None:
-        """Until cancelled."""
-        with self._bus.listen("change") as changes:
-            while True:
-                await self._sweep()
-                await changes.until(lambda change: change[0] == "shard", LOOK_AGAIN)
+    async def is_due(self, session: AsyncSession) -> bool:
+        return bool(await _found(session))
 
-    async def _sweep(self) -> None:
-        async with self._store.read() as session:
-            if not await _found(session):
-                return
-        async with self._store.begin() as session:
-            await clusters.load_for_update(session)
-            for bdb_uid, uids in (await _found(session)).items():
-                if not await actions.open_of_bdb(session, bdb_uid):
-                    actions.start(
-                        session,
-                        NAME,
-                        object_uid=bdb_uid,
-                        description="Make a primary that was replaced follow the one that replaced it",
-                        originator="system",
-                        deadline=DEADLINE,
-                        params={"shards": uids},
-                    )
+    async def act(self, session: AsyncSession) -> None:
+        for bdb_uid, uids in (await _found(session)).items():
+            if not await actions.open_of_bdb(session, bdb_uid):
+                queue.start(
+                    session,
+                    NAME,
+                    object_uid=bdb_uid,
+                    description="Make a primary that was replaced follow the one that replaced it",
+                    originator="system",
+                    deadline=DEADLINE,
+                    params={"shards": uids},
+                )
 
 
 class Demote:
@@ -116,14 +104,11 @@ def stale_primaries(rows: Sequence[Shard]) -> list[int]:
 
 
 def _tell(session: AsyncSession, action: Action, shard: Shard, outcome: str, severity: str) -> None:
-    record(
+    record_of_shard(
         session,
+        action,
+        shard,
         "rival_demoted",
         f"Shard redis:{shard.uid} on node {shard.node_uid} still acted as primary after it had been replaced: {outcome}.",
-        source="shard",
         severity=severity,
-        bdb_uid=shard.bdb_uid,
-        node_uid=shard.node_uid,
-        shard_uid=shard.uid,
-        action_uid=action.uid,
     )

@@ -4,9 +4,10 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.reconcilers.endpoints import Endpoints
 from shardboard.reconcilers.loop import Outcome
-from shardboard.reconcilers.updates import back_to_active, tell
+from shardboard.reconcilers.updates import back_to_active
 from shardboard.state import bdbs
 from shardboard.state.actions import Action
+from shardboard.state.events import record_of_action
 
 
 class Traffic:
@@ -30,9 +31,9 @@ class Traffic:
         bdb.status, bdb.action_uid = "active", None
         if self._stop:
             told = f"The traffic of {bdb.name} is stopped: clients are disconnected, and nobody can connect until it is resumed."
-            tell(session, action, "bdb_traffic_stopped", told, severity="WARNING")
+            record_of_action(session, action, "bdb_traffic_stopped", told, severity="WARNING")
         else:
-            tell(session, action, "bdb_traffic_resumed", f"Clients of {bdb.name} can connect again.")
+            record_of_action(session, action, "bdb_traffic_resumed", f"Clients of {bdb.name} can connect again.")
 
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
         what = "Traffic is not stopped everywhere" if self._stop else "Traffic is not resumed everywhere"

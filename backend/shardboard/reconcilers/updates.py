@@ -4,13 +4,14 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.driver import cluster, persistence
 from shardboard.driver.ports import CommandResult
-from shardboard.reconcilers import load, move_rows
+from shardboard.reconcilers import load
 from shardboard.reconcilers.loop import Outcome
-from shardboard.reconcilers.moves import MoveProgress, Relocate
+from shardboard.reconcilers.movement import rows as move_rows
+from shardboard.reconcilers.movement.moves import MoveProgress, Relocate
 from shardboard.state import bdbs, shards
 from shardboard.state.actions import Action
 from shardboard.state.bdbs import Bdb
-from shardboard.state.events import record
+from shardboard.state.events import record_of_action
 
 _MOVING = frozenset({"replication", "shards_placement", "proxy_policy"})
 """What is moved by that the plan settles, and *Rebalance* mends."""
@@ -53,7 +54,9 @@ class Update(Relocate):
             note_access(bdb, action)
             bdb.incomplete_changes = []
             await move_rows.release(session, action, "")
-            tell(session, action, "bdb_update_completed", f"The change of {bdb.name} reached all its shards.")
+            record_of_action(
+                session, action, "bdb_update_completed", f"The change of {bdb.name} reached all its shards."
+            )
 
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
         """Replicas that were to be added are taken away again; everything else stays as far as it came."""
@@ -84,7 +87,7 @@ async def back_to_active(session: AsyncSession, action: Action, reason: str) -> 
     bdb = await bdbs.by_uid(session, action.object_uid)
     if bdb is not None and bdb.status == "active-change-pending":
         bdb.status, bdb.status_detail, bdb.action_uid = "active", reason, None
-        tell(session, action, "bdb_update_failed", f"{bdb.name}: {reason}", severity="ERROR")
+        record_of_action(session, action, "bdb_update_failed", f"{bdb.name}: {reason}", severity="ERROR")
 
 
 def refused(results: dict[int, CommandResult]) -> dict[int, str]:
@@ -96,17 +99,3 @@ def refusal(reasons: dict[int, str]) -> str:
     uid, reason = min(reasons.items())
     others = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
     return f"Shard redis:{uid}{others}: {reason}."
-
-
-def tell(session: AsyncSession, action: Action, type_: str, description: str, severity: str = "INFO") -> None:
-    """An event about the action's database."""
-    record(
-        session,
-        type_,
-        description,
-        source="bdb",
-        severity=severity,
-        originator=action.originator,
-        bdb_uid=action.object_uid,
-        action_uid=action.uid,
-    )

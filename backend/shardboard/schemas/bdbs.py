@@ -1,7 +1,6 @@
 """A database as replies and the stream show it."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -202,14 +201,13 @@ def _endpoint(bdb: BdbRow, config: Mapping[str, Any], nodes: Iterable[NodeRow], 
     machines = sorted(nodes, key=lambda node: node.uid)
     serving = [node for node in machines if node.uid in bdb.endpoint_nodes]
     living = [node for node in serving if node.health != "down"]
-    retiring = {int(uid): datetime.fromisoformat(until) for uid, until in bdb.endpoint_retiring.items()}
     return {
         "uid": f"{bdb.uid}:1",
         "addr": [node.addr for node in living or serving],
         "old_addr": [
-            {"addr": node.addr, "until": iso(retiring[node.uid])}
+            {"addr": node.addr, "until": iso(bdb.retiring[node.uid])}
             for node in machines
-            if node.uid in retiring and node.health != "down"
+            if node.uid in bdb.retiring and node.health != "down"
         ],
         "addr_type": config["oss_cluster_api_preferred_ip_type"],
         "dns_name": f"redis-{bdb.port}.{cluster.name}",

@@ -10,10 +10,9 @@ from shardboard.domain import acl_rules, roles
 from shardboard.domain.acl_rules import Acl
 from shardboard.domain.roles import ManagementRole, Role
 from shardboard.errors import Conflict, NotAcceptable, NotFound
-from shardboard.services import events
 from shardboard.services.user_accounts import GivenRole
 from shardboard.services.users import Principal, insist_on_another_admin, insist_on_power
-from shardboard.state import access, bdbs
+from shardboard.state import access, bdbs, events
 from shardboard.state import cluster as clusters
 from shardboard.state.access import RedisAcl
 from shardboard.state.access import Role as RoleRow
@@ -45,7 +44,7 @@ async def create_acl(session: AsyncSession, name: str, rules: str, by: Principal
     _insist_on_room(len(present))
     row = RedisAcl(uid=_next_uid(each.uid for each in present), name=name, acl=well_formed(rules))
     session.add(row)
-    _tell(session, "redis_acl_created", f"The ACL {name} was created: {row.acl}", by)
+    events.record(session, "redis_acl_created", f"The ACL {name} was created: {row.acl}", originator=by.username)
     await session.flush()
     return Acl(row.uid, row.name, row.acl)
 
@@ -59,7 +58,7 @@ async def change_acl(session: AsyncSession, uid: int, name: str | None, rules: s
         row.name = name
     if rules is not None:
         row.acl = well_formed(rules)
-    _tell(session, "redis_acl_updated", f"The ACL {row.name} was changed: {row.acl}", by)
+    events.record(session, "redis_acl_updated", f"The ACL {row.name} was changed: {row.acl}", originator=by.username)
     await session.flush()
     return Acl(row.uid, row.name, row.acl)
 
@@ -69,7 +68,7 @@ async def remove_acl(session: AsyncSession, uid: int, by: Principal) -> None:
     row = await _own(session, RedisAcl, uid, await acl(session, uid))
     _insist_on_unused(row.name, await _databases_with(session, "redis_acl_uid", uid), [])
     await session.delete(row)
-    _tell(session, "redis_acl_deleted", f"The ACL {row.name} was deleted.", by)
+    events.record(session, "redis_acl_deleted", f"The ACL {row.name} was deleted.", originator=by.username)
 
 
 async def every_role(session: AsyncSession) -> list[Role]:
@@ -93,7 +92,12 @@ async def create_role(session: AsyncSession, name: str, management: ManagementRo
     _insist_on_room(len(present))
     row = RoleRow(uid=_next_uid(each.uid for each in present), name=name, management=management)
     session.add(row)
-    _tell(session, "role_created", f"The role {name} was created; its management role is {management}.", by)
+    events.record(
+        session,
+        "role_created",
+        f"The role {name} was created; its management role is {management}.",
+        originator=by.username,
+    )
     await session.flush()
     return Role(row.uid, row.name, row.management)
 
@@ -115,7 +119,12 @@ async def change_role(
         for user in held:
             user.role = management
         row.management = management
-    _tell(session, "role_updated", f"The role {row.name} was changed; its management role is {row.management}.", by)
+    events.record(
+        session,
+        "role_updated",
+        f"The role {row.name} was changed; its management role is {row.management}.",
+        originator=by.username,
+    )
     await session.flush()
     return Role(row.uid, row.name, row.management)
 
@@ -127,7 +136,7 @@ async def remove_role(session: AsyncSession, uid: int, by: Principal) -> None:
     held = (await session.execute(select(User.email).where(User.role_uid == uid).limit(3))).scalars().all()
     _insist_on_unused(row.name, await _databases_with(session, "role_uid", uid), held)
     await session.delete(row)
-    _tell(session, "role_deleted", f"The role {row.name} was deleted.", by)
+    events.record(session, "role_deleted", f"The role {row.name} was deleted.", originator=by.username)
 
 
 async def insist_on_permissions(session: AsyncSession, given: object) -> None:
@@ -209,7 +218,3 @@ def _insist_on_unused(name: str, databases: Sequence[str], users: Sequence[str])
 
 def _next_uid(taken: Iterable[int]) -> int:
     return max(acl_rules.FIRST_OWN - 1, *taken) + 1
-
-
-def _tell(session: AsyncSession, kind: str, sentence: str, by: Principal) -> None:
-    events.record(session, kind, sentence, source="cluster", originator=by.username)

@@ -1,13 +1,11 @@
-"""Orders for the loops: adding one is all that a handler does towards a long operation. And asking for its early end."""
+"""Asking a long operation to end before it is done."""
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.errors import Conflict, Forbidden
-from shardboard.services import events
 from shardboard.services.users import Principal
-from shardboard.state.actions import OPEN, Action, by_uid, start
-
-__all__ = ["by_uid", "cancel", "start"]
+from shardboard.state import events
+from shardboard.state.actions import OPEN, Action
 
 
 async def cancel(session: AsyncSession, action: Action, principal: Principal) -> Action:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from shardboard.domain import binding
 from shardboard.domain.binding import Held
 from shardboard.domain.layout import Layout
-from shardboard.services.moves import ClusterView
+from shardboard.orders.movement import ClusterView
 
 
 @dataclass(frozen=True)

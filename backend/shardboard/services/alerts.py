@@ -8,7 +8,6 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.domain import alert_settings, rules, threshold_alarms
 from shardboard.errors import NotAcceptable
-from shardboard.services import events as log
 from shardboard.services.users import Principal
 from shardboard.state import events
 from shardboard.state.bdbs import Bdb
@@ -37,7 +36,7 @@ def change(
     changed = [name for name, setting in alert_settings.of_bdb(wanted).items() if setting != before[name]]
     if changed and not dry_run:
         bdb.alert_settings = wanted
-        log.record(
+        events.record(
             session,
             "bdb_alerts_updated",
             f"Alerts of {bdb.name} were changed: {', '.join(changed)}.",

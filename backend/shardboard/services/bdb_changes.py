@@ -7,13 +7,13 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.domain import bdb_rules, io_threads
 from shardboard.errors import NotAcceptable
+from shardboard.orders.movement import rooms_of
 from shardboard.schemas import bdb_fields
 from shardboard.services import access
 from shardboard.services.bdb_creation import hosts_of, insist
 from shardboard.state import bdbs, nodes, shards
 from shardboard.state.bdbs import Bdb
 from shardboard.state.cluster import Cluster
-from shardboard.state.movement import rooms_of
 
 CHANGEABLE = frozenset(
     {

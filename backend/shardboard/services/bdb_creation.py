@@ -14,12 +14,12 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.domain import bdb_rules, binding, flash, hashing, io_threads, placement, slots
 from shardboard.domain.bdb_rules import Surroundings
-from shardboard.domain.fault import RequestFault
 from shardboard.domain.io_threads import Host
-from shardboard.domain.placement import Placed, Room
+from shardboard.domain.placement import BUS_OFFSET, Placed, Room, first_free_port
 from shardboard.domain.policy import Policy
-from shardboard.domain.ports import BUS_OFFSET, first_free
+from shardboard.domain.rules import RequestFault
 from shardboard.errors import ApiError, BadRequest, Conflict, NotAcceptable
+from shardboard.orders.movement import rooms_of
 from shardboard.schemas import bdb_fields
 from shardboard.schemas.cluster import reserved_ports_of
 from shardboard.services import access
@@ -27,7 +27,6 @@ from shardboard.shard_certificates import ShardCertificates
 from shardboard.state import bdbs, nodes, shards
 from shardboard.state.bdbs import Bdb
 from shardboard.state.cluster import Cluster
-from shardboard.state.movement import rooms_of
 from shardboard.state.nodes import Node
 from shardboard.state.shards import Shard
 
@@ -176,7 +175,7 @@ def _shard_rows(plan: Sequence[Placed], bdb: Bdb, first_uid: int, occupying: Seq
         used[shard.node_uid].add(shard.bus_port - BUS_OFFSET)
     rows = []
     for uid, placed in enumerate(plan, start=first_uid):
-        port = first_free(used[placed.node_uid])
+        port = first_free_port(used[placed.node_uid])
         if port is None:
             sentence = f"Node {placed.node_uid} has no port left for another shard."
             raise NotAcceptable("insufficient_resources", sentence)

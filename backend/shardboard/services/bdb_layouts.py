@@ -7,8 +7,9 @@ from shardboard.domain import io_threads, rebalance
 from shardboard.domain.layout import Copy, Layout, title
 from shardboard.domain.moves import Move
 from shardboard.errors import NotAcceptable
-from shardboard.services import moves, upgrades
-from shardboard.services.moves import ClusterView
+from shardboard.orders import movement
+from shardboard.orders.movement import ClusterView
+from shardboard.services import upgrades
 from shardboard.state.bdbs import Bdb
 from shardboard.state.shards import Shard
 
@@ -52,7 +53,7 @@ def _replace(view: ClusterView, bdb: Bdb, rows: list[Shard]) -> list[Move]:
         Move(
             bdb=bdb.uid,
             pair=row.pair,
-            title=f"Replace {moves.word(row)} redis:{row.uid} on node {row.node_uid} by one {told}",
+            title=f"Replace {movement.word(row)} redis:{row.uid} on node {row.node_uid} by one {told}",
             leaves=row.uid,
             to=row.node_uid,
         )

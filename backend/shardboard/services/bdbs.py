@@ -11,15 +11,15 @@ from shardboard.domain.bdb_rules import MAX_UID
 from shardboard.domain.moves import Move
 from shardboard.domain.numerals import plural
 from shardboard.errors import Conflict, NotFound
+from shardboard.orders import movement, queue
+from shardboard.orders.movement import ClusterView
 from shardboard.schemas import bdb_fields
-from shardboard.services import actions, bdb_creation, bdb_layouts, events, moves, reshards
+from shardboard.services import bdb_creation, bdb_layouts, reshards
 from shardboard.services.bdb_changes import changes, incomplete
 from shardboard.services.bdb_creation import NewDatabase
-from shardboard.services.moves import ClusterView
 from shardboard.services.users import Principal
-from shardboard.state import actions as actions_state
+from shardboard.state import actions, events, shards
 from shardboard.state import cluster as cluster_state
-from shardboard.state import shards
 from shardboard.state.bdbs import Bdb
 from shardboard.state.shards import Shard
 
@@ -43,7 +43,7 @@ async def create(
     if bdb.uid < MAX_UID:
         cluster.next_bdb_uid = max(cluster.next_bdb_uid, bdb.uid + 1)
     cluster.next_shard_uid += len(new.shards)
-    action = actions.start(
+    action = queue.start(
         session,
         "SMCreateBDB",
         object_uid=bdb.uid,
@@ -111,10 +111,10 @@ async def _change(
     target = _copy(bdb) if dry_run else bdb
     old_name, primaries = bdb.name, bdb.shards_count
     _apply(target, changed)
-    view = await moves.locked_view(session)
+    view = await movement.locked_view(session)
     planned = bdb_layouts.plan(view, target, changed) if plan is None else []
     if planned:
-        await moves.insist_on_idle(session, [bdb], "busy")
+        await queue.insist_on_idle(session, [bdb], "busy")
     target.status = "active-change-pending"
     if dry_run:
         return target
@@ -165,7 +165,7 @@ def _order_update(
     description = f"Change database {bdb.name}: {_names(changed)}"
     params = {"changed": sorted(changed)}
     if planned:
-        moves.order(
+        movement.order(
             session,
             view,
             "SMUpdateBDB",
@@ -179,7 +179,7 @@ def _order_update(
             cancellable=all(move.to is not None or move.leaves is None for move in planned),
         )
         return
-    action = actions.start(
+    action = queue.start(
         session,
         "SMUpdateBDB",
         object_uid=bdb.uid,
@@ -204,7 +204,7 @@ async def delete(session: AsyncSession, uid: int, principal: Principal) -> Bdb:
     held = [shard for shard in await shards.occupying(session) if shard.bdb_uid == uid]
     for shard in held:
         shard.desired = "absent"
-    action = actions.start(
+    action = queue.start(
         session,
         "SMDeleteBDB",
         object_uid=uid,
@@ -227,7 +227,7 @@ async def flush(session: AsyncSession, uid: int, principal: Principal, *, dry_ru
     bdb = await _idle(session, uid)
     if dry_run:
         return bdb
-    action = actions.start(
+    action = queue.start(
         session,
         "SMFlushBDB",
         object_uid=uid,
@@ -265,13 +265,13 @@ async def _locked(session: AsyncSession, uid: int) -> Bdb:
 
 async def _idle(session: AsyncSession, uid: int) -> Bdb:
     bdb = await _locked(session, uid)
-    await moves.insist_on_idle(session, [bdb], "busy")
+    await queue.insist_on_idle(session, [bdb], "busy")
     return bdb
 
 
 async def _abandon(session: AsyncSession, bdb: Bdb) -> None:
     """End the creation that still runs; without its lease the loop cannot apply what it is doing."""
-    for action in await actions_state.open_of_bdb(session, bdb.uid):
+    for action in await actions.open_of_bdb(session, bdb.uid):
         action.status = "failed"
         action.error = "The database was deleted while it was being created."
         action.finished_at = datetime.now(UTC)

@@ -12,9 +12,12 @@ from shardboard.domain import benchmark_cost, benchmark_plan, benchmark_tools, c
 from shardboard.domain.benchmark_cost import Concern, Cost
 from shardboard.domain.workload import Wrong
 from shardboard.errors import Conflict, Forbidden, NotAcceptable, NotFound
-from shardboard.services import actions, benchmark_facts, drills, events
+from shardboard.orders import queue
+from shardboard.queries import benchmark_facts
+from shardboard.services import actions, drills
 from shardboard.services.users import ADMINS, Principal
-from shardboard.state import bdbs, benchmarks, nodes, shards
+from shardboard.state import bdbs, benchmarks, events, nodes, shards
+from shardboard.state.actions import by_uid as action_by_uid
 from shardboard.state.bdbs import Bdb
 from shardboard.state.benchmarks import OPEN, Benchmark, BenchmarkLoad
 from shardboard.state.nodes import Node
@@ -106,7 +109,7 @@ async def create(session: AsyncSession, given: Mapping[str, Any], principal: Pri
     session.add(row)
     await session.flush()
     steps = benchmark_plan.steps(len(phases), repetitions)
-    action = actions.start(
+    action = queue.start(
         session,
         NAME,
         object_type="benchmark",
@@ -172,7 +175,7 @@ def understand(text: str, where: str = "") -> command_line.Understood:
 async def stop(session: AsyncSession, uid: int, principal: Principal) -> Benchmark:
     """Ask a run to end: what it has measured is kept. Asking twice is fine."""
     row = await find(session, uid)
-    action = await actions.by_uid(session, row.action_uid)
+    action = await action_by_uid(session, row.action_uid)
     if row.status not in OPEN or action is None:
         raise Conflict("not_running", f"Benchmark {row.name} has ended already, as {row.status}.")
     await actions.cancel(session, action, principal)

@@ -4,10 +4,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.domain.numerals import plural
 from shardboard.server_certificate import Identity
-from shardboard.services import events
 from shardboard.services.users import Principal
 from shardboard.shard_certificates import ShardCertificates
-from shardboard.state import bdbs
+from shardboard.state import bdbs, events
 from shardboard.state import cluster as clusters
 
 

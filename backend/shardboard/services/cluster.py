@@ -8,9 +8,10 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from shardboard.domain.cluster_settings import merged
 from shardboard.errors import Conflict, NotAcceptable
 from shardboard.schemas.bootstrap import is_host_name
-from shardboard.services import events, users
+from shardboard.services import users
 from shardboard.services.users import Principal
 from shardboard.state import cluster as state
+from shardboard.state import events
 from shardboard.state.cluster import Cluster
 
 
@@ -21,7 +22,12 @@ async def update(
     cluster = await state.load_for_update(session)
     if changes and not dry_run:
         cluster.config = merged(cluster.config, changes)
-        _tell(session, "cluster_updated", f"Settings of the cluster were changed: {_list(changes)}.", principal)
+        events.record(
+            session,
+            "cluster_updated",
+            f"Settings of the cluster were changed: {_list(changes)}.",
+            originator=principal.username,
+        )
     return cluster
 
 
@@ -30,7 +36,12 @@ async def update_policy(session: AsyncSession, changes: Mapping[str, Any], princ
     cluster = await state.load_for_update(session)
     if changes:
         cluster.policy = {**cluster.policy, **changes}
-        _tell(session, "cluster_policy_updated", f"The policy of the cluster was changed: {_list(changes)}.", principal)
+        events.record(
+            session,
+            "cluster_policy_updated",
+            f"The policy of the cluster was changed: {_list(changes)}.",
+            originator=principal.username,
+        )
     return cluster
 
 
@@ -42,7 +53,7 @@ async def restore_policy(session: AsyncSession, principal: Principal) -> Cluster
         cluster.policy = {}
         cluster.config = {name: value for name, value in cluster.config.items() if name not in changed}
         said = f"The policy of the cluster was set back to its defaults: {', '.join(sorted(changed))}."
-        _tell(session, "cluster_policy_updated", said, principal)
+        events.record(session, "cluster_policy_updated", said, originator=principal.username)
     return cluster
 
 
@@ -69,12 +80,13 @@ async def create(session: AsyncSession, name: str, username: str, password: str,
 
 def receive_license(session: AsyncSession, principal: Principal) -> None:
     """Tell that a licence key was sent in vain."""
-    _tell(session, "license_updated", "A licence key was sent; none is needed, and it was not kept.", principal)
+    events.record(
+        session,
+        "license_updated",
+        "A licence key was sent; none is needed, and it was not kept.",
+        originator=principal.username,
+    )
 
 
 def _list(changes: Mapping[str, Any]) -> str:
     return ", ".join(sorted(changes))
-
-
-def _tell(session: AsyncSession, type_: str, sentence: str, principal: Principal) -> None:
-    events.record(session, type_, sentence, source="cluster", originator=principal.username)

@@ -3,8 +3,9 @@
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.errors import BadRequest, Forbidden, NotAcceptable, NotFound
+from shardboard.orders import drills
 from shardboard.services.users import Principal
-from shardboard.state import cluster, drills, nodes, shards
+from shardboard.state import cluster, nodes, shards
 from shardboard.state.actions import Action
 
 KINDS = {
@@ -32,7 +33,7 @@ async def order(
     await examine(session, node_uid, kind=kind, shard_uid=shard_uid)
     if confirm != f"node {node_uid}":
         raise BadRequest("bad_request", f'To confirm, send "node {node_uid}".', field="confirm")
-    return drills.queue(
+    return drills.order(
         session,
         node_uid,
         kind=kind,

@@ -7,10 +7,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.domain.numerals import plural
 from shardboard.errors import BadRequest, Conflict, NotAcceptable, NotFound
-from shardboard.services import actions
+from shardboard.orders import queue
 from shardboard.services.users import Principal
-from shardboard.state import actions as actions_state
-from shardboard.state import bdbs, shards
+from shardboard.state import actions, bdbs, shards
 from shardboard.state import cluster as clusters
 from shardboard.state.actions import Action
 from shardboard.state.shards import Shard
@@ -31,7 +30,7 @@ async def order(
     bdb = await bdbs.by_uid(session, rows[0].bdb_uid)
     if bdb is None or bdb.status != "active":
         raise Conflict("db_busy", "The database is being changed; try again when it is active.")
-    if await actions_state.open_of_bdb(session, bdb.uid):
+    if await actions.open_of_bdb(session, bdb.uid):
         raise Conflict("db_busy", f"Another action is running on {bdb.name}; try again when it is done.")
     held = await shards.of_bdb(session, bdb.uid)
     for row in rows:
@@ -40,7 +39,7 @@ async def order(
             raise NotAcceptable("replication_violation", f"Shard redis:{row.uid} has no replica that is in sync.")
     if dry_run:
         return None
-    return actions.start(
+    return queue.start(
         session,
         "SMShardFailover",
         object_uid=bdb.uid,

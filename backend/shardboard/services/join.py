@@ -1,6 +1,5 @@
 """How a node becomes part of the cluster: an administrator makes a token, the agent presents it once."""
 
-import hashlib
 import secrets
 import string
 from dataclasses import dataclass
@@ -11,8 +10,8 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.errors import NotAcceptable, Unauthorized
-from shardboard.services import events
-from shardboard.state import cluster, join_tokens, nodes
+from shardboard.services import passwords
+from shardboard.state import cluster, events, join_tokens, nodes
 from shardboard.state.cluster import Cluster
 from shardboard.state.join_tokens import JoinToken
 from shardboard.state.nodes import Node
@@ -62,7 +61,9 @@ async def create_token(
     expires_at = now + timedelta(seconds=ttl)
     await join_tokens.forget_expired(session, now)
     bound = _checked_addr(addr, "address") if addr is not None else None
-    session.add(JoinToken(token_hash=_hash(secret), expires_at=expires_at, created_by=originator, addr=bound))
+    session.add(
+        JoinToken(token_hash=passwords.digest(secret), expires_at=expires_at, created_by=originator, addr=bound)
+    )
     sentence = f"A join token was created{f' for {bound}' if bound else ''}."
     events.record(session, "join_token_created", sentence, source="cluster", originator=originator)
     return f"{PREFIX}.{secret}.{authority.ca_fingerprint()}", expires_at
@@ -99,7 +100,7 @@ async def admit(session: AsyncSession, authority: Authority, applicant: Applican
 
 async def _take_token(session: AsyncSession, text: str) -> JoinToken:
     prefix, _, rest = text.partition(".")
-    token = await join_tokens.take(session, _hash(rest.partition(".")[0])) if prefix == PREFIX else None
+    token = await join_tokens.take(session, passwords.digest(rest.partition(".")[0])) if prefix == PREFIX else None
     if token is None:
         raise Unauthorized(
             "access_denied", "The join token is unknown or was used already; create a new one.", field="token"
@@ -146,7 +147,3 @@ def _is_dns_name(name: str) -> bool:
 
 
 _LABEL = frozenset(string.ascii_letters + string.digits + "-")
-
-
-def _hash(secret: str) -> str:
-    return hashlib.sha256(secret.encode()).hexdigest()

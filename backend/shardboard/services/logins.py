@@ -13,8 +13,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.domain.cluster_settings import ClusterSettings
 from shardboard.origins import place
-from shardboard.services import events, second_factor
-from shardboard.state import cluster, login_failures, users
+from shardboard.services import second_factor
+from shardboard.state import cluster, events, login_failures, users
 from shardboard.state.login_failures import LoginFailures
 from shardboard.state.users import Password, User
 

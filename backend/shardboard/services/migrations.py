@@ -6,10 +6,12 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.domain.moves import Move
 from shardboard.errors import NotAcceptable, NotFound
-from shardboard.services import addresses, events, moves
+from shardboard.orders import movement, queue
+from shardboard.orders.movement import ClusterView
+from shardboard.services import addresses
 from shardboard.services.addresses import Change
-from shardboard.services.moves import ClusterView
 from shardboard.services.users import Principal
+from shardboard.state import events
 from shardboard.state.actions import Action
 from shardboard.state.shards import Shard
 
@@ -27,7 +29,7 @@ async def order(
 ) -> tuple[Action | None, list[Change]]:
     """Move these shards to node `target`, `at_once` databases at a time (0 = all). No action when there is nothing to do, or for
     a dry run; and the addresses that clients must leave for it. Roles stay: the newcomer of a primary becomes primary."""
-    view = await moves.locked_view(session)
+    view = await movement.locked_view(session)
     if not uids:
         raise NotFound("shard_uids_required", "No shards were named.")
     known = {row.uid: row for row in view.rows}
@@ -41,7 +43,7 @@ async def order(
         return None, []
     databases = [view.databases[uid] for uid in sorted({row.bdb_uid for row in leaving})]
     # Before what is asked of the layout: a move under way has put newcomers into it already.
-    await moves.insist_on_idle(session, databases)
+    await queue.insist_on_idle(session, databases)
     _insist_on_pairs(view, leaving, target)
     _insist_on_room(view, leaving, target)
     board = view.board()
@@ -54,7 +56,7 @@ async def order(
         Move(
             bdb=row.bdb_uid,
             pair=row.pair,
-            title=f"Move {moves.word(row)} redis:{row.uid} of {view.databases[row.bdb_uid].name} from node "
+            title=f"Move {movement.word(row)} redis:{row.uid} of {view.databases[row.bdb_uid].name} from node "
             f"{row.node_uid} to node {target}",
             leaves=row.uid,
             to=target,
@@ -67,7 +69,7 @@ async def order(
         if len(planned) == 1
         else f"Move {len(planned)} shards" + (f" of {databases[0].name}" if one else "") + f" to node {target}"
     )
-    action = moves.order(
+    action = movement.order(
         session,
         view,
         NAME,
@@ -101,7 +103,7 @@ def _insist_on_target(view: ClusterView, target: int) -> None:
     if node.health == "down" or node.agent_status != "connected":
         state = "is down" if node.health == "down" else "has lost its agent"
         raise NotAcceptable("node_not_connected", f"Node {target} {state}.", field="target_node_uid")
-    if not moves.takes_shards(node):
+    if not movement.takes_shards(node):
         why = f"is in {node.duty}" if node.duty else "accepts no shards (accept_servers is false)"
         raise NotAcceptable("insufficient_resources", f"Node {target} {why}.", field="target_node_uid")
 

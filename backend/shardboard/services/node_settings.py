@@ -5,8 +5,8 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from shardboard.services import events
 from shardboard.services.users import Principal
+from shardboard.state import events
 from shardboard.state.nodes import Node
 
 

@@ -9,11 +9,12 @@ from shardboard.domain import drain
 from shardboard.domain.drain import Drain
 from shardboard.domain.layout import Layout
 from shardboard.errors import Conflict, NotAcceptable, NotFound
-from shardboard.services import addresses, events, moves, snapshots
+from shardboard.orders import movement, queue
+from shardboard.orders.movement import ClusterView
+from shardboard.services import addresses, snapshots
 from shardboard.services.addresses import Change
-from shardboard.services.moves import ClusterView
 from shardboard.services.users import Principal
-from shardboard.state import actions as actions_state
+from shardboard.state import actions, events
 from shardboard.state.actions import OPEN, Action
 from shardboard.state.nodes import Node
 
@@ -44,7 +45,7 @@ async def maintenance_on(
     params = {"duty_before": before, "snapshot": made}
     action = await _order(session, view, MAINTENANCE_ON, node, plan, principal, "Put node {} into maintenance", params)
     told = f"Maintenance of node {uid} was ordered.{addresses.told(left)}"
-    _tell(session, action, "node_maintenance_on_request", told, principal)
+    _tell(session, action, "node_maintenance_on_request", told)
     return action
 
 
@@ -65,15 +66,13 @@ async def maintenance_off(
     plan = drain.restore(view.board(), uid, remembered)
     params = {"duty_before": "maintenance", "snapshot": chosen.name if chosen is not None else ""}
     action = await _order(session, view, MAINTENANCE_OFF, node, plan, principal, "End maintenance of node {}", params)
-    _tell(
-        session, action, "node_maintenance_off_request", f"The end of maintenance of node {uid} was ordered.", principal
-    )
+    _tell(session, action, "node_maintenance_off_request", f"The end of maintenance of node {uid} was ordered.")
     return action
 
 
 async def address_changes(session: AsyncSession, uid: int, order: Literal["maintenance_on", "remove"]) -> list[Change]:
     """The addresses that clients must leave when this is ordered, as far as it can be known before."""
-    view = await moves.locked_view(session)
+    view = await movement.locked_view(session)
     node = _find(view, uid)
     board = view.board()
     if order == "remove" and _is_dead(node):
@@ -89,7 +88,7 @@ async def enslave(session: AsyncSession, uid: int, principal: Principal) -> Acti
     _insist_on_connected(node)
     plan = drain.hand_over(view.board(), uid)
     action = await _order(session, view, ENSLAVE, node, plan, principal, "Hand over the primaries of node {}", {})
-    _tell(session, action, "node_enslave_request", f"Node {uid} was told to hand over its primaries.", principal)
+    _tell(session, action, "node_enslave_request", f"Node {uid} was told to hand over its primaries.")
     return action
 
 
@@ -109,14 +108,14 @@ async def remove(session: AsyncSession, uid: int, principal: Principal) -> Actio
         raise NotAcceptable(code, f"Shard redis:{shard}{others} cannot leave node {uid}: {why}.")
     action = await _order(session, view, REMOVE, node, plan, principal, "Remove node {}", {"duty_before": before})
     told = f"The removal of node {uid} was ordered.{addresses.told(_left(view, board, uid, gone=True))}"
-    _tell(session, action, "node_remove_request", told, principal)
+    _tell(session, action, "node_remove_request", told)
     return action
 
 
 async def _begin(session: AsyncSession, uid: int) -> tuple[ClusterView, Node]:
-    view = await moves.locked_view(session)
+    view = await movement.locked_view(session)
     node = _find(view, uid)
-    for action in await actions_state.of_object(session, "node", uid):
+    for action in await actions.of_object(session, "node", uid):
         if action.status in OPEN and action.name != "SMDrill":
             raise Conflict("busy", f"Another action runs on node {uid}: {action.description}.")
     return view, node
@@ -144,7 +143,7 @@ def _insist_on_connected(node: Node) -> None:
 
 
 def _insist_on_others(view: ClusterView, node: Node) -> None:
-    if not any(moves.takes_shards(other) for other in view.machines.values() if other.uid != node.uid):
+    if not any(movement.takes_shards(other) for other in view.machines.values() if other.uid != node.uid):
         sentence = f"Node {node.uid} is the last one that can run shards; bring another one into service first."
         raise NotAcceptable("insufficient_resources", sentence)
 
@@ -160,8 +159,8 @@ async def _order(
     params: Mapping[str, Any],
 ) -> Action:
     concerned = [view.databases[uid] for uid in sorted({move.bdb for move in plan.moves})]
-    await moves.insist_on_idle(session, concerned)
-    return moves.order(
+    await queue.insist_on_idle(session, concerned)
+    return movement.order(
         session,
         view,
         name,
@@ -174,16 +173,8 @@ async def _order(
     )
 
 
-def _tell(session: AsyncSession, action: Action, type_: str, sentence: str, principal: Principal) -> None:
+def _tell(session: AsyncSession, action: Action, type_: str, sentence: str) -> None:
     stay: Sequence[tuple[str, str]] = sorted(action.params["stay"].items())
     if stay:
         sentence += " These shards stay: " + ", ".join(f"redis:{uid} ({why})" for uid, why in stay) + "."
-    events.record(
-        session,
-        type_,
-        sentence,
-        source="node",
-        originator=principal.username,
-        node_uid=action.object_uid,
-        action_uid=action.uid,
-    )
+    events.record_of_action(session, action, type_, sentence)

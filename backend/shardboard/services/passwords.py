@@ -148,3 +148,8 @@ class Verifier:
 
     def _entry(self, *parts: str) -> bytes:
         return hmac.digest(self._key, b"".join(hashlib.sha256(part.encode()).digest() for part in parts), "sha256")
+
+
+def digest(secret: str) -> str:
+    """Of one that was made here and has more bits than anybody can try: it needs no salt, and is found by it."""
+    return hashlib.sha256(secret.encode()).hexdigest()

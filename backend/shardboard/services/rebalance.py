@@ -7,9 +7,11 @@ from shardboard.domain.layout import Layout
 from shardboard.domain.moves import Move
 from shardboard.domain.numerals import plural
 from shardboard.errors import Conflict, NotFound
-from shardboard.services import addresses, events, moves
+from shardboard.orders import movement, queue
+from shardboard.services import addresses
 from shardboard.services.addresses import Change
 from shardboard.services.users import Principal
+from shardboard.state import events
 from shardboard.state.actions import Action
 
 NAME = "SMRebalance"
@@ -21,7 +23,7 @@ async def preview(
     session: AsyncSession, uid: int, *, only_failovers: bool, max_operations: int | None
 ) -> tuple[Layout, dict[int, str]]:
     """The board as a rebalance would leave it, and the slots of each pair."""
-    view = await moves.locked_view(session)
+    view = await movement.locked_view(session)
     planned = _plan(view, uid, only_failovers=only_failovers, max_operations=max_operations)
     board = view.board()
     for move in planned:
@@ -34,7 +36,7 @@ async def address_changes(
 ) -> list[Change]:
     """The addresses that clients must leave when this is ordered."""
     board, _ = await preview(session, uid, only_failovers=only_failovers, max_operations=max_operations)
-    found = addresses.changes(await moves.locked_view(session), board)
+    found = addresses.changes(await movement.locked_view(session), board)
     return [each for each in found if each.bdb_uid == uid]
 
 
@@ -42,9 +44,9 @@ async def order(
     session: AsyncSession, uid: int, principal: Principal, *, only_failovers: bool, max_operations: int | None
 ) -> Action | None:
     """None when everything is where it should be."""
-    view = await moves.locked_view(session)
+    view = await movement.locked_view(session)
     if (bdb := view.databases.get(uid)) is not None:
-        await moves.insist_on_idle(session, [bdb])
+        await queue.insist_on_idle(session, [bdb])
     planned = _plan(view, uid, only_failovers=only_failovers, max_operations=max_operations)
     if bdb is None or not planned:
         return None
@@ -53,7 +55,7 @@ async def order(
         _play(board, move)
     left = [each for each in addresses.changes(view, board) if each.bdb_uid == uid]
     copied = sum(move.to is not None for move in planned)
-    action = moves.order(
+    action = movement.order(
         session,
         view,
         NAME,
@@ -63,19 +65,16 @@ async def order(
         object_type="bdb",
         object_uid=uid,
     )
-    events.record(
+    events.record_of_action(
         session,
+        action,
         "bdb_rebalance_request",
         f"The rebalance of {bdb.name} was ordered: {_steps(len(planned) - copied, copied)}." + addresses.told(left),
-        source="bdb",
-        originator=principal.username,
-        bdb_uid=uid,
-        action_uid=action.uid,
     )
     return action
 
 
-def _plan(view: moves.ClusterView, uid: int, *, only_failovers: bool, max_operations: int | None) -> list[Move]:
+def _plan(view: movement.ClusterView, uid: int, *, only_failovers: bool, max_operations: int | None) -> list[Move]:
     """Nothing only when nothing is to be done: what would be done, were all nodes and shards well, is refused in words."""
     if uid not in view.databases:
         raise NotFound("db_not_found", f"There is no database {uid}.")

@@ -8,8 +8,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from shardboard.domain import reshard, reshard_estimate, slots
 from shardboard.domain.rates import Value
 from shardboard.domain.reshard_estimate import Cargo, Holding
-from shardboard.services import moves, reshards
-from shardboard.services.moves import ClusterView
+from shardboard.orders import movement
+from shardboard.orders.movement import ClusterView
+from shardboard.services import reshards
 from shardboard.state import shards
 from shardboard.state.bdbs import Bdb
 from shardboard.state.shards import Shard
@@ -24,7 +25,7 @@ FIRST_OWN_WAY = 9
 
 async def preview(session: AsyncSession, bdb: Bdb, plan: reshards.ReshardPlan, latest: Latest) -> dict[str, Any]:
     """In the form of the API's `reshard_preview`."""
-    view = await moves.locked_view(session)
+    view = await movement.locked_view(session)
     of = _cargo(view, bdb, plan, await shards.of_bdb(session, bdb.uid), latest)
     return {
         "slots": of.slots,

@@ -8,13 +8,13 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from shardboard.domain import placement, ports, reshard, slots
+from shardboard.domain import placement, reshard, slots
 from shardboard.domain.flash import Share
 from shardboard.domain.placement import Placed
 from shardboard.domain.slots import Ranges
 from shardboard.errors import Conflict, NotAcceptable
-from shardboard.services import actions, moves
-from shardboard.services.moves import ClusterView
+from shardboard.orders import movement, queue
+from shardboard.orders.movement import ClusterView
 from shardboard.state.actions import Action
 from shardboard.state.bdbs import Bdb
 from shardboard.state.shards import Shard
@@ -56,8 +56,8 @@ class ReshardPlan:
 
 async def plan(session: AsyncSession, bdb: Bdb, changed: Mapping[str, Any], avoid: Collection[str] = ()) -> ReshardPlan:
     """How the database gets to `changed["shards_count"]` pairs. Raises when it cannot, and writes nothing."""
-    view = await moves.locked_view(session)
-    await moves.insist_on_idle(session, [bdb], "busy")
+    view = await movement.locked_view(session)
+    await queue.insist_on_idle(session, [bdb], "busy")
     count = changed.get("shards_count", bdb.shards_count)
     target = _target(bdb, changed, count)
     rows = view.of(bdb.uid)
@@ -82,13 +82,13 @@ async def plan(session: AsyncSession, bdb: Bdb, changed: Mapping[str, Any], avoi
 
 async def order(session: AsyncSession, bdb: Bdb, chosen: ReshardPlan, originator: str) -> Action:
     """Rows for the newcomers, and the action."""
-    view = await moves.locked_view(session)
+    view = await movement.locked_view(session)
     rows = _rows(view, bdb, chosen.newcomers)
     view.cluster.next_shard_uid += len(rows)
     session.add_all(rows)
     gone = [row for row in view.of(bdb.uid) if row.pair in chosen.leaving]
     before = len({row.pair for row in view.of(bdb.uid)})
-    return actions.start(
+    return queue.start(
         session,
         NAME,
         object_uid=bdb.uid,
@@ -193,10 +193,10 @@ def _insist_on_room(view: ClusterView, rows: Sequence[Shard], staying: Sequence[
 def _rows(view: ClusterView, bdb: Bdb, newcomers: Sequence[Placed]) -> list[Shard]:
     taken: dict[int, set[int]] = {}
     for row in view.occupying:
-        taken.setdefault(row.node_uid, set()).add(row.bus_port - ports.BUS_OFFSET)
+        taken.setdefault(row.node_uid, set()).add(row.bus_port - placement.BUS_OFFSET)
     rows = []
     for uid, placed in enumerate(newcomers, start=view.cluster.next_shard_uid):
-        port = ports.first_free(taken.setdefault(placed.node_uid, set()))
+        port = placement.first_free_port(taken.setdefault(placed.node_uid, set()))
         if port is None:
             sentence = f"Node {placed.node_uid} has no port left for another shard."
             raise NotAcceptable("insufficient_resources", sentence, field="shards_count")
@@ -210,7 +210,7 @@ def _rows(view: ClusterView, bdb: Bdb, newcomers: Sequence[Placed]) -> list[Shar
                 role=placed.role,
                 slots="",
                 port=port,
-                bus_port=port + ports.BUS_OFFSET,
+                bus_port=port + placement.BUS_OFFSET,
                 engine_id=secrets.token_hex(20),
                 desired="running",
                 observed_status="unknown",

@@ -5,10 +5,9 @@ from datetime import timedelta
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.errors import BadRequest, Conflict, NotAcceptable, NotFound
-from shardboard.services import actions
+from shardboard.orders import queue
 from shardboard.services.users import Principal
-from shardboard.state import actions as actions_state
-from shardboard.state import bdbs, nodes, shards
+from shardboard.state import actions, bdbs, nodes, shards
 from shardboard.state import cluster as clusters
 from shardboard.state.actions import Action
 from shardboard.state.bdbs import Bdb
@@ -36,9 +35,9 @@ async def order(
         return None, loss
     if confirm != f"shard {uid}":
         raise BadRequest("bad_request", f'{loss} To confirm, send "shard {uid}".', field="confirm")
-    if bdb.status != "active" or await actions_state.open_of_bdb(session, bdb.uid):
+    if bdb.status != "active" or await actions.open_of_bdb(session, bdb.uid):
         raise Conflict("db_busy", f"Another action is running on {bdb.name}; try again when it is done.")
-    action = actions.start(
+    action = queue.start(
         session,
         "SMRestartShards",
         object_uid=bdb.uid,

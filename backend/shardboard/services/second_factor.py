@@ -6,7 +6,6 @@ second factor off.
 
 import base64
 import binascii
-import hashlib
 import hmac
 import secrets
 import time
@@ -15,6 +14,7 @@ from cryptography.hazmat.primitives.hashes import SHA1
 from cryptography.hazmat.primitives.twofactor.totp import TOTP
 
 from shardboard.errors import NotAcceptable
+from shardboard.services import passwords
 from shardboard.state.users import User
 
 ISSUER = "Shardboard"
@@ -66,7 +66,7 @@ def adopt(user: User, secret: str, code: str) -> list[str]:
         sentence = "This is not the code that the app shows now. Is the phone's clock right? Type the next code."
         raise NotAcceptable("wrong_code", sentence, field="code")
     codes = [_readable(secrets.token_bytes(_RECOVERY_BYTES)) for _ in range(RECOVERY_CODES)]
-    user.totp_secret, user.totp_step, user.recovery_codes = secret, step, [_hash(each) for each in codes]
+    user.totp_secret, user.totp_step, user.recovery_codes = secret, step, [passwords.digest(each) for each in codes]
     return codes
 
 
@@ -90,7 +90,7 @@ def _step(secret: str | None, code: str, last: int) -> int | None:
 
 def _recovery(user: User, code: str) -> str | None:
     """The hash of the recovery code that this is."""
-    given = _hash(code.strip().lower())
+    given = passwords.digest(code.strip().lower())
     return given if user.totp_secret is not None and given in user.recovery_codes else None
 
 
@@ -101,8 +101,3 @@ def _readable(value: bytes) -> str:
 
 def _totp(secret: str) -> TOTP:
     return TOTP(base64.b32decode(secret, casefold=True), _DIGITS, SHA1(), _STEP_SECONDS)  # noqa: S303
-
-
-def _hash(code: str) -> str:
-    """It has more bits than anybody can try, and so needs no salt."""
-    return hashlib.sha256(code.encode()).hexdigest()

@@ -4,7 +4,6 @@ A token is shown once, when it is made. It may do what its role may, until it ex
 who made it.
 """
 
-import hashlib
 import secrets
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -12,10 +11,10 @@ from datetime import UTC, datetime, timedelta
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.errors import Conflict, NotAcceptable, NotFound, Unauthorized
-from shardboard.services import events
+from shardboard.services import passwords
 from shardboard.services.users import Principal, insist_on_power
 from shardboard.state import cluster as clusters
-from shardboard.state import service_tokens
+from shardboard.state import events, service_tokens
 from shardboard.state.service_tokens import ServiceToken
 
 PREFIX = "sbt_"
@@ -50,14 +49,19 @@ async def create(
     row = ServiceToken(
         name=name,
         role=role,
-        token_hash=_hash(token),
+        token_hash=passwords.digest(token),
         created_by=by.username,
         created_at=now,
         expires_at=now + timedelta(seconds=seconds) if seconds is not None else None,
     )
     session.add(row)
     until = f", until {row.expires_at:%Y-%m-%d %H:%M} UTC" if row.expires_at else ""
-    _tell(session, "service_token_created", f"Service token {name} was created with the role {role}{until}.", by)
+    events.record(
+        session,
+        "service_token_created",
+        f"Service token {name} was created with the role {role}{until}.",
+        originator=by.username,
+    )
     await session.flush()
     return row, token
 
@@ -70,7 +74,7 @@ async def remove(session: AsyncSession, uid: int, by: Principal) -> None:
         raise NotFound("service_token_not_exist", f"There is no service token {uid}.")
     insist_on_power(by, row.role)
     await session.delete(row)
-    _tell(session, "service_token_deleted", f"Service token {row.name} was removed.", by)
+    events.record(session, "service_token_deleted", f"Service token {row.name} was removed.", originator=by.username)
 
 
 async def every(session: AsyncSession) -> Sequence[ServiceToken]:
@@ -80,7 +84,7 @@ async def every(session: AsyncSession) -> Sequence[ServiceToken]:
 
 async def who(session: AsyncSession, token: str) -> tuple[Principal, bool]:
     """Who logs in by it, and whether that is to be noted. No user has a colon in the name."""
-    row = await service_tokens.by_hash(session, _hash(token))
+    row = await service_tokens.by_hash(session, passwords.digest(token))
     if row is None:
         raise Unauthorized("invalid_token", "There is no such service token; it may have been removed.")
     now = datetime.now(UTC)
@@ -91,14 +95,6 @@ async def who(session: AsyncSession, token: str) -> tuple[Principal, bool]:
 
 
 async def note_use(session: AsyncSession, token: str) -> None:
-    row = await service_tokens.by_hash(session, _hash(token))
+    row = await service_tokens.by_hash(session, passwords.digest(token))
     if row is not None:
         row.last_used_at = datetime.now(UTC)
-
-
-def _hash(token: str) -> str:
-    return hashlib.sha256(token.encode()).hexdigest()
-
-
-def _tell(session: AsyncSession, kind: str, sentence: str, by: Principal) -> None:
-    events.record(session, kind, sentence, source="cluster", originator=by.username)

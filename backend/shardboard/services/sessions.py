@@ -4,7 +4,6 @@ A session ends with its twelve hours, when it was not used for as long as the cl
 user or somebody who may change the user ends it, and with the password that it was begun with.
 """
 
-import hashlib
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,9 +12,9 @@ from datetime import UTC, datetime, timedelta
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.errors import NotFound, Unauthorized
-from shardboard.services import events, tokens
+from shardboard.services import passwords, tokens
 from shardboard.services.users import Principal, insist_on_power, one
-from shardboard.state import cluster, sessions
+from shardboard.state import cluster, events, sessions
 from shardboard.state.cluster import Cluster
 from shardboard.state.sessions import LoginSession
 from shardboard.state.users import Password, User
@@ -46,7 +45,7 @@ async def begin(session: AsyncSession, user: User, password: Password, address: 
     session.add(
         LoginSession(
             user_uid=user.uid,
-            token_hash=_hash(token),
+            token_hash=passwords.digest(token),
             password_mark=tokens.password_mark((await cluster.load(session)).jwt_secret, password),
             address=address,
             browser="".join(c if c.isprintable() else "?" for c in browser[:_LONGEST_BROWSER]),
@@ -61,7 +60,7 @@ async def begin(session: AsyncSession, user: User, password: Password, address: 
 
 async def find(session: AsyncSession, token: str) -> Found:
     """The session that a cookie belongs to; raises why it does not hold."""
-    row, now = await sessions.by_hash(session, _hash(token)), datetime.now(UTC)
+    row, now = await sessions.by_hash(session, passwords.digest(token)), datetime.now(UTC)
     if row is None:
         raise Unauthorized("token_expired", "The login has ended; log in again.")
     user = await session.get(User, row.user_uid)
@@ -87,7 +86,7 @@ async def log_out(session: AsyncSession, uid: int, by: Principal) -> None:
     row = await session.get(LoginSession, uid)
     if row is not None:
         await session.delete(row)
-    _tell(session, "logout", f"{by.username} logged out.", by)
+    events.record(session, "logout", f"{by.username} logged out.", originator=by.username)
 
 
 async def of_user(session: AsyncSession, user_uid: int, by: Principal) -> Sequence[LoginSession]:
@@ -105,7 +104,9 @@ async def end(session: AsyncSession, user_uid: int, uid: int, by: Principal) -> 
     if row is None or row.user_uid != user.uid:
         raise NotFound("session_not_exist", f"{user.email} has no session {uid}; it may have ended.")
     await session.delete(row)
-    _tell(session, "session_ended", f"A session of {user.email} from {row.address} was ended.", by)
+    events.record(
+        session, "session_ended", f"A session of {user.email} from {row.address} was ended.", originator=by.username
+    )
 
 
 async def end_others(session: AsyncSession, user_uid: int, but: int | None, by: Principal) -> int:
@@ -115,7 +116,9 @@ async def end_others(session: AsyncSession, user_uid: int, but: int | None, by: 
     for row in ending:
         await session.delete(row)
     if ending:
-        _tell(session, "session_ended", f"Sessions of {user.email} were ended: {len(ending)}.", by)
+        events.record(
+            session, "session_ended", f"Sessions of {user.email} were ended: {len(ending)}.", originator=by.username
+        )
     return len(ending)
 
 
@@ -131,11 +134,3 @@ def _holds(row: LoginSession, user: User, here: Cluster, now: datetime) -> bool:
     unused = timedelta(minutes=here.settings.cm_session_timeout_minutes) + _SEEN_EVERY
     marks = {tokens.password_mark(here.jwt_secret, each) for each in user.passwords}
     return now < row.expires_at and now - row.last_seen_at < unused and row.password_mark in marks
-
-
-def _hash(token: str) -> str:
-    return hashlib.sha256(token.encode()).hexdigest()
-
-
-def _tell(session: AsyncSession, kind: str, sentence: str, by: Principal) -> None:
-    events.record(session, kind, sentence, source="cluster", originator=by.username)

@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.errors import Conflict, Forbidden, NotFound
-from shardboard.services import events, moves
-from shardboard.services.moves import ClusterView
+from shardboard.orders import movement
+from shardboard.orders.movement import ClusterView
 from shardboard.services.users import Principal
-from shardboard.state import snapshots
+from shardboard.state import events, snapshots
 from shardboard.state.snapshots import Snapshot
 
 MAINTENANCE, USER = "maintenance", "user"
@@ -27,7 +27,7 @@ async def of_maintenance(session: AsyncSession, view: ClusterView, node_uid: int
 
 async def create(session: AsyncSession, node_uid: int, name: str, principal: Principal) -> Snapshot:
     """Remember the present placement under a name."""
-    view = await moves.locked_view(session)
+    view = await movement.locked_view(session)
     if node_uid not in view.machines:
         raise NotFound("node_not_found", f"There is no node {node_uid}.")
     if await session.get(Snapshot, name) is not None:

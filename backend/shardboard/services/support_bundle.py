@@ -6,7 +6,7 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.domain import endpoints, scrubbing, support_bundle
-from shardboard.services import metrics as history
+from shardboard.queries import metrics as history
 from shardboard.services.users import Principal
 from shardboard.state import bdbs, cluster, events, nodes, shards
 from shardboard.state.webhooks import Webhook

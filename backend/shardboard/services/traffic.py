@@ -5,9 +5,10 @@ from datetime import UTC, datetime, timedelta
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.errors import NotFound
-from shardboard.services import actions, events, moves
+from shardboard.orders import queue
 from shardboard.services.users import Principal
 from shardboard.state import cluster as cluster_state
+from shardboard.state import events
 from shardboard.state.actions import Action
 from shardboard.state.bdbs import Bdb
 
@@ -20,12 +21,12 @@ async def order(session: AsyncSession, uid: int, principal: Principal, *, stop: 
     bdb = await session.get(Bdb, uid, with_for_update=True)
     if bdb is None:
         raise NotFound("db_not_found", f"There is no database {uid}.")
-    await moves.insist_on_idle(session, [bdb], "busy")
+    await queue.insist_on_idle(session, [bdb], "busy")
     if bdb.traffic_stopped == stop:
         return None
     bdb.config = {**bdb.config, "traffic_manually_disabled": stop}
     bdb.changed_at = datetime.now(UTC)
-    action = actions.start(
+    action = queue.start(
         session,
         "SMStopTraffic" if stop else "SMResumeTraffic",
         object_uid=uid,
@@ -34,14 +35,11 @@ async def order(session: AsyncSession, uid: int, principal: Principal, *, stop: 
         deadline=DEADLINE,
     )
     bdb.status, bdb.action_uid = "active-change-pending", action.uid
-    events.record(
+    events.record_of_action(
         session,
+        action,
         "bdb_stop_traffic_request" if stop else "bdb_resume_traffic_request",
         f"{'Stopping' if stop else 'Resuming'} the traffic of database {bdb.name} was ordered.",
-        source="bdb",
-        originator=principal.username,
-        bdb_uid=uid,
-        action_uid=action.uid,
         details={"bdb_name": bdb.name},
     )
     await session.flush()

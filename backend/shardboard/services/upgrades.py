@@ -13,9 +13,10 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.domain.moves import Move
 from shardboard.errors import Conflict, NotAcceptable, NotFound
-from shardboard.services import events, moves
-from shardboard.services.moves import ClusterView
+from shardboard.orders import movement, queue
+from shardboard.orders.movement import ClusterView
 from shardboard.services.users import Principal
+from shardboard.state import events
 from shardboard.state.actions import Action
 from shardboard.state.bdbs import Bdb
 from shardboard.state.shards import Shard
@@ -45,13 +46,13 @@ class PlannedUpgrade:
 
 async def preview(session: AsyncSession, uid: int, wish: Wish) -> PlannedUpgrade:
     """Raises what an order would raise."""
-    view = await moves.locked_view(session)
+    view = await movement.locked_view(session)
     return _plan(view, await _idle(session, view, uid), wish)
 
 
 async def order(session: AsyncSession, uid: int, principal: Principal, wish: Wish) -> tuple[Bdb, Action | None]:
     """Without an action when every shard runs the engine that its node has."""
-    view = await moves.locked_view(session)
+    view = await movement.locked_view(session)
     bdb = await _idle(session, view, uid)
     plan = _plan(view, bdb, wish)
     return bdb, _ordered(session, view, bdb, plan, principal, wish) if plan.moves else None
@@ -83,13 +84,13 @@ async def order_for_node(session: AsyncSession, node_uid: int, principal: Princi
 
 
 async def _of_node(session: AsyncSession, node_uid: int) -> AsyncIterator[tuple[ClusterView, Outlook]]:
-    view = await moves.locked_view(session)
+    view = await movement.locked_view(session)
     if node_uid not in view.machines:
         raise NotFound("node_not_found", f"There is no node {node_uid}.")
     for uid in sorted({row.bdb_uid for row in view.rows if row.node_uid == node_uid}):
         bdb = view.databases[uid]
         try:
-            await moves.insist_on_idle(session, [bdb])
+            await queue.insist_on_idle(session, [bdb])
             plan = _plan(view, bdb, Wish())
         except (Conflict, NotAcceptable) as error:
             yield view, Outlook(bdb, refused=error.description)
@@ -104,7 +105,7 @@ async def _of_node(session: AsyncSession, node_uid: int) -> AsyncIterator[tuple[
 def _ordered(
     session: AsyncSession, view: ClusterView, bdb: Bdb, plan: PlannedUpgrade, principal: Principal, wish: Wish
 ) -> Action:
-    action = moves.order(
+    action = movement.order(
         session,
         view,
         NAME,
@@ -115,15 +116,7 @@ def _ordered(
         object_uid=bdb.uid,
         params={"pairs_at_once": wish.at_once},
     )
-    events.record(
-        session,
-        "bdb_upgrade_request",
-        f"{plan.description} was ordered.",
-        source="bdb",
-        originator=principal.username,
-        bdb_uid=bdb.uid,
-        action_uid=action.uid,
-    )
+    events.record_of_action(session, action, "bdb_upgrade_request", f"{plan.description} was ordered.")
     return action
 
 
@@ -131,7 +124,7 @@ async def _idle(session: AsyncSession, view: ClusterView, uid: int) -> Bdb:
     bdb = view.databases.get(uid)
     if bdb is None:
         raise NotFound("db_not_found", f"There is no database {uid}.")
-    await moves.insist_on_idle(session, [bdb])
+    await queue.insist_on_idle(session, [bdb])
     return bdb
 
 
@@ -156,7 +149,7 @@ def _plan(view: ClusterView, bdb: Bdb, wish: Wish) -> PlannedUpgrade:
         Move(
             bdb=row.bdb_uid,
             pair=row.pair,
-            title=f"Replace {moves.word(row)} redis:{row.uid} on node {row.node_uid}"
+            title=f"Replace {movement.word(row)} redis:{row.uid} on node {row.node_uid}"
             + (f" (Valkey {row.observed_version})" if row.observed_version else "")
             + f" by one with Valkey {version}",
             leaves=row.uid,
@@ -171,7 +164,7 @@ def installed(view: ClusterView, bdb: Bdb, node_uids: Collection[int]) -> str:
     """The version that all its nodes have; another would make a replica older than its primary sooner or later."""
     found = {uid: view.machines[uid].facts["engine_version"] for uid in sorted(node_uids)}
     for uid in found:
-        if not moves.takes_shards(view.machines[uid]):
+        if not movement.takes_shards(view.machines[uid]):
             raise NotAcceptable("node_not_connected", f"Node {uid} of {bdb.name} takes no shards at the moment.")
     versions = set(found.values())
     if len(versions) == 1 and (version := versions.pop()):

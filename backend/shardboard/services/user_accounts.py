@@ -12,10 +12,10 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.domain import password_rules
 from shardboard.errors import Conflict, Forbidden, NotAcceptable, NotFound
-from shardboard.services import events, logins, passwords, second_factor
+from shardboard.services import logins, passwords, second_factor
 from shardboard.services.users import ADMINS, Principal, insist_on_another_admin, insist_on_power, one
 from shardboard.state import cluster as clusters
-from shardboard.state import data_users, login_failures, users
+from shardboard.state import data_users, events, login_failures, users
 from shardboard.state.users import Password, User
 
 _FORBIDDEN_IN_NAMES = frozenset('&<>"')
@@ -88,7 +88,7 @@ async def create(
     )
     user.keep([await _kept(session, user, password)])
     session.add(user)
-    _tell(session, "user_created", f"User {email} was created with the role {role}.", by)
+    events.record(session, "user_created", f"User {email} was created with the role {role}.", originator=by.username)
     await session.flush()
     return user
 
@@ -117,7 +117,9 @@ async def change(session: AsyncSession, uid: int, given: Changes, by: Principal)
         user.keep([await _kept(session, user, given.password)])
         await login_failures.forget(session, user.uid)
     if told:
-        _tell(session, "user_updated", f"User {user.email} was changed: {', '.join(told)}.", by)
+        events.record(
+            session, "user_updated", f"User {user.email} was changed: {', '.join(told)}.", originator=by.username
+        )
         await session.flush()
     return user
 
@@ -143,7 +145,9 @@ async def add_password(session: AsyncSession, uid: int, password: NewPassword, b
         sentence = f"{user.email} has {MOST_PASSWORDS} passwords already; remove one that is not used any more."
         raise Conflict("too_many_passwords", sentence, field="new_password")
     user.keep([*user.passwords, await _kept(session, user, password)])
-    _tell(session, "user_updated", f"User {user.email} was changed: a password was added.", by)
+    events.record(
+        session, "user_updated", f"User {user.email} was changed: a password was added.", originator=by.username
+    )
 
 
 async def remove_password(session: AsyncSession, uid: int, password_hash: str, by: Principal) -> None:
@@ -155,14 +159,21 @@ async def remove_password(session: AsyncSession, uid: int, password_hash: str, b
         raise NotAcceptable("last_password", sentence, field="old_password")
     if len(left) < len(user.passwords):
         user.keep(left)
-        _tell(session, "user_updated", f"User {user.email} was changed: a password was removed.", by)
+        events.record(
+            session, "user_updated", f"User {user.email} was changed: a password was removed.", originator=by.username
+        )
 
 
 async def switch_second_factor_on(session: AsyncSession, uid: int, secret: str, code: str, by: Principal) -> list[str]:
     """The user logs in with an app's code as well; the recovery codes."""
     user = await _for_update(session, uid)
     codes = second_factor.adopt(user, secret, code)
-    _tell(session, "user_updated", f"User {user.email} was changed: a second factor was switched on.", by)
+    events.record(
+        session,
+        "user_updated",
+        f"User {user.email} was changed: a second factor was switched on.",
+        originator=by.username,
+    )
     return codes
 
 
@@ -173,7 +184,12 @@ async def switch_second_factor_off(session: AsyncSession, uid: int, by: Principa
         insist_on_power(by, user.role)
     if user.totp_secret is not None:
         second_factor.forget(user)
-        _tell(session, "user_updated", f"User {user.email} was changed: the second factor was switched off.", by)
+        events.record(
+            session,
+            "user_updated",
+            f"User {user.email} was changed: the second factor was switched off.",
+            originator=by.username,
+        )
 
 
 async def _for_update(session: AsyncSession, uid: int) -> User:
@@ -206,7 +222,7 @@ async def remove(session: AsyncSession, uid: int, by: Principal) -> None:
         raise Forbidden("unauthorized_action", "Nobody removes himself; another administrator can.")
     await login_failures.forget(session, user.uid)
     await session.delete(user)
-    _tell(session, "user_deleted", f"User {user.email} was deleted.", by)
+    events.record(session, "user_deleted", f"User {user.email} was deleted.", originator=by.username)
 
 
 async def note_data_hash(session: AsyncSession, uid: int, password_hash: str, data_hash: str) -> None:
@@ -227,7 +243,3 @@ def _check_name(name: str) -> None:
     if len(name) > _LONGEST_NAME or (name and not name.isprintable()) or not _FORBIDDEN_IN_NAMES.isdisjoint(name):
         sentence = f'A name has at most {_LONGEST_NAME} printable characters, none of them & < > ".'
         raise NotAcceptable("config_error", sentence, field="name")
-
-
-def _tell(session: AsyncSession, kind: str, sentence: str, by: Principal) -> None:
-    events.record(session, kind, sentence, source="cluster", originator=by.username)

@@ -11,9 +11,9 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.errors import Forbidden, NotAcceptable, NotFound
-from shardboard.services import events, logins, passwords, second_factor
+from shardboard.services import logins, passwords, second_factor
 from shardboard.settings import Settings
-from shardboard.state import login_failures, users
+from shardboard.state import events, login_failures, users
 from shardboard.state.cluster import Cluster
 from shardboard.state.users import Password, User
 

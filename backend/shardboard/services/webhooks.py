@@ -9,10 +9,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from shardboard.domain import mails
 from shardboard.domain import webhooks as rules
 from shardboard.errors import Conflict, NotAcceptable, NotFound
-from shardboard.services import events
 from shardboard.services.users import Principal
+from shardboard.state import events, webhooks
 from shardboard.state import events as log
-from shardboard.state import webhooks
 from shardboard.state.webhooks import Webhook
 
 MOST = 20
@@ -25,7 +24,7 @@ async def create(session: AsyncSession, given: Mapping[str, Any], by: Principal)
         raise Conflict("too_many_webhooks", f"There are {MOST} webhooks already; remove one first.")
     row = Webhook(**given, created_at=datetime.now(UTC), told_to=await log.newest_uid(session), raised=[])
     session.add(row)
-    _tell(session, "webhook_created", f"Webhook {row.name} to {row.url} was created.", by)
+    events.record(session, "webhook_created", f"Webhook {row.name} to {row.url} was created.", originator=by.username)
     await session.flush()
     return row
 
@@ -45,7 +44,9 @@ async def change(session: AsyncSession, uid: int, changes: Mapping[str, Any], by
         row.told_to, row.raised = await log.newest_uid(session), []
     if changed:
         row.failures, row.last_error = 0, ""
-        _tell(session, "webhook_updated", f"Webhook {row.name} was changed: {', '.join(changed)}.", by)
+        events.record(
+            session, "webhook_updated", f"Webhook {row.name} was changed: {', '.join(changed)}.", originator=by.username
+        )
         await session.flush()
     return row
 
@@ -53,7 +54,7 @@ async def change(session: AsyncSession, uid: int, changes: Mapping[str, Any], by
 async def remove(session: AsyncSession, uid: int, by: Principal) -> None:
     row = await find(session, uid)
     await session.delete(row)
-    _tell(session, "webhook_deleted", f"Webhook {row.name} was removed.", by)
+    events.record(session, "webhook_deleted", f"Webhook {row.name} was removed.", originator=by.username)
 
 
 async def find(session: AsyncSession, uid: int) -> Webhook:
@@ -72,7 +73,3 @@ def _check(given: Mapping[str, Any], kind: str) -> None:
         raise NotAcceptable("invalid_silence", sentence, field="silent_minutes")
     if kind == "alertmanager" and (given.get("events") or "alarms") != "alarms":
         raise NotAcceptable("invalid_events", "Alertmanager is told of alarms only.", field="events")
-
-
-def _tell(session: AsyncSession, kind: str, sentence: str, by: Principal) -> None:
-    events.record(session, kind, sentence, source="cluster", originator=by.username)

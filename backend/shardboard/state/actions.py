@@ -1,8 +1,7 @@
 """Actions: long operations with progress. The row is the order; a leased loop carries it out."""
 
-import uuid
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import JSON, Index, delete, func, or_, select
@@ -67,42 +66,6 @@ class Action(Base):
     def cancellable(self) -> bool:
         """Whether its steps know how to end it early, and it may still be asked to."""
         return bool(self.params.get("cancellable")) and self.status in OPEN and not self.cancelled_by
-
-
-def start(
-    session: AsyncSession,
-    name: str,
-    *,
-    object_uid: int,
-    description: str,
-    originator: str,
-    deadline: timedelta,
-    object_type: str = "bdb",
-    params: dict[str, Any] | None = None,
-) -> Action:
-    """Queue an action; `name` is its state machine (SMCreateBDB, …). After `deadline` the loop gives up and cleans up.
-
-    For a database the cluster row must be locked before anything is looked at that the order depends on: else two orders at
-    once find it idle.
-    """
-    if object_type == "bdb" and not session.info.get("locked"):
-        raise RuntimeError(f"{name} was ordered without the lock of the cluster row")
-    now = datetime.now(UTC)
-    action = Action(
-        uid=str(uuid.uuid4()),
-        name=name,
-        object_type=object_type,
-        object_uid=object_uid,
-        status="queued",
-        description=description,
-        originator=originator,
-        params=params or {},
-        steps=[],
-        created_at=now,
-        deadline_at=now + deadline,
-    )
-    session.add(action)
-    return action
 
 
 async def recent(session: AsyncSession, limit: int = 100) -> Sequence[Action]:

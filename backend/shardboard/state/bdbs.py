@@ -1,6 +1,6 @@
 """Databases (bdb in the API)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -46,7 +46,7 @@ class Bdb(Base):
     endpoint_nodes: Mapped[list[int]] = mapped_column(JSON, default=list)
     """Uids of the nodes whose proxies serve it, ascending (`domain/binding.py`)."""
     endpoint_retiring: Mapped[dict[str, str]] = mapped_column(JSON, default=dict)
-    """Nodes that served it and answer for a while longer (`state/addresses.py`)."""
+    """Nodes that served it and answer for a while longer, by uid as text: until when, ISO 8601."""
     action_uid: Mapped[str | None]
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
     changed_at: Mapped[datetime] = mapped_column(UtcDateTime)
@@ -60,6 +60,15 @@ class Bdb(Base):
         """By which its default user gets in; without any it needs none. The first one is the field `authentication_redis_pass`."""
         first = self.config.get("authentication_redis_pass", "")
         return [first, *self.config.get("other_passwords", [])] if first else []
+
+    @property
+    def retiring(self) -> dict[int, datetime]:
+        """Until when each node answers that served its endpoint."""
+        return {int(node): datetime.fromisoformat(until) for node, until in self.endpoint_retiring.items()}
+
+    @retiring.setter
+    def retiring(self, until: Mapping[int, datetime]) -> None:
+        self.endpoint_retiring = {str(node): moment.isoformat() for node, moment in sorted(until.items())}
 
     @property
     def traffic_stopped(self) -> bool:

@@ -9,6 +9,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column, validates
 
 from shardboard.db import Base, UtcDateTime
+from shardboard.state.actions import Action
+from shardboard.state.shards import Shard
 
 LOOP_FAILED = "alarm_loop_failed"
 """The alarm about a part of the console itself. Its supervisor raises and ends it."""
@@ -57,7 +59,7 @@ def record(
     type_: str,
     description: str,
     *,
-    source: str,
+    source: str = "cluster",
     severity: str = "INFO",
     originator: str = "system",
     bdb_uid: int | None = None,
@@ -82,6 +84,55 @@ def record(
     )
     session.add(event)
     return event
+
+
+def record_of_action(
+    session: AsyncSession,
+    action: Action,
+    type_: str,
+    description: str,
+    severity: str = "INFO",
+    details: dict[str, Any] | None = None,
+) -> Event:
+    """An event about the database or the node that an action is about."""
+    is_node = action.object_type == "node"
+    return record(
+        session,
+        type_,
+        description,
+        source="node" if is_node else "bdb",
+        severity=severity,
+        originator=action.originator,
+        bdb_uid=None if is_node else action.object_uid,
+        node_uid=action.object_uid if is_node else None,
+        action_uid=action.uid,
+        details=details,
+    )
+
+
+def record_of_shard(
+    session: AsyncSession,
+    action: Action,
+    shard: Shard,
+    type_: str,
+    description: str,
+    severity: str = "INFO",
+    details: dict[str, Any] | None = None,
+) -> Event:
+    """An event about a shard in the course of an action."""
+    return record(
+        session,
+        type_,
+        description,
+        source="shard",
+        severity=severity,
+        originator=action.originator,
+        bdb_uid=shard.bdb_uid,
+        node_uid=shard.node_uid,
+        shard_uid=shard.uid,
+        action_uid=action.uid,
+        details=details,
+    )
 
 
 async def open_span(

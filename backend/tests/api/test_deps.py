@@ -11,7 +11,6 @@ from sqlalchemy import event
 from shardboard.api.deps import Admin, Editor, Tx, Viewer
 from shardboard.console import Console
 from shardboard.errors import ApiError, NotAcceptable
-from shardboard.services import events as services
 from shardboard.services.users import Principal
 from shardboard.state import cluster, events, login_failures, users
 
@@ -30,7 +29,7 @@ async def probe(console: Console) -> AsyncIterator[httpx.AsyncClient]:
 
     @app.post("/write")
     async def write(session: Tx, _: Admin, fail: bool = False) -> dict[str, str]:
-        services.record(session, "probe", "Something was written.", source="cluster")
+        events.record(session, "probe", "Something was written.", source="cluster")
         await session.flush()
         if fail:
             raise NotAcceptable("no", "No.")

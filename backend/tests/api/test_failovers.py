@@ -9,7 +9,7 @@ from backend.tests import pairs
 
 from shardboard.console import Console
 from shardboard.driver.fake import FakeAgents
-from shardboard.services import actions as orders
+from shardboard.orders import queue
 from shardboard.state import actions
 from shardboard.state.bdbs import Bdb
 from shardboard.state.nodes import Node
@@ -85,9 +85,7 @@ async def test_refusals_of_the_replica(client: httpx.AsyncClient, console: Conso
 async def test_refusals_of_the_database(client: httpx.AsyncClient, console: Console) -> None:
     async with console.store.begin() as session:
         session.info["locked"] = True
-        orders.start(
-            session, "SMUpdateBDB", object_uid=pairs.BDB, description="", originator="", deadline=timedelta(60)
-        )
+        queue.start(session, "SMUpdateBDB", object_uid=pairs.BDB, description="", originator="", deadline=timedelta(60))
     assert await refused(client, console) == (409, "db_busy")
     async with console.store.begin() as session:
         for action in await actions.recent(session):

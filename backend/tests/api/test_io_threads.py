@@ -8,9 +8,9 @@ from backend.tests import pairs
 
 from shardboard.console import Console
 from shardboard.driver.fake import FakeAgents
+from shardboard.queries import benchmark_facts
 from shardboard.reconcilers import load
 from shardboard.schemas import bdb_fields
-from shardboard.services import benchmark_facts
 from shardboard.state import actions
 from shardboard.state.bdbs import Bdb
 from shardboard.state.cluster import Cluster

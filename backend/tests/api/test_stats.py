@@ -18,8 +18,8 @@ from shardboard.console import Console
 from shardboard.domain import endpoints, intervals
 from shardboard.domain.rollup import TOPICS, Frame, columns_of
 from shardboard.errors import Unavailable
-from shardboard.services import budget
-from shardboard.services.metrics import Found
+from shardboard.queries import budget
+from shardboard.queries.metrics import Found
 from shardboard.state import metrics
 from shardboard.state.bdbs import Bdb
 from shardboard.state.nodes import Node

@@ -15,8 +15,8 @@ from shardboard.api import credentials, stream
 from shardboard.api.deps import Principal
 from shardboard.api.feed import Feed
 from shardboard.console import Console
-from shardboard.services import events, sessions
-from shardboard.state import users
+from shardboard.services import sessions
+from shardboard.state import events, users
 
 
 def reader(console: Console, role: str = "admin", token: str = "", user: str = USER) -> stream.Reader:

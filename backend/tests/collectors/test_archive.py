@@ -21,7 +21,7 @@ from shardboard.domain.bdb_rules import MAX_UID
 from shardboard.domain.histogram import Histogram
 from shardboard.domain.intervals import RESOLUTIONS
 from shardboard.domain.rollup import TOPICS, Frame
-from shardboard.services import metrics as service
+from shardboard.queries import metrics as queries
 from shardboard.state import latency, metrics
 from shardboard.state.shards import Shard
 
@@ -63,7 +63,7 @@ def deliver(live: Live, t: int, reads: float | None = None) -> None:
 async def column(store: Store, topic: str, metric: str, first: int, last: int, step: int) -> list[float | None]:
     """What a chart would get."""
     async with store.read() as session:
-        found = await service.history(session, topic, None, [metric], first, last, (last - first) // step, last)
+        found = await queries.history(session, topic, None, [metric], first, last, (last - first) // step, last)
     assert found.step == step
     return [None if isnan(value) else value for series in found.series(0)[:1] for value in series] if found.uids else []
 
@@ -250,7 +250,7 @@ async def test_the_greatest_uids_are_stored_like_any_other(store: Store, bus: Bu
     endpoint = f"{greatest}:1:5000"
     for step, name in ((1, "write_req"), (10, "write_req_max")):
         async with store.read() as session:
-            found = await service.history(
+            found = await queries.history(
                 session, "endpoints", {endpoints.parsed(endpoint)}, [name], NOW, NOW + 10, 10 // step, NOW + 10
             )
         assert [endpoints.name(uid) for uid in found.uids] == [endpoint]

@@ -9,6 +9,7 @@ from sqlalchemy import select, update
 from shardboard.collectors import housekeeping
 from shardboard.collectors.housekeeping import Housekeeping
 from shardboard.db import Store
+from shardboard.orders import queue
 from shardboard.state import actions, cluster, events
 from shardboard.state.actions import Action
 from shardboard.state.cluster import Cluster
@@ -107,7 +108,7 @@ async def test_whatever_the_store_holds_ends_nothing(store: Store, keeper: House
 async def action(store: Store, age: timedelta, status: str = "completed") -> str:
     async with store.begin() as session:
         session.info["locked"] = True
-        queued = actions.start(
+        queued = queue.start(
             session, "SMCreateBDB", object_uid=1, description="x", originator="system", deadline=days(1)
         )
         await session.flush()

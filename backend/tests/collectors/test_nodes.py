@@ -17,9 +17,10 @@ from shardboard.collectors.pulse import Pulses
 from shardboard.console import Console
 from shardboard.driver.fake import FACTS, FakeAgents
 from shardboard.driver.ports import NodeRef
+from shardboard.orders import queue
 from shardboard.schemas import bdb_fields
-from shardboard.state import actions, events, nodes, shards
 from shardboard.state import cluster as clusters
+from shardboard.state import events, nodes, shards
 from shardboard.state.bdbs import Bdb
 from shardboard.state.events import Event
 from shardboard.state.nodes import Node
@@ -517,7 +518,7 @@ async def test_a_change_of_roles_that_is_meant_is_no_warning(
     async with console.store.begin() as session:
         await clusters.load_for_update(session)
         for name, kind, uid in names:
-            actions.start(
+            queue.start(
                 session,
                 name,
                 object_type=kind,

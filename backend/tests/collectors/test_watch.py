@@ -12,7 +12,7 @@ from shardboard.collectors.pulse import Pulses
 from shardboard.collectors.watch import NodeWatch
 from shardboard.console import Console
 from shardboard.domain import health
-from shardboard.domain.ports import BUS_OFFSET
+from shardboard.domain.placement import BUS_OFFSET
 from shardboard.driver.fake import FakeAgents
 from shardboard.driver.ports import NodeRef, ProbeTarget
 from shardboard.shard_certificates import ShardCertificates

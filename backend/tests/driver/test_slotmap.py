@@ -7,6 +7,7 @@ from typing import Any, cast
 import pytest
 from backend.tests.shards import layout
 
+from shardboard import engine_text
 from shardboard.agent.contract import CommandResult, ShardCommand
 from shardboard.driver import slotmap
 from shardboard.driver.ports import Agents, NodeRef
@@ -125,13 +126,13 @@ async def test_engines_that_move_slots_in_their_own_way(jobs: list[Any], busy: l
 async def test_views_are_read_beside_the_event_loop_and_each_line_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hundreds of views of hundreds of lines take seconds to read, and agents that are not heard meanwhile are called lost."""
     read: list[tuple[str, bool]] = []
-    understand = slotmap._line
+    understand = engine_text._line
 
-    def noted(engine_id: str, *others: str) -> slotmap.ShardView:
+    def noted(engine_id: str, *others: str) -> engine_text.ClusterLine:
         read.append((engine_id, threading.current_thread() is threading.main_thread()))
         return understand(engine_id, *others)
 
-    monkeypatch.setattr(slotmap, "_line", noted)
+    monkeypatch.setattr(engine_text, "_line", noted)
     found = await look(dict.fromkeys(range(1, 7), ALL), range(1, 7))
     assert (found.held, found.astray) == (EVEN, [])
     assert sorted(read) == sorted((each, False) for each in (A, B, C))

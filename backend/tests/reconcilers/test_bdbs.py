@@ -30,6 +30,7 @@ from shardboard.console import Console
 from shardboard.domain import slots
 from shardboard.driver.fake import FakeAgents
 from shardboard.driver.ports import NodeRef
+from shardboard.orders import queue
 from shardboard.reconcilers import loop as loops
 from shardboard.reconcilers import removal
 from shardboard.reconcilers.endpoints import Endpoints
@@ -538,7 +539,7 @@ class TestDelete:
         uid = await created(console)
         async with console.store.begin() as session:
             session.info["locked"] = True
-            other = actions.start(
+            other = queue.start(
                 session, "SMOther", object_uid=uid, description="Other", originator="", deadline=timedelta(60)
             )
             other.status, other.lease_token, other.lease_until = "running", "other", datetime.now(UTC) + timedelta(60)

@@ -9,6 +9,7 @@ from backend.tests.shards import until
 
 from shardboard.console import Console
 from shardboard.driver.fake import FakeAgents
+from shardboard.orders import queue
 from shardboard.reconcilers.elections import ElectionLoop
 from shardboard.state import actions, events
 from shardboard.state.bdbs import Bdb
@@ -19,7 +20,7 @@ pytestmark = [pytest.mark.store, pytest.mark.usefixtures("nodes")]
 
 
 async def sweep(console: Console) -> list[Event]:
-    await ElectionLoop(console.store, console.bus)._sweep()
+    await ElectionLoop(console.store, console.bus).sweep()
     async with console.store.read() as session:
         return [each for each in await events.page(session, newest_first=False) if each.type == "shard_failover"]
 
@@ -62,7 +63,7 @@ async def test_what_an_action_does_is_that_actions_to_tell(console: Console, age
     await pairs.active(console, agents)
     async with console.store.begin() as session:
         session.info["locked"] = True
-        made = actions.start(
+        made = queue.start(
             session, "SMFailover", object_uid=pairs.BDB, description="", originator="", deadline=timedelta(60)
         )
     await elect(console, agents)

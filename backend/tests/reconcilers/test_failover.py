@@ -40,7 +40,7 @@ def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(failover, "VOTE_SECONDS", 0.01)
     monkeypatch.setattr(machines, "VOTE_SECONDS", 0.02)
     monkeypatch.setattr(handovers, "AGAIN_SCALE", 0.01)
-    monkeypatch.setattr(failover, "LOOK_AGAIN", 0.05)
+    monkeypatch.setattr(FailoverLoop, "seconds", 0.05)
     monkeypatch.setattr(loops, "IDLE_SECONDS", 0.05)
 
 
@@ -203,14 +203,14 @@ class TestLostPrimary:
     async def test_a_primary_that_merely_was_not_seen_is_left_alone(self, console: Console) -> None:
         for status in ("timeout", "unknown", "loading"):
             await pairs.observe(console, 1, status=status)
-            await FailoverLoop(console.store, console.bus)._sweep()
+            await FailoverLoop(console.store, console.bus).sweep()
             assert await orders(console) == [], status
 
     async def test_without_a_living_replica_nothing_is_ordered(self, console: Console, agents: FakeAgents) -> None:
         await pairs.die(console, agents, 1, 4)
         await pairs.die(console, agents, 2)
         await pairs.observe(console, 5, status="timeout")
-        await FailoverLoop(console.store, console.bus)._sweep()
+        await FailoverLoop(console.store, console.bus).sweep()
         assert await orders(console) == []
 
     async def test_databases_that_come_and_go_are_left_alone(self, console: Console, agents: FakeAgents) -> None:
@@ -218,19 +218,19 @@ class TestLostPrimary:
         for status in ("pending", "creation-failed", "delete-pending"):
             async with console.store.begin() as session:
                 (await session.get_one(Bdb, pairs.BDB)).status = status
-            await FailoverLoop(console.store, console.bus)._sweep()
+            await FailoverLoop(console.store, console.bus).sweep()
             assert await orders(console) == [], status
 
     async def test_it_is_ordered_once(self, console: Console, agents: FakeAgents) -> None:
         await pairs.die(console, agents, 1)
         loop = FailoverLoop(console.store, console.bus)
         for _ in range(3):
-            await loop._sweep()
+            await loop.sweep()
         assert len(await orders(console)) == 1
 
     async def test_two_consoles_on_one_store_order_and_promote_once(self, console: Console, agents: FakeAgents) -> None:
         await pairs.die(console, agents, 1)
-        await asyncio.gather(*(FailoverLoop(console.store, console.bus)._sweep() for _ in range(8)))
+        await asyncio.gather(*(FailoverLoop(console.store, console.bus).sweep() for _ in range(8)))
         assert len(await orders(console)) == 1
         async with running(console), running(console, instance="another"):
             await until(lambda: over(console))
@@ -245,7 +245,7 @@ class TestLostPrimary:
         if console.store.engine.dialect.name == "sqlite":
             pytest.skip("SQLite has one writer at a time")
         await pairs.die(console, agents, 1)
-        await FailoverLoop(console.store, console.bus)._sweep()
+        await FailoverLoop(console.store, console.bus).sweep()
 
         async def ended_or_waits() -> bool:
             async with console.store.read() as session:
@@ -280,7 +280,7 @@ class TestLostPrimary:
         self, console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(loops, "PATIENCE", timedelta(seconds=0.05))
-        monkeypatch.setattr(failover, "LOOK_AGAIN", 60)
+        monkeypatch.setattr(FailoverLoop, "seconds", 60)
         await pairs.die(console, agents, 1)
         agents.unreachable = {2}
         async with running(console):
@@ -338,7 +338,7 @@ class TestLostPrimary:
         assert {event.details["heir"] for event in await told(console, "shard_failover")} == {4, 5}
 
     async def one_step(self, console: Console, agents: FakeAgents) -> Outcome:
-        await FailoverLoop(console.store, console.bus)._sweep()
+        await FailoverLoop(console.store, console.bus).sweep()
         [order] = await orders(console)
         return await Failover(console.store, agents, OFFSETS.get).step(order)
 

@@ -15,13 +15,16 @@ from shardboard.agent.contract import CommandResult, ShardCommand
 from shardboard.console import Console
 from shardboard.driver import handover as machines
 from shardboard.driver.ports import NodeRef
-from shardboard.reconcilers import failover, handovers, moves, primaries_return
+from shardboard.orders import movement
+from shardboard.orders import primaries_return as orders
+from shardboard.reconcilers import failover, handovers, primaries_return
 from shardboard.reconcilers import loop as loops
 from shardboard.reconcilers.failover import Handover
 from shardboard.reconcilers.loop import ActionLoop
-from shardboard.reconcilers.moves import Relocate
+from shardboard.reconcilers.movement import moves
+from shardboard.reconcilers.movement.moves import Relocate
 from shardboard.services import failovers as service
-from shardboard.state import actions, events, movement, returns
+from shardboard.state import actions, events
 from shardboard.state.cluster import Cluster
 from shardboard.state.events import Event
 from shardboard.state.shards import Shard
@@ -111,7 +114,7 @@ async def shop(console: Console, agents: Voters, nodes: object) -> None:
 async def running(console: Console) -> AsyncIterator[None]:
     steps = {
         failover.HANDOVER: Handover(console.store, console.agents, lambda _: None),
-        returns.NAME: Relocate(console.store, console.agents),
+        orders.NAME: Relocate(console.store, console.agents),
     }
     loop = ActionLoop(console.store, console.bus, steps, "test")
     task = asyncio.create_task(loop.run())

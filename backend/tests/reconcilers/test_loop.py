@@ -14,9 +14,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.console import Console
 from shardboard.errors import AgentRefused, AgentUnreachable
+from shardboard.orders import queue
 from shardboard.reconcilers import loop as loops
 from shardboard.reconcilers.loop import ActionLoop, Outcome
-from shardboard.services import actions as orders
 from shardboard.state import actions
 from shardboard.state.actions import Action
 
@@ -54,7 +54,7 @@ class Steps:
 async def order(console: Console, *, deadline: float = 60, **columns: Any) -> str:
     async with console.store.begin() as session:
         session.info["locked"] = True
-        made = orders.start(
+        made = queue.start(
             session,
             "SMTest",
             object_uid=1,

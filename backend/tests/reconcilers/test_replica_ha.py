@@ -10,6 +10,7 @@ from backend.tests import pairs
 
 from shardboard.console import Console
 from shardboard.driver.fake import FakeAgents
+from shardboard.orders import queue
 from shardboard.reconcilers import replica_ha
 from shardboard.reconcilers.primaries_return import PrimariesReturnLoop
 from shardboard.reconcilers.replica_ha import ReplicaHaLoop
@@ -39,7 +40,7 @@ async def shop(console: Console, agents: FakeAgents, nodes: object) -> None:
 
 
 async def sweep(console: Console, times: int = 1) -> Sequence[Action]:
-    await asyncio.gather(*(ReplicaHaLoop(console.store, console.bus)._sweep() for _ in range(times)))
+    await asyncio.gather(*(ReplicaHaLoop(console.store, console.bus).sweep() for _ in range(times)))
     async with console.store.read() as session:
         return [each for each in await actions.recent(session) if each.name == replica_ha.NAME]
 
@@ -82,7 +83,7 @@ async def test_it_waits_for_the_failover_and_for_other_actions(console: Console)
     await pairs.observe(console, 2, 4, status="down", role="slave")
     async with console.store.begin() as session:
         session.info["locked"] = True
-        actions.start(session, "SMx", object_uid=1, description="", originator="", deadline=timedelta(60))
+        queue.start(session, "SMx", object_uid=1, description="", originator="", deadline=timedelta(60))
     assert await sweep(console) == []
 
 
@@ -100,7 +101,7 @@ async def test_what_has_no_room_is_told_once(console: Console) -> None:
 
 
 async def home(console: Console) -> list[list[tuple[int | None, int | None]]]:
-    await PrimariesReturnLoop(console.store, console.bus)._sweep()
+    await PrimariesReturnLoop(console.store, console.bus).sweep()
     async with console.store.read() as session:
         found = [each for each in await actions.recent(session) if each.name == "SMReturnPrimaries"]
     return [[(move["leads"], move["to"]) for move in each.params["moves"]] for each in found]

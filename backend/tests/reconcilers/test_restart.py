@@ -74,7 +74,7 @@ async def told(console: Console, type_: str) -> list[Event]:
 
 
 async def sweep(console: Console) -> list[list[int]]:
-    await RestartLoop(console.store, console.bus)._sweep()
+    await RestartLoop(console.store, console.bus).sweep()
     return [order.params["shards"] for order in await orders(console)]
 
 

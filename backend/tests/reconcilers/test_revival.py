@@ -13,6 +13,7 @@ from backend.tests.shards import until
 
 from shardboard.console import Console
 from shardboard.driver.fake import FakeAgents
+from shardboard.orders import queue
 from shardboard.reconcilers import loop as loops
 from shardboard.reconcilers import revival
 from shardboard.reconcilers.loop import ActionLoop
@@ -57,7 +58,7 @@ async def orders(console: Console) -> Sequence[Action]:
 
 async def sweep(console: Console) -> list[list[int]]:
     """The shards of each order that a look at the store makes."""
-    await RevivalLoop(console.store, console.bus)._sweep()
+    await RevivalLoop(console.store, console.bus).sweep()
     return [order.params["shards"] for order in await orders(console)]
 
 
@@ -171,7 +172,7 @@ async def test_a_shard_that_lives_after_all_is_not_removed(console: Console, age
     late = Late()
     late.running = agents.running
     await pairs.observe(console, 4, status="down")
-    await RevivalLoop(console.store, console.bus)._sweep()
+    await RevivalLoop(console.store, console.bus).sweep()
     [order] = await orders(console)
     outcome = await Revive(console.store, late).step(order)
     assert outcome.unreachable == "shard redis:4 was not removed: it is running"
@@ -214,15 +215,13 @@ async def test_it_is_ordered_once_by_however_many_consoles_and_waits_for_other_a
 ) -> None:
     async with console.store.begin() as session:
         session.info["locked"] = True
-        other = actions.start(
-            session, "SMUpdateBDB", object_uid=1, description="", originator="", deadline=timedelta(60)
-        )
+        other = queue.start(session, "SMUpdateBDB", object_uid=1, description="", originator="", deadline=timedelta(60))
     await pairs.die(console, agents, 4)
-    await RevivalLoop(console.store, console.bus)._sweep()
+    await RevivalLoop(console.store, console.bus).sweep()
     assert [order.name for order in await orders(console)] == ["SMUpdateBDB"]
     async with console.store.begin() as session:
         (await session.get_one(Action, other.uid)).status = "completed"
-    await asyncio.gather(*(RevivalLoop(console.store, console.bus)._sweep() for _ in range(8)))
+    await asyncio.gather(*(RevivalLoop(console.store, console.bus).sweep() for _ in range(8)))
     assert [order.name for order in await orders(console)].count(revival.NAME) == 1
 
 

@@ -28,7 +28,7 @@ async def replaced(console: Console) -> None:
 
 
 async def sweep(console: Console) -> Sequence[Action]:
-    await StalePrimaryLoop(console.store, console.bus)._sweep()
+    await StalePrimaryLoop(console.store, console.bus).sweep()
     async with console.store.read() as session:
         return await actions.of_bdb(session, pairs.BDB)
 

@@ -11,8 +11,9 @@ from backend.tests.shards import until
 from shardboard.console import Console
 from shardboard.domain.syncs import Transfer
 from shardboard.driver.fake import FakeAgents
+from shardboard.orders import queue
 from shardboard.reconcilers import syncs
-from shardboard.state import actions, cluster, events, nodes
+from shardboard.state import cluster, events, nodes
 from shardboard.state.actions import Action
 
 pytestmark = [pytest.mark.store, pytest.mark.usefixtures("nodes")]
@@ -31,7 +32,7 @@ async def at_most(console: Console, count: int) -> None:
 async def action(console: Console) -> Action:
     async with console.store.begin() as session:
         session.info["locked"] = True
-        made = actions.start(session, "SMx", object_uid=1, description="", originator="", deadline=timedelta(60))
+        made = queue.start(session, "SMx", object_uid=1, description="", originator="", deadline=timedelta(60))
         made.lease_token = "mine"
     return made
 

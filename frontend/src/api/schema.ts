@@ -24646,8 +24646,6 @@ export interface operations {
     list_shard_stats_v1_shards_stats_get: {
         parameters: {
             query?: {
-                /** @description only the shards of this database */
-                parent_uid?: number | null;
                 /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week; all when left out */
                 interval?: string | null;
                 /** @description ISO 8601, UTC unless it says otherwise */
@@ -24656,6 +24654,8 @@ export interface operations {
                 etime?: string | null;
                 /** @description comma list of metrics; all when left out */
                 metrics?: string;
+                /** @description only the shards of this database */
+                parent_uid?: number | null;
             };
             header?: never;
             path?: never;
@@ -24740,8 +24740,6 @@ export interface operations {
     list_last_shard_stats_v1_shards_stats_last_get: {
         parameters: {
             query?: {
-                /** @description only the shards of this database */
-                parent_uid?: number | null;
                 /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week; all when left out */
                 interval?: string | null;
                 /** @description ISO 8601, UTC unless it says otherwise */
@@ -24750,6 +24748,8 @@ export interface operations {
                 etime?: string | null;
                 /** @description comma list of metrics; all when left out */
                 metrics?: string;
+                /** @description only the shards of this database */
+                parent_uid?: number | null;
             };
             header?: never;
             path?: never;

@@ -8,11 +8,11 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from shardboard.db import Store
 from shardboard.domain import slots
 from shardboard.domain.slots import Ranges
-from shardboard.reconcilers.move_rows import ours
+from shardboard.reconcilers.movement.rows import ours
 from shardboard.state import bdbs, nodes, shards
 from shardboard.state.actions import Action
 from shardboard.state.bdbs import Bdb
-from shardboard.state.events import record
+from shardboard.state.events import record_of_action
 
 
 async def write(store: Store, action: Action, held: Mapping[int, Ranges]) -> None:
@@ -108,14 +108,4 @@ def _tell(
     details: Mapping[str, object],
     severity: str = "INFO",
 ) -> None:
-    record(
-        session,
-        type_,
-        description,
-        source="bdb",
-        severity=severity,
-        originator=action.originator,
-        bdb_uid=bdb.uid,
-        action_uid=action.uid,
-        details={"bdb_name": bdb.name, **details},
-    )
+    record_of_action(session, action, type_, description, severity=severity, details={"bdb_name": bdb.name, **details})

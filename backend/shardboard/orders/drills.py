@@ -4,11 +4,12 @@ from datetime import timedelta
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from shardboard.state import actions, events
+from shardboard.orders import queue
+from shardboard.state import events
 from shardboard.state.actions import Action
 
 
-def queue(
+def order(
     session: AsyncSession,
     node_uid: int,
     *,
@@ -19,7 +20,7 @@ def queue(
     originator: str,
 ) -> Action:
     """The action and its event; `what` is its description."""
-    action = actions.start(
+    action = queue.start(
         session,
         "SMDrill",
         object_type="node",

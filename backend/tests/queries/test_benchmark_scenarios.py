@@ -3,9 +3,9 @@
 import pytest
 
 from shardboard.domain import benchmark_scenarios, workload
+from shardboard.queries import benchmark_scenarios as library
 from shardboard.schemas.benchmark_requests import BenchmarkCreate
 from shardboard.schemas.benchmark_scenarios import Scenario, render
-from shardboard.services import benchmark_scenarios as library
 
 NAMES = sorted(library.every())
 

@@ -19,10 +19,12 @@ from shardboard.driver.cluster import ShardRef
 from shardboard.driver.ports import Agents, MoveSlots, SlotsMoved
 from shardboard.driver.slotmap import SlotMap
 from shardboard.errors import AgentError
-from shardboard.reconcilers import load, reshard_rows, reshard_steps
+from shardboard.reconcilers import load
 from shardboard.reconcilers.load import DesiredDatabase
 from shardboard.reconcilers.loop import Outcome
-from shardboard.reconcilers.reshard_steps import waiting
+from shardboard.reconcilers.reshard import rows as reshard_rows
+from shardboard.reconcilers.reshard import steps as reshard_steps
+from shardboard.reconcilers.reshard.steps import waiting
 from shardboard.state import cluster as clusters
 from shardboard.state.actions import Action
 

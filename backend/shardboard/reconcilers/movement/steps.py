@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shardboard.domain.moves import SHARE, Move, Next
-from shardboard.reconcilers.observed_pairs import ObservedPairs
+from shardboard.reconcilers.movement.observed_pairs import ObservedPairs
 
 MANY = 24
 """Steps that a person still reads one by one."""

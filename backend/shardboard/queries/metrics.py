@@ -12,8 +12,8 @@ from shardboard.domain import cells, endpoints, intervals, latency, rollup
 from shardboard.domain.histogram import Histogram, Key, Row, unpacked
 from shardboard.domain.intervals import RESOLUTIONS, Resolution
 from shardboard.domain.rollup import Frame
-from shardboard.services import budget
-from shardboard.services.budget import held
+from shardboard.queries import budget
+from shardboard.queries.budget import held
 from shardboard.state import latency as stored_latency
 from shardboard.state import metrics as state
 

@@ -17,9 +17,10 @@ from shardboard.console import Console
 from shardboard.domain import reshard as domain
 from shardboard.domain import slots
 from shardboard.reconcilers import loop as loops
-from shardboard.reconcilers import reshard, reshard_steps
 from shardboard.reconcilers.loop import ActionLoop
 from shardboard.reconcilers.removal import RemovalLoop
+from shardboard.reconcilers.reshard import action as reshard
+from shardboard.reconcilers.reshard import steps as reshard_steps
 from shardboard.services import actions as orders
 from shardboard.services import bdbs as service
 from shardboard.state import actions, events, shards

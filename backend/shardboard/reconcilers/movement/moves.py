@@ -20,12 +20,15 @@ from shardboard.domain.syncs import Transfer
 from shardboard.driver import cluster, replication
 from shardboard.driver.ports import Agents
 from shardboard.errors import AgentError
-from shardboard.reconcilers import handovers, move_rows, move_steps, observed_pairs, syncs
+from shardboard.reconcilers import handovers, syncs
 from shardboard.reconcilers.handovers import Handovers, Wish
 from shardboard.reconcilers.loop import Outcome
-from shardboard.reconcilers.observed_pairs import Base, ObservedPairs
+from shardboard.reconcilers.movement import observed_pairs
+from shardboard.reconcilers.movement import rows as move_rows
+from shardboard.reconcilers.movement import steps as move_steps
+from shardboard.reconcilers.movement.observed_pairs import Base, ObservedPairs
 from shardboard.state.actions import Action
-from shardboard.state.events import record
+from shardboard.state.events import record_of_action
 
 MIGRATE, REBALANCE, UPGRADE = "SMMigrateShards", "SMRebalance", "SMUpgradeBDB"
 KINDS = {
@@ -253,7 +256,12 @@ class Relocate:
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
         await move_rows.release(session, action, "")
         seconds = (datetime.now(UTC) - action.created_at).total_seconds()
-        tell(session, action, "completed", f"{action.description}: done after {seconds:.1f} s.{_staying(action)}")
+        record_of_action(
+            session,
+            action,
+            f"{KINDS[action.name]}_completed",
+            f"{action.description}: done after {seconds:.1f} s.{_staying(action)}",
+        )
 
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
         """Also when it was cancelled."""
@@ -262,26 +270,16 @@ class Relocate:
         if action.status == "cancelled":
             await move_rows.release(session, action, "")
             told = f"{action.description}: it was cancelled by {action.cancelled_by}. What had moved stays where it is."
-            tell(session, action, "cancelled", told)
+            record_of_action(session, action, f"{KINDS[action.name]}_cancelled", told)
         else:
             await move_rows.release(session, action, f"{action.description}: {reason}")
-            tell(session, action, "failed", f"{action.description}: not all of it was done. {reason}", "ERROR")
-
-
-def tell(session: AsyncSession, action: Action, how: str, description: str, severity: str = "INFO") -> None:
-    """The event of an action's end."""
-    node = action.object_type == "node"
-    record(
-        session,
-        f"{KINDS[action.name]}_{how}",
-        description,
-        source="node" if node else "bdb",
-        severity=severity,
-        originator=action.originator,
-        bdb_uid=None if node else action.object_uid,
-        node_uid=action.object_uid if node else None,
-        action_uid=action.uid,
-    )
+            record_of_action(
+                session,
+                action,
+                f"{KINDS[action.name]}_failed",
+                f"{action.description}: not all of it was done. {reason}",
+                "ERROR",
+            )
 
 
 def _staying(action: Action) -> str:

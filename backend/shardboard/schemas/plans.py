@@ -1,9 +1,24 @@
-"""Addresses that clients must leave when a plan is carried out (ours)."""
+"""What would be if an order were carried out: where the shards of a database are, pair by pair, and addresses that clients must
+leave (ours)."""
 
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from pydantic import BaseModel, Field
+
+
+class BlueprintNode(BaseModel):
+    """A node that holds a shard of a pair."""
+
+    node_uid: str
+    role: str = Field(json_schema_extra={"enum": ["master", "slave"]})
+
+
+class BlueprintPair(BaseModel):
+    """A primary and its replica."""
+
+    nodes: list[BlueprintNode]
+    slot_range: str = Field(description='For example "0-99,200-8191".')
 
 
 class AddressChange(BaseModel):
@@ -24,7 +39,7 @@ class ChangeRow(Protocol):
     def sentence(self) -> str: ...
 
 
-def render(found: Iterable[ChangeRow]) -> list[AddressChange]:
+def render_changes(found: Iterable[ChangeRow]) -> list[AddressChange]:
     return [
         AddressChange(bdb_uid=each.bdb_uid, old=list(each.old), new=list(each.new), sentence=each.sentence)
         for each in found

@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.db import Store
-from shardboard.domain import ports
+from shardboard.domain import placement
 from shardboard.domain.moves import Move
 from shardboard.state import actions, bdbs, cluster, shards
 from shardboard.state.actions import Action
-from shardboard.state.events import record
+from shardboard.state.events import record_of_shard
 from shardboard.state.shards import Shard
 
 
@@ -33,16 +33,16 @@ async def welcome(store: Store, action: Action, moves: Sequence[Move]) -> None:
         held = await shards.occupying(session)
         taken: dict[int, set[int]] = {}
         for row in held:
-            taken.setdefault(row.node_uid, set()).add(row.bus_port - ports.BUS_OFFSET)
+            taken.setdefault(row.node_uid, set()).add(row.bus_port - placement.BUS_OFFSET)
         present = {row.uid for row in held}
         for move in moves:
             twin = next((row for row in held if (row.bdb_uid, row.pair) == (move.bdb, move.pair)), None)
             if twin is None or move.newcomer is None or move.to is None or move.newcomer in present:
                 continue
-            port = ports.first_free(taken.setdefault(move.to, set()))
+            port = placement.first_free_port(taken.setdefault(move.to, set()))
             if port is not None:  # the order was refused otherwise; should the last one be gone meanwhile, it waits
                 taken[move.to].add(port)
-                session.add(twin.replica(move.newcomer, move.to, port, port + ports.BUS_OFFSET))
+                session.add(twin.replica(move.newcomer, move.to, port, port + placement.BUS_OFFSET))
 
 
 async def promote(store: Store, action: Action, promoted_uid: int, seconds: float | None) -> None:
@@ -70,17 +70,13 @@ async def promote(store: Store, action: Action, promoted_uid: int, seconds: floa
         if old is not None and old.observed_status != "down":
             old.became("slave", now)
         told = f"redis:{old.uid}" if old is not None else "its former primary"
-        record(
+        record_of_shard(
             session,
+            action,
+            promoted,
             "shard_failover",
             f"Shard redis:{promoted_uid} on node {promoted.node_uid} took the lead of pair {promoted.pair} of {bdb.name} over from "
             f"{told}{f' in {seconds:.2f} s' if seconds is not None else ''}, as planned.",
-            source="shard",
-            originator=action.originator,
-            bdb_uid=bdb.uid,
-            node_uid=promoted.node_uid,
-            shard_uid=promoted_uid,
-            action_uid=action.uid,
             details={
                 "pair": promoted.pair,
                 "lost": old.uid if old is not None else None,
@@ -117,16 +113,12 @@ async def _tell_retired(session: AsyncSession, action: Action, move: Move, row: 
         if move.newcomer is not None
         else f"Replica redis:{row.uid} of {name} was taken from node {row.node_uid}."
     )
-    record(
+    record_of_shard(
         session,
+        action,
+        row,
         "shard_moved" if move.newcomer is not None else "shard_removed",
         told,
-        source="shard",
-        originator=action.originator,
-        bdb_uid=row.bdb_uid,
-        node_uid=row.node_uid,
-        shard_uid=row.uid,
-        action_uid=action.uid,
         details={"pair": row.pair, "newcomer": move.newcomer, "to": move.to},
     )
 
@@ -148,17 +140,14 @@ async def settle(session: AsyncSession, action: Action, moves: Sequence[Move], c
             newcomer.desired = "absent"
         else:
             # It may be taking over just now: to remove it could cost the data, to remove the old one, too.
-            record(
+            record_of_shard(
                 session,
+                action,
+                newcomer,
                 "shard_move_unsettled",
                 f"Shard redis:{newcomer.uid} on node {newcomer.node_uid} stays as one more copy of pair {newcomer.pair}: "
                 "whether it took over is not known.",
-                source="shard",
                 severity="WARNING",
-                bdb_uid=newcomer.bdb_uid,
-                node_uid=newcomer.node_uid,
-                shard_uid=newcomer.uid,
-                action_uid=action.uid,
             )
 
 

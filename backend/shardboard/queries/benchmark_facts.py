@@ -5,7 +5,7 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard import __version__
-from shardboard.services import hosts
+from shardboard.queries import hosts
 from shardboard.state import nodes, shards
 from shardboard.state.bdbs import Bdb
 

@@ -7,11 +7,11 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from shardboard.db import Store
 from shardboard.driver.ports import Agents
 from shardboard.reconcilers.loop import Outcome, Stepper
-from shardboard.reconcilers.moves import Relocate
+from shardboard.reconcilers.movement.moves import Relocate
 from shardboard.reconcilers.removal import remembered
 from shardboard.state import events, nodes, shards, snapshots
 from shardboard.state.actions import Action
-from shardboard.state.events import record
+from shardboard.state.events import record_of_action
 
 
 def steppers(store: Store, agents: Agents) -> dict[str, Stepper]:
@@ -77,15 +77,7 @@ class Remove(Relocate):
             outage.ended_at = datetime.now(UTC)
             outage.details = {**outage.details, "open": False}
         if node is not None:
-            record(
-                session,
-                "node_removed",
-                f"Node {uid} ({node.addr}) was removed from the cluster.",
-                source="node",
-                originator=action.originator,
-                node_uid=uid,
-                action_uid=action.uid,
-            )
+            record_of_action(session, action, "node_removed", f"Node {uid} ({node.addr}) was removed from the cluster.")
             await session.delete(node)
 
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:

@@ -13,7 +13,8 @@ from shardboard.domain.layout import Layout
 from shardboard.domain.moves import Move
 from shardboard.domain.observe import is_ready
 from shardboard.domain.placement import Room
-from shardboard.state import actions, bdbs, nodes, shards
+from shardboard.orders import queue
+from shardboard.state import bdbs, nodes, shards
 from shardboard.state import cluster as clusters
 from shardboard.state.actions import Action
 from shardboard.state.bdbs import Bdb
@@ -163,7 +164,7 @@ def order(
             newcomer = view.cluster.next_shard_uid
             view.cluster.next_shard_uid += 1
         numbered.append(replace(move, newcomer=newcomer))
-    action = actions.start(
+    action = queue.start(
         session,
         name,
         object_type=object_type,

@@ -15,6 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from shardboard.console import Console
 from shardboard.driver.fake import FakeAgents
 from shardboard.errors import Conflict
+from shardboard.orders import queue
 from shardboard.services import bdbs, failovers
 from shardboard.services.users import Principal
 from shardboard.state import actions, shards
@@ -76,4 +77,4 @@ async def test_the_second_is_refused(
 async def test_an_order_without_the_lock_is_a_mistake(console: Console) -> None:
     async with console.store.begin() as session:
         with pytest.raises(RuntimeError):
-            actions.start(session, "SMx", object_uid=1, description="", originator="", deadline=timedelta(60))
+            queue.start(session, "SMx", object_uid=1, description="", originator="", deadline=timedelta(60))

@@ -14,9 +14,9 @@ from backend.tests.shards import until
 
 from shardboard.console import Console
 from shardboard.reconcilers import loop as loops
-from shardboard.reconcilers import moves
 from shardboard.reconcilers.loop import ActionLoop
-from shardboard.reconcilers.moves import Relocate
+from shardboard.reconcilers.movement import moves
+from shardboard.reconcilers.movement.moves import Relocate
 from shardboard.reconcilers.removal import RemovalLoop
 from shardboard.services import actions as orders
 from shardboard.services import migrations

@@ -7,9 +7,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from shardboard.domain.moves import Move
 from shardboard.domain.numerals import plural
 from shardboard.domain.primaries_return import returning
-from shardboard.state import movement
+from shardboard.orders import movement
+from shardboard.orders.movement import ClusterView
 from shardboard.state.actions import Action
-from shardboard.state.movement import ClusterView
 
 NAME = "SMReturnPrimaries"
 

@@ -1,0 +1,1 @@
+"""Changing the number of pairs of a database while it serves."""

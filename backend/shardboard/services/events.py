@@ -1,5 +1,0 @@
-"""Writing the log, for services."""
-
-from shardboard.state.events import record
-
-__all__ = ["record"]
