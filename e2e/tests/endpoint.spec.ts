@@ -100,6 +100,23 @@ test('secrets are placeholders; what stands for them connects', async ({ page, a
   await expect.poll(() => run(real, 'PING')).toBe('PONG');
 });
 
+test('another internal password, and clients notice nothing', async ({ page, api }) => {
+  const { uid } = await createSmall(api, 'inside');
+  await new DatabasePage(page).open(uid, 'endpoint');
+  const line = await copied(page, 'valkey-cli');
+  await expect.poll(() => run(line, 'SET', 'kept', 'yes')).toBe('OK');
+  await page.getByRole('button', { name: 'Database actions' }).click();
+  await page.getByRole('menuitem', { name: 'Change internal password…' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Change the internal password of inside?' });
+  await examine(page, 'internal-password');
+  await dialog.getByRole('button', { name: 'Change it' }).click();
+  await expect(dialog).toBeHidden();
+  await expect
+    .poll(async () => (await (await api.get('/v1/logs')).text()).includes('forgot'))
+    .toBe(true);
+  expect(run(line, 'GET', 'kept')).toBe('yes');
+});
+
 test('traffic is stopped and resumed', async ({ page, api }) => {
   const { uid } = await createSmall(api, 'kept-out');
   await new DatabasePage(page).open(uid, 'endpoint');

@@ -12,9 +12,10 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from shardboard import garbage, recent_log, serving
-from shardboard.agent import certificates, flash, logs, machine, slot_counts
+from shardboard.agent import certificates, flash, logs, machine, passwords, slot_counts
 from shardboard.agent.contract import (
     AgentCertificate,
+    ChangePassword,
     CommandResult,
     Drill,
     DrillReply,
@@ -147,6 +148,9 @@ def _shard_routes(supervisor: Supervisor) -> list[Route]:
     async def renew(request: RenewCertificates) -> list[CommandResult]:
         return await certificates.renew(supervisor, request)
 
+    async def change(request: ChangePassword) -> list[CommandResult]:
+        return await passwords.change(supervisor, request)
+
     async def hot_slots(request: HotSlots) -> list[SlotCounts]:
         return await slot_counts.hottest(supervisor, request)
 
@@ -158,6 +162,7 @@ def _shard_routes(supervisor: Supervisor) -> list[Route]:
         told("/shards/remove", RemoveShards, remove),
         told("/shards/command", list[ShardCommand], command),
         told("/shards/certificates", RenewCertificates, renew),
+        told("/shards/password", ChangePassword, change),
         told("/shards/move_slots", MoveSlots, Movers(supervisor).move),
         told("/shards/hot_slots", HotSlots, hot_slots),
     ]

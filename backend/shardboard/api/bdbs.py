@@ -14,8 +14,8 @@ from shardboard.console import Console
 from shardboard.errors import NotFound
 from shardboard.schemas import bdbs as schema
 from shardboard.schemas.bdb_requests import BdbCreate, BdbUpdate
+from shardboard.services import bdb_passwords, reshard_previews
 from shardboard.services import bdbs as service
-from shardboard.services import reshard_previews
 from shardboard.services.users import EDITORS
 from shardboard.state import actions, bdbs, cluster, nodes, shards
 from shardboard.state.bdbs import Bdb
@@ -77,10 +77,12 @@ async def act_on_bdb(
     body: dict[str, Any] | None = None,
     dry_run: DryRun = None,
 ) -> JSONResponse:
-    """`flush` deletes all keys. The body may be empty."""
-    if action != "flush":
-        raise NotFound("not_found", f"Databases have no action {action[:64]}; there is flush.")
-    bdb = await service.flush(session, uid, principal, dry_run=is_on(dry_run))
+    """`flush` deletes all keys. `reset_admin_pass` gives the shards another password for the console's own user, while they serve.
+    The body may be empty."""
+    orders = {"flush": service.flush, "reset_admin_pass": bdb_passwords.reset_admin}
+    if action not in orders:
+        raise NotFound("not_found", f"Databases have no action {action[:64]}; there are {' and '.join(orders)}.")
+    bdb = await orders[action](session, uid, principal, dry_run=is_on(dry_run))
     return JSONResponse(await shown(session, bdb, principal))
 
 

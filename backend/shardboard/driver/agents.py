@@ -15,6 +15,7 @@ from shardboard.agent.contract import (
     AgentCertificate,
     CertificateReply,
     CertificateRequest,
+    ChangePassword,
     CommandCounts,
     CommandResult,
     Drill,
@@ -154,6 +155,9 @@ class HttpAgents:
 
     async def renew_certificates(self, node: NodeRef, order: RenewCertificates) -> list[CommandResult]:
         return await self._call(node, "POST", "/shards/certificates", SLOW, _RESULTS, _body(order))
+
+    async def change_password(self, node: NodeRef, order: ChangePassword) -> list[CommandResult]:
+        return await self._call(node, "POST", "/shards/password", SLOW, _RESULTS, _body(order))
 
     async def move_slots(self, node: NodeRef, order: MoveSlots) -> SlotsMoved:
         return await self._call(node, "POST", "/shards/move_slots", SLOW, _MOVED, _body(order))

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from cryptography import x509
 
 from shardboard.agent.contract import (
+    ChangePassword,
     CommandCounts,
     CommandResult,
     Drill,
@@ -63,6 +64,8 @@ class FakeAgents:
         """People's users of the engine, by shard uid, and what was said of each."""
         self.certificates: dict[int, ShardTls] = {}
         """What each shard proves itself with, by its uid."""
+        self.admin_passwords: dict[int, str] = {}
+        """By which each shard is commanded, where it was changed, by its uid."""
         self.ends: dict[int, datetime] = {}
         """Until when the certificate of each agent holds, by node; without an entry for long."""
         self.requests: dict[int, str] = {}
@@ -270,6 +273,13 @@ class FakeAgents:
         held = [spec.uid for spec in self.running[node.uid].values() if spec.bdb_uid == order.bdb_uid]
         refused = {uid: self.refuse[uid] for uid in held if uid in self.refuse}
         self.certificates |= {uid: order.tls for uid in held if uid not in refused}
+        return [CommandResult(uid=uid, ok=uid not in refused, reply=refused.get(uid, "")) for uid in held]
+
+    async def change_password(self, node: NodeRef, order: ChangePassword) -> list[CommandResult]:
+        self._note("change_password", node)
+        held = [spec.uid for spec in self.running[node.uid].values() if spec.bdb_uid == order.bdb_uid]
+        refused = {uid: self.refuse[uid] for uid in held if uid in self.refuse}
+        self.admin_passwords |= {uid: order.password for uid in held if uid not in refused}
         return [CommandResult(uid=uid, ok=uid not in refused, reply=refused.get(uid, "")) for uid in held]
 
     async def hot_slots(self, node: NodeRef, order: HotSlots) -> list[SlotCounts]:

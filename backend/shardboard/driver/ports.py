@@ -11,6 +11,7 @@ from shardboard.agent.contract import (
     NODE_FIELDS,
     SHARD_FIELDS,
     TIER_FIELDS,
+    ChangePassword,
     CommandCounts,
     CommandResult,
     Drill,
@@ -50,6 +51,7 @@ __all__ = [
     "SHARD_FIELDS",
     "TIER_FIELDS",
     "Agents",
+    "ChangePassword",
     "CommandCounts",
     "CommandResult",
     "Drill",
@@ -151,6 +153,10 @@ class Agents(Protocol):
 
     async def renew_certificates(self, node: NodeRef, order: RenewCertificates) -> list[CommandResult]:
         """Let the shards of a database on `node` prove themselves by other certificates."""
+        ...
+
+    async def change_password(self, node: NodeRef, order: ChangePassword) -> list[CommandResult]:
+        """Let the agent of `node` command the shards of a database by another password."""
         ...
 
     async def move_slots(self, node: NodeRef, order: MoveSlots) -> SlotsMoved:

@@ -9,7 +9,7 @@ from shardboard.db import Store
 from shardboard.domain import creation
 from shardboard.driver import cluster
 from shardboard.driver.ports import Agents
-from shardboard.reconcilers import endpoints, load
+from shardboard.reconcilers import admin_password, endpoints, load
 from shardboard.reconcilers.endpoints import Endpoints
 from shardboard.reconcilers.loop import PATIENCE, Outcome, Stepper
 from shardboard.reconcilers.removal import withdraw
@@ -29,6 +29,7 @@ def steppers(store: Store, agents: Agents, serving: Endpoints) -> dict[str, Step
         "SMDeleteBDB": Delete(store),
         "SMUpdateBDB": Update(store, agents),
         "SMFlushBDB": Flush(store, agents),
+        admin_password.NAME: admin_password.ResetAdminPassword(store, agents, serving),
         "SMStopTraffic": Traffic(serving, stop=True),
         "SMResumeTraffic": Traffic(serving, stop=False),
     }

@@ -161,6 +161,7 @@ def _row(wanted: Mapping[str, Any], uid: int, port: int) -> Bdb:
         replication=wanted["replication"],
         config={name: value for name, value in wanted.items() if name not in bdb_fields.COLUMNS},
         admin_password=secrets.token_urlsafe(32),
+        next_admin_password="",
         shard_certificates=ShardCertificates.issue().stored() if wanted["data_internode_encryption"] else None,
         action_uid=None,
         created_at=now,

@@ -1,15 +1,23 @@
-"""Several passwords for the default user of a database, so that applications change from one to the next without a break."""
+"""Passwords of a database: several for its default user, so that applications change from one to the next without a break, and the
+internal one."""
+
+import secrets
+from datetime import UTC, datetime, timedelta
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.domain import bdb_rules
 from shardboard.errors import Conflict, NotAcceptable, NotFound
+from shardboard.orders import queue
 from shardboard.services import bdbs
 from shardboard.services.bdb_creation import insist
 from shardboard.services.users import Principal
+from shardboard.state import cluster as clusters
+from shardboard.state import events, shards
 from shardboard.state.bdbs import Bdb
 
 MOST = 10
+DEADLINE = timedelta(minutes=5)
 
 
 async def replace(
@@ -48,6 +56,37 @@ async def remove(session: AsyncSession, uid: int, password: str, principal: Prin
         return [each for each in present if each != password]
 
     return await bdbs.set_passwords(session, uid, choose, principal, dry_run=dry_run)
+
+
+async def reset_admin(session: AsyncSession, uid: int, principal: Principal, *, dry_run: bool = False) -> Bdb:
+    """Order another password, which nobody knows, for the user as which console and agents command the shards, and as which
+    replicas copy. All of them have to be there: one that had only the one before could not come back."""
+    await clusters.load_for_update(session)
+    bdb = await session.get(Bdb, uid, with_for_update=True)
+    if bdb is None:
+        raise NotFound("db_not_found", f"There is no database {uid}.")
+    await queue.insist_on_idle(session, [bdb], "busy")
+    down = [row.uid for row in await shards.of_bdb(session, uid) if row.observed_status == "down"]
+    if down:
+        which = ", ".join(f"redis:{each}" for each in down)
+        raise Conflict("shards_down", f"All shards of {bdb.name} have to run for this; {which} is down.")
+    if dry_run:
+        return bdb
+    bdb.next_admin_password = bdb.next_admin_password or secrets.token_urlsafe(32)
+    action = queue.start(
+        session,
+        "SMResetAdminPassword",
+        object_uid=uid,
+        description=f"Change the internal password of database {bdb.name}",
+        originator=principal.username,
+        deadline=DEADLINE,
+    )
+    bdb.status, bdb.status_detail, bdb.action_uid = "active-change-pending", "", action.uid
+    bdb.changed_at = datetime.now(UTC)
+    told = f"Another internal password for database {bdb.name} was ordered."
+    events.record_of_action(session, action, "bdb_admin_password_request", told, details={"bdb_name": bdb.name})
+    await session.flush()
+    return bdb
 
 
 def _insist_on_one(password: str) -> None:

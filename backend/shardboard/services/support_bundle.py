@@ -24,7 +24,7 @@ async def secrets(session: AsyncSession) -> set[str]:
     hooks = (await session.execute(select(Webhook))).scalars().all()
     return {
         (await cluster.load(session)).jwt_secret,
-        *(row.admin_password for row in rows),
+        *(each for row in rows for each in (row.admin_password, row.next_admin_password) if each),
         *(secret for row in rows for secret in scrubbing.secrets_of({**row.config, "tags": []})),
         # Whoever knows the URL of a webhook may often post there.
         *(text for hook in hooks for text in (hook.secret, hook.url)),

@@ -36,6 +36,8 @@ class Bdb(Base):
     """What was changed from the defaults (`domain/alert_settings.py`)."""
     admin_password: Mapped[str]
     """Password of the engine user `shardboard`; never leaves console and agents."""
+    next_admin_password: Mapped[str] = mapped_column(default="", server_default="")
+    """The one that is being brought to the shards in its place; empty when none is. Never leaves console and agents."""
     shard_certificates: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True), default=None)
     """What shards and proxies prove to each other (`shard_certificates.py`); None: they speak in clear. Never leaves console and
     agents."""

@@ -117,3 +117,24 @@ async def test_a_change_that_did_not_reach_all_shards_is_one_of_the_password(
 async def test_one_change_at_a_time(client: httpx.AsyncClient) -> None:
     assert (await client.post(PATH, json={"password": "alpha-one"})).status_code == 200
     assert (await client.post(PATH, json={"password": "beta-two"})).status_code == 409
+
+
+async def test_the_internal_one(client: httpx.AsyncClient, console: Console) -> None:
+    async def known() -> tuple[str, str]:
+        async with console.store.read() as session:
+            bdb = await session.get_one(Bdb, 1)
+            return bdb.admin_password, bdb.next_admin_password
+
+    path = "/v1/bdbs/1/reset_admin_pass"
+    assert (await client.put(f"{path}?dry_run")).json()["status"] == "active"
+    assert await known() == (before := await known())
+    reply = await client.put(path)
+    assert (reply.json()["status"], bool(reply.json()["action_uid"])) == ("active-change-pending", True)
+    present, following = await known()
+    assert (present, len(following)) == (before[0], 43)
+    assert (await client.put(path)).json()["error_code"] == "busy"
+    said = reply.text + (await client.get("/v1/logs")).text + (await client.get("/v1/actions")).text
+    assert not any(each in said for each in (present, following))
+    assert (await client.put("/v1/bdbs/77/reset_admin_pass")).json()["error_code"] == "db_not_found"
+    wrong = (await client.put("/v1/bdbs/1/reset")).json()["description"]
+    assert wrong == "Databases have no action reset; there are flush and reset_admin_pass."

@@ -1,5 +1,6 @@
 """What an engine tells and can be told, end to end: slots that take most, and threads of shards."""
 
+import json
 from typing import Any
 
 import pytest
@@ -98,6 +99,48 @@ def _refused(address: str, port: int) -> bool:
         except valkey.AuthenticationError:
             return True
         return False
+
+
+def test_the_internal_password_changes_under_writes(cluster: LocalCluster) -> None:
+    uid = databases.create(cluster, databases.body(2, replication=True))
+    assert databases.settled(cluster, uid)["status"] == "active"
+    before, pids = _internal(cluster), _pids(cluster, uid)
+    with movement.Writer(cluster, uid) as writer:
+        action = ok(cluster.api.put(f"/v1/bdbs/{uid}/reset_admin_pass"))["action_uid"]
+        assert movement.ended(cluster, action)["status"] == "completed"
+        after = _internal(cluster)
+        assert (len(before), len(after), before & after) == (1, 1, set())
+        # It is the one that counts, from now on and after every start.
+        [old], [new] = before, after
+        rows = ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))
+        assert [(_lets_in(cluster, row, old), _lets_in(cluster, row, new)) for row in rows] == [(False, True)] * 4
+        assert _pids(cluster, uid) == pids
+        replica = next(row for row in rows if row["role"] == "slave")
+        [process] = [each for each in cluster.engines(replica["address"]) if each.pid == replica["pid"]]
+        process.kill()
+        cluster.until(lambda: replica["pid"] not in _pids(cluster, uid), "the replica is not revived")
+        cluster.until(lambda: ok(cluster.api.get(f"/v1/bdbs/{uid}"))["shards_in_sync"] == 4, "it does not copy")
+        cluster.kill(replica["address"])
+        cluster.until(lambda: replica["address"] not in cluster.connected(), "the agent's end is not noticed")
+        cluster.start_agents()
+        # Slots come over from other shards by the same password.
+        action = ok(cluster.api.put(f"/v1/bdbs/{uid}", json={"shards_count": 3}))["action_uid"]
+        assert movement.ended(cluster, action)["status"] == "completed"
+    assert writer.lost() == []
+
+
+def _internal(cluster: LocalCluster) -> set[str]:
+    """The internal passwords by which agents command shards."""
+    files = cluster.directory.glob("agents/*/shards/*/shard.json")
+    return {json.loads(path.read_text())["bdb"]["admin_password"] for path in files}
+
+
+def _lets_in(cluster: LocalCluster, row: dict[str, Any], password: str) -> bool:
+    with valkey.Valkey(**databases.at(cluster, row), username="shardboard", password=password) as client:
+        try:
+            return bool(client.ping())
+        except valkey.AuthenticationError:
+            return False
 
 
 @pytest.mark.skipif(not OLDER, reason=f"{DISTRIBUTION} is not Valkey 8")

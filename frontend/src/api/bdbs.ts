@@ -58,6 +58,10 @@ export const removePassword = passwords('DELETE');
 
 export const flushBdb = (uid: number) => request<Bdb>('PUT', `/v1/bdbs/${uid}/flush`, {});
 
+/** Another password, which nobody knows, for the user as which console and agents command its shards. */
+export const resetAdminPassword = (uid: number) =>
+  request<Bdb>('PUT', `/v1/bdbs/${uid}/reset_admin_pass`, {});
+
 /** Closes its endpoints: clients are disconnected, and nobody can connect until traffic is resumed. */
 export const stopTraffic = (uid: number) =>
   request<TrafficReply>('POST', `/v1/bdbs/${uid}/actions/stop_traffic`);

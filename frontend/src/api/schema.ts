@@ -779,7 +779,8 @@ export interface paths {
         get?: never;
         /**
          * Act On Bdb
-         * @description `flush` deletes all keys. The body may be empty.
+         * @description `flush` deletes all keys. `reset_admin_pass` gives the shards another password for the console's own user, while they serve.
+         *     The body may be empty.
          */
         put: operations["act_on_bdb_v1_bdbs__uid___action__put"];
         post?: never;

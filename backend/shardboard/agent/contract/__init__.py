@@ -15,6 +15,7 @@ agree is in `protocol.py`.
 | GET /proxy | | ProxyReport |
 | POST /proxy/commands | ReadCommands | CommandCounts |
 | POST /drill | Drill | DrillReply; the fault begins and ends by itself |
+| POST /shards/password | ChangePassword | list[CommandResult], one for each shard of the database on the node |
 | POST /shards/move_slots | MoveSlots | SlotsMoved |
 | POST /shards/hot_slots | HotSlots | list[SlotCounts] |
 | POST /loads/start | StartLoad | LoadState |
@@ -67,6 +68,7 @@ from shardboard.agent.contract.samples import (
 from shardboard.agent.contract.shards import (
     APPLICATION_RIGHTS,
     BdbSpec,
+    ChangePassword,
     CommandResult,
     EndHung,
     MoveSlots,
@@ -99,6 +101,7 @@ __all__ = [
     "BdbSpec",
     "CertificateReply",
     "CertificateRequest",
+    "ChangePassword",
     "CommandCount",
     "CommandCounts",
     "CommandResult",

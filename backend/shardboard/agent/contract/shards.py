@@ -123,6 +123,14 @@ class RenewCertificates(Message):
     tls: ShardTls
 
 
+class ChangePassword(Message):
+    """From now on the agent commands the shards of this database on this node by another password, which they know already, and
+    replicas use it with their primaries."""
+
+    bdb_uid: int
+    password: str = Field(min_length=1, max_length=512, repr=False)
+
+
 class RemoveShards(Message):
     """Ends the processes and deletes the files of shards, their data included."""
 

@@ -4,15 +4,17 @@ import {
   IconArrowUpCircle,
   IconDotsVertical,
   IconEraser,
+  IconKey,
   IconPlugConnectedX,
   IconScale,
   IconTrash,
 } from '@tabler/icons-react';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
-import { deleteBdb, flushBdb, stopTraffic } from '@/api/bdbs';
+import { deleteBdb, flushBdb, resetAdminPassword, stopTraffic } from '@/api/bdbs';
 import { ROLE_FORBIDS, useMay } from '@/api/session';
 import type { Bdb } from '@/api/types';
+import { Ask } from '@/ui/Ask';
 import { ConfirmByTyping } from '@/ui/ConfirmByTyping';
 import { CopyInline } from '@/ui/Copy';
 import { Status } from '@/ui/Status';
@@ -24,7 +26,7 @@ import { bdbState, endpointOf, isIncomplete } from './status';
 import { TrafficStopped } from './TrafficStopped';
 import { UpgradeDialog } from './UpgradeDialog';
 
-type Asked = 'flush' | 'delete' | 'rebalance' | 'stop' | 'upgrade';
+type Asked = 'flush' | 'password' | 'delete' | 'rebalance' | 'stop' | 'upgrade';
 
 interface Props {
   bdb: Bdb;
@@ -69,6 +71,13 @@ export function DatabaseHeader({ bdb, onDeleted }: Props) {
               Upgrade engine…
             </Menu.Item>
             <Menu.Item
+              leftSection={<IconKey size={15} />}
+              disabled={!may || bdb.status !== 'active'}
+              onClick={() => setAsking('password')}
+            >
+              Change internal password…
+            </Menu.Item>
+            <Menu.Item
               leftSection={<IconPlugConnectedX size={15} />}
               disabled={!may || bdb.status !== 'active' || bdb.traffic_manually_disabled}
               onClick={() => setAsking('stop')}
@@ -99,6 +108,20 @@ export function DatabaseHeader({ bdb, onDeleted }: Props) {
       <HandBack bdb={bdb} />
       {asking === 'rebalance' && <RebalanceDialog bdb={bdb} onClose={close} />}
       {asking === 'upgrade' && <UpgradeDialog bdb={bdb} onClose={close} />}
+      {asking === 'password' && (
+        <Ask
+          title={`Change the internal password of ${bdb.name}?`}
+          action="Change it"
+          onConfirm={() => resetAdminPassword(bdb.uid)}
+          onClose={close}
+        >
+          <span>
+            By it the console and its agents command the shards, and replicas copy from their
+            primaries. Nobody knows it, and the new one is made at random. Clients notice nothing:
+            their own passwords stay.
+          </span>
+        </Ask>
+      )}
       {asking === 'stop' && (
         <ConfirmByTyping
           title={`Stop the traffic of ${bdb.name}?`}
