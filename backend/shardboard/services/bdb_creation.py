@@ -4,7 +4,7 @@ What brings it to life afterwards is decided in `domain/creation.py`.
 """
 
 import secrets
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,10 +15,11 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from shardboard.domain import bdb_rules, binding, flash, hashing, io_threads, placement, slots
 from shardboard.domain.bdb_rules import Surroundings
 from shardboard.domain.io_threads import Host
-from shardboard.domain.placement import BUS_OFFSET, Placed, Room, first_free_port
+from shardboard.domain.placement import Placed, Room
 from shardboard.domain.policy import Policy
 from shardboard.domain.rules import RequestFault
 from shardboard.errors import ApiError, BadRequest, Conflict, NotAcceptable
+from shardboard.orders import newcomers
 from shardboard.orders.movement import rooms_of
 from shardboard.schemas import bdb_fields
 from shardboard.schemas.cluster import reserved_ports_of
@@ -77,7 +78,8 @@ async def prepare(session: AsyncSession, given: Mapping[str, Any], cluster: Clus
     wanted["io_threads"] = wanted["io_threads"] or io_threads.usual(hosts)
     insist(io_threads.fault(wanted["io_threads"], hosts))
     bdb = _row(wanted, wanted.get("uid") or bdb_rules.free_uid(cluster.next_bdb_uid, surroundings.taken_uids), port)
-    rows = _shard_rows(plan, bdb, cluster.next_shard_uid, occupying)
+    shares = {pair: slots.render((each,)) for pair, each in enumerate(slots.split(bdb.shards_count))}
+    rows = newcomers.rows(plan, bdb.uid, cluster.next_shard_uid, occupying, shares)
     held = [binding.Held(row.node_uid, row.pair, row.role == "master") for row in rows]
     bdb.endpoint_nodes = binding.bind(wanted["proxy_policy"], [], held, [node.uid for node in machines])
     bdb.endpoint_retiring = {}
@@ -167,38 +169,6 @@ def _row(wanted: Mapping[str, Any], uid: int, port: int) -> Bdb:
         created_at=now,
         changed_at=now,
     )
-
-
-def _shard_rows(plan: Sequence[Placed], bdb: Bdb, first_uid: int, occupying: Sequence[Shard]) -> list[Shard]:
-    ranges = slots.split(bdb.shards_count)
-    used: dict[int, set[int]] = defaultdict(set)
-    for shard in occupying:
-        used[shard.node_uid].add(shard.bus_port - BUS_OFFSET)
-    rows = []
-    for uid, placed in enumerate(plan, start=first_uid):
-        port = first_free_port(used[placed.node_uid])
-        if port is None:
-            sentence = f"Node {placed.node_uid} has no port left for another shard."
-            raise NotAcceptable("insufficient_resources", sentence)
-        used[placed.node_uid].add(port)
-        rows.append(
-            Shard(
-                uid=uid,
-                bdb_uid=bdb.uid,
-                node_uid=placed.node_uid,
-                pair=placed.pair,
-                role=placed.role,
-                slots=slots.render((ranges[placed.pair],)),
-                port=port,
-                bus_port=port + BUS_OFFSET,
-                engine_id=secrets.token_hex(20),
-                desired="running",
-                observed_status="unknown",
-                observed_link="",
-                detail="",
-            )
-        )
-    return rows
 
 
 def _warnings(wanted: Mapping[str, Any], given: Mapping[str, Any], machines: Sequence[Node]) -> list[str]:

@@ -1,6 +1,5 @@
 """Ordering another number of pairs for a database: what would come, go and move, and the rows for it."""
 
-import secrets
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -13,7 +12,7 @@ from shardboard.domain.flash import Share
 from shardboard.domain.placement import Placed
 from shardboard.domain.slots import Ranges
 from shardboard.errors import Conflict, NotAcceptable
-from shardboard.orders import movement, queue
+from shardboard.orders import movement, newcomers, queue
 from shardboard.orders.movement import ClusterView
 from shardboard.state.actions import Action
 from shardboard.state.bdbs import Bdb
@@ -83,7 +82,7 @@ async def plan(session: AsyncSession, bdb: Bdb, changed: Mapping[str, Any], avoi
 async def order(session: AsyncSession, bdb: Bdb, chosen: ReshardPlan, originator: str) -> Action:
     """Rows for the newcomers, and the action."""
     view = await movement.locked_view(session)
-    rows = _rows(view, bdb, chosen.newcomers)
+    rows = newcomers.rows(chosen.newcomers, bdb.uid, view.cluster.next_shard_uid, view.occupying, {})
     view.cluster.next_shard_uid += len(rows)
     session.add_all(rows)
     gone = [row for row in view.of(bdb.uid) if row.pair in chosen.leaving]
@@ -188,34 +187,3 @@ def _insist_on_room(view: ClusterView, rows: Sequence[Shard], staying: Sequence[
                 "or allow overbooking (policy shards_overbooking)."
             )
             raise NotAcceptable("insufficient_resources", sentence, field="shards_count")
-
-
-def _rows(view: ClusterView, bdb: Bdb, newcomers: Sequence[Placed]) -> list[Shard]:
-    taken: dict[int, set[int]] = {}
-    for row in view.occupying:
-        taken.setdefault(row.node_uid, set()).add(row.bus_port - placement.BUS_OFFSET)
-    rows = []
-    for uid, placed in enumerate(newcomers, start=view.cluster.next_shard_uid):
-        port = placement.first_free_port(taken.setdefault(placed.node_uid, set()))
-        if port is None:
-            sentence = f"Node {placed.node_uid} has no port left for another shard."
-            raise NotAcceptable("insufficient_resources", sentence, field="shards_count")
-        taken[placed.node_uid].add(port)
-        rows.append(
-            Shard(
-                uid=uid,
-                bdb_uid=bdb.uid,
-                node_uid=placed.node_uid,
-                pair=placed.pair,
-                role=placed.role,
-                slots="",
-                port=port,
-                bus_port=port + placement.BUS_OFFSET,
-                engine_id=secrets.token_hex(20),
-                desired="running",
-                observed_status="unknown",
-                observed_link="",
-                detail="",
-            )
-        )
-    return rows

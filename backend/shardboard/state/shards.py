@@ -11,6 +11,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from shardboard.db import Base, UtcDateTime
 from shardboard.domain.observe import REFUSES
+from shardboard.domain.placement import BUS_OFFSET
 
 
 class Shard(Base):
@@ -62,23 +63,28 @@ class Shard(Base):
         self.observed_at = now
         self.detail = "" if serves else REFUSES
 
-    def replica(self, uid: int, node_uid: int, port: int, bus_port: int) -> "Shard":
-        """One more copy of this shard's pair, that is not running yet."""
-        return Shard(
+    @classmethod
+    def planned(cls, uid: int, bdb_uid: int, node_uid: int, pair: int, role: str, slots: str, port: int) -> "Shard":
+        """One that is not running yet."""
+        return cls(
             uid=uid,
-            bdb_uid=self.bdb_uid,
+            bdb_uid=bdb_uid,
             node_uid=node_uid,
-            pair=self.pair,
-            role="slave",
-            slots=self.slots,
+            pair=pair,
+            role=role,
+            slots=slots,
             port=port,
-            bus_port=bus_port,
+            bus_port=port + BUS_OFFSET,
             engine_id=secrets.token_hex(20),
             desired="running",
             observed_status="unknown",
             observed_link="",
             detail="",
         )
+
+    def replica(self, uid: int, node_uid: int, port: int) -> "Shard":
+        """One more copy of this shard's pair, that is not running yet."""
+        return Shard.planned(uid, self.bdb_uid, node_uid, self.pair, "slave", self.slots, port)
 
     @property
     def current_role(self) -> str:

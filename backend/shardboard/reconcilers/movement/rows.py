@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.db import Store
-from shardboard.domain import placement
 from shardboard.domain.moves import Move
+from shardboard.orders.newcomers import Ports
 from shardboard.state import actions, bdbs, cluster, shards
 from shardboard.state.actions import Action
 from shardboard.state.events import record_of_shard
@@ -31,18 +31,15 @@ async def welcome(store: Store, action: Action, moves: Sequence[Move]) -> None:
         if session is None:
             return
         held = await shards.occupying(session)
-        taken: dict[int, set[int]] = {}
-        for row in held:
-            taken.setdefault(row.node_uid, set()).add(row.bus_port - placement.BUS_OFFSET)
+        ports = Ports(held)
         present = {row.uid for row in held}
         for move in moves:
             twin = next((row for row in held if (row.bdb_uid, row.pair) == (move.bdb, move.pair)), None)
             if twin is None or move.newcomer is None or move.to is None or move.newcomer in present:
                 continue
-            port = placement.first_free_port(taken.setdefault(move.to, set()))
+            port = ports.take(move.to)
             if port is not None:  # the order was refused otherwise; should the last one be gone meanwhile, it waits
-                taken[move.to].add(port)
-                session.add(twin.replica(move.newcomer, move.to, port, port + placement.BUS_OFFSET))
+                session.add(twin.replica(move.newcomer, move.to, port))
 
 
 async def promote(store: Store, action: Action, promoted_uid: int, seconds: float | None) -> None:

@@ -5,7 +5,7 @@ import { drawBands, drawEdgeValues, drawMarks, EDGE_WIDTH } from './decorate';
 import { drawExtremes, extremesOf } from './extremes';
 import { decades, positive } from './logScale';
 import { resolveColor } from './palette';
-import { lateness, NOTHING, niceCeiling, type Prepared, prepare, toCsv } from './prepare';
+import { isBlank, lateness, NOTHING, niceCeiling, type Prepared, prepare, toCsv } from './prepare';
 import {
   axisStyle,
   crosshair,
@@ -102,7 +102,7 @@ export class ChartPlot extends TimePlot<PlotOptions> {
           ...yAxisSize,
           space: 34,
           ...(binary ? { incrs: BINARY_STEPS } : {}),
-          values: (_, splits) => (log ? sparse(spec.unit, splits) : axisLabels(spec.unit, splits)),
+          values: (_, splits) => this.labels(splits),
         },
       ],
       series: [{}, ...spec.series.map((series, index) => this.line(series, index))],
@@ -117,6 +117,12 @@ export class ChartPlot extends TimePlot<PlotOptions> {
         draw: [(plot) => this.decorate(plot)],
       },
     };
+  }
+
+  private labels(splits: readonly number[]): string[] {
+    const { spec, log } = this.options;
+    if (spec.max === undefined && isBlank(this.data.drawn)) return splits.map(() => '');
+    return log ? sparse(spec.unit, splits) : axisLabels(spec.unit, splits);
   }
 
   private line(series: ChartSpec['series'][number], index: number): uPlot.Series {

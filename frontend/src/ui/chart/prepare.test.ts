@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { figures, niceCeiling, prepare, toCsv } from './prepare';
+import { figures, isBlank, niceCeiling, prepare, toCsv } from './prepare';
 
 const of = (...values: number[]) => Float64Array.from(values);
 const GAP = Number.NaN;
@@ -82,5 +82,16 @@ describe('toCsv', () => {
     expect(toCsv({ x: [5], step: 10, raw: [of(1)] }, ['a'])).toBe(
       'time,a\n1970-01-01T00:00:00.000Z,1',
     );
+  });
+});
+
+describe('isBlank', () => {
+  it.each([
+    [[], true],
+    [[[]], true],
+    [[[null, null], [null]], true],
+    [[[null, 0], [null]], false],
+  ])('%j: %s', (drawn, blank) => {
+    expect(isBlank(drawn)).toBe(blank);
   });
 });

@@ -62,6 +62,10 @@ function stack(raw: Float64Array[], length: number): (number | null)[][] {
   return drawn;
 }
 
+/** Whether nothing is drawn at all: then an axis that fits it has no scale. */
+export const isBlank = (drawn: readonly (number | null)[][]): boolean =>
+  drawn.every((row) => row.every((value) => value === null));
+
 function withGaps(values: Float64Array): (number | null)[] {
   return Array.from(values, (value) => (Number.isNaN(value) ? null : value));
 }
