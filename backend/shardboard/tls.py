@@ -101,7 +101,7 @@ class Authority:
     def renew(self) -> bool:
         """Make `server` and `client` anew when one is missing, damaged, for other names, or ends soon; whether `server` was. Raises
         OSError when one cannot be written and that before cannot be used any more."""
-        self._ensure("client", [], ExtendedKeyUsageOID.CLIENT_AUTH, PEER_DAYS)
+        self._ensure("client", [], ExtendedKeyUsageOID.CLIENT_AUTH, PEER_DAYS, self._always)
         if self._clients is not None:
             self._show(self._clients)
         return self._ensure("server", self.names, ExtendedKeyUsageOID.SERVER_AUTH, SERVER_DAYS)
@@ -123,9 +123,17 @@ class Authority:
         """A certificate for the agent at `addr`. Only the key is taken from the request, never a name it asks for."""
         if normal_name(addr) == CONSOLE_NAME:  # joining agents trust whoever has it
             raise NotAcceptable("config_error", f"{CONSOLE_NAME} is the console's name.", field="addr")
-        return pem(self._sign(_key_of(csr_pem), [addr], ExtendedKeyUsageOID.SERVER_AUTH, days)).decode()
+        return pem(self._sign(_key_of(csr_pem), [addr], ExtendedKeyUsageOID.SERVER_AUTH, days, self._always)).decode()
 
-    def _ensure(self, name: str, names: Sequence[str], usage: ObjectIdentifier, days: int) -> bool:
+    @property
+    def _always(self) -> datetime:
+        """Since when certificates hold that agents and console show each other: who had the wrong time in the hour in which one was
+        renewed still takes it. Only the end matters there."""
+        return self._certificate.not_valid_before_utc
+
+    def _ensure(
+        self, name: str, names: Sequence[str], usage: ObjectIdentifier, days: int, begins: datetime | None = None
+    ) -> bool:
         file, now = self.directory / f"{name}.pem", datetime.now(UTC)
         present = self._usable(file)
         ends = present.not_valid_after_utc if present else now
@@ -133,7 +141,7 @@ class Authority:
             return False
         key = ec.generate_private_key(ec.SECP256R1())
         try:
-            write_private(file, pem(self._sign(key.public_key(), names, usage, days)) + key_pem(key))
+            write_private(file, pem(self._sign(key.public_key(), names, usage, days, begins)) + key_pem(key))
         except OSError as error:
             if ends <= now:
                 raise
@@ -154,10 +162,15 @@ class Authority:
             return None
         return certificate if key.public_key() == certificate.public_key() else None
 
-    def _sign(self, public_key: AgentKey, names: Sequence[str], usage: ObjectIdentifier, days: int) -> x509.Certificate:
-        # Who has the wrong time for a while still takes what is renewed meanwhile: between ourselves only the end matters. Browsers
-        # count the days of what they are shown.
-        begins = self._certificate.not_valid_before_utc if days == PEER_DAYS else None
+    def _sign(
+        self,
+        public_key: AgentKey,
+        names: Sequence[str],
+        usage: ObjectIdentifier,
+        days: int,
+        begins: datetime | None = None,
+    ) -> x509.Certificate:
+        """It holds from now on without `begins`: browsers count the days of what they are shown."""
         common_name = names[0] if names and len(names[0]) <= 64 else "shardboard"
         unsigned = (
             builder(subject(common_name), self._certificate.subject, days, begins)

@@ -50,10 +50,11 @@ from shardboard.agent.priority import Priorities
 from shardboard.agent.processes import Supervisor
 from shardboard.agent.proxy import LOG as PROXY_LOG
 from shardboard.agent.proxy import Proxy
-from shardboard.agent.resp import EngineError
+from shardboard.agent.results import result_of
 from shardboard.agent.routes import Agreement, asked, protocol_of, told, told_by
 from shardboard.agent.sampler import Sampler
 from shardboard.agent.settings import AgentSettings
+from shardboard.agent.shard import Shard
 from shardboard.probing import answers
 
 COMMAND_TIMEOUT = 30
@@ -182,14 +183,12 @@ async def _execute(supervisor: Supervisor, request: ShardCommand) -> CommandResu
     shard = supervisor.shards.get(request.uid)
     if shard is None or shard.state != "running":
         return CommandResult(uid=request.uid, ok=False, reply=f"shard {request.uid} does not run here")
-    try:
-        async with asyncio.timeout(COMMAND_TIMEOUT):
-            reply = await (await shard.connect()).execute(*request.argv)
-    except TimeoutError:
-        return CommandResult(uid=request.uid, ok=False, reply=f"no answer within {COMMAND_TIMEOUT} s")
-    except EngineError as error:
-        return CommandResult(uid=request.uid, ok=False, reply=str(error))
-    return CommandResult(uid=request.uid, ok=True, reply=reply if isinstance(reply, str) else repr(reply))
+    return await result_of(request.uid, _reply(shard, request), COMMAND_TIMEOUT)
+
+
+async def _reply(shard: Shard, request: ShardCommand) -> str:
+    reply = await (await shard.connect()).execute(*request.argv)
+    return reply if isinstance(reply, str) else repr(reply)
 
 
 def run_agent(settings: AgentSettings) -> int:

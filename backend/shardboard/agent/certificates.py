@@ -5,7 +5,7 @@ import asyncio
 from shardboard.agent import sealed
 from shardboard.agent.contract import CommandResult, RenewCertificates
 from shardboard.agent.processes import Supervisor
-from shardboard.agent.resp import EngineError
+from shardboard.agent.results import result_of
 from shardboard.agent.shard import Shard
 
 ANSWER_SECONDS = 10
@@ -19,20 +19,17 @@ _RELOAD = (
 async def renew(supervisor: Supervisor, order: RenewCertificates) -> list[CommandResult]:
     """Bring them to all shards of the database that are here; one that does not run finds them when it is started again."""
     concerned = [shard for shard in supervisor.shards.values() if shard.record.spec.bdb_uid == order.bdb_uid]
-    return await asyncio.gather(*(_renew(shard, order) for shard in concerned if sealed.is_sealed(shard.directory)))
+    return await asyncio.gather(
+        *(
+            result_of(shard.record.spec.uid, _renew(shard, order), ANSWER_SECONDS, "its certificates")
+            for shard in concerned
+            if sealed.is_sealed(shard.directory)
+        )
+    )
 
 
-async def _renew(shard: Shard, order: RenewCertificates) -> CommandResult:
-    uid = shard.record.spec.uid
-    try:
-        await asyncio.to_thread(sealed.write, shard.directory, order.tls)
-        if shard.state == "running":
-            async with asyncio.timeout(ANSWER_SECONDS):
-                await (await shard.connect()).execute(*_RELOAD)
-    except TimeoutError:
-        return CommandResult(uid=uid, ok=False, reply=f"no answer within {ANSWER_SECONDS} s")
-    except OSError as error:
-        return CommandResult(uid=uid, ok=False, reply=f"its certificates could not be written: {error.strerror}")
-    except EngineError as error:
-        return CommandResult(uid=uid, ok=False, reply=str(error))
-    return CommandResult(uid=uid, ok=True)
+async def _renew(shard: Shard, order: RenewCertificates) -> str:
+    await asyncio.to_thread(sealed.write, shard.directory, order.tls)
+    if shard.state == "running":
+        await (await shard.connect()).execute(*_RELOAD)
+    return ""

@@ -92,9 +92,12 @@ def _join(console: "_Console", token: str, addr: str, port: int, state_dir: Path
         "facts": facts.model_dump(exclude_defaults=True),
     }
     reply = console.post("/v1/bootstrap/join", body)
-    identity = Identity.below(state_dir, int(reply["node_uid"]), addr, port, console.url)
+    node_uid, certificate = reply.get("node_uid"), reply.get("certificate")
+    if not isinstance(node_uid, int) or not isinstance(certificate, str):
+        raise EnrolError(f"The console at {console.url} gave an answer that cannot be read.")
+    identity = Identity.below(state_dir, node_uid, addr, port, console.url)
     try:
-        identity.save(state_dir, str(reply["certificate"]), private, ca)
+        identity.save(state_dir, certificate, private, ca)
     except OSError as error:
         sentence = f"{state_dir} cannot be written: {error.strerror}. The token is used up; take another one."
         raise EnrolError(sentence) from error

@@ -5,6 +5,7 @@ A cluster whose nodes start with a complete `nodes.conf` needs no MEET and no wa
 """
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 
 from shardboard.agent import sealed
@@ -41,7 +42,7 @@ def valkey_conf(
         "latency-tracking yes",
         *([f"io-threads {bdb.io_threads}"] if bdb.io_threads > 1 else []),
         _default_user(bdb),
-        f"user {ADMIN} on #{_sha256(bdb.admin_password)} ~* &* +@all",
+        f"user {ADMIN} on {_hashes(bdb.admin_password, bdb.other_admin_passwords_sha256)} ~* &* +@all",
         f"user {canary.USER} on #{_sha256(canary.password(bdb.admin_password))} {canary.RIGHTS}",
         f"masteruser {ADMIN}",
         f"masterauth {bdb.admin_password}",
@@ -153,9 +154,13 @@ def _ports(bdb: BdbSpec, shard: ShardSpec) -> list[str]:
 def _default_user(bdb: BdbSpec) -> str:
     if not bdb.default_user:
         return "user default off"
-    hashes = [_sha256(bdb.client_password), *bdb.other_passwords_sha256] if bdb.client_password else []
-    passwords = [f"#{each}" for each in hashes] or ["nopass"]
-    return " ".join(["user default on", *passwords, "~* &*", APPLICATION_RIGHTS, *bdb.disabled_commands])
+    passwords = _hashes(bdb.client_password, bdb.other_passwords_sha256) if bdb.client_password else "nopass"
+    return " ".join(["user default on", passwords, "~* &*", APPLICATION_RIGHTS, *bdb.disabled_commands])
+
+
+def _hashes(password: str, others_sha256: Sequence[str]) -> str:
+    """As the engine is told passwords of a user, any of which will do."""
+    return " ".join(f"#{each}" for each in (_sha256(password), *others_sha256))
 
 
 def _segment(flash_limit: int) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from shardboard.domain.acl_rules import CONSOLE
 from shardboard.driver.cluster import ShardRef, command
 from shardboard.driver.ports import Agents, ChangePassword, NodeRef, canary
-from shardboard.errors import AgentError
+from shardboard.errors import AgentBehind, AgentError
 
 PATIENCE = 15.0
 
@@ -36,15 +36,24 @@ async def _tell(agents: Agents, shards: Sequence[ShardRef], password: str, *befo
 
 
 async def use(agents: Agents, shards: Sequence[ShardRef], bdb_uid: int, password: str) -> dict[int, str]:
-    """Agents with their shards, and replicas with their primaries, from now on. Reasons by uid of the shards where not."""
+    """Agents with their shards, and replicas with their primaries, from now on. Reasons by uid of the shards where not. Raises
+    AgentBehind when an agent is of a release that cannot do it."""
     nodes = {shard.node: [each.uid for each in shards if each.node == shard.node] for shard in shards}
-    replies = await asyncio.gather(*(_use(agents, node, uids, bdb_uid, password) for node, uids in nodes.items()))
-    return {uid: reason for reply in replies for uid, reason in reply.items()}
+    work = (_use(agents, node, uids, bdb_uid, password) for node, uids in nodes.items())
+    replies = await asyncio.gather(*work, return_exceptions=True)
+    reasons: dict[int, str] = {}
+    for reply in replies:
+        if isinstance(reply, BaseException):
+            raise reply
+        reasons |= reply
+    return reasons
 
 
 async def _use(agents: Agents, node: NodeRef, uids: Sequence[int], bdb_uid: int, password: str) -> dict[int, str]:
     try:
         results = await agents.change_password(node, ChangePassword(bdb_uid=bdb_uid, password=password))
+    except AgentBehind:
+        raise
     except AgentError as error:
         return dict.fromkeys(uids, error.reason)
     told = {result.uid: "" if result.ok else result.reply for result in results}

@@ -65,6 +65,8 @@ class Engine:
     """Rules that take commands away from everybody, such as `-flushall`."""
     tls: ShardTls | None = None
     """None: its shards speak in clear with each other."""
+    next_admin_password: str = ""
+    """The one that is being brought to shards in place of `admin_password`; empty when none is."""
 
 
 async def start(
@@ -287,6 +289,7 @@ def _bdb_spec(engine: Engine, shards: Sequence[ShardRef]) -> BdbSpec:
         cluster=engine.cluster,
         peers=_peers(shards) if engine.cluster else [],
         admin_password=engine.admin_password,
+        other_admin_passwords_sha256=[_digest(engine.next_admin_password)] if engine.next_admin_password else [],
         client_password=engine.client_passwords[0] if engine.client_passwords else "",
         other_passwords_sha256=[_digest(each) for each in engine.client_passwords[1:]],
         default_user=engine.default_user,

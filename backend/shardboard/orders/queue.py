@@ -7,8 +7,9 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from shardboard.errors import Conflict
+from shardboard.errors import Conflict, NotFound
 from shardboard.state import actions
+from shardboard.state import cluster as clusters
 from shardboard.state.actions import Action
 from shardboard.state.bdbs import Bdb
 
@@ -56,3 +57,13 @@ async def insist_on_idle(session: AsyncSession, databases: Sequence[Bdb], code: 
             raise Conflict(code, f"Database {bdb.name} is {bdb.status}; try again when it is active.")
         if await actions.open_of_bdb(session, bdb.uid):
             raise Conflict(code, f"Another action is running on {bdb.name}; try again when it is done.")
+
+
+async def idle_bdb(session: AsyncSession, uid: int) -> Bdb:
+    """A database that may be changed, with the locks that an order needs. Raises NotFound, or Conflict `busy`."""
+    await clusters.load_for_update(session)
+    bdb = await session.get(Bdb, uid, with_for_update=True)
+    if bdb is None:
+        raise NotFound("db_not_found", f"There is no database {uid}.")
+    await insist_on_idle(session, [bdb], "busy")
+    return bdb

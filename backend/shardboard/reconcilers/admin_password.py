@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from shardboard.db import Store
 from shardboard.driver import admin_password
 from shardboard.driver.ports import Agents
-from shardboard.errors import AgentError
+from shardboard.errors import AgentBehind, AgentError
 from shardboard.reconcilers import load
 from shardboard.reconcilers.endpoints import Endpoints
 from shardboard.reconcilers.load import DesiredDatabase
@@ -45,6 +45,8 @@ class ResetAdminPassword:
         work: Callable[[DesiredDatabase, str], Awaitable[dict[int, str]]] = (self._accept, self._use, self._forget)[at]
         try:
             reasons = await work(database, bdb.next_admin_password)
+        except AgentBehind as error:
+            return Outcome(failed=error.reason)
         except AgentError as error:
             return Outcome(unreachable=error.reason, again_in=0.5)
         if reasons:
@@ -63,7 +65,11 @@ class ResetAdminPassword:
         )
 
     async def _accept(self, database: DesiredDatabase, password: str) -> dict[int, str]:
-        return await admin_password.accept(self._agents, database.shards, password)
+        # As it is: whoever cannot do that is found before anything is changed.
+        present = database.engine.admin_password
+        return await admin_password.use(
+            self._agents, database.shards, database.engine.uid, present
+        ) or await admin_password.accept(self._agents, database.shards, password)
 
     async def _use(self, database: DesiredDatabase, password: str) -> dict[int, str]:
         return await admin_password.use(self._agents, database.shards, database.engine.uid, password)
@@ -91,8 +97,9 @@ class ResetAdminPassword:
             record_of_action(session, action, "bdb_admin_password_reset", told)
 
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
-        """Both are good then, and the next order goes on with the same one; unless it is the database's already."""
+        """Where some use the new one already, it stays good, also at shards that are started from now on, and the next order goes
+        on with it."""
         bdb = await bdbs.by_uid(session, action.object_uid)
-        if bdb is not None and bdb.admin_password == bdb.next_admin_password:
+        if bdb is not None and (action.params.get("at", 0) == 0 or bdb.admin_password == bdb.next_admin_password):
             bdb.next_admin_password = ""
         await back_to_active(session, action, f"The internal password was not changed everywhere: {reason}")

@@ -58,6 +58,7 @@ def engine(bdb: Bdb) -> Engine:
         uid=bdb.uid,
         cluster=bdb.sharding,
         admin_password=bdb.admin_password,
+        next_admin_password=bdb.next_admin_password,
         client_passwords=bdb.passwords,
         default_user=config["default_user"],
         memory=bdb.share,

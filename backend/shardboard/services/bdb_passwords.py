@@ -12,7 +12,6 @@ from shardboard.orders import queue
 from shardboard.services import bdbs
 from shardboard.services.bdb_creation import insist
 from shardboard.services.users import Principal
-from shardboard.state import cluster as clusters
 from shardboard.state import events, shards
 from shardboard.state.bdbs import Bdb
 
@@ -61,11 +60,7 @@ async def remove(session: AsyncSession, uid: int, password: str, principal: Prin
 async def reset_admin(session: AsyncSession, uid: int, principal: Principal, *, dry_run: bool = False) -> Bdb:
     """Order another password, which nobody knows, for the user as which console and agents command the shards, and as which
     replicas copy. All of them have to be there: one that had only the one before could not come back."""
-    await clusters.load_for_update(session)
-    bdb = await session.get(Bdb, uid, with_for_update=True)
-    if bdb is None:
-        raise NotFound("db_not_found", f"There is no database {uid}.")
-    await queue.insist_on_idle(session, [bdb], "busy")
+    bdb = await queue.idle_bdb(session, uid)
     down = [row.uid for row in await shards.of_bdb(session, uid) if row.observed_status == "down"]
     if down:
         which = ", ".join(f"redis:{each}" for each in down)

@@ -64,7 +64,7 @@ async def update(
     """Change what differs from the present, and what an earlier order did not bring to all shards; without either nothing starts.
     With the way to another number of pairs, if that is what changes."""
     cluster = await cluster_state.load_for_update(session)
-    bdb = await _idle(session, uid)
+    bdb = await queue.idle_bdb(session, uid)
     changed = await changes(session, bdb, given, cluster)
     if "shards_count" not in changed:  # new shards are started with all of it
         changed = incomplete(bdb) | changed
@@ -86,7 +86,7 @@ async def revamp(
     """Change the shape of a database; also when only its slots are spread unevenly. With the blueprint of what it becomes.
     New shards stay away from the nodes `avoid`."""
     cluster = await cluster_state.load_for_update(session)
-    bdb = await _idle(session, uid)
+    bdb = await queue.idle_bdb(session, uid)
     changed = await changes(session, bdb, given, cluster)
     plan = await reshards.plan(session, bdb, changed, avoid)
     blueprint = plan.blueprint(await shards.of_bdb(session, uid))
@@ -223,8 +223,7 @@ async def delete(session: AsyncSession, uid: int, principal: Principal) -> Bdb:
 
 async def flush(session: AsyncSession, uid: int, principal: Principal, *, dry_run: bool = False) -> Bdb:
     """Order the deletion of all keys."""
-    await cluster_state.load_for_update(session)
-    bdb = await _idle(session, uid)
+    bdb = await queue.idle_bdb(session, uid)
     if dry_run:
         return bdb
     action = queue.start(
@@ -247,8 +246,7 @@ async def set_passwords(
     session: AsyncSession, uid: int, choose: Callable[[list[str]], list[str]], principal: Principal, *, dry_run: bool
 ) -> Bdb:
     """Order that the default user gets in by what is chosen of the passwords that it has, which is not nothing."""
-    await cluster_state.load_for_update(session)
-    bdb = await _idle(session, uid)
+    bdb = await queue.idle_bdb(session, uid)
     first, *others = choose(bdb.passwords)
     wanted = {"authentication_redis_pass": first, "other_passwords": others}
     present = {"other_passwords": [], **bdb.config}
@@ -260,12 +258,6 @@ async def _locked(session: AsyncSession, uid: int) -> Bdb:
     bdb = await session.get(Bdb, uid, with_for_update=True)
     if bdb is None:
         raise NotFound("db_not_found", f"There is no database {uid}.")
-    return bdb
-
-
-async def _idle(session: AsyncSession, uid: int) -> Bdb:
-    bdb = await _locked(session, uid)
-    await queue.insist_on_idle(session, [bdb], "busy")
     return bdb
 
 

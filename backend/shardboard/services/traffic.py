@@ -4,24 +4,17 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from shardboard.errors import NotFound
 from shardboard.orders import queue
 from shardboard.services.users import Principal
-from shardboard.state import cluster as cluster_state
 from shardboard.state import events
 from shardboard.state.actions import Action
-from shardboard.state.bdbs import Bdb
 
 DEADLINE = timedelta(seconds=60)
 
 
 async def order(session: AsyncSession, uid: int, principal: Principal, *, stop: bool) -> Action | None:
     """Wanted from now on, whatever becomes of the action, which only follows it. None when it is so already."""
-    await cluster_state.load_for_update(session)
-    bdb = await session.get(Bdb, uid, with_for_update=True)
-    if bdb is None:
-        raise NotFound("db_not_found", f"There is no database {uid}.")
-    await queue.insist_on_idle(session, [bdb], "busy")
+    bdb = await queue.idle_bdb(session, uid)
     if bdb.traffic_stopped == stop:
         return None
     bdb.config = {**bdb.config, "traffic_manually_disabled": stop}

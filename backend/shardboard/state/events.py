@@ -95,7 +95,7 @@ def record_of_action(
     details: dict[str, Any] | None = None,
 ) -> Event:
     """An event about the database or the node that an action is about."""
-    is_node = action.object_type == "node"
+    is_node, is_bdb = action.object_type == "node", action.object_type == "bdb"
     return record(
         session,
         type_,
@@ -103,7 +103,7 @@ def record_of_action(
         source="node" if is_node else "bdb",
         severity=severity,
         originator=action.originator,
-        bdb_uid=None if is_node else action.object_uid,
+        bdb_uid=action.object_uid if is_bdb else None,
         node_uid=action.object_uid if is_node else None,
         action_uid=action.uid,
         details=details,

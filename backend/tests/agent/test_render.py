@@ -109,6 +109,9 @@ def test_passwords_are_hashed_where_the_engine_allows() -> None:
     assert f"user default on #{digest} #{other} ~* &* {APPLICATION_RIGHTS}" in both
     assert not any("sesame" in line for line in lines)
     assert [line for line in lines if PASSWORD in line] == [f"masterauth {PASSWORD}"]
+    admin = hashlib.sha256(PASSWORD.encode()).hexdigest()
+    assert f"user shardboard on #{admin} ~* &* +@all" in lines
+    assert f"user shardboard on #{admin} #{other} ~* &* +@all" in conf(other_admin_passwords_sha256=[other])
     [canaries] = [line for line in lines if line.startswith("user shardboard-canary ")]
     digest = hashlib.sha256(canary.password(PASSWORD).encode()).hexdigest()
     assert canaries == f"user shardboard-canary on #{digest} ~shardboard:canary:* -@all +zremrangebylex +command"

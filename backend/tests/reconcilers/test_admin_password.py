@@ -21,10 +21,12 @@ from backend.tests.reconcilers.loops import (
 )
 from backend.tests.shards import until
 
-from shardboard.agent.contract import canary
+from shardboard.agent.contract import ChangePassword, canary
 from shardboard.console import Console
 from shardboard.driver.fake import FakeAgents
-from shardboard.errors import Conflict, NotFound
+from shardboard.driver.ports import NodeRef
+from shardboard.errors import AgentBehind, Conflict, NotFound
+from shardboard.reconcilers import load
 from shardboard.services import bdb_passwords as service
 from shardboard.state.bdbs import Bdb
 
@@ -150,24 +152,73 @@ async def test_shards_that_refuse_are_waited_for(
     assert (await known(console, uid)).admin_password != first
 
 
-async def test_one_that_fails_leaves_both_and_the_next_goes_on_with_it(console: Console, agents: FakeAgents) -> None:
+async def give_up(console: Console, uid: int) -> Bdb:
+    """The order's time is over."""
+    async with console.store.begin() as session:
+        late = await session.merge(await action(console, uid))
+        late.deadline_at = late.created_at
+    return await reach(console, uid, "active")
+
+
+async def test_one_that_fails_before_anybody_uses_it_leaves_nothing(console: Console, agents: FakeAgents) -> None:
     uid = await created(console)
     first = (await known(console, uid)).admin_password
-    row = (await rows(console, uid))[0]
-    agents.unreachable = {row.node_uid}
+    agents.unreachable = {(await rows(console, uid))[0].node_uid}
+    await order(console, uid)
+    async with running(console):
+        failed = await give_up(console, uid)
+    assert (failed.admin_password, failed.next_admin_password) == (first, "")
+    assert "was not changed everywhere" in failed.status_detail
+
+
+async def test_one_that_some_use_already_stays_good_and_the_next_order_goes_on_with_it(
+    console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uid = await created(console)
+    first = (await known(console, uid)).admin_password
+    shard = (await rows(console, uid))[0].uid
+    change = agents.change_password
+
+    async def refused(node: NodeRef, asked: ChangePassword) -> Any:
+        agents.refuse |= {shard: "BUSY"} if asked.password != first else {}
+        try:
+            return await change(node, asked)
+        finally:
+            agents.refuse.clear()
+
+    monkeypatch.setattr(agents, "change_password", refused)
     await order(console, uid)
     wanted = (await known(console, uid)).next_admin_password
-    async with console.store.begin() as session:
-        running_ = await action(console, uid)
-        (await session.merge(running_)).deadline_at = running_.created_at
     async with running(console):
-        failed = await reach(console, uid, "active")
+        await until(lambda: wanted in agents.admin_passwords.values())
+        failed = await give_up(console, uid)
     assert (failed.admin_password, failed.next_admin_password) == (first, wanted)
-    assert "was not changed everywhere" in failed.status_detail
-    agents.unreachable = set()
+    assert agents.admin_passwords[shard] == first
+    started = load.engine(failed)
+    assert (started.admin_password, started.next_admin_password) == (first, wanted), "who comes now lets both in"
+    monkeypatch.undo()
     await order(console, uid)
     async with running(console):
         assert (await reach(console, uid, "active")).admin_password == wanted
+
+
+async def test_where_an_agent_is_of_the_release_before_nothing_is_changed(
+    console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uid = await created(console)
+    first = (await known(console, uid)).admin_password
+    agents.commands.clear()
+
+    async def behind(*_: Any) -> Any:
+        raise AgentBehind("the agent of node 2 is of the release before; upgrade it")
+
+    monkeypatch.setattr(agents, "change_password", behind)
+    await order(console, uid)
+    async with running(console):
+        failed = await reach(console, uid, "active")
+    assert (failed.admin_password, failed.next_admin_password) == (first, "")
+    assert "of the release before; upgrade it" in failed.status_detail
+    assert not [argv for _, argv in agents.commands if argv[:2] == ("ACL", "SETUSER")]
 
 
 async def test_when_it_cannot_be_ordered(console: Console, agents: FakeAgents) -> None:

@@ -69,6 +69,8 @@ class BdbSpec(Message):
     cluster: bool
     peers: list[Peer]
     admin_password: str
+    other_admin_passwords_sha256: list[Hex64] = Field(default=[])
+    """By which the shard lets agents and replicas in, too: the one that is being brought to the others in its place."""
     client_password: str
     """Of the engine's default user; empty = no password."""
     other_passwords_sha256: list[Hex64] = Field(default=[])
