@@ -1,7 +1,8 @@
 """Stores what proxies tell of outages with the samples of their nodes. It may come again, and late: nothing is written twice."""
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -53,9 +54,11 @@ class OutageCollector:
             if not await _news(session, node_uid, sample.outages, ahead_ms):
                 return  # an agent tells all that it remembers to a console that connects
         async with self._store.begin() as session:
-            for outage, row in await _news(session, node_uid, sample.outages, ahead_ms):
+            news = await _news(session, node_uid, sample.outages, ahead_ms)
+            places = await _places(session, {outage.uid for outage, row in news if row is None})
+            for outage, row in news:
                 if row is None:
-                    await _add(session, node_uid, outage, ahead_ms)
+                    session.add(_row(node_uid, outage, ahead_ms, places))
                 else:
                     _update(row, outage)
 
@@ -102,27 +105,46 @@ def _noticed_at(told: Outage, ahead_ms: int | None) -> datetime:
     return datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=told.noticed_ms - (ahead_ms or 0))
 
 
-async def _add(session: AsyncSession, node_uid: int, told: Outage, ahead_ms: int | None) -> None:
-    node = await nodes.by_addr(session, told.address)
-    own = await shards.of_bdb(session, told.uid) if node is not None else []
-    shard = next((row for row in own if node and row.node_uid == node.uid and row.port == told.port), None)
-    session.add(
-        outages.Outage(
-            bdb_uid=told.uid,
-            seen_by=node_uid,
-            address=told.address,
-            port=told.port,
-            node_uid=node.uid if node is not None else None,
-            shard_uid=shard.uid if shard is not None else None,
-            slots=slots.render(tuple(told.slots)),
-            noticed_ms=told.noticed_ms,
-            last_success_ms=told.last_success_ms,
-            first_success_ms=told.first_success_ms,
-            waited=told.waited,
-            failed=told.failed,
-            lost=told.lost,
-            watched=told.watched,
-            ahead_ms=ahead_ms,
-            noticed_at=_noticed_at(told, ahead_ms),
-        )
+@dataclass(frozen=True)
+class _Places:
+    """Who is where: read once, because whoever dies, or is born, takes many with it."""
+
+    nodes: Mapping[str, int]
+    """Uids by address."""
+    shards: Mapping[tuple[int, int, int], int]
+    """Uids by database, node and port."""
+
+
+async def _places(session: AsyncSession, bdb_uids: Collection[int]) -> _Places:
+    if not bdb_uids:
+        return _Places({}, {})
+    return _Places(
+        {node.addr: node.uid for node in await nodes.every(session)},
+        {
+            (shard.bdb_uid, shard.node_uid, shard.port): shard.uid
+            for bdb_uid in bdb_uids
+            for shard in await shards.of_bdb(session, bdb_uid)
+        },
+    )
+
+
+def _row(node_uid: int, told: Outage, ahead_ms: int | None, places: _Places) -> outages.Outage:
+    at = places.nodes.get(told.address)
+    return outages.Outage(
+        bdb_uid=told.uid,
+        seen_by=node_uid,
+        address=told.address,
+        port=told.port,
+        node_uid=at,
+        shard_uid=places.shards.get((told.uid, at, told.port)) if at is not None else None,
+        slots=slots.render(tuple(told.slots)),
+        noticed_ms=told.noticed_ms,
+        last_success_ms=told.last_success_ms,
+        first_success_ms=told.first_success_ms,
+        waited=told.waited,
+        failed=told.failed,
+        lost=told.lost,
+        watched=told.watched,
+        ahead_ms=ahead_ms,
+        noticed_at=_noticed_at(told, ahead_ms),
     )

@@ -67,21 +67,25 @@ class NodeWatch:
         alive = -math.inf  # when a shard of it last answered somebody
         while self._pulses.silence(suspect.uid) > suspect_after:
             async with self._store.read() as session:
-                # What was not running before cannot bear witness by its silence.
-                sealed = await bdbs.sealed(session)
+                registered = await nodes.every(session)
+                if not any(node.uid == suspect.uid and node.health == "up" for node in registered):
+                    return
+                # What was not running before cannot bear witness by its silence, nor what does not serve yet.
+                sealed, forming = await bdbs.sealed(session), await bdbs.with_status(session, "pending")
                 targets = [
                     _target(suspect, shard, sealed)
                     for shard in await shards.of_node(session, suspect.uid)
-                    if shard.observed_status not in ("down", "unknown")
+                    if shard.observed_status not in ("down", "unknown") and shard.bdb_uid not in forming
                 ]
-                everyone = [node for node in await nodes.every(session) if node.uid != suspect.uid]
+                everyone = [node for node in registered if node.uid != suspect.uid]
                 others = [
                     NodeRef(node.uid, node.addr, node.agent_port)
                     for node in sorted(everyone, key=lambda node: (node.uid < suspect.uid, node.uid))
                     if self._pulses.silence(node.uid) < suspect_after
                 ][:MAX_WITNESSES]
-            if not targets:
-                return
+            if not targets:  # nothing that could be asked, as long as a database is being made on it, say
+                await asyncio.sleep(10 * ROUND_SECONDS)
+                continue
             if await self._few_suffice(others, targets):
                 alive = clock()
                 await asyncio.sleep(10 * ROUND_SECONDS)

@@ -15,9 +15,9 @@ from shardboard.driver.ports import Agents
 from shardboard.errors import AgentBehind, AgentError
 from shardboard.reconcilers import load
 from shardboard.reconcilers.endpoints import Endpoints
+from shardboard.reconcilers.lease import ours, release
 from shardboard.reconcilers.load import DesiredDatabase
 from shardboard.reconcilers.loop import Outcome
-from shardboard.reconcilers.movement.rows import ours, release
 from shardboard.reconcilers.updates import back_to_active, refusal
 from shardboard.state import bdbs
 from shardboard.state.actions import Action

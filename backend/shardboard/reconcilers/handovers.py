@@ -16,7 +16,7 @@ from shardboard.driver import handover
 from shardboard.driver.cluster import ShardRef, rhythm
 from shardboard.driver.handover import Try
 from shardboard.driver.ports import Agents
-from shardboard.reconcilers.movement import rows as move_rows
+from shardboard.reconcilers.lease import ours
 from shardboard.state import actions
 from shardboard.state.actions import Action
 from shardboard.state.events import record
@@ -121,7 +121,7 @@ class Handovers:
             f"redis:{wish.promoted.uid} failed: {made.reason}. It is tried again after {again:.0f} s."
         )
         log.warning("%s", told)
-        async with move_rows.ours(self._store, action) as session:
+        async with ours(self._store, action) as session:
             if session is not None:
                 record(
                     session,

@@ -114,7 +114,7 @@ class ActionLoop:
             try:
                 async with self._store.read() as session:
                     action = await actions.by_uid(session, uid)
-                if action is None or action.lease_token != token or action.status not in actions.OPEN:
+                if action is None or not action.is_leased_as(token):
                     return
                 outcome = Outcome(failed=broken) if broken else await self._step(action)
                 if not await self._apply(uid, token, outcome, ends=ends):
@@ -195,7 +195,7 @@ async def _own(session: AsyncSession, uid: str, token: str, outcome: Outcome, no
         await clusters.load_for_update(session)
         session.expire(action)
         action = await actions.by_uid(session, uid)
-    return action if action is not None and action.lease_token == token and action.status in actions.OPEN else None
+    return action if action is not None and action.is_leased_as(token) else None
 
 
 def _out_of_patience(action: Action, outcome: Outcome, now: datetime) -> str:

@@ -33,7 +33,7 @@ async def admit(store: Store, action: Action, behind: Sequence[Transfer]) -> set
     async with store.begin() as session:
         await cluster.load_for_update(session)  # another action, or console, may be choosing at the same time
         own = await actions.by_uid(session, action.uid)
-        if own is None or own.lease_token != action.lease_token:
+        if own is None or not own.is_leased_as(action.lease_token):
             return set()
         wanted = {transfer.uid: transfer for transfer in behind}
         kept = [transfer for transfer in _held(own) if transfer.uid in wanted]

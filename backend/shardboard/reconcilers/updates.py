@@ -5,6 +5,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from shardboard.driver import cluster, persistence
 from shardboard.driver.ports import CommandResult
 from shardboard.reconcilers import load
+from shardboard.reconcilers.lease import release
 from shardboard.reconcilers.loop import Outcome
 from shardboard.reconcilers.movement import rows as move_rows
 from shardboard.reconcilers.movement.moves import MoveProgress, Relocate
@@ -53,7 +54,7 @@ class Update(Relocate):
         if bdb is not None:
             note_access(bdb, action)
             bdb.incomplete_changes = []
-            await move_rows.release(session, action, "")
+            await release(session, action, "")
             record_of_action(
                 session, action, "bdb_update_completed", f"The change of {bdb.name} reached all its shards."
             )

@@ -67,6 +67,10 @@ class Action(Base):
         """Whether its steps know how to end it early, and it may still be asked to."""
         return bool(self.params.get("cancellable")) and self.status in OPEN and not self.cancelled_by
 
+    def is_leased_as(self, token: str | None) -> bool:
+        """Whether who has that lease may still write for it: it has not ended, and nobody has taken it over."""
+        return self.lease_token == token and self.status in OPEN
+
 
 async def recent(session: AsyncSession, limit: int = 100) -> Sequence[Action]:
     """Open actions and the newest finished ones, newest first."""

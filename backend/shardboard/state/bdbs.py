@@ -98,6 +98,11 @@ async def by_uid(session: AsyncSession, uid: int) -> Bdb | None:
     return await session.get(Bdb, uid)
 
 
+async def with_status(session: AsyncSession, status: str) -> set[int]:
+    """Their uids."""
+    return set((await session.execute(select(Bdb.uid).where(Bdb.status == status))).scalars())
+
+
 async def sealed(session: AsyncSession) -> dict[int, bool]:
     """Those whose shards speak TLS only, by uid, and whether they are in cluster mode."""
     found = await session.execute(select(Bdb.uid, Bdb.sharding).where(Bdb.shard_certificates.is_not(None)))

@@ -1,13 +1,15 @@
 """When a node is found to be down, and when not: witnesses and pulses are the test's own."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 
 import pytest
 from backend.tests import pairs
 from backend.tests.shards import until
+from sqlalchemy.ext.asyncio import AsyncSession
 
-from shardboard.collectors import watch
+from shardboard.collectors import observations, watch
 from shardboard.collectors.pulse import Pulses
 from shardboard.collectors.watch import NodeWatch
 from shardboard.console import Console
@@ -313,6 +315,50 @@ async def test_a_node_that_is_heard_again_while_it_is_asked_about_is_not_down(
     pulses.of = {2: 1.0}
     await until(lambda: rounds_asked >= 4 and not watching._inquiries)
     assert await outages(console) == []
+
+
+async def test_of_a_silent_node_without_shards_that_ran_nothing_is_asked_over_and_over(
+    console: Console, agents: FakeAgents, pulses: Silence, watching: NodeWatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While a large database is made many nodes are silent for a moment, and the store has other things to do."""
+    begun = 0
+
+    async def counted(session: AsyncSession) -> Counter[int]:
+        nonlocal begun
+        begun += 1
+        return Counter()
+
+    monkeypatch.setattr(observations, "stalls", counted)
+    async with console.store.begin() as session:
+        for shard in await shards.of_node(session, 2):
+            shard.observed_status = "unknown"
+    pulses.of = {2: 5.0}
+    await ticks(pulses)
+    assert begun == 1
+    agents.silent = set(NODE_2)
+    async with console.store.begin() as session:
+        for shard in await shards.of_node(session, 2):
+            shard.observed_status = "ok"
+    await until(lambda: is_down(console))
+
+
+async def test_shards_of_a_database_that_is_being_made_bear_no_witness(
+    console: Console, agents: FakeAgents, pulses: Silence, watching: NodeWatch
+) -> None:
+    """Until it serves they may be too busy with each other to answer."""
+    async with console.store.begin() as session:
+        row = await bdbs.by_uid(session, 1)
+        assert row is not None
+        row.status = "pending"
+    agents.silent = set(NODE_2)
+    pulses.of = {2: 5.0}
+    await ticks(pulses)
+    assert [call for call in agents.calls if call[0] == "probe"] == []
+    async with console.store.begin() as session:
+        row = await bdbs.by_uid(session, 1)
+        assert row is not None
+        row.status = "active"
+    await until(lambda: is_down(console))
 
 
 class TestPulses:

@@ -22,6 +22,7 @@ from shardboard.driver.ports import Agents
 from shardboard.errors import AgentError
 from shardboard.reconcilers import handovers, syncs
 from shardboard.reconcilers.handovers import Handovers, Wish
+from shardboard.reconcilers.lease import release
 from shardboard.reconcilers.loop import Outcome
 from shardboard.reconcilers.movement import observed_pairs
 from shardboard.reconcilers.movement import rows as move_rows
@@ -254,7 +255,7 @@ class Relocate:
         await replication.follow(self._agents, astray, head)
 
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
-        await move_rows.release(session, action, "")
+        await release(session, action, "")
         seconds = (datetime.now(UTC) - action.created_at).total_seconds()
         record_of_action(
             session,
@@ -268,11 +269,11 @@ class Relocate:
         progress = MoveProgress.of(action)
         await move_rows.settle(session, action, progress.unsettled, progress.committed)
         if action.status == "cancelled":
-            await move_rows.release(session, action, "")
+            await release(session, action, "")
             told = f"{action.description}: it was cancelled by {action.cancelled_by}. What had moved stays where it is."
             record_of_action(session, action, f"{KINDS[action.name]}_cancelled", told)
         else:
-            await move_rows.release(session, action, f"{action.description}: {reason}")
+            await release(session, action, f"{action.description}: {reason}")
             record_of_action(
                 session,
                 action,

@@ -1,7 +1,6 @@
 """What moves write: each change of rows in one transaction, and only while the action is still ours."""
 
-from collections.abc import AsyncIterator, Collection, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -9,20 +8,11 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from shardboard.db import Store
 from shardboard.domain.moves import Move
 from shardboard.orders.newcomers import Ports
-from shardboard.state import actions, bdbs, cluster, shards
+from shardboard.reconcilers.lease import ours
+from shardboard.state import bdbs, shards
 from shardboard.state.actions import Action
 from shardboard.state.events import record_of_shard
 from shardboard.state.shards import Shard
-
-
-@asynccontextmanager
-async def ours(store: Store, action: Action) -> AsyncIterator[AsyncSession | None]:
-    """A transaction; None when another console has taken the action over, or it has ended."""
-    async with store.begin() as session:
-        await cluster.load_for_update(session)  # ports are allocated under this lock
-        own = await actions.by_uid(session, action.uid)
-        ours = own is not None and own.lease_token == action.lease_token and own.status in actions.OPEN
-        yield session if ours else None
 
 
 async def welcome(store: Store, action: Action, moves: Sequence[Move]) -> None:
@@ -146,10 +136,3 @@ async def settle(session: AsyncSession, action: Action, moves: Sequence[Move], c
                 "whether it took over is not known.",
                 severity="WARNING",
             )
-
-
-async def release(session: AsyncSession, action: Action, reason: str) -> None:
-    """The databases may be changed again."""
-    for bdb in await bdbs.every(session):
-        if bdb.action_uid == action.uid:
-            bdb.status, bdb.status_detail, bdb.action_uid = "active", reason, None

@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from shardboard.db import Store
 from shardboard.domain import slots
 from shardboard.domain.slots import Ranges
-from shardboard.reconcilers.movement.rows import ours
+from shardboard.reconcilers.lease import ours
 from shardboard.state import bdbs, nodes, shards
 from shardboard.state.actions import Action
 from shardboard.state.bdbs import Bdb
