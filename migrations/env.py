@@ -7,11 +7,17 @@ from sqlalchemy import Connection
 
 import shardboard.state  # noqa: F401 - registers the tables
 from shardboard.db import Base, UtcDateTime
+from shardboard.encrypted import Encrypted, EncryptedJson
+
+FORMS = {UtcDateTime: "sa.DateTime(timezone=True)", Encrypted: "sa.String()", EncryptedJson: "sa.JSON()"}
 
 
 def render_item(kind: str, item: Any, _context: Any) -> str | Literal[False]:
     # A migration must not depend on the code of today.
-    return "sa.DateTime(timezone=True)" if kind == "type" and isinstance(item, UtcDateTime) else False
+    for ours, told in FORMS.items():
+        if kind == "type" and isinstance(item, ours):
+            return told
+    return False
 
 
 def migrate(connection: Connection) -> None:

@@ -109,9 +109,11 @@ from shardboard.reconcilers.reshard import action as reshard
 from shardboard.reconcilers.restart import RestartLoop
 from shardboard.reconcilers.revival import RevivalLoop
 from shardboard.reconcilers.stale_primaries import StalePrimaryLoop
+from shardboard.services import encryption
 from shardboard.services.users import first_start
 from shardboard.settings import Settings
 from shardboard.state import events
+from shardboard.store_key import store_keys
 from shardboard.supervision import Loop, Supervisor
 from shardboard.tls import Authority
 
@@ -193,13 +195,15 @@ async def opened(settings: Settings) -> AsyncIterator[tuple[Console, str | None]
     """A console with its store migrated and the first administrator made; also the password if one was generated."""
     instance = own_state_dir(settings.state_dir)
     bus = Bus()
-    store = Store(settings.store_url, bus)
+    keys = store_keys(settings)
+    store = Store(settings.store_url, bus, keys)
     authority = Authority.load(settings)
     agents = HttpAgents(authority.client_ssl_context())
     try:
         async with owned(store) as ownership:
             await store.migrate()
             async with store.begin() as opening:
+                await encryption.bring_up_to_date(opening, keys)
                 password = await first_start(opening, settings)
             async with store.read() as reading:
                 store.state_id = await events.newest_uid(reading)

@@ -22,6 +22,7 @@ from shardboard import __version__, garbage
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncSession
 
+    from shardboard.settings import Settings
     from shardboard.tls import Authority
 
 _M_ARENA_MAX = -8  # malloc.h
@@ -96,6 +97,11 @@ def build_parser() -> argparse.ArgumentParser:
     unlock = commands.add_parser("unlock", help="end the waiting after failed logins, on the console's machine")
     unlock.add_argument("user", metavar="NAME")
     unlock.set_defaults(run=run_unlock)
+
+    rotate = commands.add_parser(
+        "rotate-store-key", help="encrypt the store's secrets with a new key, on the console's machine"
+    )
+    rotate.set_defaults(run=run_rotate)
 
     status = commands.add_parser("status", help="nodes and databases of a console, in short")
     _reach(status)
@@ -220,6 +226,31 @@ async def _unlock(name: str) -> str:
     return f"User {name} {'is not locked any more' if was_locked else 'was not locked'}."
 
 
+def run_rotate(_: argparse.Namespace) -> int:
+    from shardboard.settings import Settings
+    from shardboard.store_key import StoreKeyError, rotating
+
+    settings = Settings()
+    try:
+        with rotating(settings) as file:
+            count, name = asyncio.run(_encrypt(settings))
+    except (StoreKeyError, OSError) as error:
+        raise CommandError(str(error)) from error
+    print(
+        f"{count} secrets of the store are encrypted with the key {name} of {file}, and the one before is kept there."
+    )
+    return 0
+
+
+async def _encrypt(settings: "Settings") -> tuple[int, str]:
+    from shardboard.services.encryption import bring_up_to_date
+    from shardboard.store_key import store_keys
+
+    keys = store_keys(settings)
+    async with _in_store() as (session, _):
+        return await bring_up_to_date(session, keys, originator=SHELL), keys.first
+
+
 @asynccontextmanager
 async def _in_store() -> "AsyncIterator[tuple[AsyncSession, Authority]]":
     """Straight into the store, whether the console runs or not: who may read its state directory needs no password. What is refused
@@ -228,6 +259,7 @@ async def _in_store() -> "AsyncIterator[tuple[AsyncSession, Authority]]":
     from shardboard.db import Store
     from shardboard.errors import ApiError
     from shardboard.settings import Settings
+    from shardboard.store_key import StoreKeyError, store_keys
     from shardboard.tls import Authority
 
     settings = Settings()
@@ -235,14 +267,15 @@ async def _in_store() -> "AsyncIterator[tuple[AsyncSession, Authority]]":
         authority = Authority.existing(settings)
     except FileNotFoundError:
         raise CommandError(f"there is no console in {settings.state_dir}; start it first") from None
-    store = Store(settings.store_url, Bus())
     try:
-        async with store.begin() as session:
-            yield session, authority
-    except ApiError as error:
+        store = Store(settings.store_url, Bus(), store_keys(settings))
+        try:
+            async with store.begin() as session:
+                yield session, authority
+        finally:
+            await store.close()
+    except (ApiError, StoreKeyError) as error:
         raise CommandError(str(error)) from error
-    finally:
-        await store.close()
 
 
 def run_status(arguments: argparse.Namespace) -> int:

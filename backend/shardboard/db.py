@@ -17,8 +17,10 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, async_sessionmaker, create_async_engine
 from sqlalchemy.orm import DeclarativeBase, Session
 
+from shardboard import encrypted
 from shardboard.bus import Bus
 from shardboard.resources import MIGRATIONS
+from shardboard.store_key import StoreKeys
 
 
 class UtcDateTime(TypeDecorator[datetime]):
@@ -55,10 +57,13 @@ class Base(DeclarativeBase):
 class Store:
     """Opens the database and hands out transactions."""
 
-    def __init__(self, url: str, bus: Bus) -> None:
+    def __init__(self, url: str, bus: Bus, keys: StoreKeys | None = None) -> None:
+        """Without `keys` nothing is encrypted, and what is cannot be read."""
         self.url = url
         self.bus = bus
         self.engine = _engine(url)
+        if keys is not None:
+            encrypted.use(self.engine.sync_engine.dialect, keys)
         self._sessions = async_sessionmaker(self.engine, expire_on_commit=False)
         # SQLite has one writer at a time. Its own waiting is polling, in no order: of many writers some would wait for ever.
         self._turn = asyncio.Lock() if _is_sqlite(url) else nullcontext()

@@ -26,6 +26,13 @@ class Settings(BaseSettings):
     database_password_file: FilePath | None = Field(
         default=None, description="file that holds the password for that URL"
     )
+    store_key: SecretStr | None = Field(
+        default=None, description="key, or keys, by which the store's secrets are encrypted"
+    )
+    store_key_file: Path | None = Field(
+        default=None, description="file that holds them; store.key in the state directory when nothing says otherwise"
+    )
+    store_key_command: str | None = Field(default=None, description="command that prints them, such as a vault's")
     https_host: str = "0.0.0.0"  # noqa: S104 - the console is a server; the plain HTTP port below is loopback only
     https_port: int = Field(default=9443, ge=1, le=65535)
     http_port: int = Field(default=8080, ge=0, le=65535, description="loopback only; 0 turns it off")
@@ -69,11 +76,15 @@ class Settings(BaseSettings):
         from sqlalchemy.engine import make_url
 
         files = (self.admin_password_file, self.database_password_file, self.smtp_password_file)
+        key_file = self.store_key_file or self.state_dir / "store.key"
         found = {self.admin_password.get_secret_value() if self.admin_password else ""}
         found.add(make_url(self.database_url).password or "" if self.database_url else "")
         for file in files:
             with suppress(OSError):
                 found.add(_secret(file) if file is not None else "")
+        found.update(self.store_key.get_secret_value().split() if self.store_key else ())
+        with suppress(OSError):
+            found.update(key_file.read_text().split())
         return found - {""}
 
 

@@ -35,6 +35,7 @@ from shardboard.ownership import Ownership
 from shardboard.services.users import first_start
 from shardboard.settings import Settings
 from shardboard.state.nodes import Node
+from shardboard.store_key import StoreKeys, new_key
 from shardboard.tls import Authority
 
 USER, PASSWORD = "admin@example.org", "correct horse battery"
@@ -203,7 +204,7 @@ def bus() -> Bus:
 @pytest.fixture
 async def store(database_url: str, bus: Bus) -> AsyncIterator[Store]:
     """Migrated and empty but for the cluster row and the administrator."""
-    opened = Store(database_url, bus)
+    opened = Store(database_url, bus, StoreKeys([new_key()]))
     yield opened
     await opened.close()
 

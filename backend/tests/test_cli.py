@@ -28,6 +28,7 @@ from shardboard.settings import Settings
 from shardboard.state import users
 from shardboard.state.login_failures import LoginFailures
 from shardboard.state.users import User
+from shardboard.store_key import key_file, new_key, store_keys
 from shardboard.tls import Authority
 
 
@@ -60,7 +61,7 @@ def console_state(state_dir: Path) -> Settings:
     settings = Settings()
 
     async def start() -> None:
-        store = Store(settings.store_url, Bus())
+        store = Store(settings.store_url, Bus(), store_keys(settings))
         await store.migrate()
         async with store.begin() as session:
             await first_start(session, settings)
@@ -169,7 +170,7 @@ def test_a_token_that_really_admits(
 
     async def join() -> int:
         authority = Authority.existing(console_state)
-        store = Store(console_state.store_url, Bus())
+        store = Store(console_state.store_url, Bus(), store_keys(console_state))
         async with store.begin() as session:
             admission = await admit(session, authority, Applicant(token, csr, "127.0.0.1", 9700, {}, is_here=True))
         await store.close()
@@ -266,7 +267,7 @@ def test_without_a_console_there_is_nobody_to_help(command: str, capsys: pytest.
 
 
 async def _user(settings: Settings, email: str) -> User:
-    store = Store(settings.store_url, Bus())
+    store = Store(settings.store_url, Bus(), store_keys(settings))
     async with store.begin() as session:
         user = await users.by_email(session, email)
         assert user is not None
@@ -276,9 +277,40 @@ async def _user(settings: Settings, email: str) -> User:
 
 async def _lock(settings: Settings) -> None:
     """Attempts from some place wait."""
-    store = Store(settings.store_url, Bus())
+    store = Store(settings.store_url, Bus(), store_keys(settings))
     now = datetime.now(UTC)
     until = now + timedelta(hours=1)
     async with store.begin() as session:
         session.add(LoginFailures(user_uid=1, network="192.0.2.9", count=9, last_at=now, waits_until=until))
     await store.close()
+
+
+def test_the_store_gets_another_key(console_state: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+    before = key_file(console_state).read_text().split()
+    assert cli.main(["rotate-store-key"]) == 0
+    told = capsys.readouterr().out
+    keys = store_keys(console_state)
+    assert told == (
+        f"2 secrets of the store are encrypted with the key {keys.first} of {key_file(console_state)}, and the one before is kept "
+        "there.\n"
+    )
+    assert key_file(console_state).read_text().split()[1:] == before
+    assert cli.main(["rotate-store-key"]) == 0, "the first key is gone now"
+    assert cli.main(["unlock", console_state.admin_user]) == 0, "and everything can be read without it"
+    assert not set(before) & set(key_file(console_state).read_text().split())
+
+
+def test_without_its_key_the_store_is_left_alone(console_state: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+    key_file(console_state).write_text(f"{new_key()}\n")
+    assert cli.main(["unlock", console_state.admin_user]) == 1
+    assert "is encrypted with the store key" in capsys.readouterr().err
+    assert cli.main(["console"]) == 1
+    assert "is encrypted with the store key" in capsys.readouterr().err
+
+
+def test_a_key_that_others_keep_is_not_rotated(
+    console_state: Settings, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHARDBOARD_STORE_KEY", key_file(console_state).read_text())
+    assert cli.main(["rotate-store-key"]) == 1
+    assert "put a new one before it there" in capsys.readouterr().err

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import urlsplit
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -24,7 +25,9 @@ async def create(session: AsyncSession, given: Mapping[str, Any], by: Principal)
         raise Conflict("too_many_webhooks", f"There are {MOST} webhooks already; remove one first.")
     row = Webhook(**given, created_at=datetime.now(UTC), told_to=await log.newest_uid(session), raised=[])
     session.add(row)
-    events.record(session, "webhook_created", f"Webhook {row.name} to {row.url} was created.", originator=by.username)
+    # Of the address only where it leads: whoever knows the rest may often post there.
+    where = ", ".join(mails.recipients(row.url)) if row.kind == "email" else urlsplit(row.url).hostname
+    events.record(session, "webhook_created", f"Webhook {row.name} to {where} was created.", originator=by.username)
     await session.flush()
     return row
 

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from shardboard.db import Base, UtcDateTime
 from shardboard.domain import flash
+from shardboard.encrypted import Encrypted, EncryptedJson
 
 
 class Bdb(Base):
@@ -31,14 +32,19 @@ class Bdb(Base):
     sharding: Mapped[bool]
     shards_count: Mapped[int]
     replication: Mapped[bool]
-    config: Mapped[dict[str, Any]] = mapped_column(JSON)
+    config: Mapped[dict[str, Any]] = mapped_column(EncryptedJson("bdbs.config"))
+    """Encrypted, because passwords of its clients and of where it is backed up to are among it."""
     alert_settings: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict, server_default="{}")
     """What was changed from the defaults (`domain/alert_settings.py`)."""
-    admin_password: Mapped[str]
+    admin_password: Mapped[str] = mapped_column(Encrypted("bdbs.admin_password"))
     """Password of the engine user `shardboard`; never leaves console and agents."""
-    next_admin_password: Mapped[str] = mapped_column(default="", server_default="")
+    next_admin_password: Mapped[str] = mapped_column(
+        Encrypted("bdbs.next_admin_password"), default="", server_default=""
+    )
     """The one that is being brought to the shards in its place; empty when none is. Never leaves console and agents."""
-    shard_certificates: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True), default=None)
+    shard_certificates: Mapped[dict[str, Any] | None] = mapped_column(
+        EncryptedJson("bdbs.shard_certificates"), default=None
+    )
     """What shards and proxies prove to each other (`shard_certificates.py`); None: they speak in clear. Never leaves console and
     agents."""
     access_version: Mapped[int] = mapped_column(default=0, server_default="0")

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 from shardboard.db import Base, UtcDateTime
 from shardboard.domain.cluster_settings import ClusterSettings
 from shardboard.domain.policy import NAMES, Policy
+from shardboard.encrypted import Encrypted
 
 _BOTH = frozenset(name for name in NAMES if name.startswith("slave_ha"))
 
@@ -25,7 +26,7 @@ class Cluster(Base):
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
     bootstrap_state: Mapped[str]
     """`idle` until create_cluster or the first node, then `completed`."""
-    jwt_secret: Mapped[str]
+    jwt_secret: Mapped[str] = mapped_column(Encrypted("cluster.jwt_secret"))
     config: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
     policy: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
     next_bdb_uid: Mapped[int] = mapped_column(default=1)

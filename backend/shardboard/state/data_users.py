@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from sqlalchemy import String, cast, or_, select
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.domain import acl_rules, disabled_commands
@@ -80,12 +80,17 @@ async def _idle(session: AsyncSession, *, locked: bool = False) -> list[User]:
 
 async def _known(session: AsyncSession, *, locked: bool = False) -> list[User]:
     """Users of some password of whom the hash for engines is there, by name; `locked` against who changes them meanwhile."""
-    several = cast(User.other_passwords, String) != "[]"
-    query = select(User).where(or_(User.data_hash.is_not(None), several)).order_by(User.email)
-    if locked:
-        query = query.with_for_update().execution_options(populate_existing=True)
-    users = (await session.execute(query)).scalars()
-    return [user for user in users if any(each.data_hash is not None for each in user.passwords)]
+    query = select(User).order_by(User.email)
+    known = [user for user in (await session.execute(query)).scalars() if _is_known(user)]
+    if not locked:
+        return known
+    query = query.where(User.uid.in_([user.uid for user in known])).with_for_update()
+    users = (await session.execute(query.execution_options(populate_existing=True))).scalars()
+    return [user for user in users if _is_known(user)]
+
+
+def _is_known(user: User) -> bool:
+    return any(each.data_hash is not None for each in user.passwords)
 
 
 async def is_wanted(session: AsyncSession, user: User) -> bool:

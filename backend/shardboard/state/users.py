@@ -11,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
 from shardboard.db import Base, UtcDateTime
+from shardboard.encrypted import Encrypted, EncryptedJson
 
 
 @dataclass(frozen=True)
@@ -43,12 +44,14 @@ class User(Base):
     """A management role of the REST reference (2.8)."""
     role_uid: Mapped[int | None]
     """Of a role of the cluster's own (`state/access.py`), whose management role is `role`; None: a built-in one."""
-    data_hash: Mapped[str | None]
+    data_hash: Mapped[str | None] = mapped_column(Encrypted("users.data_hash"))
     password_id: Mapped[str] = mapped_column(default="", server_default="")
-    other_passwords: Mapped[list[dict[str, Any]]] = mapped_column(JSON, default=list, server_default="[]")
+    other_passwords: Mapped[list[dict[str, Any]]] = mapped_column(
+        EncryptedJson("users.other_passwords"), default=list, server_default="[]"
+    )
     """The fields of `Password` of each beside the first, whose fields are columns."""
     password_issued: Mapped[int] = mapped_column(default=0, server_default="0")
-    totp_secret: Mapped[str | None]
+    totp_secret: Mapped[str | None] = mapped_column(Encrypted("users.totp_secret"))
     """Base 32; None without a second factor (`services/second_factor.py`)."""
     totp_step: Mapped[int] = mapped_column(default=0, server_default="0")
     """That of the last code accepted: none is valid twice."""

@@ -8,6 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
 from shardboard.db import Base, UtcDateTime
+from shardboard.encrypted import Encrypted
 
 
 class Webhook(Base):
@@ -19,8 +20,9 @@ class Webhook(Base):
     name: Mapped[str]
     kind: Mapped[str] = mapped_column(default="webhook")
     """`webhook`, `alertmanager`, or `email`, whose `url` begins with mailto: then."""
-    url: Mapped[str]
-    secret: Mapped[str]
+    url: Mapped[str] = mapped_column(Encrypted("webhooks.url"))
+    """Whoever knows it may often post there."""
+    secret: Mapped[str] = mapped_column(Encrypted("webhooks.secret"))
     """Signs what is sent; empty for none."""
     events: Mapped[str]
     """`alarms`, or `all`."""

@@ -1,0 +1,214 @@
+"""The keys by which the store's secrets are encrypted (AES-256-GCM), and where they come from: never from the store.
+
+Keys are 32 random bytes in base 64, one in a line. The first one encrypts, all of them decrypt, so a key is replaced by putting
+another one before it. What is encrypted is bound to its column: moved to another one it cannot be decrypted.
+"""
+
+import base64
+import binascii
+import fcntl
+import hashlib
+import os
+import secrets
+import shlex
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from shardboard.key_files import write_private
+from shardboard.settings import Settings
+
+PREFIX = "encrypted:1:"
+"""Then the key's name, a colon, and in base 64 the nonce, the text and its tag."""
+KEY_BYTES, NONCE_BYTES = 32, 12
+COMMAND_SECONDS = 30
+MAKE_ONE = "Make one with: openssl rand -base64 32"
+
+
+class StoreKeyError(ValueError):
+    """A sentence: which key is missing, or what is wrong with one."""
+
+
+class StoreKeys:
+    """The keys, in their order."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        """Raises StoreKeyError."""
+        self._take(lines)
+
+    def _take(self, lines: Sequence[str]) -> None:
+        keys = [_key(line) for line in lines]
+        if not keys:
+            raise StoreKeyError(f"There is no store key. {MAKE_ONE}")
+        self.first = name_of(keys[0])
+        """Name of the key that encrypts."""
+        self._ciphers = {name_of(key): AESGCM(key) for key in keys}
+
+    def look_again(self) -> None:
+        """Where another process may replace the keys: see whether it did."""
+
+    def encrypt(self, text: str, column: str) -> str:
+        self.look_again()
+        nonce = secrets.token_bytes(NONCE_BYTES)
+        sealed = self._ciphers[self.first].encrypt(nonce, text.encode(), column.encode())
+        return f"{PREFIX}{self.first}:{base64.b64encode(nonce + sealed).decode()}"
+
+    def decrypt(self, stored: str, column: str) -> str:
+        """Raises StoreKeyError when its key is not there, or when it was changed. What was never encrypted is returned as it is."""
+        if not stored.startswith(PREFIX):
+            return stored
+        name, _, text = stored.removeprefix(PREFIX).partition(":")
+        if name not in self._ciphers:
+            self.look_again()
+        if name not in self._ciphers:
+            known = ", ".join(self._ciphers)
+            raise StoreKeyError(f"{column} is encrypted with the store key {name}, and the keys at hand are {known}.")
+        try:
+            raw = base64.b64decode(text, validate=True)
+            return self._ciphers[name].decrypt(raw[:NONCE_BYTES], raw[NONCE_BYTES:], column.encode()).decode()
+        except (InvalidTag, binascii.Error, ValueError):
+            raise StoreKeyError(f"{column} cannot be decrypted: what the store holds there was changed.") from None
+
+    def is_newest(self, stored: object) -> bool:
+        """Whether it is encrypted with the first of the keys."""
+        return isinstance(stored, str) and stored.startswith(f"{PREFIX}{self.first}:")
+
+
+class FileOfStoreKeys(StoreKeys):
+    """Those of a file, which `shardboard rotate-store-key` writes anew while a console runs."""
+
+    def __init__(self, file: Path) -> None:
+        """Raises StoreKeyError."""
+        self._file = file
+        self._version = _version(file)
+        super().__init__(_lines(file))
+
+    def look_again(self) -> None:
+        if (version := _version(self._file)) not in (None, self._version):
+            self._take(_lines(self._file))
+            self._version = version
+
+
+def store_keys(settings: Settings) -> StoreKeys:
+    """Those that the settings name; else those of a file in the state directory, which is made if need be. Raises StoreKeyError."""
+    named = [
+        name
+        for name in ("store_key", "store_key_file", "store_key_command")
+        if getattr(settings, name) not in (None, "")
+    ]
+    if len(named) > 1:
+        said = " and ".join(f"SHARDBOARD_{name.upper()}" for name in named)
+        raise StoreKeyError(f"Only one of {said} can say what the store key is.")
+    if settings.store_key is not None and "store_key" in named:
+        return StoreKeys(settings.store_key.get_secret_value().split())
+    if settings.store_key_command:
+        return StoreKeys(_said(settings.store_key_command).split())
+    file = key_file(settings)
+    if settings.store_key_file is None:
+        _make(file)
+    return FileOfStoreKeys(file)
+
+
+def key_file(settings: Settings) -> Path:
+    """Where the keys are, unless the environment or a command gives them."""
+    return settings.store_key_file or settings.state_dir / "store.key"
+
+
+@contextmanager
+def rotating(settings: Settings) -> Iterator[Path]:
+    """Put a new key before those of the file, for a block that encrypts everything with it. After that only the one before stays
+    beside it, for what a console that runs writes until it has met the new one. Raises StoreKeyError and OSError."""
+    if settings.store_key is not None or settings.store_key_command:
+        raise StoreKeyError(
+            "The store key is given by SHARDBOARD_STORE_KEY or SHARDBOARD_STORE_KEY_COMMAND: put a new one before it there and "
+            "start the console anew, which encrypts everything with it."
+        )
+    if not settings.state_dir.exists():
+        raise StoreKeyError(f"There is no console in {settings.state_dir}; start it first.")
+    directory = os.open(settings.state_dir, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(directory, fcntl.LOCK_EX)  # a key that another rotation takes away could be in use
+        store_keys(settings)
+        file = key_file(settings)
+        _write(file, [new_key(), *_lines(file)])
+        yield file
+        _write(file, _lines(file)[:2])
+    finally:
+        os.close(directory)
+
+
+def new_key() -> str:
+    """A line."""
+    return base64.b64encode(secrets.token_bytes(KEY_BYTES)).decode()
+
+
+def name_of(key: bytes) -> str:
+    """What is said of a key in public: eight digits of its SHA-256."""
+    return hashlib.sha256(key).hexdigest()[:8]
+
+
+def _write(file: Path, lines: Sequence[str]) -> None:
+    write_private(file, "".join(f"{line}\n" for line in lines).encode())
+
+
+def _make(file: Path) -> None:
+    """A file with a new key, unless there is one. Of two processes that do that at the same time one key stays."""
+    if file.exists():
+        return
+    own = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
+    try:
+        _write(own, [new_key()])
+        os.link(own, file)
+    except FileExistsError:
+        pass
+    except OSError as error:
+        raise StoreKeyError(f"The store key cannot be written to {file}: {error.strerror}.") from error
+    finally:
+        own.unlink(missing_ok=True)
+
+
+def _version(file: Path) -> tuple[int, int] | None:
+    """Another one for another file in its place; None while there is none."""
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns
+
+
+def _lines(file: Path) -> list[str]:
+    try:
+        return file.read_text().split()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "it is no text"
+        raise StoreKeyError(f"The store key cannot be read from {file}: {reason}.") from error
+
+
+def _key(line: str) -> bytes:
+    try:
+        key = base64.b64decode(line, validate=True)
+    except (binascii.Error, ValueError):
+        key = b""
+    if len(key) != KEY_BYTES:
+        raise StoreKeyError(f"A store key is {KEY_BYTES} bytes in base 64. {MAKE_ONE}")
+    return key
+
+
+def _said(command: str) -> str:
+    """What a command prints: that of a vault, say. It is run without a shell."""
+    try:
+        done = subprocess.run(
+            shlex.split(command), stdin=subprocess.DEVNULL, capture_output=True, timeout=COMMAND_SECONDS, check=True
+        )
+        return done.stdout.decode()
+    except subprocess.CalledProcessError as error:
+        said = error.stderr.decode(errors="replace").strip()[-200:]
+        raise StoreKeyError(f"The command for the store key ended with status {error.returncode}: {said}") from error
+    except subprocess.TimeoutExpired:
+        raise StoreKeyError(f"The command for the store key took longer than {COMMAND_SECONDS} s.") from None
+    except (OSError, ValueError) as error:
+        raise StoreKeyError(f"The command for the store key cannot be run: {error}.") from error

@@ -1,0 +1,191 @@
+"""Keys by which secrets are encrypted: where they come from, what they refuse, and how one follows another."""
+
+import base64
+import stat
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shardboard import store_key
+from shardboard.settings import Settings
+from shardboard.store_key import PREFIX, StoreKeyError, StoreKeys, key_file, new_key, rotating, store_keys
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(state_dir=tmp_path)
+
+
+@given(st.text())
+def test_what_is_encrypted_can_be_decrypted_and_shows_nothing(text: str) -> None:
+    keys = StoreKeys([new_key()])
+    stored = keys.encrypt(text, "bdbs.config")
+    assert keys.decrypt(stored, "bdbs.config") == text
+    assert keys.is_newest(stored)
+    assert keys.encrypt(text, "bdbs.config") != stored
+    assert len(text) < 4 or text not in stored
+
+
+def test_it_belongs_to_its_column() -> None:
+    keys = StoreKeys([new_key()])
+    with pytest.raises(StoreKeyError, match=r"webhooks\.url cannot be decrypted"):
+        keys.decrypt(keys.encrypt("secret", "bdbs.admin_password"), "webhooks.url")
+
+
+@given(st.integers(min_value=0), st.integers(min_value=1, max_value=255))
+def test_what_was_changed_is_refused(place: int, change: int) -> None:
+    keys = StoreKeys([new_key()])
+    head, _, text = keys.encrypt("a password", "bdbs.config").rpartition(":")
+    raw = bytearray(base64.b64decode(text))
+    raw[place % len(raw)] ^= change
+    with pytest.raises(StoreKeyError, match="cannot be decrypted"):
+        keys.decrypt(f"{head}:{base64.b64encode(raw).decode()}", "bdbs.config")
+
+
+@pytest.mark.parametrize("text", ["", "?", "AAAA", "å"])
+def test_junk_is_refused(text: str) -> None:
+    keys = StoreKeys([new_key()])
+    with pytest.raises(StoreKeyError, match="cannot be decrypted"):
+        keys.decrypt(f"{PREFIX}{keys.first}:{text}", "bdbs.config")
+
+
+def test_what_was_never_encrypted_is_read_as_it_is() -> None:
+    keys = StoreKeys([new_key()])
+    assert keys.decrypt("plain", "bdbs.admin_password") == "plain"
+    assert not keys.is_newest("plain")
+    assert not keys.is_newest({"a": 1})
+
+
+def test_an_earlier_key_decrypts_and_a_missing_one_is_named() -> None:
+    old, new = new_key(), new_key()
+    stored = StoreKeys([old]).encrypt("secret", "bdbs.config")
+    both = StoreKeys([new, old])
+    assert both.decrypt(stored, "bdbs.config") == "secret"
+    assert not both.is_newest(stored)
+    with pytest.raises(StoreKeyError, match=f"key {StoreKeys([old]).first}.*at hand are {both.first}"):
+        StoreKeys([new]).decrypt(stored, "bdbs.config")
+
+
+@pytest.mark.parametrize("line", ["", "short", "x" * 44, base64.b64encode(bytes(16)).decode()])
+def test_what_is_no_key_is_refused(line: str) -> None:
+    with pytest.raises(StoreKeyError, match="openssl rand -base64 32"):
+        StoreKeys(line.split())
+
+
+def test_one_is_made_for_its_owner_only_and_kept(settings: Settings) -> None:
+    first = store_keys(settings).first
+    assert stat.S_IMODE(key_file(settings).stat().st_mode) == 0o600
+    assert store_keys(settings).first == first
+    assert [file.name for file in settings.state_dir.iterdir()] == ["store.key"]
+
+
+def test_consoles_that_start_together_have_one_key(settings: Settings) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        assert len({keys.first for keys in pool.map(store_keys, [settings] * 16)}) == 1
+
+
+def test_a_file_that_is_named_has_to_be_there(tmp_path: Path) -> None:
+    with pytest.raises(StoreKeyError, match=r"cannot be read from .*absent: No such file"):
+        store_keys(Settings(state_dir=tmp_path, store_key_file=tmp_path / "absent"))
+    (tmp_path / "empty").touch()
+    with pytest.raises(StoreKeyError, match="There is no store key"):
+        store_keys(Settings(state_dir=tmp_path, store_key_file=tmp_path / "empty"))
+
+
+def test_it_may_come_by_the_environment_or_a_command(tmp_path: Path) -> None:
+    key = new_key()
+    by_environment = store_keys(Settings(state_dir=tmp_path, store_key=key))
+    by_command = store_keys(Settings(state_dir=tmp_path, store_key_command=f"echo {key}"))
+    assert by_environment.first == by_command.first == StoreKeys([key]).first
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("false", "ended with status 1"),
+        ("/no/such/vault read key", "cannot be run"),
+        ("echo 'unfinished", "cannot be run"),
+        ("sh -c 'echo sealed >&2; exit 3'", "status 3: sealed"),
+        ("echo", "There is no store key"),
+        ("sleep 60", "took longer"),
+    ],
+)
+def test_a_command_that_fails_says_why(
+    tmp_path: Path, command: str, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_key, "COMMAND_SECONDS", 0.2 if command.startswith("sleep") else 30)
+    with pytest.raises(StoreKeyError, match=told):
+        store_keys(Settings(state_dir=tmp_path, store_key_command=command))
+
+
+def test_two_sources_are_one_too_many(tmp_path: Path) -> None:
+    with pytest.raises(StoreKeyError, match="SHARDBOARD_STORE_KEY and SHARDBOARD_STORE_KEY_COMMAND"):
+        store_keys(Settings(state_dir=tmp_path, store_key=new_key(), store_key_command="vault"))
+
+
+def test_another_process_may_put_a_new_key_in_front(settings: Settings) -> None:
+    running = store_keys(settings)
+    before = running.encrypt("early", "bdbs.config")
+    with rotating(settings):
+        stored = store_keys(settings).encrypt("late", "bdbs.config")
+    assert running.decrypt(stored, "bdbs.config") == "late"
+    assert running.decrypt(before, "bdbs.config") == "early"
+    assert running.is_newest(stored)
+    assert not running.is_newest(before)
+
+
+def test_whoever_runs_writes_with_the_new_key_at_once(settings: Settings) -> None:
+    """Else of two rotations in a row the second would take the key away that it still uses."""
+    running = store_keys(settings)
+    for _ in range(2):
+        with rotating(settings):
+            pass
+        assert store_keys(settings).is_newest(running.encrypt("secret", "bdbs.config"))
+
+
+def test_a_file_that_is_away_for_a_while_or_written_badly_keeps_nobody_from_reading(settings: Settings) -> None:
+    running = store_keys(settings)
+    stored = running.encrypt("secret", "bdbs.config")
+    lines = key_file(settings).read_text()
+    key_file(settings).unlink()
+    assert running.decrypt(running.encrypt("late", "bdbs.config"), "bdbs.config") == "late"
+    key_file(settings).write_text("no key\n")
+    assert running.decrypt(stored, "bdbs.config") == "secret"
+    with pytest.raises(StoreKeyError, match="32 bytes"):
+        running.encrypt("later", "bdbs.config")
+    key_file(settings).write_text(lines)
+    assert running.decrypt(running.encrypt("at last", "bdbs.config"), "bdbs.config") == "at last"
+
+
+def test_a_rotation_keeps_the_key_before_and_one_that_fails_keeps_all(settings: Settings) -> None:
+    store_keys(settings)
+    first = key_file(settings).read_text().split()
+    for _ in range(3):
+        with rotating(settings):
+            pass
+    two = key_file(settings).read_text().split()
+    assert len(two) == 2
+    assert not set(first) & set(two)
+    with pytest.raises(ZeroDivisionError), rotating(settings):
+        raise ZeroDivisionError
+    assert key_file(settings).read_text().split()[1:] == two
+    assert stat.S_IMODE(key_file(settings).stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("given", [{"store_key": new_key()}, {"store_key_command": "vault"}])
+def test_keys_that_others_keep_are_replaced_there(tmp_path: Path, given: dict[str, str]) -> None:
+    with (
+        pytest.raises(StoreKeyError, match="put a new one before it there"),
+        rotating(Settings(state_dir=tmp_path, **given)),
+    ):
+        pass
+
+
+def test_where_no_console_was_there_is_nothing_to_rotate(tmp_path: Path) -> None:
+    with pytest.raises(StoreKeyError, match="no console in"), rotating(Settings(state_dir=tmp_path / "absent")):
+        pass
+    assert not (tmp_path / "absent").exists()
