@@ -109,11 +109,11 @@ from shardboard.reconcilers.reshard import action as reshard
 from shardboard.reconcilers.restart import RestartLoop
 from shardboard.reconcilers.revival import RevivalLoop
 from shardboard.reconcilers.stale_primaries import StalePrimaryLoop
+from shardboard.reconcilers.unknown_nodes import UnknownNodesLoop
 from shardboard.services import encryption
 from shardboard.services.users import first_start
 from shardboard.settings import Settings
 from shardboard.state import events
-from shardboard.store_key import store_keys
 from shardboard.supervision import Loop, Supervisor
 from shardboard.tls import Authority
 
@@ -195,13 +195,15 @@ async def opened(settings: Settings) -> AsyncIterator[tuple[Console, str | None]
     """A console with its store migrated and the first administrator made; also the password if one was generated."""
     instance = own_state_dir(settings.state_dir)
     bus = Bus()
-    keys = store_keys(settings)
-    store = Store(settings.store_url, bus, keys)
+    store = Store(settings.store_url, bus)
     authority = Authority.load(settings)
     agents = HttpAgents(authority.client_ssl_context())
     try:
         async with owned(store) as ownership:
             await store.migrate()
+            async with store.read() as looking:
+                keys = await encryption.keys_of_console(looking, settings)
+            store.use(keys)
             async with store.begin() as opening:
                 await encryption.bring_up_to_date(opening, keys)
                 password = await first_start(opening, settings)
@@ -288,6 +290,7 @@ async def running_loops(console: Console) -> AsyncIterator[asyncio.Future[None]]
         ),
         Loop("renew certificates of shards", CertificatesLoop(console.store, console.bus, console.agents).run),
         Loop("take over elections", ElectionLoop(console.store, console.bus).run),
+        Loop("expel unknown nodes", UnknownNodesLoop(console.store, console.agents).run),
         Loop("end hung shards", HungLoop(console.store, console.bus, console.agents).run),
         Loop("revive replicas", RevivalLoop(console.store, console.bus).run),
         Loop("restart primaries", RestartLoop(console.store, console.bus).run),

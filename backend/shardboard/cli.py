@@ -227,18 +227,22 @@ async def _unlock(name: str) -> str:
 
 
 def run_rotate(_: argparse.Namespace) -> int:
+    from sqlalchemy.exc import SQLAlchemyError
+
     from shardboard.settings import Settings
     from shardboard.store_key import StoreKeyError, rotating
 
     settings = Settings()
     try:
-        with rotating(settings) as file:
+        with rotating(settings) as rotation:
             count, name = asyncio.run(_encrypt(settings))
-    except (StoreKeyError, OSError) as error:
+    except StoreKeyError as error:
         raise CommandError(str(error)) from error
-    print(
-        f"{count} secrets of the store are encrypted with the key {name} of {file}, and the one before is kept there."
-    )
+    except SQLAlchemyError as error:
+        raise CommandError(f"the store failed, and no key was removed; try again: {error}") from error
+    print(f"{count} secrets of the store are encrypted with the key {name}. The one before stays in {rotation.file}.")
+    for removed in rotation.removed:
+        print(f"The key {removed} was removed. Copies of the store from before the last rotation need it.")
     return 0
 
 
@@ -258,6 +262,7 @@ async def _in_store() -> "AsyncIterator[tuple[AsyncSession, Authority]]":
     from shardboard.bus import Bus
     from shardboard.db import Store
     from shardboard.errors import ApiError
+    from shardboard.services.encryption import insist_on_encrypted
     from shardboard.settings import Settings
     from shardboard.store_key import StoreKeyError, store_keys
     from shardboard.tls import Authority
@@ -271,6 +276,7 @@ async def _in_store() -> "AsyncIterator[tuple[AsyncSession, Authority]]":
         store = Store(settings.store_url, Bus(), store_keys(settings))
         try:
             async with store.begin() as session:
+                await insist_on_encrypted(session)
                 yield session, authority
         finally:
             await store.close()
@@ -382,7 +388,14 @@ async def _openapi() -> dict[str, Any]:
 
     with tempfile.TemporaryDirectory() as directory:
         settings = Settings(
-            state_dir=Path(directory), database_url=None, admin_password=None, tls_cert=None, tls_key=None
+            state_dir=Path(directory),
+            database_url=None,
+            admin_password=None,
+            store_key=None,
+            store_key_file=None,
+            store_key_command=None,
+            tls_cert=None,
+            tls_key=None,
         )
         async with opened(settings) as (console, _):
             return create_app(console).openapi()

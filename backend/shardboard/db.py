@@ -58,17 +58,20 @@ class Store:
     """Opens the database and hands out transactions."""
 
     def __init__(self, url: str, bus: Bus, keys: StoreKeys | None = None) -> None:
-        """Without `keys` nothing is encrypted, and what is cannot be read."""
         self.url = url
         self.bus = bus
         self.engine = _engine(url)
         if keys is not None:
-            encrypted.use(self.engine.sync_engine.dialect, keys)
+            self.use(keys)
         self._sessions = async_sessionmaker(self.engine, expire_on_commit=False)
         # SQLite has one writer at a time. Its own waiting is polling, in no order: of many writers some would wait for ever.
         self._turn = asyncio.Lock() if _is_sqlite(url) else nullcontext()
         self.state_id = 0
         """Uid of the newest committed event: the `cluster-state-id`."""
+
+    def use(self, keys: StoreKeys) -> None:
+        """Encrypt and decrypt with these from now on. Without any nothing is encrypted, and what is cannot be read."""
+        encrypted.use(self.engine.sync_engine.dialect, keys)
 
     @asynccontextmanager
     async def begin(self) -> AsyncIterator[AsyncSession]:

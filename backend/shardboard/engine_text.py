@@ -32,6 +32,8 @@ class ClusterLine:
     """Engine id of the target, by slot that is being moved. A shard tells these of itself only."""
     coming: Mapping[int, str]
     """Engine id of the source, by slot."""
+    address: str
+    """`host:port@bus`, as far as it is known."""
     has_port: bool
     """Whether it is known where clients reach it. A shard that speaks TLS has met another one a moment before it hears of the port
     that it names to those who ask it in clear, over its Unix socket; redirections to that shard lead nowhere until then."""
@@ -93,5 +95,6 @@ def _line(engine_id: str, address: str, flags: str, primary: str, epoch: str, sl
         slots=tuple((int(first), int(last or first)) for first, _, last in ranges),
         leaving={int(each.partition("->-")[0]): each.partition("->-")[2] for each in moving if "->-" in each},
         coming={int(each.partition("-<-")[0]): each.partition("-<-")[2] for each in moving if "-<-" in each},
+        address=address.partition(",")[0],
         has_port=not address.partition("@")[0].endswith(":0"),
     )

@@ -24,6 +24,8 @@ from shardboard.loopback import claim_network, free_port
 
 LAST_ADDRESS = 250
 AGENT_SECONDS = 20.0
+SECRETS = frozenset({"SHARDBOARD_ADMIN_PASSWORD", "SHARDBOARD_STORE_KEY"})
+"""Variables that no child inherits: agents, and what they start, have nothing to do with them."""
 """How long an agent may take to come back, only to save its shards."""
 ENGINE, PROXY, LOAD = "valkey-server", "shardboard-proxy"[:15], "shardboard-load"[:15]
 """Names of processes, as much of them as the kernel keeps."""
@@ -65,7 +67,7 @@ class LocalCluster:
         self._memory = memory
         self.flash = flash
         self.environment = {
-            **{name: value for name, value in os.environ.items() if name != "SHARDBOARD_ADMIN_PASSWORD"},
+            **{name: value for name, value in os.environ.items() if name not in SECRETS},
             "SHARDBOARD_STATE_DIR": str(directory),
             "SHARDBOARD_HTTPS_PORT": str(https_port),
             "SHARDBOARD_HTTP_PORT": str(http_port),

@@ -3,7 +3,7 @@
 from contextlib import suppress
 from pathlib import Path
 
-from pydantic import Field, FilePath, SecretStr
+from pydantic import Field, FilePath, SecretStr, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from shardboard.resources import PAGE
@@ -49,6 +49,12 @@ class Settings(BaseSettings):
     )
     tls_key: Path | None = None
     smtp_password_file: Path | None = Field(default=None, description="password of the mail server, for notifications")
+
+    @field_validator("store_key", "store_key_file", "store_key_command", mode="before")
+    @classmethod
+    def _empty_is_none(cls, value: object) -> object:
+        """As files of variables have it."""
+        return None if value == "" else value
 
     @property
     def given_password(self) -> str | None:

@@ -14,18 +14,21 @@ import shlex
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from shardboard.key_files import write_private
+from shardboard.key_files import remove_parts, write_private
 from shardboard.settings import Settings
 
 PREFIX = "encrypted:1:"
 """Then the key's name, a colon, and in base 64 the nonce, the text and its tag."""
 KEY_BYTES, NONCE_BYTES = 32, 12
 COMMAND_SECONDS = 30
+OWN_FILE = "store.key"
+"""In the state directory."""
 MAKE_ONE = "Make one with: openssl rand -base64 32"
 
 
@@ -94,51 +97,96 @@ class FileOfStoreKeys(StoreKeys):
 
 
 def store_keys(settings: Settings) -> StoreKeys:
-    """Those that the settings name; else those of a file in the state directory, which is made if need be. Raises StoreKeyError."""
+    """Those that the settings name. Raises StoreKeyError."""
     named = [
-        name
-        for name in ("store_key", "store_key_file", "store_key_command")
-        if getattr(settings, name) not in (None, "")
+        name for name in ("store_key", "store_key_file", "store_key_command") if getattr(settings, name) is not None
     ]
     if len(named) > 1:
         said = " and ".join(f"SHARDBOARD_{name.upper()}" for name in named)
         raise StoreKeyError(f"Only one of {said} can say what the store key is.")
-    if settings.store_key is not None and "store_key" in named:
+    if settings.store_key is not None:
         return StoreKeys(settings.store_key.get_secret_value().split())
-    if settings.store_key_command:
+    if settings.store_key_command is not None:
         return StoreKeys(_said(settings.store_key_command).split())
-    file = key_file(settings)
-    if settings.store_key_file is None:
-        _make(file)
-    return FileOfStoreKeys(file)
+    return FileOfStoreKeys(key_file(settings))
 
 
 def key_file(settings: Settings) -> Path:
     """Where the keys are, unless the environment or a command gives them."""
-    return settings.store_key_file or settings.state_dir / "store.key"
+    return settings.store_key_file or settings.state_dir / OWN_FILE
+
+
+def lacks_own(settings: Settings) -> bool:
+    """Whether the key is to be in the console's own file, and is not there."""
+    given = (settings.store_key, settings.store_key_file, settings.store_key_command)
+    return given == (None, None, None) and not key_file(settings).exists()
+
+
+def make_own(settings: Settings) -> None:
+    """Make a key in the console's own file, unless there is one, for whom the state directory belongs to. Raises StoreKeyError."""
+    file = key_file(settings)
+    try:
+        with _alone(settings.state_dir):
+            remove_parts(file.parent, file.name)
+            if not file.exists():
+                _write(file, [new_key()])
+    except OSError as error:
+        raise StoreKeyError(f"The store key cannot be written to {file}: {error.strerror}.") from error
+
+
+@dataclass
+class Rotation:
+    """What becomes of the file."""
+
+    file: Path
+    removed: Sequence[str] = ()
+    """Names of keys that are not in it any more, at the end."""
 
 
 @contextmanager
-def rotating(settings: Settings) -> Iterator[Path]:
+def rotating(settings: Settings) -> Iterator[Rotation]:
     """Put a new key before those of the file, for a block that encrypts everything with it. After that only the one before stays
-    beside it, for what a console that runs writes until it has met the new one. Raises StoreKeyError and OSError."""
-    if settings.store_key is not None or settings.store_key_command:
+    beside it, for what a console that runs may be writing with it in that moment. Raises StoreKeyError."""
+    if settings.store_key is not None or settings.store_key_command is not None:
         raise StoreKeyError(
             "The store key is given by SHARDBOARD_STORE_KEY or SHARDBOARD_STORE_KEY_COMMAND: put a new one before it there and "
             "start the console anew, which encrypts everything with it."
         )
-    if not settings.state_dir.exists():
-        raise StoreKeyError(f"There is no console in {settings.state_dir}; start it first.")
-    directory = os.open(settings.state_dir, os.O_RDONLY | os.O_CLOEXEC)
+    file = key_file(settings).resolve()  # in place of a link only the link would be replaced
+    with _alone(settings.state_dir):  # a key that another rotation takes away could be in use
+        before = _lines(file)
+        StoreKeys(before)
+        remove_parts(file.parent, file.name)
+        _replace(file, [new_key(), *before])
+        rotation = Rotation(file)
+        yield rotation
+        kept = _lines(file)
+        _replace(file, kept[:2])
+        rotation.removed = [name_of(_key(line)) for line in kept[2:]]
+
+
+def _replace(file: Path, lines: Sequence[str]) -> None:
     try:
-        fcntl.flock(directory, fcntl.LOCK_EX)  # a key that another rotation takes away could be in use
-        store_keys(settings)
-        file = key_file(settings)
-        _write(file, [new_key(), *_lines(file)])
-        yield file
-        _write(file, _lines(file)[:2])
+        _write(file, lines)
+    except OSError as error:
+        raise StoreKeyError(
+            f"The store key cannot be written to {file} ({error.strerror}). Put a new key before the first line by hand and start "
+            f"the console anew, which encrypts everything with it. {MAKE_ONE}"
+        ) from error
+
+
+@contextmanager
+def _alone(directory: Path) -> Iterator[None]:
+    """One process at a time, of those that make or replace keys of a console. Raises StoreKeyError."""
+    try:
+        descriptor = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as error:
+        raise StoreKeyError(f"There is no console in {directory}: {error.strerror}.") from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
     finally:
-        os.close(directory)
+        os.close(descriptor)
 
 
 def new_key() -> str:
@@ -151,24 +199,21 @@ def name_of(key: bytes) -> str:
     return hashlib.sha256(key).hexdigest()[:8]
 
 
+def key_name(stored: object) -> str | None:
+    """Name of the key by which something in the store is encrypted; None when it is not."""
+    if not isinstance(stored, str) or not stored.startswith(PREFIX):
+        return None
+    return stored.removeprefix(PREFIX).partition(":")[0]
+
+
 def _write(file: Path, lines: Sequence[str]) -> None:
-    write_private(file, "".join(f"{line}\n" for line in lines).encode())
+    """For who owned it before, or owns the directory: whoever rotates may be the superuser."""
+    like = file.stat() if file.exists() else _private(file.parent.stat())
+    write_private(file, "".join(f"{line}\n" for line in lines).encode(), like)
 
 
-def _make(file: Path) -> None:
-    """A file with a new key, unless there is one. Of two processes that do that at the same time one key stays."""
-    if file.exists():
-        return
-    own = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
-    try:
-        _write(own, [new_key()])
-        os.link(own, file)
-    except FileExistsError:
-        pass
-    except OSError as error:
-        raise StoreKeyError(f"The store key cannot be written to {file}: {error.strerror}.") from error
-    finally:
-        own.unlink(missing_ok=True)
+def _private(directory: os.stat_result) -> os.stat_result:
+    return os.stat_result((0o600, *directory[1:]))
 
 
 def _version(file: Path) -> tuple[int, int] | None:
@@ -181,8 +226,14 @@ def _version(file: Path) -> tuple[int, int] | None:
 
 
 def _lines(file: Path) -> list[str]:
+    """Raises StoreKeyError."""
     try:
         return file.read_text().split()
+    except FileNotFoundError as error:
+        raise StoreKeyError(
+            f"There is no store key in {file}: set what the console has as SHARDBOARD_STATE_DIR and SHARDBOARD_STORE_KEY…, or "
+            "start the console of this release first, which makes one."
+        ) from error
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "it is no text"
         raise StoreKeyError(f"The store key cannot be read from {file}: {reason}.") from error

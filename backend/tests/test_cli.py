@@ -15,20 +15,22 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from sqlalchemy import text
+from sqlalchemy.exc import OperationalError
 
 from shardboard import cli
 from shardboard.agent.enrol import EnrolError
 from shardboard.agent.settings import AgentSettings
 from shardboard.bus import Bus
 from shardboard.db import Store
-from shardboard.services import passwords
+from shardboard.services import encryption, passwords
 from shardboard.services.join import Applicant, admit
 from shardboard.services.users import first_start
 from shardboard.settings import Settings
 from shardboard.state import users
 from shardboard.state.login_failures import LoginFailures
 from shardboard.state.users import User
-from shardboard.store_key import key_file, new_key, store_keys
+from shardboard.store_key import StoreKeys, key_file, key_name, make_own, new_key, store_keys
 from shardboard.tls import Authority
 
 
@@ -61,6 +63,7 @@ def console_state(state_dir: Path) -> Settings:
     settings = Settings()
 
     async def start() -> None:
+        make_own(settings)
         store = Store(settings.store_url, Bus(), store_keys(settings))
         await store.migrate()
         async with store.begin() as session:
@@ -290,14 +293,14 @@ def test_the_store_gets_another_key(console_state: Settings, capsys: pytest.Capt
     assert cli.main(["rotate-store-key"]) == 0
     told = capsys.readouterr().out
     keys = store_keys(console_state)
-    assert told == (
-        f"2 secrets of the store are encrypted with the key {keys.first} of {key_file(console_state)}, and the one before is kept "
-        "there.\n"
-    )
-    assert key_file(console_state).read_text().split()[1:] == before
-    assert cli.main(["rotate-store-key"]) == 0, "the first key is gone now"
-    assert cli.main(["unlock", console_state.admin_user]) == 0, "and everything can be read without it"
-    assert not set(before) & set(key_file(console_state).read_text().split())
+    file = key_file(console_state)
+    assert told == f"2 secrets of the store are encrypted with the key {keys.first}. The one before stays in {file}.\n"
+    assert file.read_text().split()[1:] == before
+    assert cli.main(["rotate-store-key"]) == 0
+    first = StoreKeys(before).first
+    assert f"The key {first} was removed. Copies of the store from before" in capsys.readouterr().out
+    assert cli.main(["unlock", console_state.admin_user]) == 0, "everything can be read without it"
+    assert not set(before) & set(file.read_text().split())
 
 
 def test_without_its_key_the_store_is_left_alone(console_state: Settings, capsys: pytest.CaptureFixture[str]) -> None:
@@ -314,3 +317,64 @@ def test_a_key_that_others_keep_is_not_rotated(
     monkeypatch.setenv("SHARDBOARD_STORE_KEY", key_file(console_state).read_text())
     assert cli.main(["rotate-store-key"]) == 1
     assert "put a new one before it there" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["rotate-store-key", "unlock ann", "token", "reset-admin-password"])
+def test_beside_a_console_of_an_earlier_release_nothing_is_encrypted(
+    console_state: Settings, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It could not read the store any more."""
+    key_file(console_state).unlink()
+    assert cli.main(command.split()) == 1
+    assert "There is no store key in" in capsys.readouterr().err
+    assert not key_file(console_state).exists()
+    make_own(console_state)
+
+    async def plain() -> None:
+        store = Store(console_state.store_url, Bus())
+        async with store.begin() as session:
+            await session.execute(text("UPDATE cluster SET jwt_secret = 'plain'"))
+        await store.close()
+
+    asyncio.run(plain())
+    assert cli.main(command.split()) == 1
+    assert "start the console of this release first" in capsys.readouterr().err
+    assert asyncio.run(_secret(console_state)) == "plain"
+
+
+async def _secret(settings: Settings) -> str:
+    """As it is in the store."""
+    store = Store(settings.store_url, Bus())
+    async with store.read() as session:
+        found: str = (await session.execute(text("SELECT jwt_secret FROM cluster"))).scalar_one()
+    await store.close()
+    return found
+
+
+def test_a_console_without_the_key_of_its_store_makes_no_other(
+    console_state: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = key_name(asyncio.run(_secret(console_state)))
+    key_file(console_state).unlink()
+    assert cli.main(["console"]) == 1
+    assert f"the store is encrypted with the key {name}: put that back" in capsys.readouterr().err
+    assert not key_file(console_state).exists()
+
+
+def test_a_store_that_fails_loses_no_key(
+    console_state: Settings, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = key_file(console_state).read_text().split()
+
+    async def failing(*_: object) -> int:
+        raise OperationalError("UPDATE", {}, Exception("deadlock detected"))
+
+    monkeypatch.setattr(encryption, "encrypt_all", failing)
+    assert cli.main(["rotate-store-key"]) == 1
+    assert "no key was removed; try again: " in capsys.readouterr().err
+    assert key_file(console_state).read_text().split()[1:] == before
+
+
+def test_the_description_of_the_api_needs_no_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("SHARDBOARD_STORE_KEY_FILE", "/nonexistent")
+    assert cli.main(["openapi", str(tmp_path / "api.json")]) == 0

@@ -7,13 +7,14 @@ from contextlib import AsyncExitStack
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
+from alembic import command
 from backend.tests.quick import sqlite_in_threads
 from sqlalchemy import event, inspect, select, text
 from sqlalchemy.exc import IntegrityError
 
 from shardboard import state  # noqa: F401 - declares every table
 from shardboard.bus import Bus
-from shardboard.db import Base, Store
+from shardboard.db import Base, Store, alembic_config
 from shardboard.driver.fake import FACTS
 from shardboard.state import events, nodes
 from shardboard.state.events import Event, record
@@ -233,6 +234,25 @@ async def test_migrations_make_every_table_and_column(store: Store) -> None:
         there = await connection.run_sync(columns)
     assert there.pop("alembic_version") == {"version_num"}
     assert there == {table.name: {column.name for column in table.columns} for table in Base.metadata.sorted_tables}
+
+
+async def test_events_of_an_earlier_release_tell_hosts_of_webhooks_only(store: Store) -> None:
+    told = {
+        "Webhook b to https://hooks.example.org/T0/SECRET was created.": "Webhook b to hooks.example.org was created.",
+        "Webhook a to http://ann:SECRET@[2001:db8::1]:80/x was created.": "Webhook a to [2001:db8::1] was created.",
+        "Webhook mail to mailto:ann@example.org was created.": "Webhook mail to mailto:ann@example.org was created.",
+    }
+    async with store.begin() as session:
+        for description in told:
+            record(session, "webhook_created", description)
+        record(session, "other", "See https://example.org/x.")
+    async with store.engine.connect() as connection:
+        await connection.run_sync(lambda sync: command.stamp(alembic_config(store.url, sync), "0027"))
+        await connection.commit()
+    await store.migrate()
+    async with store.read() as session:
+        found = [event.description for event in await events.page(session, newest_first=False)]
+    assert found == [*told.values(), "See https://example.org/x."]
 
 
 async def test_migrating_again_changes_nothing(store: Store) -> None:

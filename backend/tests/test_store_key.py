@@ -1,6 +1,8 @@
 """Keys by which secrets are encrypted: where they come from, what they refuse, and how one follows another."""
 
 import base64
+import errno
+import os
 import stat
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,7 +13,17 @@ from hypothesis import strategies as st
 
 from shardboard import store_key
 from shardboard.settings import Settings
-from shardboard.store_key import PREFIX, StoreKeyError, StoreKeys, key_file, new_key, rotating, store_keys
+from shardboard.store_key import (
+    PREFIX,
+    StoreKeyError,
+    StoreKeys,
+    key_file,
+    lacks_own,
+    make_own,
+    new_key,
+    rotating,
+    store_keys,
+)
 
 
 @pytest.fixture
@@ -76,23 +88,96 @@ def test_what_is_no_key_is_refused(line: str) -> None:
 
 
 def test_one_is_made_for_its_owner_only_and_kept(settings: Settings) -> None:
+    assert lacks_own(settings)
+    with pytest.raises(StoreKeyError, match="There is no store key in"):
+        store_keys(settings)
+    make_own(settings)
     first = store_keys(settings).first
     assert stat.S_IMODE(key_file(settings).stat().st_mode) == 0o600
+    make_own(settings)
     assert store_keys(settings).first == first
+    assert not lacks_own(settings)
     assert [file.name for file in settings.state_dir.iterdir()] == ["store.key"]
 
 
 def test_consoles_that_start_together_have_one_key(settings: Settings) -> None:
+    def start(_: int) -> str:
+        make_own(settings)
+        return store_keys(settings).first
+
     with ThreadPoolExecutor(8) as pool:
-        assert len({keys.first for keys in pool.map(store_keys, [settings] * 16)}) == 1
+        assert len(set(pool.map(start, range(16)))) == 1
+
+
+def test_what_a_killed_process_was_writing_does_not_stay(settings: Settings) -> None:
+    (settings.state_dir / ".store.key.0123abcd").write_text(new_key())
+    (settings.state_dir / ".other.key.0123abcd").touch()
+    make_own(settings)
+    assert sorted(file.name for file in settings.state_dir.iterdir()) == [".other.key.0123abcd", "store.key"]
+    (settings.state_dir / ".store.key.0123abcd").write_text(new_key())
+    with rotating(settings):
+        pass
+    assert sorted(file.name for file in settings.state_dir.iterdir()) == [".other.key.0123abcd", "store.key"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only the superuser gives files away")
+def test_the_superuser_makes_and_replaces_it_for_the_user_of_the_console(settings: Settings) -> None:
+    os.chown(settings.state_dir, 10001, 10002)
+    make_own(settings)
+    for _ in range(2):
+        found = key_file(settings).stat()
+        assert (found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)) == (10001, 10002, 0o600)
+        with rotating(settings):
+            pass
+    key_file(settings).chmod(0o640)
+    with rotating(settings):
+        pass
+    assert stat.S_IMODE(key_file(settings).stat().st_mode) == 0o640
+
+
+def test_of_a_link_the_file_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "keys").mkdir()
+    file, link = tmp_path / "keys" / "store.key", tmp_path / "link"
+    file.write_text(new_key())
+    link.symlink_to(file)
+    with rotating(Settings(state_dir=tmp_path, store_key_file=link)):
+        pass
+    assert link.is_symlink()
+    assert len(file.read_text().split()) == 2
+
+
+def test_one_that_cannot_be_replaced_stays_and_says_what_to_do(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_own(settings)
+    before = key_file(settings).read_text()
+
+    def busy(*_: object) -> None:
+        raise OSError(errno.EBUSY, "Device or resource busy")
+
+    monkeypatch.setattr(store_key, "write_private", busy)
+    with (
+        pytest.raises(StoreKeyError, match=r"busy\)\. Put a new key before the first line by hand"),
+        rotating(settings),
+    ):
+        pytest.fail("nothing may be encrypted with a key that nobody keeps")
+    assert key_file(settings).read_text() == before
 
 
 def test_a_file_that_is_named_has_to_be_there(tmp_path: Path) -> None:
-    with pytest.raises(StoreKeyError, match=r"cannot be read from .*absent: No such file"):
+    with pytest.raises(StoreKeyError, match=r"There is no store key in .*absent"):
         store_keys(Settings(state_dir=tmp_path, store_key_file=tmp_path / "absent"))
     (tmp_path / "empty").touch()
     with pytest.raises(StoreKeyError, match="There is no store key"):
         store_keys(Settings(state_dir=tmp_path, store_key_file=tmp_path / "empty"))
+    with pytest.raises(StoreKeyError, match=r"cannot be read from .*Is a directory"):
+        store_keys(Settings(state_dir=tmp_path, store_key_file=tmp_path))
+
+
+@pytest.mark.parametrize("name", ["store_key", "store_key_file", "store_key_command"])
+def test_an_empty_variable_says_nothing(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(f"SHARDBOARD_{name.upper()}", "")
+    assert lacks_own(Settings(state_dir=tmp_path))
 
 
 def test_it_may_come_by_the_environment_or_a_command(tmp_path: Path) -> None:
@@ -128,6 +213,7 @@ def test_two_sources_are_one_too_many(tmp_path: Path) -> None:
 
 
 def test_another_process_may_put_a_new_key_in_front(settings: Settings) -> None:
+    make_own(settings)
     running = store_keys(settings)
     before = running.encrypt("early", "bdbs.config")
     with rotating(settings):
@@ -140,6 +226,7 @@ def test_another_process_may_put_a_new_key_in_front(settings: Settings) -> None:
 
 def test_whoever_runs_writes_with_the_new_key_at_once(settings: Settings) -> None:
     """Else of two rotations in a row the second would take the key away that it still uses."""
+    make_own(settings)
     running = store_keys(settings)
     for _ in range(2):
         with rotating(settings):
@@ -148,6 +235,7 @@ def test_whoever_runs_writes_with_the_new_key_at_once(settings: Settings) -> Non
 
 
 def test_a_file_that_is_away_for_a_while_or_written_badly_keeps_nobody_from_reading(settings: Settings) -> None:
+    make_own(settings)
     running = store_keys(settings)
     stored = running.encrypt("secret", "bdbs.config")
     lines = key_file(settings).read_text()
@@ -162,7 +250,7 @@ def test_a_file_that_is_away_for_a_while_or_written_badly_keeps_nobody_from_read
 
 
 def test_a_rotation_keeps_the_key_before_and_one_that_fails_keeps_all(settings: Settings) -> None:
-    store_keys(settings)
+    make_own(settings)
     first = key_file(settings).read_text().split()
     for _ in range(3):
         with rotating(settings):
@@ -186,6 +274,9 @@ def test_keys_that_others_keep_are_replaced_there(tmp_path: Path, given: dict[st
 
 
 def test_where_no_console_was_there_is_nothing_to_rotate(tmp_path: Path) -> None:
-    with pytest.raises(StoreKeyError, match="no console in"), rotating(Settings(state_dir=tmp_path / "absent")):
+    with (
+        pytest.raises(StoreKeyError, match="There is no console in"),
+        rotating(Settings(state_dir=tmp_path / "absent")),
+    ):
         pass
     assert not (tmp_path / "absent").exists()

@@ -13,6 +13,7 @@ from shardboard.state.actions import Action
 from shardboard.state.shards import Shard
 
 LOOP_FAILED = "alarm_loop_failed"
+UNKNOWN_NODE = "alarm_unknown_node"
 """The alarm about a part of the console itself. Its supervisor raises and ends it."""
 
 
