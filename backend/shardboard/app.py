@@ -290,7 +290,7 @@ async def running_loops(console: Console) -> AsyncIterator[asyncio.Future[None]]
         ),
         Loop("renew certificates of shards", CertificatesLoop(console.store, console.bus, console.agents).run),
         Loop("take over elections", ElectionLoop(console.store, console.bus).run),
-        Loop("expel unknown nodes", UnknownNodesLoop(console.store, console.agents).run),
+        Loop("expel unknown nodes", UnknownNodesLoop(console.store, console.bus, console.agents).run),
         Loop("end hung shards", HungLoop(console.store, console.bus, console.agents).run),
         Loop("revive replicas", RevivalLoop(console.store, console.bus).run),
         Loop("restart primaries", RestartLoop(console.store, console.bus).run),

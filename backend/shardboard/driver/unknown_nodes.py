@@ -26,14 +26,17 @@ class UnknownNode:
     slots: Ranges
     """That it leads, in the view of those that were asked."""
     is_well: bool
-    """Whether nobody believes it dead."""
+    """Whether somebody has a connection to it, and nobody believes it dead."""
 
 
-async def find(agents: Agents, asked: Sequence[ShardRef], known: Collection[str]) -> list[UnknownNode]:
-    """Members whose engine ids are not `known`. Who does not answer says nothing."""
+async def find(agents: Agents, asked: Sequence[ShardRef], known: Collection[str]) -> list[UnknownNode] | None:
+    """Members whose engine ids are not `known`; None when nobody answers."""
     replies = await command(agents, asked, "CLUSTER", "NODES", patience=PATIENCE)
+    if not any(result.ok for result in replies.values()):
+        return None
     found: dict[str, UnknownNode] = {}
     for result in replies.values():
+        connected = {fields[0] for fields in map(str.split, result.reply.splitlines()) if "connected" in fields[7:8]}
         for line in cluster_lines(result.reply).values() if result.ok else ():
             if line.engine_id in known or line.flags & PASSING:
                 continue
@@ -42,7 +45,7 @@ async def find(agents: Agents, asked: Sequence[ShardRef], known: Collection[str]
                 engine_id=line.engine_id,
                 address=line.address,
                 slots=slots.joined(line.slots, before.slots if before else ()),
-                is_well=line.is_well or (before is not None and before.is_well),
+                is_well=(line.is_well and line.engine_id in connected) or (before is not None and before.is_well),
             )
     return sorted(found.values(), key=lambda each: each.engine_id)
 

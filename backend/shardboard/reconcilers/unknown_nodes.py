@@ -9,29 +9,32 @@ import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from shardboard.bus import Bus
 from shardboard.db import Store
 from shardboard.domain import slots
 from shardboard.domain.slots import Ranges
 from shardboard.driver import unknown_nodes
 from shardboard.driver.cluster import ShardRef
-from shardboard.driver.ports import Agents
+from shardboard.driver.ports import Agents, NodeRef
 from shardboard.driver.unknown_nodes import UnknownNode
 from shardboard.errors import AgentError
 from shardboard.reconcilers.load import reference, shard
 from shardboard.state import actions, bdbs, events, nodes, shards
-from shardboard.state.events import UNKNOWN_NODE, record
+from shardboard.state.events import UNKNOWN_NODE, Event, record
 
 log = logging.getLogger(__name__)
 
-LOOK_SECONDS = 10.0
+LOOK_SECONDS, PAUSE_SECONDS = 10.0, 1.0
+"""Between two looks, and at least, when a database changes."""
 ASKED = 2
 """Primaries of each database that are asked at a time, by turns: what one knows all others know within seconds."""
+FIRST_LOOK = "it was there when this console looked first, and this store may be an older copy that does not know it"
 GONE_SECONDS = 90.0
 """Unseen for so long it is gone. A node that was forgotten can be back after a minute."""
 
@@ -64,44 +67,57 @@ class Outcome:
 
 
 class UnknownNodesLoop:
-    """Nothing is forgotten that may hold data of ours: what some agent runs is left alone, and so is everything while an agent
-    does not answer. A store that was restored from an older copy does not know its newest shards."""
+    """Nothing is forgotten that may hold data of ours. A store that was restored from an older copy does not know its newest
+    shards and nodes: so what was there when this console looked first is left alone, and what an agent runs."""
 
-    def __init__(self, store: Store, agents: Agents) -> None:
+    def __init__(self, store: Store, bus: Bus, agents: Agents) -> None:
         self._store = store
+        self._bus = bus
         self._agents = agents
         self._turn = 0
+        self._whole: set[int] = set()
+        """Databases that this console has seen without unknown nodes, or in the making: who comes later is none of theirs."""
         self._seen: dict[tuple[int, str], float] = {}
         """By database and engine id: when it was last seen."""
 
     async def run(self) -> None:
         """Until cancelled."""
-        while True:
-            await self.sweep()
-            await asyncio.sleep(LOOK_SECONDS)
+        with self._bus.listen("change") as changes:
+            while True:
+                await self.sweep()
+                await asyncio.sleep(PAUSE_SECONDS)
+                await changes.until(lambda change: change[0] == "bdb", LOOK_SECONDS - PAUSE_SECONDS)
 
     async def sweep(self) -> None:
         """One look at every database."""
         async with self._store.read() as session:
             databases, spans = await _databases(session), await _spans(session)
+            self._whole |= await bdbs.with_status(session, "pending")
         self._turn += 1
-        robbers: dict[int, list[UnknownNode]] = defaultdict(list)
+        expelled: dict[int, list[Event]] = defaultdict(list)
         for (bdb_uid, _), span in spans.items():
-            if span.details["slots"] != span.details["taken_back"] and not span.details["left_alone"]:
-                robbers[bdb_uid].append(_node(span.details))
-        await asyncio.gather(*(self._look(each, robbers[each.uid]) for each in databases))
+            if not span.details["left_alone"]:
+                expelled[bdb_uid].append(span)
+        await asyncio.gather(*(self._look(each, expelled[each.uid]) for each in databases))
         await self._end()
 
-    async def _look(self, database: Database, robbers: Sequence[UnknownNode]) -> None:
-        """`robbers` were forgotten, and not all that they took has been taken back."""
+    async def _look(self, database: Database, expelled: Sequence[Event]) -> None:
+        """`expelled`: the open alarms of those that were forgotten before."""
         heads = list(database.primaries)
         asked = [heads[(self._turn + step) % len(heads)] for step in range(min(ASKED, len(heads)))]
         try:
-            found = await unknown_nodes.find(self._agents, asked, database.known)
+            members = await unknown_nodes.find(self._agents, asked, database.known)
+            if members is None:
+                return
+            # The dead without slots are nobody to worry about: shards that were removed while somebody could not be told.
+            found = [each for each in members if each.is_well or each.slots]
             if found:
                 found = await self._still_unknown(database, found)
-            if found or (robbers and database.is_idle):
-                await self._tell(database, await self._act(database, found, robbers))
+            if not found:
+                self._whole.add(database.uid)
+            owing = [each for each in expelled if each.details["slots"] != each.details["taken_back"]]
+            if found or (owing and database.is_idle):
+                await self._tell(database, await self._act(database, found, expelled, owing))
         except AgentError as error:
             log.info("unknown nodes of %s were not seen to: %s", database.name, error.reason)
 
@@ -112,56 +128,64 @@ class UnknownNodesLoop:
         return [each for each in found if each.engine_id not in known]
 
     async def _act(
-        self, database: Database, found: Sequence[UnknownNode], robbers: Sequence[UnknownNode]
+        self, database: Database, found: Sequence[UnknownNode], expelled: Sequence[Event], owing: Sequence[Event]
     ) -> list[Outcome]:
-        own, silent = await self._own()
-        reasons = {each.engine_id: own.get(each.engine_id, silent) for each in found}
-        expelled = [each for each in found if not reasons[each.engine_id]]
-        await unknown_nodes.expel(self._agents, database.living, [each.engine_id for each in expelled])
-        names = {each.engine_id for each in found}
-        took = [*expelled, *(each for each in robbers if each.engine_id not in names)]
+        before = {each.details["engine_id"] for each in expelled}
+        own = await self._own() if found else {}
+        reasons = {
+            each.engine_id: own.get(each.engine_id)
+            or ("" if database.uid in self._whole or each.engine_id in before else FIRST_LOOK)
+            for each in found
+        }
+        strangers = [each for each in found if not reasons[each.engine_id]]
+        await unknown_nodes.expel(self._agents, database.living, [each.engine_id for each in strangers])
+        gone = [_outcome(each) for each in owing if each.details["engine_id"] not in reasons]
         given: Ranges = ()
-        if database.is_idle and any(each.slots for each in took):
+        if database.is_idle and (gone or any(each.slots for each in strangers)):
             given = slots.joined(*(await unknown_nodes.take_back(self._agents, database.primaries)).values())
         return [
-            *(Outcome(each, left_alone=reasons[each.engine_id]) for each in found if each not in expelled),
-            *(Outcome(each, taken_back=_common(each.slots, given), is_there=each in expelled) for each in took),
+            *(
+                Outcome(each, reasons[each.engine_id], () if reasons[each.engine_id] else _common(each.slots, given))
+                for each in found
+            ),
+            *(
+                replace(each, taken_back=slots.joined(each.taken_back, _common(each.node.slots, given)))
+                for each in gone
+            ),
         ]
 
-    async def _own(self) -> tuple[dict[str, str], str]:
-        """Why some are left alone, by engine id, because an agent runs them and this store does not know them; and why all others
-        are, empty when they are not."""
+    async def _own(self) -> dict[str, str]:
+        """Which some agent runs although this store does not know them, and what is said of that; by engine id."""
         async with self._store.read() as session:
             machines, uids = [reference(node) for node in await nodes.every(session)], await shards.uids(session)
-        reports = await asyncio.gather(*(self._agents.shards(node) for node in machines), return_exceptions=True)
         own: dict[str, str] = {}
-        silent = ""
-        for node, reported in zip(machines, reports, strict=True):
-            if isinstance(reported, AgentError):
-                silent = silent or f"the agent of node {node.uid} does not answer, and might run it"
-            elif isinstance(reported, BaseException):
-                raise reported
-            else:
-                why = f"the agent of node {node.uid} runs it, and this store, which may be an older copy, does not know it"
-                own |= {report.engine_id: why for report in reported if report.uid not in uids}
-        return own, silent
+        for node, reported in zip(machines, await asyncio.gather(*map(self._reports, machines)), strict=True):
+            why = f"the agent of node {node.uid} runs it, and this store, which may be an older copy, does not know it"
+            own |= {engine_id: why for uid, engine_id in reported.items() if uid not in uids}
+        return own
+
+    async def _reports(self, node: NodeRef) -> dict[int, str]:
+        """Engine ids of the shards that an agent runs, by uid; none when it does not answer."""
+        try:
+            return {report.uid: report.engine_id for report in await self._agents.shards(node)}
+        except AgentError:
+            return {}
 
     async def _tell(self, database: Database, outcomes: Sequence[Outcome]) -> None:
-        """Who is dead and has no slots is nobody to worry about: a shard that was removed while somebody could not be told."""
         now = asyncio.get_running_loop().time()
-        alarming = [each for each in outcomes if each.node.is_well or each.node.slots]
-        if not alarming:
-            return
-        for each in outcomes:
-            log.info("%s is in the cluster of %s and not of it", each.node, database.name)
         async with self._store.begin() as session:
             spans = await _spans(session)
-            for each in alarming:
+            for each in outcomes:
                 key = (database.uid, each.node.engine_id)
+                told, details = _sentence(database, each), {**_details(each), "open": True}
+                span = spans.get(key)
                 if each.is_there:
                     self._seen[key] = now
-                told, details = _sentence(database, each), _details(each)
-                if (span := spans.get(key)) is None:
+                if span is not None:
+                    # What it took is told for as long as it is there.
+                    if details["slots"] or not span.details["slots"]:
+                        span.description, span.details = told, details
+                elif each.is_there:
                     log.warning("%s", told)
                     record(
                         session,
@@ -170,10 +194,8 @@ class UnknownNodesLoop:
                         source="bdb",
                         severity="ERROR",
                         bdb_uid=database.uid,
-                        details={**details, "open": True},
+                        details=details,
                     )
-                elif details["slots"] or not span.details["slots"]:  # what it took is told for as long as it is there
-                    span.description, span.details = told, {**details, "open": True}
 
     async def _end(self) -> None:
         """Of those that are gone. An earlier console may have begun with them."""
@@ -210,15 +232,17 @@ async def _databases(session: AsyncSession) -> list[Database]:
     return found
 
 
-async def _spans(session: AsyncSession) -> dict[tuple[int, str], events.Event]:
+async def _spans(session: AsyncSession) -> dict[tuple[int, str], Event]:
     return {
         (span.bdb_uid or 0, span.details["engine_id"]): span for span in await events.open_spans(session, UNKNOWN_NODE)
     }
 
 
-def _node(details: Mapping[str, Any]) -> UnknownNode:
+def _outcome(span: Event) -> Outcome:
     """As it was when it was seen."""
-    return UnknownNode(details["engine_id"], details["address"], slots.parse(details["slots"]), is_well=False)
+    told = span.details
+    node = UnknownNode(told["engine_id"], told["address"], slots.parse(told["slots"]), is_well=False)
+    return Outcome(node, taken_back=slots.parse(told["taken_back"]), is_there=False)
 
 
 def _common(taken: Ranges, given: Ranges) -> Ranges:

@@ -99,5 +99,6 @@ async def test_who_does_not_answer_says_nothing(nodes: Farm) -> None:
         nodes[shard.node.uid].shards[shard.uid].record.bdb.__dict__["admin_password"] = "wrong"
         nodes[shard.node.uid].shards[shard.uid].disconnect()
     found = await unknown_nodes.find(agents, shards, {shard.engine_id for shard in shards[:2]})
-    assert [node.engine_id for node in found] == [shards[2].engine_id]
+    assert [node.engine_id for node in found or ()] == [shards[2].engine_id]
+    assert await unknown_nodes.find(agents, shards[:2], set()) is None
     assert await unknown_nodes.take_back(agents, {shards[0]: ((0, 16383),)}) == {}

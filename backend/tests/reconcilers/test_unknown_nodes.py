@@ -31,7 +31,11 @@ async def loop(console: Console, agents: FakeAgents, nodes: list[Node]) -> Unkno
     async with console.store.begin() as session:
         for row in await shards.of_bdb(session, pairs.BDB):
             row.observed_status = "ok"
-    return UnknownNodesLoop(console.store, agents)
+    sees(agents)
+    made = UnknownNodesLoop(console.store, console.bus, agents)
+    await made.sweep()
+    agents.commands.clear()
+    return made
 
 
 @pytest.fixture
@@ -154,7 +158,7 @@ async def test_while_the_database_is_changed_slots_are_left_where_they_are(
         ended = await actions.by_uid(session, action.uid)
         assert ended is not None
         ended.status = "completed"
-    await UnknownNodesLoop(console.store, agents).sweep()  # of another console, even
+    await UnknownNodesLoop(console.store, console.bus, agents).sweep()  # of another console, even
     assert given(agents) == [(1, ("0", "99"))]
     [alarm] = await alarms(console)
     assert (alarm.details["slots"], alarm.details["taken_back"]) == ("0-99", "0-99")
@@ -174,29 +178,60 @@ async def test_what_an_agent_runs_is_left_alone(console: Console, agents: FakeAg
     )
 
 
-async def test_while_an_agent_is_silent_all_are_left_alone(
+async def test_what_was_there_at_the_first_look_is_left_alone(
     console: Console, agents: FakeAgents, loop: UnknownNodesLoop
 ) -> None:
-    sees(agents, line())
-    agents.unreachable = {3}
-    await loop.sweep()
-    assert forgotten(agents) == []
+    """It may be a shard on a node of which an older copy of the store knows neither."""
+    sees(agents, line("0-99"), ranges=("100-5460", *RANGES[1:]))
+    started = UnknownNodesLoop(console.store, console.bus, agents)
+    for _ in range(2):
+        await started.sweep()
+        assert (forgotten(agents), given(agents)) == ([], [])
     [alarm] = await alarms(console)
-    assert "It was left alone: the agent of node 3 does not answer, and might run it." in alarm.description
-    agents.unreachable = set()
-    await loop.sweep()
-    assert len(forgotten(agents)) == 6
-    assert "were made to forget it" in (await alarms(console))[0].description
+    assert "It was left alone: it was there when this console looked first, and this store may be" in alarm.description
+    sees(agents)
+    await started.sweep()
+    sees(agents, line())
+    await started.sweep()
+    assert len(forgotten(agents)) == 6, "it was gone, and came back"
 
 
-async def test_a_dead_one_without_slots_is_forgotten_in_silence(
+async def test_in_a_database_that_was_seen_in_the_making_nobody_else_has_been(
     console: Console, agents: FakeAgents, loop: UnknownNodesLoop
 ) -> None:
-    """A shard that was removed while somebody could not be told."""
-    sees(agents, line(flags="slave,fail"))
-    await loop.sweep()
+    started = UnknownNodesLoop(console.store, console.bus, agents)
+    for status in ("pending", "active"):
+        async with console.store.begin() as session:
+            bdb = await bdbs.by_uid(session, 1)
+            assert bdb is not None
+            bdb.status = status
+        sees(agents, line())
+        await started.sweep()
     assert len(forgotten(agents)) == 6
-    assert await alarms(console) == []
+
+
+async def test_of_who_does_not_answer_nothing_is_known(
+    console: Console, agents: FakeAgents, loop: UnknownNodesLoop
+) -> None:
+    started = UnknownNodesLoop(console.store, console.bus, agents)
+    agents.unreachable = {1, 2, 3}
+    await started.sweep()
+    agents.unreachable = {3}
+    sees(agents, line())
+    await started.sweep()
+    assert forgotten(agents) == [], "nobody had said that it was not there before"
+    await loop.sweep()
+    assert {uid for uid, _ in forgotten(agents)} == {1, 2, 4, 6}, "who is out of reach keeps nobody from it"
+
+
+@pytest.mark.parametrize("dead", [line(flags="slave,fail"), line().replace(" connected", " disconnected")])
+async def test_a_dead_one_without_slots_is_nobody_to_worry_about(
+    console: Console, agents: FakeAgents, loop: UnknownNodesLoop, dead: str
+) -> None:
+    """A shard that was removed while somebody could not be told, who may not believe yet that it is dead."""
+    sees(agents, dead)
+    await loop.sweep()
+    assert (forgotten(agents), await alarms(console)) == ([], [])
 
 
 async def test_a_shard_that_was_started_since_the_store_was_read_is_none(
@@ -234,11 +269,11 @@ async def test_another_console_goes_on_with_it(
 ) -> None:
     sees(agents, line())
     await loop.sweep()
-    next_one = UnknownNodesLoop(console.store, agents)
+    next_one = UnknownNodesLoop(console.store, console.bus, agents)
     await next_one.sweep()
     assert len(await alarms(console)) == 1
     sees(agents)
-    last = UnknownNodesLoop(console.store, agents)
+    last = UnknownNodesLoop(console.store, console.bus, agents)
     await last.sweep()
     clock.now += GONE_SECONDS + 1
     await last.sweep()
