@@ -8,7 +8,8 @@ export class LoginPage {
   readonly error: Locator;
 
   constructor(private readonly page: Page) {
-    this.user = page.getByLabel('User');
+    // Not only by its label: who has just signed out still sees the button "User menu" for a moment.
+    this.user = page.getByRole('textbox', { name: 'User' });
     this.password = page.getByRole('textbox', { name: 'Password' });
     this.submit = page.getByRole('button', { name: 'Sign in', exact: true });
     this.error = page.getByRole('alert');

@@ -234,7 +234,7 @@ test.describe('signed out', () => {
     await page.goto('/login');
     await expect(page.getByRole('button', { name: 'Sign in' })).toBeVisible();
     await examine(page, 'login');
-    await page.getByLabel('User').fill('nobody');
+    await page.getByRole('textbox', { name: 'User' }).fill('nobody');
     await page.getByRole('textbox', { name: 'Password' }).fill('wrong');
     await page.getByRole('button', { name: 'Sign in' }).click();
     await expect(page.getByRole('alert')).toBeVisible();
