@@ -12,28 +12,17 @@ import re
 import ssl
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shardboard import __version__, garbage
-
-if TYPE_CHECKING:
-    from sqlalchemy.ext.asyncio import AsyncSession
-
-    from shardboard.settings import Settings
-    from shardboard.tls import Authority
+from shardboard.errors import CommandError
 
 _M_ARENA_MAX = -8  # malloc.h
-SHELL = "shell"
-"""Who did it, in the events."""
 DEFAULT_URL = "https://localhost:9443"
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
-
-
-class CommandError(Exception):
-    """A sentence for the person at the keyboard."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -176,112 +165,32 @@ def run_demo(arguments: argparse.Namespace) -> int:
 
 
 def run_token(arguments: argparse.Namespace) -> int:
-    texts = asyncio.run(_create_tokens(arguments.count, arguments.ttl, arguments.address))
-    if arguments.out_dir is None:
-        print("\n".join(texts))
-        return 0
-    from shardboard.key_files import write_private
+    from shardboard.store_commands import make_tokens
 
-    arguments.out_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    for number, text in enumerate(texts, 1):
-        write_private(arguments.out_dir / f"token-{number}", f"{text}\n".encode())
+    if told := make_tokens(arguments.count, arguments.ttl, arguments.address, arguments.out_dir):
+        print(told)
     return 0
-
-
-async def _create_tokens(count: int, ttl: int, addr: str | None) -> list[str]:
-    from shardboard.services import join
-
-    async with _in_store() as (session, authority):
-        made = [await join.create_token(session, authority, originator=SHELL, ttl=ttl, addr=addr) for _ in range(count)]
-    return [text for text, _ in made]
 
 
 def run_reset(arguments: argparse.Namespace) -> int:
-    from shardboard.services import passwords
-    from shardboard.settings import Settings
+    from shardboard.store_commands import reset_password
 
-    name, password = arguments.user or Settings().admin_user, passwords.generate()
-    asyncio.run(_reset(name, password))
-    print(f"User {name}, password {password}")
+    print(reset_password(arguments.user))
     return 0
-
-
-async def _reset(name: str, password: str) -> None:
-    from shardboard.services.users import set_admin
-
-    async with _in_store() as (session, _):
-        await set_admin(session, name, password, originator=SHELL)
 
 
 def run_unlock(arguments: argparse.Namespace) -> int:
-    print(asyncio.run(_unlock(arguments.user)))
+    from shardboard.store_commands import unlock
+
+    print(unlock(arguments.user))
     return 0
-
-
-async def _unlock(name: str) -> str:
-    from shardboard.services import user_accounts
-
-    async with _in_store() as (session, _):
-        was_locked = await user_accounts.unlock(session, name, SHELL)
-    return f"User {name} {'is not locked any more' if was_locked else 'was not locked'}."
 
 
 def run_rotate(_: argparse.Namespace) -> int:
-    from sqlalchemy.exc import SQLAlchemyError
+    from shardboard.store_commands import rotate_key
 
-    from shardboard.settings import Settings
-    from shardboard.store_key import StoreKeyError, rotating
-
-    settings = Settings()
-    try:
-        with rotating(settings) as rotation:
-            count, name = asyncio.run(_encrypt(settings))
-    except StoreKeyError as error:
-        raise CommandError(str(error)) from error
-    except SQLAlchemyError as error:
-        raise CommandError(f"the store failed, and no key was removed; try again: {error}") from error
-    print(f"{count} secrets of the store are encrypted with the key {name}. The one before stays in {rotation.file}.")
-    for removed in rotation.removed:
-        print(f"The key {removed} was removed. Copies of the store from before the last rotation need it.")
+    print(rotate_key())
     return 0
-
-
-async def _encrypt(settings: "Settings") -> tuple[int, str]:
-    from shardboard.services.encryption import bring_up_to_date
-    from shardboard.store_key import store_keys
-
-    keys = store_keys(settings)
-    async with _in_store() as (session, _):
-        return await bring_up_to_date(session, keys, originator=SHELL), keys.first
-
-
-@asynccontextmanager
-async def _in_store() -> "AsyncIterator[tuple[AsyncSession, Authority]]":
-    """Straight into the store, whether the console runs or not: who may read its state directory needs no password. What is refused
-    there ends the command with the reason."""
-    from shardboard.bus import Bus
-    from shardboard.db import Store
-    from shardboard.errors import ApiError
-    from shardboard.services.encryption import insist_on_encrypted
-    from shardboard.settings import Settings
-    from shardboard.store_key import StoreKeyError, store_keys
-    from shardboard.tls import Authority
-
-    settings = Settings()
-    try:
-        authority = Authority.existing(settings)
-    except FileNotFoundError:
-        raise CommandError(f"there is no console in {settings.state_dir}; start it first") from None
-    try:
-        store = Store(settings.store_url, Bus(), store_keys(settings))
-        try:
-            async with store.begin() as session:
-                await insist_on_encrypted(session)
-                yield session, authority
-        finally:
-            await store.close()
-    except (ApiError, StoreKeyError) as error:
-        raise CommandError(str(error)) from error
 
 
 def run_status(arguments: argparse.Namespace) -> int:

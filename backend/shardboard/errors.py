@@ -74,3 +74,7 @@ class AgentRefused(AgentError):
 
 class AgentBehind(AgentRefused):
     """It is of the release before, and does not know what it was asked."""
+
+
+class CommandError(Exception):
+    """A sentence for the person at the keyboard, as a command ends with it."""

@@ -57,6 +57,11 @@ class Settings(BaseSettings):
         return None if value == "" else value
 
     @property
+    def key_file(self) -> Path:
+        """Where the store's keys are, unless the environment or a command gives them."""
+        return self.store_key_file or self.state_dir / "store.key"
+
+    @property
     def given_password(self) -> str | None:
         """The administrator's, where one was given. Raises OSError."""
         if self.admin_password_file is not None:
@@ -82,7 +87,6 @@ class Settings(BaseSettings):
         from sqlalchemy.engine import make_url
 
         files = (self.admin_password_file, self.database_password_file, self.smtp_password_file)
-        key_file = self.store_key_file or self.state_dir / "store.key"
         found = {self.admin_password.get_secret_value() if self.admin_password else ""}
         found.add(make_url(self.database_url).password or "" if self.database_url else "")
         for file in files:
@@ -90,7 +94,7 @@ class Settings(BaseSettings):
                 found.add(_secret(file) if file is not None else "")
         found.update(self.store_key.get_secret_value().split() if self.store_key else ())
         with suppress(OSError):
-            found.update(key_file.read_text().split())
+            found.update(self.key_file.read_text().split())
         return found - {""}
 
 

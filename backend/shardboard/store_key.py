@@ -27,8 +27,6 @@ PREFIX = "encrypted:1:"
 """Then the key's name, a colon, and in base 64 the nonce, the text and its tag."""
 KEY_BYTES, NONCE_BYTES = 32, 12
 COMMAND_SECONDS = 30
-OWN_FILE = "store.key"
-"""In the state directory."""
 MAKE_ONE = "Make one with: openssl rand -base64 32"
 
 
@@ -62,9 +60,9 @@ class StoreKeys:
 
     def decrypt(self, stored: str, column: str) -> str:
         """Raises StoreKeyError when its key is not there, or when it was changed. What was never encrypted is returned as it is."""
-        if not stored.startswith(PREFIX):
+        name, text = key_name(stored), stored.rpartition(":")[2]
+        if name is None:
             return stored
-        name, _, text = stored.removeprefix(PREFIX).partition(":")
         if name not in self._ciphers:
             self.look_again()
         if name not in self._ciphers:
@@ -78,7 +76,7 @@ class StoreKeys:
 
     def is_newest(self, stored: object) -> bool:
         """Whether it is encrypted with the first of the keys."""
-        return isinstance(stored, str) and stored.startswith(f"{PREFIX}{self.first}:")
+        return key_name(stored) == self.first
 
 
 class FileOfStoreKeys(StoreKeys):
@@ -108,23 +106,18 @@ def store_keys(settings: Settings) -> StoreKeys:
         return StoreKeys(settings.store_key.get_secret_value().split())
     if settings.store_key_command is not None:
         return StoreKeys(_said(settings.store_key_command).split())
-    return FileOfStoreKeys(key_file(settings))
-
-
-def key_file(settings: Settings) -> Path:
-    """Where the keys are, unless the environment or a command gives them."""
-    return settings.store_key_file or settings.state_dir / OWN_FILE
+    return FileOfStoreKeys(settings.key_file)
 
 
 def lacks_own(settings: Settings) -> bool:
     """Whether the key is to be in the console's own file, and is not there."""
     given = (settings.store_key, settings.store_key_file, settings.store_key_command)
-    return given == (None, None, None) and not key_file(settings).exists()
+    return given == (None, None, None) and not settings.key_file.exists()
 
 
 def make_own(settings: Settings) -> None:
     """Make a key in the console's own file, unless there is one, for whom the state directory belongs to. Raises StoreKeyError."""
-    file = key_file(settings)
+    file = settings.key_file
     try:
         with _alone(settings.state_dir):
             remove_parts(file.parent, file.name)
@@ -152,7 +145,7 @@ def rotating(settings: Settings) -> Iterator[Rotation]:
             "The store key is given by SHARDBOARD_STORE_KEY or SHARDBOARD_STORE_KEY_COMMAND: put a new one before it there and "
             "start the console anew, which encrypts everything with it."
         )
-    file = key_file(settings).resolve()  # in place of a link only the link would be replaced
+    file = settings.key_file.resolve()  # in place of a link only the link would be replaced
     with _alone(settings.state_dir):  # a key that another rotation takes away could be in use
         before = _lines(file)
         StoreKeys(before)

@@ -30,7 +30,7 @@ from shardboard.settings import Settings
 from shardboard.state import users
 from shardboard.state.login_failures import LoginFailures
 from shardboard.state.users import User
-from shardboard.store_key import StoreKeys, key_file, key_name, make_own, new_key, store_keys
+from shardboard.store_key import StoreKeys, key_name, make_own, new_key, store_keys
 from shardboard.tls import Authority
 
 
@@ -289,11 +289,11 @@ async def _lock(settings: Settings) -> None:
 
 
 def test_the_store_gets_another_key(console_state: Settings, capsys: pytest.CaptureFixture[str]) -> None:
-    before = key_file(console_state).read_text().split()
+    before = console_state.key_file.read_text().split()
     assert cli.main(["rotate-store-key"]) == 0
     told = capsys.readouterr().out
     keys = store_keys(console_state)
-    file = key_file(console_state)
+    file = console_state.key_file
     assert told == f"2 secrets of the store are encrypted with the key {keys.first}. The one before stays in {file}.\n"
     assert file.read_text().split()[1:] == before
     assert cli.main(["rotate-store-key"]) == 0
@@ -304,7 +304,7 @@ def test_the_store_gets_another_key(console_state: Settings, capsys: pytest.Capt
 
 
 def test_without_its_key_the_store_is_left_alone(console_state: Settings, capsys: pytest.CaptureFixture[str]) -> None:
-    key_file(console_state).write_text(f"{new_key()}\n")
+    console_state.key_file.write_text(f"{new_key()}\n")
     assert cli.main(["unlock", console_state.admin_user]) == 1
     assert "is encrypted with the store key" in capsys.readouterr().err
     assert cli.main(["console"]) == 1
@@ -314,7 +314,7 @@ def test_without_its_key_the_store_is_left_alone(console_state: Settings, capsys
 def test_a_key_that_others_keep_is_not_rotated(
     console_state: Settings, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("SHARDBOARD_STORE_KEY", key_file(console_state).read_text())
+    monkeypatch.setenv("SHARDBOARD_STORE_KEY", console_state.key_file.read_text())
     assert cli.main(["rotate-store-key"]) == 1
     assert "put a new one before it there" in capsys.readouterr().err
 
@@ -324,10 +324,10 @@ def test_beside_a_console_of_an_earlier_release_nothing_is_encrypted(
     console_state: Settings, command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It could not read the store any more."""
-    key_file(console_state).unlink()
+    console_state.key_file.unlink()
     assert cli.main(command.split()) == 1
     assert "There is no store key in" in capsys.readouterr().err
-    assert not key_file(console_state).exists()
+    assert not console_state.key_file.exists()
     make_own(console_state)
 
     async def plain() -> None:
@@ -355,16 +355,16 @@ def test_a_console_without_the_key_of_its_store_makes_no_other(
     console_state: Settings, capsys: pytest.CaptureFixture[str]
 ) -> None:
     name = key_name(asyncio.run(_secret(console_state)))
-    key_file(console_state).unlink()
+    console_state.key_file.unlink()
     assert cli.main(["console"]) == 1
     assert f"the store is encrypted with the key {name}: put that back" in capsys.readouterr().err
-    assert not key_file(console_state).exists()
+    assert not console_state.key_file.exists()
 
 
 def test_a_store_that_fails_loses_no_key(
     console_state: Settings, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = key_file(console_state).read_text().split()
+    before = console_state.key_file.read_text().split()
 
     async def failing(*_: object) -> int:
         raise OperationalError("UPDATE", {}, Exception("deadlock detected"))
@@ -372,7 +372,7 @@ def test_a_store_that_fails_loses_no_key(
     monkeypatch.setattr(encryption, "encrypt_all", failing)
     assert cli.main(["rotate-store-key"]) == 1
     assert "no key was removed; try again: " in capsys.readouterr().err
-    assert key_file(console_state).read_text().split()[1:] == before
+    assert console_state.key_file.read_text().split()[1:] == before
 
 
 def test_the_description_of_the_api_needs_no_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

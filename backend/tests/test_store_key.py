@@ -17,7 +17,6 @@ from shardboard.store_key import (
     PREFIX,
     StoreKeyError,
     StoreKeys,
-    key_file,
     lacks_own,
     make_own,
     new_key,
@@ -93,7 +92,7 @@ def test_one_is_made_for_its_owner_only_and_kept(settings: Settings) -> None:
         store_keys(settings)
     make_own(settings)
     first = store_keys(settings).first
-    assert stat.S_IMODE(key_file(settings).stat().st_mode) == 0o600
+    assert stat.S_IMODE(settings.key_file.stat().st_mode) == 0o600
     make_own(settings)
     assert store_keys(settings).first == first
     assert not lacks_own(settings)
@@ -125,14 +124,14 @@ def test_the_superuser_makes_and_replaces_it_for_the_user_of_the_console(setting
     os.chown(settings.state_dir, 10001, 10002)
     make_own(settings)
     for _ in range(2):
-        found = key_file(settings).stat()
+        found = settings.key_file.stat()
         assert (found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)) == (10001, 10002, 0o600)
         with rotating(settings):
             pass
-    key_file(settings).chmod(0o640)
+    settings.key_file.chmod(0o640)
     with rotating(settings):
         pass
-    assert stat.S_IMODE(key_file(settings).stat().st_mode) == 0o640
+    assert stat.S_IMODE(settings.key_file.stat().st_mode) == 0o640
 
 
 def test_of_a_link_the_file_is_replaced(tmp_path: Path) -> None:
@@ -150,7 +149,7 @@ def test_one_that_cannot_be_replaced_stays_and_says_what_to_do(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_own(settings)
-    before = key_file(settings).read_text()
+    before = settings.key_file.read_text()
 
     def busy(*_: object) -> None:
         raise OSError(errno.EBUSY, "Device or resource busy")
@@ -161,7 +160,7 @@ def test_one_that_cannot_be_replaced_stays_and_says_what_to_do(
         rotating(settings),
     ):
         pytest.fail("nothing may be encrypted with a key that nobody keeps")
-    assert key_file(settings).read_text() == before
+    assert settings.key_file.read_text() == before
 
 
 def test_a_file_that_is_named_has_to_be_there(tmp_path: Path) -> None:
@@ -238,30 +237,30 @@ def test_a_file_that_is_away_for_a_while_or_written_badly_keeps_nobody_from_read
     make_own(settings)
     running = store_keys(settings)
     stored = running.encrypt("secret", "bdbs.config")
-    lines = key_file(settings).read_text()
-    key_file(settings).unlink()
+    lines = settings.key_file.read_text()
+    settings.key_file.unlink()
     assert running.decrypt(running.encrypt("late", "bdbs.config"), "bdbs.config") == "late"
-    key_file(settings).write_text("no key\n")
+    settings.key_file.write_text("no key\n")
     assert running.decrypt(stored, "bdbs.config") == "secret"
     with pytest.raises(StoreKeyError, match="32 bytes"):
         running.encrypt("later", "bdbs.config")
-    key_file(settings).write_text(lines)
+    settings.key_file.write_text(lines)
     assert running.decrypt(running.encrypt("at last", "bdbs.config"), "bdbs.config") == "at last"
 
 
 def test_a_rotation_keeps_the_key_before_and_one_that_fails_keeps_all(settings: Settings) -> None:
     make_own(settings)
-    first = key_file(settings).read_text().split()
+    first = settings.key_file.read_text().split()
     for _ in range(3):
         with rotating(settings):
             pass
-    two = key_file(settings).read_text().split()
+    two = settings.key_file.read_text().split()
     assert len(two) == 2
     assert not set(first) & set(two)
     with pytest.raises(ZeroDivisionError), rotating(settings):
         raise ZeroDivisionError
-    assert key_file(settings).read_text().split()[1:] == two
-    assert stat.S_IMODE(key_file(settings).stat().st_mode) == 0o600
+    assert settings.key_file.read_text().split()[1:] == two
+    assert stat.S_IMODE(settings.key_file.stat().st_mode) == 0o600
 
 
 @pytest.mark.parametrize("given", [{"store_key": new_key()}, {"store_key_command": "vault"}])

@@ -9,7 +9,7 @@ from shardboard.encrypted import encrypt_all
 from shardboard.settings import Settings
 from shardboard.state import events
 from shardboard.state.cluster import Cluster
-from shardboard.store_key import StoreKeyError, StoreKeys, key_file, key_name, lacks_own, make_own, store_keys
+from shardboard.store_key import StoreKeyError, StoreKeys, key_name, lacks_own, make_own, store_keys
 
 
 async def keys_of_console(session: AsyncSession, settings: Settings) -> StoreKeys:
@@ -17,7 +17,7 @@ async def keys_of_console(session: AsyncSession, settings: Settings) -> StoreKey
     if lacks_own(settings):
         if (name := await _newest_key(session)) is not None:
             raise StoreKeyError(
-                f"There is no store key in {key_file(settings)}, and the store is encrypted with the key {name}: put that back."
+                f"There is no store key in {settings.key_file}, and the store is encrypted with the key {name}: put that back."
             )
         make_own(settings)
     return store_keys(settings)

@@ -1,0 +1,108 @@
+"""Commands that go straight into the store, whether the console runs or not: who may read its state directory needs no password."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.bus import Bus
+from shardboard.db import Store
+from shardboard.errors import ApiError, CommandError
+from shardboard.key_files import write_private
+from shardboard.services import join, passwords, user_accounts
+from shardboard.services.encryption import bring_up_to_date, insist_on_encrypted
+from shardboard.services.users import set_admin
+from shardboard.settings import Settings
+from shardboard.store_key import StoreKeyError, StoreKeys, rotating, store_keys
+from shardboard.tls import Authority
+
+SHELL = "shell"
+"""Who did it, in the events."""
+
+
+def make_tokens(count: int, ttl: int, addr: str | None, directory: Path | None) -> str:
+    """Join tokens, one a line; or nothing, and each is in a file of its own. Raises CommandError, as all of these do."""
+
+    async def make() -> list[str]:
+        async with _in_store() as (session, authority, _):
+            made = [
+                await join.create_token(session, authority, originator=SHELL, ttl=ttl, addr=addr) for _ in range(count)
+            ]
+        return [text for text, _ in made]
+
+    texts = asyncio.run(make())
+    if directory is None:
+        return "\n".join(texts)
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for number, text in enumerate(texts, 1):
+        write_private(directory / f"token-{number}", f"{text}\n".encode())
+    return ""
+
+
+def reset_password(user: str | None) -> str:
+    """A new password of a user, by default of the first administrator."""
+    name, password = user or Settings().admin_user, passwords.generate()
+
+    async def reset() -> None:
+        async with _in_store() as (session, _, _):
+            await set_admin(session, name, password, originator=SHELL)
+
+    asyncio.run(reset())
+    return f"User {name}, password {password}"
+
+
+def unlock(name: str) -> str:
+    """End a user's waiting after failed logins."""
+
+    async def end() -> bool:
+        async with _in_store() as (session, _, _):
+            return await user_accounts.unlock(session, name, SHELL)
+
+    was_locked = asyncio.run(end())
+    return f"User {name} {'is not locked any more' if was_locked else 'was not locked'}."
+
+
+def rotate_key() -> str:
+    """Encrypt the store's secrets with a new key."""
+
+    async def encrypt() -> tuple[int, str]:
+        async with _in_store() as (session, _, keys):
+            return await bring_up_to_date(session, keys, originator=SHELL), keys.first
+
+    try:
+        with rotating(Settings()) as rotation:
+            count, name = asyncio.run(encrypt())
+    except StoreKeyError as error:
+        raise CommandError(str(error)) from error
+    except SQLAlchemyError as error:
+        raise CommandError(f"the store failed, and no key was removed; try again: {error}") from error
+    told = [f"{count} secrets of the store are encrypted with the key {name}. The one before stays in {rotation.file}."]
+    told += [
+        f"The key {removed} was removed. Copies of the store from before the last rotation need it."
+        for removed in rotation.removed
+    ]
+    return "\n".join(told)
+
+
+@asynccontextmanager
+async def _in_store() -> AsyncIterator[tuple[AsyncSession, Authority, StoreKeys]]:
+    """A transaction. What is refused there ends the command with the reason."""
+    settings = Settings()
+    try:
+        authority = Authority.existing(settings)
+    except FileNotFoundError:
+        raise CommandError(f"there is no console in {settings.state_dir}; start it first") from None
+    try:
+        keys = store_keys(settings)
+        store = Store(settings.store_url, Bus(), keys)
+        try:
+            async with store.begin() as session:
+                await insist_on_encrypted(session)
+                yield session, authority, keys
+        finally:
+            await store.close()
+    except (ApiError, StoreKeyError) as error:
+        raise CommandError(str(error)) from error
