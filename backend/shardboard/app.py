@@ -17,6 +17,8 @@ from shardboard.api import (
     absent,
     actions,
     alerts,
+    audit,
+    audited,
     availability,
     bdb_commands,
     bdb_passwords,
@@ -128,12 +130,14 @@ def create_app(console: Console) -> FastAPI:
         description="Management of sharded, replicated databases on Valkey Cluster, compatible with Redis Enterprise's REST API.",
     )
     app.state.console = console
+    audited.install(app)
     app.include_router(stats.router, prefix="/v1")  # before the objects: `/nodes/stats` would else be the node `stats`
     for module in (
         absent,  # before the objects: `/bdbs/replica_sources/alerts` would else be of a database
         actions,
         alerts,  # before the objects: `/bdbs/alerts` would else be the database `alerts`
         debuginfo,  # before the objects: `/bdbs/debuginfo` would else be the database `debuginfo`
+        audit,
         bdb_commands,
         bdb_passwords,  # before the objects: `/bdbs/{uid}/passwords` would else be an action
         bdbs,

@@ -92,6 +92,11 @@ def build_parser() -> argparse.ArgumentParser:
     )
     rotate.set_defaults(run=run_rotate)
 
+    check = commands.add_parser(
+        "check-audit", help="whether the audit trail is whole, on the console's machine; exit status 1 when not"
+    )
+    check.set_defaults(run=run_check_audit)
+
     status = commands.add_parser("status", help="nodes and databases of a console, in short")
     _reach(status)
     status.set_defaults(run=run_status)
@@ -190,6 +195,13 @@ def run_rotate(_: argparse.Namespace) -> int:
     from shardboard.store_commands import rotate_key
 
     print(rotate_key())
+    return 0
+
+
+def run_check_audit(_: argparse.Namespace) -> int:
+    from shardboard.store_commands import check_audit
+
+    print(check_audit())
     return 0
 
 

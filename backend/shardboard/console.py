@@ -45,6 +45,8 @@ class Console:
     node_logs: NodeLogReader = field(init=False)
     bundling: asyncio.Lock = field(default_factory=asyncio.Lock)
     """One support bundle at a time: each takes disk, and the time of all agents."""
+    auditing: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """One check of the audit trail at a time: each reads all of it."""
 
     def __post_init__(self) -> None:
         self.certificate = ServerCertificate(self.authority, self.settings)

@@ -93,6 +93,14 @@ class Store:
         async with self._sessions() as session:
             yield session
 
+    @asynccontextmanager
+    async def snapshot(self) -> AsyncIterator[AsyncSession]:
+        """A session that is never committed, and sees one moment of the store for as long as it is open."""
+        async with self._sessions() as session:
+            level = "SERIALIZABLE" if _is_sqlite(self.url) else "REPEATABLE READ"
+            await session.connection(execution_options={"isolation_level": level})
+            yield session
+
     async def migrate(self) -> None:
         """Bring the schema to the newest revision; a fresh database is created whole."""
         async with self.engine.connect() as connection:
@@ -105,6 +113,8 @@ class Store:
 async def take_back(session: AsyncSession) -> None:
     """For dry runs: undoes all of the transaction, and nobody hears of it. The session is at its end."""
     session.info["changed"].clear()
+    session.info.pop("told", None)
+    session.info.pop("wrote", None)
     await session.rollback()
 
 

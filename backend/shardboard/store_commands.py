@@ -1,6 +1,9 @@
 """Commands that go straight into the store, whether the console runs or not: who may read its state directory needs no password."""
 
 import asyncio
+import os
+import pwd
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,12 +13,16 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.bus import Bus
 from shardboard.db import Store
+from shardboard.domain.audit import Check
 from shardboard.errors import ApiError, CommandError
 from shardboard.key_files import write_private
+from shardboard.queries import audit as audit_trail
 from shardboard.services import join, passwords, user_accounts
 from shardboard.services.encryption import bring_up_to_date, insist_on_encrypted
 from shardboard.services.users import set_admin
 from shardboard.settings import Settings
+from shardboard.state import audit
+from shardboard.state.audit import Deed
 from shardboard.store_key import StoreKeyError, StoreKeys, rotating, store_keys
 from shardboard.tls import Authority
 
@@ -27,7 +34,7 @@ def make_tokens(count: int, ttl: int, addr: str | None, directory: Path | None) 
     """Join tokens, one a line; or nothing, and each is in a file of its own. Raises CommandError, as all of these do."""
 
     async def make() -> list[str]:
-        async with _in_store() as (session, authority, _):
+        async with _in_store("token") as (session, authority, _):
             made = [
                 await join.create_token(session, authority, originator=SHELL, ttl=ttl, addr=addr) for _ in range(count)
             ]
@@ -47,7 +54,7 @@ def reset_password(user: str | None) -> str:
     name, password = user or Settings().admin_user, passwords.generate()
 
     async def reset() -> None:
-        async with _in_store() as (session, _, _):
+        async with _in_store("reset-admin-password") as (session, _, _):
             await set_admin(session, name, password, originator=SHELL)
 
     asyncio.run(reset())
@@ -58,7 +65,7 @@ def unlock(name: str) -> str:
     """End a user's waiting after failed logins."""
 
     async def end() -> bool:
-        async with _in_store() as (session, _, _):
+        async with _in_store("unlock") as (session, _, _):
             return await user_accounts.unlock(session, name, SHELL)
 
     was_locked = asyncio.run(end())
@@ -69,7 +76,7 @@ def rotate_key() -> str:
     """Encrypt the store's secrets with a new key."""
 
     async def encrypt() -> tuple[int, str]:
-        async with _in_store() as (session, _, keys):
+        async with _in_store("rotate-store-key") as (session, _, keys):
             return await bring_up_to_date(session, keys, originator=SHELL), keys.first
 
     try:
@@ -87,9 +94,38 @@ def rotate_key() -> str:
     return "\n".join(told)
 
 
+def check_audit() -> str:
+    """That the audit trail is whole."""
+
+    async def follow() -> Check:
+        async with _opened() as (store, _, _):
+            return await audit_trail.check(store)
+
+    found = asyncio.run(follow())
+    if found.faults:
+        raise CommandError("the audit trail is not whole:\n" + "\n".join(found.faults))
+    return f"The audit trail is whole: lines {found.ends.first} to {found.ends.last}."
+
+
 @asynccontextmanager
-async def _in_store() -> AsyncIterator[tuple[AsyncSession, Authority, StoreKeys]]:
-    """A transaction. What is refused there ends the command with the reason."""
+async def _in_store(command: str) -> AsyncIterator[tuple[AsyncSession, Authority, StoreKeys]]:
+    """A transaction, which the audit trail notes as that command. What is refused there ends the command with the reason."""
+    deed = Deed(source=socket.gethostname(), method="", path=command, username=_shell_user(), proof=SHELL)
+    async with _opened() as (store, authority, keys):
+        audit.current.set(deed)
+        try:
+            async with store.begin() as session:
+                await insist_on_encrypted(session)
+                yield session, authority, keys
+        except ApiError as refusal:
+            async with store.begin() as session:
+                audit.aside(session)
+                await audit.add(session, deed, "failed", code=refusal.code, detail=refusal.description)
+            raise
+
+
+@asynccontextmanager
+async def _opened() -> AsyncIterator[tuple[Store, Authority, StoreKeys]]:
     settings = Settings()
     try:
         authority = Authority.existing(settings)
@@ -99,10 +135,16 @@ async def _in_store() -> AsyncIterator[tuple[AsyncSession, Authority, StoreKeys]
         keys = store_keys(settings)
         store = Store(settings.store_url, Bus(), keys)
         try:
-            async with store.begin() as session:
-                await insist_on_encrypted(session)
-                yield session, authority, keys
+            yield store, authority, keys
         finally:
             await store.close()
     except (ApiError, StoreKeyError) as error:
         raise CommandError(str(error)) from error
+
+
+def _shell_user() -> str:
+    """Not by the environment, which says whatever one likes."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:  # a user without a name, as in containers
+        return f"user {os.getuid()}"

@@ -27,7 +27,8 @@ from shardboard.services import encryption, passwords
 from shardboard.services.join import Applicant, admit
 from shardboard.services.users import first_start
 from shardboard.settings import Settings
-from shardboard.state import users
+from shardboard.state import audit, users
+from shardboard.state.audit import AuditLine
 from shardboard.state.login_failures import LoginFailures
 from shardboard.state.users import User
 from shardboard.store_key import StoreKeys, key_name, make_own, new_key, store_keys
@@ -294,7 +295,7 @@ def test_the_store_gets_another_key(console_state: Settings, capsys: pytest.Capt
     told = capsys.readouterr().out
     keys = store_keys(console_state)
     file = console_state.key_file
-    assert told == f"2 secrets of the store are encrypted with the key {keys.first}. The one before stays in {file}.\n"
+    assert told == f"3 secrets of the store are encrypted with the key {keys.first}. The one before stays in {file}.\n"
     assert file.read_text().split()[1:] == before
     assert cli.main(["rotate-store-key"]) == 0
     first = StoreKeys(before).first
@@ -378,3 +379,39 @@ def test_a_store_that_fails_loses_no_key(
 def test_the_description_of_the_api_needs_no_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("SHARDBOARD_STORE_KEY_FILE", "/nonexistent")
     assert cli.main(["openapi", str(tmp_path / "api.json")]) == 0
+
+
+async def _trail(settings: Settings, attack: str = "") -> list[AuditLine]:
+    store = Store(settings.store_url, Bus(), store_keys(settings))
+    if attack:
+        async with store.begin() as session:
+            await session.execute(text(attack))
+    async with store.read() as session:
+        found = list(await audit.after(session, 0, 100))
+    await store.close()
+    return found
+
+
+def test_commands_are_in_the_audit_trail(console_state: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["token", "--count", "3"]) == 0
+    assert cli.main(["reset-admin-password"]) == 0
+    assert cli.main(["unlock", "nobody"]) == 1
+    printed = capsys.readouterr().out
+    lines = asyncio.run(_trail(console_state))
+    assert [(line.path, line.proof, line.outcome) for line in lines[1:]] == [
+        ("token", "shell", "done"),
+        ("reset-admin-password", "shell", "done"),
+        ("unlock", "shell", "failed"),
+    ]
+    assert all(line.username and line.source for line in lines[1:])
+    assert not any(word in line.detail for line in lines for word in printed.split() if len(word) > 15)
+
+
+def test_the_audit_trail_is_checked(console_state: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["token"]) == 0
+    capsys.readouterr()
+    assert cli.main(["check-audit"]) == 0
+    assert capsys.readouterr().out == "The audit trail is whole: lines 1 to 2.\n"
+    asyncio.run(_trail(console_state, "UPDATE audit_lines SET detail = 'x' WHERE uid = 2"))
+    assert cli.main(["check-audit"]) == 1
+    assert capsys.readouterr().err == "shardboard: the audit trail is not whole:\nLine 2 was changed.\n"

@@ -247,7 +247,7 @@ async def test_events_of_an_earlier_release_tell_hosts_of_webhooks_only(store: S
             record(session, "webhook_created", description)
         record(session, "other", "See https://example.org/x.")
     async with store.engine.connect() as connection:
-        await connection.run_sync(lambda sync: command.stamp(alembic_config(store.url, sync), "0027"))
+        await connection.run_sync(lambda sync: command.downgrade(alembic_config(store.url, sync), "0027"))
         await connection.commit()
     await store.migrate()
     async with store.read() as session:

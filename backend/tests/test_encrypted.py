@@ -56,6 +56,7 @@ def test_each_is_bound_to_itself() -> None:
         "bdbs.shard_certificates",
         "bdbs.config",
         "cluster.jwt_secret",
+        "cluster.audit_key",
         "users.totp_secret",
         "users.data_hash",
         "users.other_passwords",
@@ -103,14 +104,14 @@ async def test_a_store_of_an_earlier_release_is_encrypted_and_read(settings: Set
     after = Store(database_url, Bus(), keys)
     async with after.begin() as session:
         assert (await cluster.load(session)).jwt_secret == secret, "it can be read before it is encrypted"
-        assert await bring_up_to_date(session, keys) == 2
+        assert await bring_up_to_date(session, keys) == 3
         assert await bring_up_to_date(session, keys) == 0
     async with after.read() as session:
         assert (await cluster.load(session)).jwt_secret == secret
         user = (await session.execute(select(User))).scalars().one()
         assert (user.other_passwords[0]["data_hash"], user.totp_secret) == ("d", None)
         [event] = [each for each in await events.page(session, newest_first=True) if each.type == "store_encrypted"]
-    assert event.description == f"2 secrets of the store were encrypted with the key {keys.first}."
+    assert event.description == f"3 secrets of the store were encrypted with the key {keys.first}."
     for column, values in (await stored(after)).items():
         for value in values:
             told = value if isinstance(value, str) else json.dumps(value)
@@ -129,7 +130,7 @@ async def test_a_new_key_takes_the_place_of_one_before(settings: Settings, datab
     both = StoreKeys([NEW, OLD])
     after = Store(database_url, Bus(), both)
     async with after.begin() as session:
-        assert await bring_up_to_date(session, both) == 2
+        assert await bring_up_to_date(session, both) == 3
     assert old.first not in await everything(after)
     await after.close()
 

@@ -6,6 +6,7 @@ from typing import Any
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
+from shardboard.api import audited
 from shardboard.api.deps import Editor, Principal, Reader, TheConsole, Tx, Viewer
 from shardboard.api.found import bdb_of
 from shardboard.api.parameters import DryRun, Fields, Uid, is_on, only
@@ -13,6 +14,7 @@ from shardboard.api.replies import errors
 from shardboard.console import Console
 from shardboard.errors import NotFound
 from shardboard.schemas import bdbs as schema
+from shardboard.schemas.bdb_fields import SECRETS
 from shardboard.schemas.bdb_requests import BdbCreate, BdbUpdate
 from shardboard.services import bdb_passwords, reshard_previews
 from shardboard.services import bdbs as service
@@ -28,7 +30,7 @@ router = APIRouter(tags=["databases"])
 async def list_bdbs(principal: Viewer, session: Reader, fields: Fields = "") -> JSONResponse:
     """All databases."""
     shown = await represent(session, await bdbs.every(session), secrets=_may_see_secrets(principal))
-    return JSONResponse([only(item, fields) for item in shown])
+    return JSONResponse(_note_secrets([only(item, fields) for item in shown]))
 
 
 @router.post("/bdbs", response_model=schema.Bdb, responses=errors(406, 409))
@@ -39,14 +41,15 @@ async def create_bdb(principal: Editor, session: Tx, body: BdbCreate, dry_run: D
     shown = schema.render(
         bdb, rows, await nodes.every(session), await cluster.load(session), progress=0.0, secrets=True
     )
+    _note_secrets([shown])
     return JSONResponse({**shown, "shards_blueprint": schema.blueprint(rows)} if is_on(dry_run) else shown)
 
 
 @router.get("/bdbs/{uid}", response_model=schema.Bdb, responses=errors(404))
 async def get_bdb(principal: Viewer, session: Reader, uid: Uid, fields: Fields = "") -> JSONResponse:
     """One database."""
-    found = await shown(session, await bdb_of(session, uid), principal)
-    return JSONResponse(only(found, fields))
+    found = await represent(session, [await bdb_of(session, uid)], secrets=_may_see_secrets(principal))
+    return JSONResponse(_note_secrets([only(found[0], fields)])[0])
 
 
 @router.put("/bdbs/{uid}", response_model=schema.Bdb, responses=errors(404, 406, 409))
@@ -104,8 +107,8 @@ def newest_of(console: Console) -> reshard_previews.Latest:
 
 
 async def shown(session: Reader, bdb: Bdb, principal: Principal) -> dict[str, Any]:
-    """One database as this user may see it."""
-    return (await represent(session, [bdb], secrets=_may_see_secrets(principal)))[0]
+    """One database as this user may see it, in the reply."""
+    return _note_secrets(await represent(session, [bdb], secrets=_may_see_secrets(principal)))[0]
 
 
 def _by_bdb(rows: Iterable[Shard]) -> dict[int, list[Shard]]:
@@ -113,6 +116,12 @@ def _by_bdb(rows: Iterable[Shard]) -> dict[int, list[Shard]]:
     for shard in rows:
         held.setdefault(shard.bdb_uid, []).append(shard)
     return held
+
+
+def _note_secrets(shown: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    if any(bdb.get(name) for bdb in shown for name in SECRETS):
+        audited.shows_secrets("Passwords, or places of backups with theirs, were shown.")
+    return shown
 
 
 def _may_see_secrets(principal: Principal) -> bool:

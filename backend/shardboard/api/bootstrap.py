@@ -11,6 +11,7 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 
+from shardboard.api import audited
 from shardboard.api.deps import Evidence, Reader, TheConsole, Tx
 from shardboard.api.locality import is_local, is_loopback
 from shardboard.api.replies import errors
@@ -24,6 +25,8 @@ from shardboard.state import cluster
 
 router = APIRouter(tags=["cluster"])
 
+LOCAL = "local set-up"
+
 
 async def starter(request: Request, evidence: Evidence) -> str:
     """Name of who may create the cluster: an administrator, or anybody on this machine, also with the login to be made."""
@@ -33,7 +36,8 @@ async def starter(request: Request, evidence: Evidence) -> str:
         return evidence.principal.username
     if not _is_local(request):
         raise evidence
-    return "local set-up"
+    audited.claimed(LOCAL)
+    return LOCAL
 
 
 Starter = Annotated[str, Depends(starter)]

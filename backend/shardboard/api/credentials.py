@@ -1,7 +1,5 @@
 """How a request proves who sends it: HTTP Basic, a token in the header, or the browser's session cookie."""
 
-import base64
-import binascii
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,11 +8,13 @@ from weakref import WeakKeyDictionary
 
 from fastapi import Request
 
+from shardboard.api import audited
 from shardboard.db import Store
 from shardboard.errors import ApiError, Forbidden, NotAcceptable, Unauthorized
 from shardboard.origins import place
 from shardboard.services import logins, passwords, second_factor, service_tokens, sessions, tokens, user_accounts
 from shardboard.services.users import Principal
+from shardboard.state import audit as trail
 from shardboard.state import cluster, data_users, users
 from shardboard.state.users import Password, User
 
@@ -22,7 +22,6 @@ COOKIE = "shardboard_session"
 PAGE_HEADER = "x-requested-with"
 REFUSAL = "Wrong user name or password; after several of these from your address, wait a while before the next attempt."
 SAME = "The new password is the one that you have; choose another one."
-_SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 @dataclass(frozen=True)
@@ -36,6 +35,15 @@ class Login:
     """Of the session that proved it."""
     password: Password | None = None
     """That was sent."""
+
+    @property
+    def proof(self) -> str:
+        """What proved it, for the audit trail."""
+        if self.password is not None:
+            return "password"
+        if self.session_uid is not None:
+            return "session"
+        return "token" if self.claims is not None else "service token"
 
 
 @dataclass(frozen=True)
@@ -68,7 +76,7 @@ def gate(store: Store) -> Gate:
 
 def origin(request: Request) -> str:
     """Where a request came from, for the audit events."""
-    return request.client.host if request.client else "an unknown address"
+    return audited.origin(request.scope)
 
 
 def challenge(request: Request) -> dict[str, str]:
@@ -79,12 +87,21 @@ def challenge(request: Request) -> dict[str, str]:
 
 async def prove(request: Request, store: Store) -> Login:
     """The identity behind a request, by the first credentials it carries; raises what is wrong with them."""
+    login = await _prove(request, store)
+    audited.proven(login.principal.username, login.proof)
+    return login
+
+
+async def _prove(request: Request, store: Store) -> Login:
     authorization = request.headers.get("authorization")
     if authorization is not None:
         scheme, _, value = authorization.partition(" ")
         match scheme.lower():
             case "basic":
-                username, password = _split_basic(value)
+                try:
+                    username, password = audited.split_basic(value)
+                except ValueError:
+                    raise Unauthorized("unauthorized", "The Basic credentials cannot be read.") from None
                 found = await log_in(store, username, password, origin(request))
                 principal = Principal(found.user.email, found.user.role)
                 return Login(principal, password=found.password)
@@ -97,7 +114,7 @@ async def prove(request: Request, store: Store) -> Login:
     cookie = request.cookies.get(COOKIE)
     if cookie is None:
         raise Unauthorized("unauthorized", "Log in first: no credentials were sent.")
-    if request.method not in _SAFE_METHODS and request.headers.get(PAGE_HEADER) != "shardboard":
+    if request.method not in trail.SAFE_METHODS and request.headers.get(PAGE_HEADER) != "shardboard":
         # Another site can make a browser send its cookie, but not this header.
         raise Forbidden(
             "missing_header", "Changes made with the session cookie need the header X-Requested-With: shardboard."
@@ -147,6 +164,7 @@ async def log_in(
 ) -> Verified:
     """The user whose password this is, and whose second factor `code` is, where there is one. An expired password is refused unless
     it is about to be replaced (`renewing`). Counts failures in its own transaction, for the request's is rolled back."""
+    audited.claimed(username)
     found, is_new = await _look(store, username, password, source)
     if found is None:
         raise Unauthorized("invalid_credentials", REFUSAL)
@@ -155,9 +173,13 @@ async def log_in(
         await _insist_on_code(store, found.user, source, code)
     if not renewing:
         await _insist_on_age(store, found)
+    if audit:  # it logs in, and its events are noted as such
+        audited.proven(found.user.email, "password")
     if not (audit or asked or (is_new and found.has_failed)):
         return found
     async with store.begin() as session:
+        if not audit:
+            trail.aside(session)
         user = await logins.succeeded(session, username, source, code=code, audit=audit)
     if user is None:
         raise Unauthorized("invalid_credentials", REFUSAL)
@@ -232,10 +254,11 @@ async def _verify(store: Store, keeper: Gate, username: str, password: str, sour
 async def _note_failure(
     store: Store, keeper: Gate, username: str, source: str, *, counts: bool, wrong: str = "user name or password"
 ) -> None:
-    audit, unlisted = keeper.audit.spend()
-    if counts or audit:
+    listed, unlisted = keeper.audit.spend()
+    if counts or listed:
         async with store.begin() as session:
-            await logins.failed(session, username, source, wrong, counts=counts, audit=audit, unlisted=unlisted)
+            trail.aside(session)
+            await logins.failed(session, username, source, wrong, counts=counts, audit=listed, unlisted=unlisted)
 
 
 async def _note_data_hash(store: Store, verified: User, password: str, password_hash: str) -> None:
@@ -244,6 +267,7 @@ async def _note_data_hash(store: Store, verified: User, password: str, password_
         if not await data_users.is_wanted(session, verified):
             return
     async with store.begin() as session:
+        trail.aside(session)
         await user_accounts.note_data_hash(session, verified.uid, password_hash, data_users.digest(password))
 
 
@@ -263,6 +287,7 @@ async def _by_session(store: Store, cookie: str) -> Login:
         found = await sessions.find(session, cookie)
     if found.is_due:
         async with store.begin() as session:
+            trail.aside(session)
             await sessions.note_use(session, found.uid)
     return Login(Principal(found.user.email, found.user.role), session_uid=found.uid)
 
@@ -272,15 +297,6 @@ async def _by_service_token(store: Store, token: str) -> Login:
         principal, is_due = await service_tokens.who(session, token)
     if is_due:
         async with store.begin() as session:
+            trail.aside(session)
             await service_tokens.note_use(session, token)
     return Login(principal)
-
-
-def _split_basic(value: str) -> tuple[str, str]:
-    try:
-        username, colon, password = base64.b64decode(value.strip(), validate=True).decode().partition(":")
-    except (binascii.Error, UnicodeDecodeError):
-        colon = ""
-    if not colon:
-        raise Unauthorized("unauthorized", "The Basic credentials cannot be read.")
-    return username, password

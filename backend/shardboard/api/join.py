@@ -9,6 +9,7 @@ from fastapi.responses import PlainTextResponse
 from pydantic import BaseModel, Field
 
 from shardboard.agent.contract import NodeFacts, Port, protocol
+from shardboard.api import audited
 from shardboard.api.deps import Admin, TheConsole, Tx
 from shardboard.api.errors import ERROR_REPLIES
 from shardboard.api.locality import is_from_here
@@ -78,6 +79,7 @@ async def join(
     """Admit an agent that holds a join token, and is of this release or at most one apart."""
     if apart := protocol.apart(protocol.told_by(request.headers.get(protocol.HEADER)), "the agent"):
         raise NotAcceptable("wrong_release", f"{apart[0].upper()}{apart[1:]}.")
+    audited.claimed(f"agent of {body.addr}")
     applicant = services.Applicant(
         token=body.token,
         csr=body.csr,
@@ -88,6 +90,7 @@ async def join(
         renews=body.renews,
     )
     admission = await services.admit(session, console.authority, applicant)
+    audited.proven(f"agent of {body.addr}", "join token")
     after.add_task(console.bus.publish, "nodes", admission.node_uid)
     return JoinReply(
         node_uid=admission.node_uid,

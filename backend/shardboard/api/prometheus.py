@@ -3,7 +3,7 @@
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import PlainTextResponse
 
-from shardboard.api import credentials
+from shardboard.api import audited, credentials
 from shardboard.api import errors as failures
 from shardboard.api.deps import Reader, TheConsole
 from shardboard.api.locality import is_local
@@ -41,5 +41,6 @@ def create_app(console: Console) -> FastAPI:
     app.state.console = console
     for path in ("/", "/v2", "/metrics"):
         app.get(path, include_in_schema=False)(get_metrics)
+    audited.install(app)
     failures.install(app)
     return app

@@ -4,6 +4,7 @@ from typing import Any
 
 from fastapi.responses import JSONResponse
 
+from shardboard.api import audited
 from shardboard.schemas.errors import Error, render
 
 _MEANINGS = {
@@ -30,4 +31,5 @@ ERROR_REPLIES = errors(404, 406, 409)
 
 
 def failure(status: int, code: str, description: str, field: str | None = None) -> JSONResponse:
+    audited.failed(code, description)
     return JSONResponse(render(code, description, field), status)

@@ -13,7 +13,7 @@ from shardboard.console import Console
 from shardboard.errors import Unauthorized
 from shardboard.schemas.times import iso
 from shardboard.services import logins, sessions, user_accounts
-from shardboard.state import cluster, users
+from shardboard.state import audit, cluster, users
 from shardboard.state.cluster import Cluster
 from shardboard.state.users import User
 
@@ -60,6 +60,7 @@ async def log_in(form: LoginForm, request: Request, response: Response, console:
     if wanted is not None:
         found = await _renewed(console, found, wanted)
     async with console.store.begin() as session:
+        audit.aside(session)  # the login has its line
         browser = request.headers.get("user-agent", "")
         token = await sessions.begin(session, found.user, found.password, source, browser)
         shown = _shape(found.user, await cluster.load(session))

@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from shardboard.api import credentials
+from shardboard.api import audited, credentials
 from shardboard.api.deps import CurrentLogin, Evidence, Reader, TheConsole, UserManager
 from shardboard.api.errors import ERROR_REPLIES
 from shardboard.api.parameters import DryRun, Fields, Uid, is_on, only
@@ -139,6 +139,7 @@ async def refresh(session: Reader, login: CurrentLogin, body: TokenRequest | Non
         raise Unauthorized("unauthorized", "Send the token to renew as Authorization: JWT <token>.")
     secret, wanted = (await cluster.load(session)).jwt_secret, body or TokenRequest()
     username, mark = login.principal.username, login.claims.password_mark
+    audited.shows_secrets("A token was given in place of one that still holds.")
     return AccessToken(access_token=tokens.issue(secret, username, mark, wanted.ttl))
 
 

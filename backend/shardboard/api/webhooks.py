@@ -5,6 +5,7 @@ from typing import Any
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
+from shardboard.api import audited
 from shardboard.api.deps import Admin, Reader, TheConsole, Tx
 from shardboard.api.parameters import Uid
 from shardboard.api.replies import errors
@@ -18,7 +19,10 @@ router = APIRouter(prefix="/webhooks", tags=["webhooks"])
 @router.get("", response_model=list[schema.Webhook], responses=errors())
 async def list_webhooks(_admin: Admin, session: Reader) -> JSONResponse:
     """All of them; secrets are never shown."""
-    return JSONResponse([schema.render(row) for row in await webhooks.every(session)])
+    rows = await webhooks.every(session)
+    if rows:
+        audited.shows_secrets("Addresses of webhooks were shown.")
+    return JSONResponse([schema.render(row) for row in rows])
 
 
 @router.post("", response_model=schema.Webhook, responses=errors(406, 409))
@@ -30,7 +34,9 @@ async def create_webhook(admin: Admin, session: Tx, body: schema.NewWebhook) -> 
 @router.get("/{uid}", response_model=schema.Webhook, responses=errors(404))
 async def get_webhook(_admin: Admin, session: Reader, uid: Uid) -> JSONResponse:
     """One of them."""
-    return JSONResponse(schema.render(await service.find(session, uid)))
+    row = await service.find(session, uid)
+    audited.shows_secrets("The address of a webhook was shown.")
+    return JSONResponse(schema.render(row))
 
 
 @router.put("/{uid}", response_model=schema.Webhook, responses=errors(404, 406))

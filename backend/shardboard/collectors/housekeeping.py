@@ -1,17 +1,21 @@
-"""Forgets events, outages and finished actions that are older than the policy wants to keep, a little at a time."""
+"""Forgets what is older than the policy wants to keep, a little at a time: events, outages, finished actions, lines of the audit
+trail."""
 
 import asyncio
 import logging
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
+from sqlalchemy.ext.asyncio import AsyncSession
+
 from shardboard.db import Store
-from shardboard.state import actions, cluster, events, outages
+from shardboard.state import actions, audit, cluster, events, outages
 
 log = logging.getLogger(__name__)
 
 SPARED = timedelta(hours=24)
 """No event younger than this goes, whatever its number: a flood of one type must not hide how it began."""
+DAY = timedelta(days=1)
 ROWS = 1_000
 """Most that one transaction deletes of each kind, so that nobody waits long for it."""
 AGAIN_SECONDS, EVERY_SECONDS = 1.0, 600.0
@@ -46,6 +50,15 @@ class Housekeeping:
             if policy.actions_keep_days:
                 before = now - timedelta(days=policy.actions_keep_days)
                 gone.append(await actions.forget_before(session, before, ROWS))
+            if policy.audit_keep_days:  # at the end: nobody takes a lock behind that of the trail
+                gone.append(await self._forget_audit(session, now - timedelta(days=policy.audit_keep_days)))
         if any(gone):
-            log.info("%s old events, outages and actions were deleted", sum(gone))
+            log.info("%s old events, outages, actions and lines of the audit trail were deleted", sum(gone))
         return max(gone) >= ROWS
+
+    @staticmethod
+    async def _forget_audit(session: AsyncSession, before: datetime) -> int:
+        # The trail tells of each removal: one a day, not one for every few lines.
+        if not await audit.has_older(session, before - DAY):
+            return 0
+        return await audit.forget_before(session, before, ROWS)

@@ -23,6 +23,8 @@ class Policy:
     """Ours. Finished ones; 0 = for ever."""
     events_keep_days: int = ruled(90, Whole(0, CENTURY))
     """Ours. Those that are over; 0 = for ever."""
+    audit_keep_days: int = ruled(400, Whole(0, CENTURY))
+    """Ours. Lines of the audit trail; 0 = for ever."""
     drills_enabled: bool = ruled(False, Flag())
     """Ours. Faults on demand are for rehearsals, not for production."""
     acl_pubsub_default: str = ruled("resetchannels", OneOf(("resetchannels", "allchannels")))

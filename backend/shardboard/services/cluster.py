@@ -1,5 +1,6 @@
 """The cluster as a whole: its settings, its policy, and its creation."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -39,7 +40,7 @@ async def update_policy(session: AsyncSession, changes: Mapping[str, Any], princ
         events.record(
             session,
             "cluster_policy_updated",
-            f"The policy of the cluster was changed: {_list(changes)}.",
+            f"The policy of the cluster was changed: {_values(changes)}.",
             originator=principal.username,
         )
     return cluster
@@ -86,6 +87,10 @@ def receive_license(session: AsyncSession, principal: Principal) -> None:
         "A licence key was sent; none is needed, and it was not kept.",
         originator=principal.username,
     )
+
+
+def _values(changes: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} is {json.dumps(value)}" for name, value in sorted(changes.items()))
 
 
 def _list(changes: Mapping[str, Any]) -> str:

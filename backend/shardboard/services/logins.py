@@ -22,8 +22,6 @@ _NEVER = datetime(9999, 12, 31, tzinfo=UTC)
 _LONGEST_NAME = 254
 _MOST_FAILURES = 1_000_000
 """Counted on for ever where nobody has to wait, the number would outgrow its column."""
-_EVENT_BURST = 20
-_EVENT_EVERY_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
@@ -121,23 +119,25 @@ async def standing(session: AsyncSession) -> Standing:
 
 
 class AuditBudget:
-    """A flood of failures must not fill the log: a burst is listed singly, then one in thirty seconds with a count."""
+    """A flood of failures must not fill the log: a burst is listed singly, then one every so often with a count."""
 
-    def __init__(self) -> None:
-        self._left = float(_EVENT_BURST)
+    def __init__(self, burst: int = 20, every_seconds: float = 30.0) -> None:
+        self._burst = burst
+        self._every_seconds = every_seconds
+        self._left = float(burst)
         self._at = time.monotonic()
-        self._unlisted = 0
+        self.unlisted = 0
 
     def spend(self) -> tuple[bool, int]:
         """Whether this failure is listed, and how many before it were not."""
         now = time.monotonic()
-        self._left = min(_EVENT_BURST, self._left + (now - self._at) / _EVENT_EVERY_SECONDS)
+        self._left = min(self._burst, self._left + (now - self._at) / self._every_seconds)
         self._at = now
         if self._left < 1:
-            self._unlisted += 1
+            self.unlisted += 1
             return False, 0
         self._left -= 1
-        unlisted, self._unlisted = self._unlisted, 0
+        unlisted, self.unlisted = self.unlisted, 0
         return True, unlisted
 
 

@@ -10,10 +10,11 @@ from datetime import UTC, datetime
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from shardboard import __version__
 from shardboard.errors import Forbidden, NotAcceptable, NotFound
 from shardboard.services import logins, passwords, second_factor
 from shardboard.settings import Settings
-from shardboard.state import events, login_failures, users
+from shardboard.state import audit, events, login_failures, users
 from shardboard.state.cluster import Cluster
 from shardboard.state.users import Password, User
 
@@ -38,6 +39,12 @@ class Principal:
 
 async def first_start(session: AsyncSession, settings: Settings) -> str | None:
     """Create the cluster row and the administrator where they are missing; returns a password if one was generated."""
+    password = await _first_admin(session, settings)
+    await audit.begin(session, __version__)
+    return password
+
+
+async def _first_admin(session: AsyncSession, settings: Settings) -> str | None:
     if (await session.execute(select(Cluster.uid))).first() is None:
         session.add(
             Cluster(

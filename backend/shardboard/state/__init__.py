@@ -3,6 +3,7 @@
 from shardboard.state import (
     access,
     actions,
+    audit,
     bdbs,
     benchmarks,
     cluster,
@@ -24,6 +25,7 @@ from shardboard.state import (
 __all__ = [
     "access",
     "actions",
+    "audit",
     "bdbs",
     "benchmarks",
     "cluster",

@@ -27,6 +27,8 @@ class Cluster(Base):
     bootstrap_state: Mapped[str]
     """`idle` until create_cluster or the first node, then `completed`."""
     jwt_secret: Mapped[str] = mapped_column(Encrypted("cluster.jwt_secret"))
+    audit_key: Mapped[str | None] = mapped_column(Encrypted("cluster.audit_key"))
+    """Seals the audit trail. None until the first console of a release that keeps one."""
     config: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
     policy: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
     next_bdb_uid: Mapped[int] = mapped_column(default=1)

@@ -6,15 +6,15 @@ from typing import Any
 
 from sqlalchemy import JSON, ColumnElement, Index, and_, delete, false, func, not_, or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
-from sqlalchemy.orm import Mapped, mapped_column, validates
+from sqlalchemy.orm import Mapped, Session, mapped_column, validates
 
 from shardboard.db import Base, UtcDateTime
 from shardboard.state.actions import Action
 from shardboard.state.shards import Shard
 
 LOOP_FAILED = "alarm_loop_failed"
-UNKNOWN_NODE = "alarm_unknown_node"
 """The alarm about a part of the console itself. Its supervisor raises and ends it."""
+UNKNOWN_NODE = "alarm_unknown_node"
 
 
 class Event(Base):
@@ -84,7 +84,14 @@ def record(
         details=details or {},
     )
     session.add(event)
+    session.info.setdefault("told", []).append(event)
     return event
+
+
+def told(session: Session) -> Sequence[Event]:
+    """Recorded in this transaction."""
+    recorded: Sequence[Event] = session.info.get("told", ())
+    return recorded
 
 
 def record_of_action(

@@ -10,8 +10,10 @@ from shardboard.collectors import housekeeping
 from shardboard.collectors.housekeeping import Housekeeping
 from shardboard.db import Store
 from shardboard.orders import queue
-from shardboard.state import actions, cluster, events
+from shardboard.queries.audit import check
+from shardboard.state import actions, audit, cluster, events
 from shardboard.state.actions import Action
+from shardboard.state.audit import AuditLine, Deed
 from shardboard.state.cluster import Cluster
 from shardboard.state.events import Event
 from shardboard.state.outages import Outage
@@ -168,3 +170,62 @@ async def test_much_goes_little_by_little(store: Store, keeper: Housekeeping, mo
     assert await keeper.sweep()
     assert not await keeper.sweep()
     assert await kept(store) == uids[-1:]
+
+
+async def lines(store: Store, count: int) -> None:
+    async with store.begin() as session:
+        await audit.begin(session, "1")
+        for _ in range(count - 1):
+            await audit.add(session, Deed(source="x", method="PUT", path="/v1/cluster"), "done")
+
+
+async def trail(store: Store) -> list[tuple[int, str]]:
+    assert (await check(store)).faults == []
+    async with store.read() as session:
+        return [(line.uid, line.detail) for line in await audit.after(session, 0, 100)]
+
+
+async def test_old_lines_of_the_audit_trail_go_and_the_trail_says_so(store: Store, keeper: Housekeeping) -> None:
+    await lines(store, 3)
+    later = Housekeeping(store, lambda: datetime.now(UTC) + days(402))
+    assert not await later.sweep()
+    # The newest line stays: the chain goes on behind it.
+    ((third, _), (fourth, said)) = await trail(store)
+    assert (third, fourth) == (3, 4)
+    assert said.startswith("Lines 1 to 2 were removed: the policy keeps none from before ")
+
+
+async def test_the_trail_is_cut_once_a_day_and_not_for_every_line(store: Store, keeper: Housekeeping) -> None:
+    await lines(store, 3)
+    await Housekeeping(store, lambda: datetime.now(UTC) + days(400.5)).sweep()
+    assert [uid for uid, _ in await trail(store)] == [1, 2, 3]
+
+
+async def test_lines_go_little_by_little(store: Store, keeper: Housekeeping, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(housekeeping, "ROWS", 2)
+    await lines(store, 6)
+    later = Housekeeping(store, lambda: datetime.now(UTC) + days(402))
+    assert await later.sweep(), "there is more"
+    assert [uid for uid, _ in await trail(store)] == [3, 4, 5, 6, 7]
+    while await later.sweep():
+        await trail(store)
+    assert len(await trail(store)) <= 2
+
+
+async def test_the_trail_is_kept_for_ever_where_the_policy_says_so(store: Store, keeper: Housekeeping) -> None:
+    await policy(store, audit_keep_days=0)
+    await lines(store, 3)
+    await Housekeeping(store, lambda: datetime.now(UTC) + days(4000)).sweep()
+    assert [uid for uid, _ in await trail(store)] == [1, 2, 3]
+
+
+async def test_a_line_that_a_wrong_clock_dated_takes_no_others_along(store: Store, keeper: Housekeeping) -> None:
+    await lines(store, 6)
+    async with store.begin() as session:
+        row = await session.get(AuditLine, 5)
+        assert row is not None
+        row.time = NOW - days(20_000)
+    async with store.begin() as session:
+        assert await audit.forget_before(session, NOW - days(400), 1000) == 0
+    async with store.read() as session:
+        assert len(await audit.after(session, 0, 100)) == 6

@@ -89,6 +89,67 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Audit Lines
+         * @description Who did what from where, and what became of it, newest first: lines from stime (included) to etime (excluded) that match
+         *     every filter. Changes, refusals and reads of secrets are noted, other reads are not.
+         */
+        get: operations["list_audit_lines_v1_audit_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/audit/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Check Audit
+         * @description Whether every line is there as it was written. An older copy of the whole store cannot be told from it.
+         */
+        get: operations["check_audit_v1_audit_check_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/audit/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export Audit
+         * @description All lines from stime (included) to etime (excluded), oldest first, each a JSON object on a line of its own.
+         */
+        get: operations["export_audit_v1_audit_export_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/bdb_groups": {
         parameters: {
             query?: never;
@@ -3808,6 +3869,88 @@ export interface components {
              * @description PONG of PING; the keys of all shards of DBSIZE.
              */
             response: string | number;
+        };
+        /** AuditCheck */
+        AuditCheck: {
+            /**
+             * Faults
+             * @description The first 20, in sentences.
+             */
+            faults: string[];
+            /**
+             * First Uid
+             * @description Of the oldest line that is kept; null without any.
+             */
+            first_uid: number | null;
+            /** Last Uid */
+            last_uid: number | null;
+            /** Lines */
+            lines: number;
+            /**
+             * Whole
+             * @description Nothing was changed, inserted or removed since the lines were written.
+             */
+            whole: boolean;
+        };
+        /** AuditLine */
+        AuditLine: {
+            /**
+             * Code
+             * @description Why it was refused or failed; empty when it was done.
+             */
+            code: string;
+            /**
+             * Detail
+             * @description What happened, in sentences.
+             */
+            detail: string;
+            /**
+             * Link
+             * @description Seals the line together with the one before it.
+             */
+            link: string;
+            /**
+             * Method
+             * @description Of the request; empty of commands on the console's machine.
+             */
+            method: string;
+            /**
+             * Outcome
+             * @enum {string}
+             */
+            outcome: "done" | "refused" | "failed";
+            /**
+             * Path
+             * @description Of the request, or the command.
+             */
+            path: string;
+            /**
+             * Proof
+             * @description How that was proven: password, session, token, service token, join token, shell; empty: not at all.
+             */
+            proof: string;
+            /**
+             * Source
+             * @description Address that it came from.
+             */
+            source: string;
+            /** Time */
+            time: string;
+            /**
+             * Time Ms
+             * @description The same in milliseconds since the epoch.
+             */
+            time_ms: number;
+            /**
+             * Uid
+             * @description Numbers the lines without a gap.
+             */
+            uid: number;
+            /**
+             * Username
+             * @description Who; of a refused login who it claimed to be.
+             */
+            username: string;
         };
         /** Authorization */
         Authorization: {
@@ -8907,6 +9050,272 @@ export interface operations {
             };
             /** @description Busy, or it exists already */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    list_audit_lines_v1_audit_get: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description only lines with lower uids */
+                before?: number | null;
+                /** @description ISO 8601, UTC unless it says otherwise */
+                stime?: string | null;
+                /** @description ISO 8601, UTC unless it says otherwise */
+                etime?: string | null;
+                username?: string;
+                outcome?: "" | "done" | "refused" | "failed";
+                /** @description part of user, source, path, code or detail */
+                text?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditLine"][];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    check_audit_v1_audit_check_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditCheck"];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Busy, or it exists already */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    export_audit_v1_audit_export_get: {
+        parameters: {
+            query?: {
+                /** @description ISO 8601, UTC unless it says otherwise */
+                stime?: string | null;
+                /** @description ISO 8601, UTC unless it says otherwise */
+                etime?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-ndjson": string;
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -15,6 +15,7 @@ import { NotFoundPage, RouteError } from './routes/fallback';
 import { LoginPage } from './routes/login';
 import { OverviewPage } from './routes/overview';
 import {
+  auditSearch,
   compareSearch,
   databasesSearch,
   eventSearch,
@@ -196,6 +197,13 @@ const users = createRoute({
   component: lazyRouteComponent(() => import('./routes/users'), 'UsersPage'),
 });
 
+const audit = createRoute({
+  getParentRoute: () => shell,
+  path: 'audit',
+  validateSearch: auditSearch,
+  component: lazyRouteComponent(() => import('./routes/audit'), 'AuditPage'),
+});
+
 const notifications = createRoute({
   getParentRoute: () => shell,
   path: 'notifications',
@@ -234,6 +242,7 @@ const tree = root.addChildren([
     alarms,
     events,
     users,
+    audit,
     notifications,
     settings,
   ]),

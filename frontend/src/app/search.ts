@@ -110,6 +110,16 @@ export const timelineSearch = (raw: Raw): TimelineSearch => ({
   event: text(raw.event),
 });
 
+export interface AuditSearch {
+  outcome?: 'done' | 'refused' | 'failed' | undefined;
+  text?: string | undefined;
+}
+
+export const auditSearch = (raw: Raw): AuditSearch => ({
+  outcome: oneOf(raw.outcome, ['done', 'refused', 'failed']),
+  text: text(raw.text),
+});
+
 export interface EventSearch {
   /** Of the header's time range, or all there are. */
   span?: 'range' | 'all' | undefined;

@@ -14,6 +14,7 @@ const WORDS: Record<string, string> = {
   alarms: 'Alarms',
   events: 'Events',
   users: 'Users',
+  audit: 'Audit',
   notifications: 'Notifications',
   settings: 'Settings',
   new: 'New database',

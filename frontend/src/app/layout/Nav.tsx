@@ -11,6 +11,7 @@ import {
   IconListDetails,
   IconServer2,
   IconSettings,
+  IconShieldCheck,
   IconTimeline,
   IconUsers,
 } from '@tabler/icons-react';
@@ -32,6 +33,7 @@ const LINKS = [
 
 const NOTIFICATIONS = { to: '/notifications', label: 'Notifications', Icon: IconBell } as const;
 const USERS = { to: '/users', label: 'Users', Icon: IconUsers } as const;
+const AUDIT = { to: '/audit', label: 'Audit', Icon: IconShieldCheck } as const;
 
 const SETTINGS = { to: '/settings', label: 'Settings', Icon: IconSettings } as const;
 
@@ -46,7 +48,7 @@ export function Nav() {
     ...LINKS,
     ...(mayAdminister ? [NOTIFICATIONS] : []),
     ...(mayManage ? [USERS] : []),
-    ...(mayAdminister ? [SETTINGS] : []),
+    ...(mayAdminister ? [AUDIT, SETTINGS] : []),
   ];
   const toggle = () => {
     localStorage.setItem(KEY, collapsed ? 'open' : 'collapsed');

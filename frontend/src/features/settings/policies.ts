@@ -228,6 +228,13 @@ export const SECTIONS: readonly Section[] = [
         zero: 'for ever',
       },
       {
+        name: 'audit_keep_days',
+        label: 'Lines of the audit trail',
+        help: 'The trail says which were removed.',
+        unit: 'days',
+        zero: 'for ever',
+      },
+      {
         name: 'max_saved_events_per_type',
         label: 'Events of one type',
         help: 'The newest; those of the last day are always kept.',

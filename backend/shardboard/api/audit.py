@@ -1,0 +1,75 @@
+"""The audit trail over HTTP: for administrators alone, who cannot change it."""
+
+import json
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query
+from fastapi.responses import JSONResponse, StreamingResponse
+
+from shardboard.api.deps import Admin, Reader, TheConsole
+from shardboard.api.logs import Time, moment
+from shardboard.api.replies import errors
+from shardboard.db import Store
+from shardboard.errors import Conflict
+from shardboard.queries import audit as trail
+from shardboard.schemas import audit as schema
+from shardboard.state import audit
+
+router = APIRouter(prefix="/audit", tags=["audit"])
+
+MAX_PAGE = 1_000
+MEDIA_TYPE = "application/x-ndjson"
+ANSWER: dict[int | str, dict[str, Any]] = {200: {"content": {MEDIA_TYPE: {"schema": {"type": "string"}}}}}
+
+
+@router.get("", response_model=list[schema.AuditLine], responses=errors())
+async def list_audit_lines(
+    _admin: Admin,
+    session: Reader,
+    limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 200,
+    before: Annotated[int | None, Query(ge=1, le=2**31 - 1, description="only lines with lower uids")] = None,
+    stime: Time = None,
+    etime: Time = None,
+    username: Annotated[str, Query(max_length=254)] = "",
+    outcome: Literal["", "done", "refused", "failed"] = "",
+    text: Annotated[str, Query(max_length=200, description="part of user, source, path, code or detail")] = "",
+) -> JSONResponse:
+    """Who did what from where, and what became of it, newest first: lines from stime (included) to etime (excluded) that match
+    every filter. Changes, refusals and reads of secrets are noted, other reads are not."""
+    found = await audit.page(
+        session,
+        limit=limit,
+        before=before,
+        since=moment(stime, "stime"),
+        until=moment(etime, "etime"),
+        username=username.replace("\0", ""),
+        outcome=outcome,
+        text=text.replace("\0", ""),
+    )
+    return JSONResponse([schema.render(line) for line in found])
+
+
+@router.get("/check", response_model=schema.AuditCheck, responses=errors(409))
+async def check_audit(_admin: Admin, console: TheConsole) -> JSONResponse:
+    """Whether every line is there as it was written. An older copy of the whole store cannot be told from it."""
+    if console.auditing.locked():
+        raise Conflict("busy", "The trail is being checked already; ask again in a moment.")
+    async with console.auditing:
+        return JSONResponse(schema.render_check(await trail.check(console.store)))
+
+
+@router.get("/export", response_class=StreamingResponse, responses={**errors(), **ANSWER})
+async def export_audit(_admin: Admin, console: TheConsole, stime: Time = None, etime: Time = None) -> StreamingResponse:
+    """All lines from stime (included) to etime (excluded), oldest first, each a JSON object on a line of its own."""
+    lines = _json_lines(console.store, moment(stime, "stime"), moment(etime, "etime"))
+    name = f"shardboard-audit-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.jsonl"
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return StreamingResponse(lines, media_type=MEDIA_TYPE, headers=headers)
+
+
+async def _json_lines(store: Store, since: datetime | None, until: datetime | None) -> AsyncIterator[bytes]:
+    async with store.snapshot() as session:
+        async for lines in trail.pieces(session, since=since, until=until):
+            yield "".join(f"{json.dumps(schema.render(line), ensure_ascii=False)}\n" for line in lines).encode()

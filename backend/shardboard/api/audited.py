@@ -1,0 +1,170 @@
+"""The audit trail over HTTP: what every request is noted as.
+
+Changes are noted in their own transaction (`state/audit.py`). Added here, before the reply leaves: what was refused or failed,
+and what gave secrets away without a change. Other reads are not noted.
+"""
+
+import base64
+from collections import OrderedDict
+from contextlib import suppress
+from weakref import WeakKeyDictionary
+
+from fastapi import FastAPI
+from starlette.datastructures import Headers, QueryParams
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from shardboard.api.parameters import is_on
+from shardboard.console import Console
+from shardboard.db import Store
+from shardboard.domain.audit import Outcome
+from shardboard.origins import place
+from shardboard.services.logins import AuditBudget
+from shardboard.state import audit
+from shardboard.state.audit import Deed
+
+_MOST_BUDGETS = 1_000
+
+
+def install(app: FastAPI) -> None:
+    """Inside of what turns exceptions into replies."""
+    app.add_middleware(Audited)
+
+
+def origin(scope: Scope) -> str:
+    """Where a request came from."""
+    client = scope.get("client")
+    return client[0] if client else "an unknown address"
+
+
+def claimed_by(headers: Headers) -> str:
+    """Who a request says that it comes from; empty: it does not say, or it cannot be read."""
+    scheme, _, value = headers.get("authorization", "").partition(" ")
+    with suppress(ValueError):
+        if scheme.lower() == "basic":
+            return split_basic(value)[0]
+    return ""
+
+
+def split_basic(value: str) -> tuple[str, str]:
+    """User name and password of HTTP Basic. Raises ValueError."""
+    username, colon, password = base64.b64decode(value.strip(), validate=True).decode().partition(":")
+    if not colon:
+        raise ValueError("there is no colon")
+    return username, password
+
+
+def claimed(username: str) -> None:
+    """Who the request says that it comes from."""
+    if (deed := audit.current.get()) is not None:
+        deed.username, deed.proof = username, ""
+
+
+def proven(username: str, proof: str) -> None:
+    """Who the request comes from, and by what: password, session, token, service token, join token."""
+    if (deed := audit.current.get()) is not None:
+        deed.username, deed.proof = username, proof
+
+
+def failed(code: str, description: str) -> None:
+    """What the reply says."""
+    if (deed := audit.current.get()) is not None:
+        deed.code, deed.detail = code, description
+
+
+def shows_secrets(what: str) -> None:
+    """The reply has secrets; `what` is a sentence."""
+    if (deed := audit.current.get()) is not None:
+        deed.secrets = what
+
+
+class Audited:
+    """Plain ASGI, because wrapping the response would buffer the event stream."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        console: Console = scope["app"].state.console
+        deed = Deed(origin(scope), scope["method"], scope["path"], username=claimed_by(Headers(scope=scope)))
+        started = False
+
+        async def noting(message: Message) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                await _note(console.store, scope, deed, message["status"])
+            await send(message)
+
+        token = audit.current.set(deed)
+        try:
+            await self._app(scope, receive, noting)
+        except Exception as error:
+            if not started:
+                deed.code, deed.detail = "internal_error", type(error).__name__
+                with suppress(Exception):  # the store may be what failed
+                    await _note(console.store, scope, deed, 500)
+            raise
+        finally:
+            audit.current.reset(token)
+
+
+async def _note(store: Store, scope: Scope, deed: Deed, status: int) -> None:
+    outcome: Outcome = "done" if status < 400 else "refused" if status in (401, 403) else "failed"
+    if not _is_worth_it(scope, deed, outcome):
+        return
+    listed, unlisted = _budgets.setdefault(store, _Budgets()).spend(_whose(scope, deed, outcome))
+    if not listed:
+        return
+    detail = deed.secrets if outcome == "done" else deed.detail
+    if unlisted:
+        detail += f" {unlisted} more since the last one listed."
+    async with store.begin() as session:
+        audit.aside(session)
+        await audit.add(session, deed, outcome, code="" if outcome == "done" else deed.code, detail=detail)
+
+
+def _is_worth_it(scope: Scope, deed: Deed, outcome: Outcome) -> bool:
+    if scope["method"] not in (getattr(scope.get("route"), "methods", None) or ()):
+        return False  # nothing of the API: the page answers GET for every other path
+    if outcome == "done":
+        return bool(deed.secrets) and not deed.noted
+    if scope["method"] not in audit.SAFE_METHODS:
+        is_trial = outcome == "failed" and deed.proof and is_on(QueryParams(scope["query_string"]).get("dry_run"))
+        return not is_trial
+    return outcome == "refused" and (deed.code == "unauthorized_action" or "authorization" in Headers(scope=scope))
+
+
+def _whose(scope: Scope, deed: Deed, outcome: Outcome) -> tuple[str, ...]:
+    """Who shares a budget with whom: nobody uses up that of a user who proved it."""
+    if outcome == "done":
+        return "secrets", deed.username, scope["route"].path
+    return ("user", deed.username, deed.proof, place(deed.source)) if deed.proof else ("place", place(deed.source))
+
+
+class _Budgets:
+    """A flood of refusals must not fill the store. Changes do not go by it: they are all noted."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[str, ...], AuditBudget] = OrderedDict()
+        self._all = AuditBudget(burst=1_000, every_seconds=10)
+
+    def spend(self, whose: tuple[str, ...]) -> tuple[bool, int]:
+        """Whether this line is written, and how many before it were not."""
+        own = self._kept.pop(whose, None) or AuditBudget()
+        self._kept[whose] = own
+        if len(self._kept) > _MOST_BUDGETS:
+            _, oldest = self._kept.popitem(last=False)
+            self._all.unlisted += oldest.unlisted
+        listed, unlisted = own.spend()
+        if not listed:
+            return False, 0
+        listed, others = self._all.spend()
+        if not listed:
+            own.unlisted += unlisted
+        return listed, unlisted + others
+
+
+_budgets: WeakKeyDictionary[Store, _Budgets] = WeakKeyDictionary()

@@ -1,0 +1,403 @@
+"""The audit trail over HTTP: what is noted, that nothing can be changed without it showing, and who sees it."""
+
+import asyncio
+import json
+from typing import Any
+
+import httpx
+import pytest
+from backend.tests import pairs
+from backend.tests.application import app_of
+from backend.tests.conftest import PASSWORD, USER
+from sqlalchemy import text
+
+from shardboard.api import audited, prometheus
+from shardboard.console import Console
+from shardboard.driver.fake import FakeAgents
+from shardboard.state import audit, bdbs, shards
+from shardboard.state.nodes import Node
+
+pytestmark = pytest.mark.store
+COLUMNS = "time, username, proof, source, method, path, outcome, code, detail, link"
+INSERTED = f"INSERT INTO audit_lines SELECT 9, {COLUMNS} FROM audit_lines WHERE uid = 3"  # noqa: S608 - no input
+ACL = {"name": "readers", "acl": "+@read ~*"}
+
+
+async def lines(client: httpx.AsyncClient, **wanted: Any) -> list[dict[str, Any]]:
+    """All of them, oldest first."""
+    reply = await client.get("/v1/audit", params=wanted)
+    assert reply.status_code == 200, reply.text
+    return [dict(line) for line in reversed(reply.json())]
+
+
+async def newest(client: httpx.AsyncClient) -> dict[str, Any]:
+    return (await lines(client, limit=1))[0]
+
+
+async def attacked(console: Console, statements: str) -> None:
+    """Somebody writes to the store, past the console."""
+    async with console.store.begin() as session:
+        for statement in statements.split("; "):
+            await session.execute(text(statement))
+
+
+async def check(client: httpx.AsyncClient) -> dict[str, Any]:
+    return dict((await client.get("/v1/audit/check")).json())
+
+
+def of(console: Console, **how: Any) -> httpx.AsyncClient:
+    transport = httpx.ASGITransport(app_of(console), client=("198.51.100.7", 40000))
+    return httpx.AsyncClient(transport=transport, base_url="https://console", **how)
+
+
+async def user(client: httpx.AsyncClient, role: str) -> tuple[str, str]:
+    known = {"email": f"{role}@example.org", "password": PASSWORD, "role": role}
+    assert (await client.post("/v1/users", json=known)).status_code == 200
+    return known["email"], PASSWORD
+
+
+async def test_a_trail_begins_with_the_start_of_the_console(client: httpx.AsyncClient) -> None:
+    (first,) = await lines(client)
+    assert (first["uid"], first["username"], first["path"], first["outcome"]) == (1, "system", "console", "done")
+
+
+async def test_a_change_is_noted_with_what_it_was(client: httpx.AsyncClient) -> None:
+    assert (await client.post("/v1/redis_acls", json=ACL)).status_code == 200
+    line = await newest(client)
+    assert {name: line[name] for name in ("username", "proof", "source", "method", "path", "outcome", "code")} == {
+        "username": USER,
+        "proof": "password",
+        "source": "192.0.2.1",
+        "method": "POST",
+        "path": "/v1/redis_acls",
+        "outcome": "done",
+        "code": "",
+    }
+    assert "readers" in line["detail"]
+    assert (await check(client))["whole"]
+
+
+async def test_a_change_and_its_line_are_one_transaction(console: Console, client: httpx.AsyncClient) -> None:
+    # The next line exists already.
+    await attacked(console, "DELETE FROM audit_chain; INSERT INTO audit_chain VALUES (1, 1, '', 0, '', '')")
+    assert (await client.post("/v1/redis_acls", json=ACL)).status_code == 500
+    assert all(acl["name"] != "readers" for acl in (await client.get("/v1/redis_acls")).json())
+
+
+async def test_a_new_token_is_noted(console: Console, client: httpx.AsyncClient) -> None:
+    token = (await client.post("/v1/users/authorize")).json()["access_token"]
+    async with of(console, headers={"Authorization": f"JWT {token}"}) as program:
+        assert (await program.post("/v1/users/refresh_jwt")).status_code == 200
+    line = await newest(client)
+    assert (line["username"], line["proof"], line["path"], line["outcome"]) == (
+        USER,
+        "token",
+        "/v1/users/refresh_jwt",
+        "done",
+    )
+
+
+async def test_dry_runs_and_reads_are_not_noted(client: httpx.AsyncClient) -> None:
+    assert (await client.post("/v1/redis_acls", params={"dry_run": ""}, json=ACL)).status_code == 200
+    assert (await client.post("/v1/redis_acls?dry_run=true", json={"name": "x", "acl": "nonsense"})).status_code >= 400
+    assert (await client.post("/v1/redis_acls/validate", json={"acl": "+@read ~*"})).status_code == 200
+    validated = {"cluster": {"name": "x"}, "credentials": {"username": USER, "password": PASSWORD}}
+    reply = await client.post("/v1/bootstrap/validate/create_cluster", json={"action": "create_cluster", **validated})
+    assert reply.status_code == 200
+    for path in ("/v1/cluster", "/v1/nodes", "/v1/bdbs", "/v1/users", "/v1/nothing", "/v1/audit"):
+        await client.get(path)
+    assert (await client.post("/v1/nothing", json={})).status_code == 404
+    assert len(await lines(client)) == 1
+
+
+async def test_failures_say_why(client: httpx.AsyncClient) -> None:
+    assert (await client.delete("/v1/redis_acls/77")).status_code == 404
+    line = await newest(client)
+    assert (line["outcome"], line["code"], line["path"]) == ("failed", "redis_acl_not_exist", "/v1/redis_acls/77")
+    assert "77" in line["detail"]
+    assert (await client.post("/v1/redis_acls", content=b"{")).status_code == 400
+    assert (await newest(client))["code"] == "bad_request"
+
+
+async def test_a_role_that_does_not_allow_it_is_noted(console: Console, client: httpx.AsyncClient) -> None:
+    viewer = await user(client, "db_viewer")
+    async with of(console, auth=viewer) as other:
+        assert (await other.post("/v1/redis_acls", json=ACL)).status_code == 403
+        assert (await other.get("/v1/audit")).status_code == 403
+        assert (await other.get("/v1/audit/check")).status_code == 403
+        assert (await other.get("/v1/audit/export")).status_code == 403
+    found = (await lines(client))[-4:]
+    assert {(line["username"], line["source"], line["outcome"], line["code"]) for line in found} == {
+        ("db_viewer@example.org", "198.51.100.7", "refused", "unauthorized_action")
+    }
+    assert [line["path"] for line in found] == ["/v1/redis_acls", "/v1/audit", "/v1/audit/check", "/v1/audit/export"]
+
+
+@pytest.mark.parametrize("role", ["cluster_member", "cluster_viewer", "db_member", "user_manager"])
+async def test_only_administrators_see_it(console: Console, client: httpx.AsyncClient, role: str) -> None:
+    async with of(console, auth=await user(client, role)) as other:
+        assert (await other.get("/v1/audit")).status_code == 403
+
+
+async def test_logins_and_their_refusals_are_noted(console: Console, client: httpx.AsyncClient) -> None:
+    page = {"X-Requested-With": "shardboard"}
+    async with of(console, headers=page) as browser:
+        form = {"username": USER, "password": "wrong"}
+        assert (await browser.post("/v1/session", json=form)).status_code == 401
+        assert (await browser.post("/v1/session", json={**form, "password": PASSWORD})).status_code == 200
+        assert (await browser.post("/v1/redis_acls", json=ACL)).status_code == 200
+        assert (await browser.delete("/v1/session")).status_code == 200
+    told = [(line["username"], line["proof"], line["outcome"], line["code"]) for line in (await lines(client))[1:]]
+    assert told == [
+        (USER, "", "refused", "invalid_credentials"),
+        (USER, "password", "done", ""),
+        (USER, "session", "done", ""),
+        (USER, "session", "done", ""),
+    ]
+
+
+async def test_wrong_credentials_are_noted_for_reads_too(console: Console, client: httpx.AsyncClient) -> None:
+    async with of(console) as other:
+        assert (await other.get("/v1/nodes")).status_code == 401  # said nothing at all
+        assert (await other.get("/v1/nodes", auth=("nobody\n", "x"))).status_code == 401
+        for sent in ("Bearer sbt_unknown", "JWT a.b.c", "Basic !", "Digest x"):
+            assert (await other.get("/v1/nodes", headers={"Authorization": sent})).status_code == 401
+    told = [(line["username"], line["outcome"], line["code"]) for line in (await lines(client))[1:]]
+    assert told == [
+        ("nobody?", "refused", "invalid_credentials"),
+        ("", "refused", "invalid_token"),
+        ("", "refused", "invalid_token"),
+        ("", "refused", "unauthorized"),
+        ("", "refused", "unauthorized"),
+    ]
+
+
+async def test_service_tokens_are_noted_by_their_name(console: Console, client: httpx.AsyncClient) -> None:
+    wanted = {"name": "deploy", "role": "admin"}
+    token = (await client.post("/v1/service_tokens", json=wanted)).json()["token"]
+    async with of(console, headers={"Authorization": f"Bearer {token}"}) as program:
+        assert (await program.post("/v1/redis_acls", json=ACL)).status_code == 200
+    line = await newest(client)
+    assert (line["proof"], line["outcome"]) == ("service token", "done")
+    assert "deploy" in line["username"]
+    assert all(token not in json.dumps(each) for each in await lines(client))
+
+
+async def test_joins_are_noted_and_failed_ones_too(console: Console, client: httpx.AsyncClient) -> None:
+    facts = {"hostname": "x"}
+    asked = {"token": "sb1.wrong.x", "csr": "x", "addr": "10.9.9.9", "agent_port": 9700, "facts": facts}
+    async with of(console) as agent:
+        assert (await agent.post("/v1/bootstrap/join", json=asked)).status_code in (400, 401)
+    line = await newest(client)
+    assert (line["path"], line["outcome"] in ("refused", "failed")) == ("/v1/bootstrap/join", True)
+
+
+async def test_reads_of_secrets_are_noted(
+    console: Console, client: httpx.AsyncClient, agents: FakeAgents, nodes: list[Node]
+) -> None:
+    await pairs.active(console, agents)
+    before = len(await lines(client))
+    await client.get("/v1/bdbs")
+    assert len(await lines(client)) == before  # there are none yet
+    async with console.store.begin() as session:
+        await session.execute(text('UPDATE bdbs SET config = \'{"authentication_redis_pass": "geheim"}\''))
+    await client.get("/v1/bdbs/1", params={"fields": "uid,name"})
+    assert len(await lines(client)) == before
+    viewer = await user(client, "db_viewer")
+    async with of(console, auth=viewer) as other:
+        await other.get("/v1/bdbs")
+    before = len(await lines(client))
+    await client.get("/v1/bdbs")
+    await client.get("/v1/bdbs/1")
+    found = await lines(client)
+    assert [(line["method"], line["path"], line["outcome"]) for line in found[before:]] == [
+        ("GET", "/v1/bdbs", "done"),
+        ("GET", "/v1/bdbs/1", "done"),
+    ]
+    assert "geheim" not in json.dumps(found)
+
+
+async def test_a_flood_of_refusals_does_not_fill_the_store(
+    console: Console, client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 0.0
+    monkeypatch.setattr("shardboard.services.logins.time.monotonic", lambda: now)
+    async with of(console) as other:
+        for _ in range(60):
+            assert (await other.delete("/v1/bdbs/1")).status_code == 401
+        assert len(await lines(client)) == 1 + 20
+        await client.delete("/v1/redis_acls/77")  # from elsewhere: it is listed
+        assert len(await lines(client)) == 1 + 20 + 1
+        now = 31.0
+        await other.delete("/v1/bdbs/1")
+    assert "40 more since the last one listed." in (await newest(client))["detail"]
+
+
+async def test_nobody_hides_refusals_of_a_user_at_the_same_place(console: Console, client: httpx.AsyncClient) -> None:
+    viewer = await user(client, "db_viewer")
+    async with of(console) as stranger:
+        for _ in range(30):
+            await stranger.delete("/v1/bdbs/1")
+    async with of(console, auth=viewer) as other:
+        assert (await other.post("/v1/redis_acls", json=ACL)).status_code == 403
+    assert (await newest(client))["username"] == "db_viewer@example.org"
+
+
+def test_budgets_are_bounded_and_floods_from_everywhere_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr("shardboard.services.logins.time.monotonic", lambda: now)
+    budgets = audited._Budgets()
+    listed = [budgets.spend(("place", str(number))) for number in range(1_500)]
+    assert [told for told, _ in listed] == [True] * 1_000 + [False] * 500
+    assert len(budgets._kept) == audited._MOST_BUDGETS
+    now = 10.0
+    assert budgets.spend(("place", "another")) == (True, 500)
+
+
+async def test_a_dry_run_hides_nothing_else(
+    console: Console, client: httpx.AsyncClient, agents: FakeAgents, nodes: list[Node]
+) -> None:
+    await pairs.active(console, agents)
+    async with console.store.begin() as session:
+        row = await bdbs.by_uid(session, 1)
+        assert row is not None
+        row.config = {**row.config, "authentication_redis_pass": "geheim"}
+    before = len(await lines(client))
+    async with of(console, headers={"X-Requested-With": "shardboard"}) as other:
+        form = {"username": USER, "password": "wrong"}
+        assert (await other.post("/v1/session?dry_run=1", json=form)).status_code == 401
+        assert (await other.delete("/v1/users/1?dry_run=1")).status_code == 401
+        assert (await other.post("/v1/bootstrap/join?dry_run=1", json={"token": "x"})).status_code == 400
+    assert (await client.get("/v1/bdbs?dry_run")).status_code == 200
+    assert (await client.put("/v1/bdbs/1?dry_run=1", json={})).status_code == 200
+    found = (await lines(client))[before:]
+    assert [(line["method"], line["path"], line["outcome"]) for line in found] == [
+        ("POST", "/v1/session", "refused"),
+        ("DELETE", "/v1/users/1", "refused"),
+        ("POST", "/v1/bootstrap/join", "failed"),
+        ("GET", "/v1/bdbs", "done"),
+        ("PUT", "/v1/bdbs/1", "done"),
+    ]
+    assert found[0]["username"] == USER
+    assert found[4]["detail"] == found[3]["detail"] == "Passwords, or places of backups with theirs, were shown."
+
+
+async def test_orders_without_an_event_are_noted_in_their_transaction(
+    console: Console, client: httpx.AsyncClient, agents: FakeAgents, nodes: list[Node]
+) -> None:
+    await pairs.active(console, agents)
+    async with console.store.begin() as session:
+        primary = next(shard.uid for shard in await shards.of_bdb(session, 1) if shard.current_role == "master")
+        await session.execute(text("UPDATE shards SET observed_status = 'ok', observed_link = 'idle'"))
+    before = len(await lines(client))
+    path = f"/v1/shards/{primary}/actions/failover"
+    assert (await client.post(path, json={"dry_run": True})).status_code == 200
+    assert len(await lines(client)) == before
+    assert (await client.post(f"{path}?dry_run=1", json={})).status_code == 200
+    (line,) = (await lines(client))[before:]
+    assert line["outcome"] == "done"
+    assert line["detail"].startswith("Ordered: Fail over 1 shard of ")
+
+
+async def test_the_port_of_metrics_notes_refusals(console: Console, client: httpx.AsyncClient) -> None:
+    transport = httpx.ASGITransport(prometheus.create_app(console), client=("198.51.100.7", 40000))
+    async with httpx.AsyncClient(transport=transport, base_url="https://metrics", auth=(USER, "wrong")) as scraper:
+        assert (await scraper.get("/metrics")).status_code == 401
+    line = await newest(client)
+    assert (line["username"], line["proof"], line["source"], line["outcome"]) == (USER, "", "198.51.100.7", "refused")
+
+
+async def test_one_check_at_a_time(console: Console, client: httpx.AsyncClient) -> None:
+    async with console.auditing:
+        reply = await client.get("/v1/audit/check")
+    assert (reply.status_code, reply.json()["error_code"]) == (409, "busy")
+
+
+async def test_changes_at_the_same_time_make_one_chain(client: httpx.AsyncClient) -> None:
+    wanted = [{"name": f"list-{number}", "acl": "+@read ~*"} for number in range(20)]
+    replies = await asyncio.gather(*(client.post("/v1/redis_acls", json=each) for each in wanted))
+    assert {reply.status_code for reply in replies} == {200}
+    assert [line["uid"] for line in await lines(client)] == list(range(1, 22))
+    assert await check(client) == {"whole": True, "lines": 21, "first_uid": 1, "last_uid": 21, "faults": []}
+
+
+@pytest.mark.parametrize(
+    ("attack", "fault"),
+    [
+        ("UPDATE audit_lines SET username = 'somebody' WHERE uid = 3", "Line 3 was changed."),
+        ("DELETE FROM audit_lines WHERE uid = 3", "Line 3 is missing."),
+        ("DELETE FROM audit_lines WHERE uid > 3", "Lines 4 to 5 are missing."),
+        ("DELETE FROM audit_lines WHERE uid < 3", "Lines 1 to 2 are missing."),
+        ("UPDATE audit_chain SET last = 4", "What the store says of the trail's beginning and end was changed."),
+        ("DELETE FROM audit_chain", "What the store says of the trail's beginning and end was changed."),
+        (INSERTED, "Line 9 is from beyond the end of the trail."),
+    ],
+)
+async def test_whoever_writes_to_the_store_shows(
+    console: Console, client: httpx.AsyncClient, attack: str, fault: str
+) -> None:
+    for number in range(4):
+        await client.post("/v1/redis_acls", json={"name": f"list-{number}", "acl": "+@read ~*"})
+    assert (await check(client))["whole"]
+    await attacked(console, attack)
+    found = await check(client)
+    assert not found["whole"]
+    assert fault in found["faults"]
+
+
+@pytest.mark.parametrize("attack", ["DELETE FROM audit_chain", "DELETE FROM audit_chain; DELETE FROM audit_lines"])
+async def test_a_trail_without_its_end_goes_on_and_says_so(
+    console: Console, client: httpx.AsyncClient, attack: str
+) -> None:
+    for number in range(2):
+        await client.post("/v1/redis_acls", json={"name": f"list-{number}", "acl": "+@read ~*"})
+    await attacked(console, attack)
+    for number in range(2):
+        assert (await client.post("/v1/redis_acls", json={"name": f"more-{number}", "acl": "+@read ~*"})).is_success
+        assert not (await check(client))["whole"]
+    async with console.store.begin() as session:
+        await audit.begin(session, "1")
+    assert "made anew" in (await check(client))["faults"][0]
+
+
+async def test_without_its_key_nothing_is_changed(console: Console, client: httpx.AsyncClient) -> None:
+    await attacked(console, "UPDATE cluster SET audit_key = NULL")
+    assert (await client.post("/v1/redis_acls", json=ACL)).status_code == 500
+    assert all(acl["name"] != "readers" for acl in (await client.get("/v1/redis_acls")).json())
+    assert (await check(client))["faults"] == ["The key of the trail was taken out of the store."]
+    async with console.store.begin() as session:
+        await audit.begin(session, "1")  # the next start of a console
+    assert not (await check(client))["whole"]
+    assert (await client.post("/v1/redis_acls", json=ACL)).status_code == 200
+
+
+async def test_pages_and_filters(console: Console, client: httpx.AsyncClient) -> None:
+    for number in range(5):
+        await client.post("/v1/redis_acls", json={"name": f"list-{number}", "acl": "+@read ~*"})
+    await client.delete("/v1/redis_acls/77")
+    assert [line["uid"] for line in (await client.get("/v1/audit?limit=3")).json()] == [7, 6, 5]
+    assert [line["uid"] for line in (await client.get("/v1/audit?limit=3&before=5")).json()] == [4, 3, 2]
+    assert [line["uid"] for line in await lines(client, outcome="failed")] == [7]
+    assert [line["uid"] for line in await lines(client, text="LIST-3")] == [5]
+    assert [line["uid"] for line in await lines(client, text="100%")] == []
+    assert [line["uid"] for line in await lines(client, username="system")] == [1]
+    moment = (await client.get("/v1/audit")).json()[0]["time"]
+    assert await lines(client, stime="2999-01-01T00:00:00Z") == []
+    assert await lines(client, etime="2020-01-01T00:00:00Z") == []
+    assert moment.endswith("Z")
+    for wrong in ("limit=0", "limit=x", "before=0", "outcome=x", "stime=x", f"text={'x' * 201}"):
+        assert (await client.get(f"/v1/audit?{wrong}")).status_code == 400, wrong
+    assert (await client.get("/v1/audit", params={"text": "\0", "username": "\0"})).status_code == 200
+
+
+async def test_export_has_every_line_in_its_order(client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shardboard.queries.audit.AT_ONCE", 2)
+    for number in range(4):
+        await client.post("/v1/redis_acls", json={"name": f"list-{number}", "acl": "+@read ~*"})
+    reply = await client.get("/v1/audit/export")
+    assert reply.headers["content-type"] == "application/x-ndjson"
+    assert [json.loads(line) for line in reply.text.splitlines()] == await lines(client)
+    assert (await check(client))["lines"] == 5
+    assert (await client.get("/v1/audit/export", params={"stime": "2999-01-01T00:00:00Z"})).text == ""
+    assert (await client.get("/v1/audit/export", params={"etime": "2020-01-01T00:00:00Z"})).text == ""
+    assert len((await client.get("/v1/audit/export", params={"stime": "2020-01-01"})).text.splitlines()) == 5

@@ -1,0 +1,29 @@
+/** Who did what. */
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useMay } from '@/api/session';
+import { AuditChain } from '@/features/audit/AuditChain';
+import { AuditTrail } from '@/features/audit/AuditTrail';
+import { EmptyState } from '@/ui/EmptyState';
+import classes from './pages.module.css';
+
+export function AuditPage() {
+  const filter = useSearch({ from: '/shell/audit' });
+  const navigate = useNavigate({ from: '/audit' });
+  if (!useMay('administer')) {
+    return (
+      <EmptyState title="The audit trail is not shown to you">
+        <span>Only administrators see who did what.</span>
+      </EmptyState>
+    );
+  }
+  return (
+    <div className={classes.page}>
+      <h1>Audit</h1>
+      <AuditChain />
+      <AuditTrail
+        filter={filter}
+        onFilter={(change) => navigate({ search: (now) => ({ ...now, ...change }), replace: true })}
+      />
+    </div>
+  );
+}
