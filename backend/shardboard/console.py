@@ -16,6 +16,7 @@ from shardboard.db import Store
 from shardboard.driver.hooks import HttpHooks
 from shardboard.driver.mails import SmtpMails
 from shardboard.driver.ports import Agents, Hooks
+from shardboard.driver.syslog import SyslogSender
 from shardboard.ownership import Ownership
 from shardboard.server_certificate import ServerCertificate
 from shardboard.settings import Settings
@@ -51,7 +52,7 @@ class Console:
     def __post_init__(self) -> None:
         self.certificate = ServerCertificate(self.authority, self.settings)
         mails = SmtpMails(self.settings.smtp_password_file)
-        self.notifier = Notifier(self.store, self.bus, Courier(self.hooks, mails))
+        self.notifier = Notifier(self.store, self.bus, Courier(self.hooks, mails, SyslogSender()))
         self.slot_looks = SlotLooks(self.store, self.agents)
         self.command_looks = CommandLooks(self.store, self.agents)
         self.shard_looks = ShardLooks(self.store, self.agents)

@@ -1,7 +1,7 @@
 /** A webhook is told of what happens, and the page says whether it arrives. */
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { examine } from '../appearance.ts';
+import { type AddressInfo, createServer as createTcpServer } from 'node:net';
+import { examine, examineInAll } from '../appearance.ts';
 import { expect, test } from '../fixtures.ts';
 import { Frame } from '../pages/frame.ts';
 
@@ -124,5 +124,49 @@ test('a webhook is added, tried out, told of what happens, and removed', async (
     await expect(page.getByText('Nobody is told yet')).toBeVisible();
   } finally {
     receiver.close();
+  }
+});
+
+test('the audit trail goes to a receiver of syslog', async ({ page, api }) => {
+  let got = '';
+  const server = createTcpServer((socket) => {
+    socket.on('data', (part) => {
+      got += part;
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = `syslog+tcp://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const frame = new Frame(page);
+  try {
+    await page.goto('/notifications');
+    await page.getByRole('button', { name: 'Add receiver' }).click();
+    const adding = frame.dialog('Add receiver');
+    await adding.getByLabel('Kind').selectOption('Syslog');
+    await adding.getByLabel('Name').fill('siem');
+    await adding.getByLabel('Address').fill('syslog+tls://siem.example.org');
+    await expect(adding.getByLabel('Authorities to trust')).toBeVisible();
+    await adding.getByLabel('Tells of').selectOption('audit');
+    await expect(adding.getByLabel('From which severity on')).toHaveValue('INFO');
+    await examineInAll(page, 'receiver-syslog');
+    await adding.getByLabel('Address').fill(url);
+    await expect(adding.getByLabel('Authorities to trust')).toBeHidden();
+    await adding.getByRole('button', { name: 'Add receiver' }).click();
+    const row = page.getByRole('row').filter({ hasText: url });
+    await expect(row).toContainText('The audit trail');
+    await page.getByRole('button', { name: 'Actions for siem' }).click();
+    await expect(page.getByRole('menuitem', { name: /Silence/ })).toHaveCount(0);
+    await page.getByRole('menuitem', { name: 'Send a test' }).click();
+    await expect(page.getByText('A test message arrived at siem.')).toBeVisible();
+    expect((await api.delete('/v1/redis_acls/4711')).status()).toBe(404);
+    await expect.poll(() => got).toContain('path="/v1/redis_acls/4711" outcome="failed"');
+    expect(got).toContain('[TEST] ');
+    expect(got).toMatch(/^\d+ <\d+>1 \d{4}-/);
+    await expect(row).toContainText('All told');
+    await page.getByRole('button', { name: 'Actions for siem' }).click();
+    await page.getByRole('menuitem', { name: 'Remove' }).click();
+    await frame.dialog('Remove siem?').getByRole('button', { name: 'Remove receiver' }).click();
+    await expect(row).toHaveCount(0);
+  } finally {
+    server.close();
   }
 });

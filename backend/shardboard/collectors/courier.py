@@ -1,4 +1,4 @@
-"""Sends what a receiver is told in the form that it understands: JSON, alerts of Alertmanager, or mail."""
+"""Sends what a receiver is told in the form that it understands: JSON, alerts of Alertmanager, mail, or syslog."""
 
 import json
 from collections.abc import Sequence
@@ -6,9 +6,10 @@ from datetime import datetime
 from email.message import EmailMessage
 from typing import Any
 
-from shardboard.domain import alertmanager, mails, webhooks
+from shardboard.domain import alertmanager, mails, syslog, webhooks
 from shardboard.domain.mails import MailServer
-from shardboard.driver.ports import Hooks, Mails
+from shardboard.driver.ports import Hooks, Mails, Syslog
+from shardboard.state.audit import AuditLine
 from shardboard.state.cluster import Cluster
 from shardboard.state.events import Event
 from shardboard.state.webhooks import Webhook
@@ -17,9 +18,10 @@ from shardboard.state.webhooks import Webhook
 class Courier:
     """Every call raises HookFailed."""
 
-    def __init__(self, hooks: Hooks, post: Mails) -> None:
+    def __init__(self, hooks: Hooks, post: Mails, syslog: Syslog) -> None:
         self._hooks = hooks
         self._post = post
+        self._syslog = syslog
 
     async def tell(self, row: Webhook, event: Event, what: webhooks.State, cluster: Cluster, now: datetime) -> None:
         delivery = f"{row.uid}-{event.uid}-{what}"
@@ -28,6 +30,8 @@ class Courier:
                 await self._alerts(row, alertmanager.alerts([event], cluster.name, now), delivery)
             case "email":
                 await self._mail(row, mails.of_event(event, what, cluster.name, delivery), cluster)
+            case "syslog":
+                await self._syslog.send(row.url, row.ca, [syslog.of_event(event, what, cluster.name)])
             case _:
                 await self._json(row.url, row, webhooks.message(event, what, cluster.name), delivery)
 
@@ -37,6 +41,14 @@ class Courier:
             told = alertmanager.alerts(events, cluster.name, now)
             await self._alerts(row, told, f"{row.uid}-again-{int(now.timestamp())}")
 
+    async def tell_of_audit(self, row: Webhook, lines: Sequence[AuditLine], cluster: Cluster) -> None:
+        told = [(line, line.link) for line in lines]
+        if row.kind == "syslog":
+            await self._syslog.send(row.url, row.ca, [syslog.of_line(*each, cluster.name) for each in told])
+        else:
+            body = webhooks.audit_message(told, cluster.name)
+            await self._json(row.url, row, body, f"{row.uid}-audit-{lines[0].uid}-{lines[-1].uid}")
+
     async def test(self, row: Webhook, by: str, cluster: Cluster, now: datetime) -> None:
         delivery = f"{row.uid}-test-{int(now.timestamp())}"
         match row.kind:
@@ -44,6 +56,8 @@ class Courier:
                 await self._alerts(row, alertmanager.trial(cluster.name, by, now), delivery)
             case "email":
                 await self._mail(row, mails.trial(cluster.name, by, delivery, now), cluster)
+            case "syslog":
+                await self._syslog.send(row.url, row.ca, [syslog.trial(cluster.name, by, now)])
             case _:
                 await self._json(row.url, row, webhooks.trial(cluster.name, by), delivery)
 
@@ -52,7 +66,7 @@ class Courier:
 
     async def _json(self, url: str, row: Webhook, told: Any, delivery: str) -> None:
         body = json.dumps(told, separators=(",", ":")).encode()
-        await self._hooks.send(url, body, webhooks.headers(row.secret, body, delivery))
+        await self._hooks.send(url, body, webhooks.headers(row.secret, body, delivery), row.ca)
 
     async def _mail(self, row: Webhook, message: EmailMessage, cluster: Cluster) -> None:
         known = cluster.settings

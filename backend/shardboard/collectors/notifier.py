@@ -1,4 +1,5 @@
-"""Tells webhooks, mail addresses and Alertmanagers of events: each one in its order, at least once, and how it ended.
+"""Tells webhooks, mail addresses, Alertmanagers and syslog of events: each one in its order, at least once, and how it ended.
+Or of the lines of the audit trail, in their order, at least once.
 
 How far each was told is stored with the webhook, so a console that was killed goes on there. One that does not answer is tried
 again, later and later, and holds up nobody else.
@@ -13,9 +14,10 @@ from shardboard.bus import Bus
 from shardboard.collectors.courier import Courier
 from shardboard.db import Store
 from shardboard.domain import alertmanager, backoff, webhooks
+from shardboard.domain import audit as trail
 from shardboard.driver.ports import HookFailed
 from shardboard.errors import NotFound, Unavailable
-from shardboard.state import cluster, events
+from shardboard.state import audit, cluster, events
 from shardboard.state import webhooks as state
 from shardboard.state.cluster import Cluster
 from shardboard.state.events import Event
@@ -28,7 +30,7 @@ SETTLED = timedelta(seconds=1)
 """Events are numbered before they are committed: a younger one may come before an older one for a moment."""
 STALE = timedelta(hours=24)
 """What is older is not news: it is left out when a webhook answers again after a long time."""
-AT_ONCE = 100
+AT_ONCE, LINES_AT_ONCE = 100, 500
 
 
 class Notifier:
@@ -51,7 +53,7 @@ class Notifier:
         with self._bus.listen("change") as changes:
             while True:
                 await self.look()
-                await changes.until(lambda change: change[0] == "event", LOOK_SECONDS)
+                await changes.until(lambda change: change[0] in ("event", "audit"), LOOK_SECONDS)
                 await asyncio.sleep(SETTLED.total_seconds())
                 changes.drain()
 
@@ -79,27 +81,42 @@ class Notifier:
     async def _tell(self, uid: int) -> None:
         async with self._store.read() as session:
             row, place = await state.by_uid(session, uid), await cluster.load(session)
-            if row is None:
-                return
-            fresh = await events.after(session, row.told_to, self._now() - SETTLED, AT_ONCE)
-            open_ones = [await events.by_uid(session, each) for each in row.raised]
-            gone = [each for each, event in zip(row.raised, open_ones, strict=True) if event is None]
-        going_on = [event for event in open_ones if event is not None and event.ended_at is None]
+        if row is None:
+            return
         try:
-            for event in open_ones:
-                if event is not None and event.ended_at is not None:
-                    await self._deliver(row, event, "ended", place)
-            for event in fresh:
-                is_news = self._now() - event.time < STALE
-                if is_news and webhooks.is_for(event, row.events, row.min_severity, row.silent_until):
-                    await self._deliver(row, event, webhooks.state(event), place)
-            if fresh or gone:
-                await self._note(uid, told_to=max((event.uid for event in fresh), default=0), ended=gone)
-            if self._now() - self._told_again.get(uid, row.created_at) >= alertmanager.AGAIN:
-                await self._courier.again(row, going_on, place, self._now())
-                self._told_again[uid] = self._now()
+            await (self._tell_of_audit(row, place) if row.events == "audit" else self._tell_of_events(row, place))
         except HookFailed as failure:
             await self._failed(uid, str(failure))
+
+    async def _tell_of_events(self, row: Webhook, place: Cluster) -> None:
+        async with self._store.read() as session:
+            fresh = await events.after(session, row.told_to, self._now() - SETTLED, AT_ONCE)
+            open_ones = [await events.by_uid(session, each) for each in row.raised]
+        gone = [each for each, event in zip(row.raised, open_ones, strict=True) if event is None]
+        going_on = [event for event in open_ones if event is not None and event.ended_at is None]
+        for event in open_ones:
+            if event is not None and event.ended_at is not None:
+                await self._deliver(row, event, "ended", place)
+        for event in fresh:
+            is_news = self._now() - event.time < STALE
+            if is_news and webhooks.is_for(event, row.events, row.min_severity, row.silent_until):
+                await self._deliver(row, event, webhooks.state(event), place)
+        if fresh or gone:
+            await self._note(row.uid, told_to=max((event.uid for event in fresh), default=0), ended=gone)
+        if self._now() - self._told_again.get(row.uid, row.created_at) >= alertmanager.AGAIN:
+            await self._courier.again(row, going_on, place, self._now())
+            self._told_again[row.uid] = self._now()
+
+    async def _tell_of_audit(self, row: Webhook, place: Cluster) -> None:
+        """Of lines whatever their age: the copy that is kept elsewhere has no gaps but those below the severity."""
+        async with self._store.read() as session:
+            lines = await audit.after(session, row.told_to, LINES_AT_ONCE)
+        wanted = [line for line in lines if webhooks.is_severe(trail.severity(line), row.min_severity)]
+        if wanted:
+            await self._courier.tell_of_audit(row, wanted, place)
+            self._not_before.pop(row.uid, None)
+        if lines:
+            await self._note(row.uid, told_to=lines[-1].uid, told_at=self._now() if wanted else None)
 
     async def _deliver(self, row: Webhook, event: Event, what: webhooks.State, place: Cluster) -> None:
         await self._courier.tell(row, event, what, place, self._now())

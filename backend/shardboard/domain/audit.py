@@ -66,6 +66,17 @@ def seal(key: str, ends: Ends) -> str:
     return _mac(key, [ends.first, ends.before, ends.last, ends.link])
 
 
+def told(line: Line) -> dict[str, str | int]:
+    """A line for programs."""
+    time = line.time.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    return {"uid": line.uid, "time": time, **{name: getattr(line, name) for name in _TEXTS}}
+
+
+def severity(line: Line) -> str:
+    """What was refused or failed is worth a look."""
+    return "INFO" if line.outcome == "done" else "WARNING"
+
+
 def fit(name: str, text: str) -> str:
     """A text of a line on one line, and no longer than its place."""
     most = LONGEST[name]

@@ -2,27 +2,35 @@
 
 import hashlib
 import hmac
-from collections.abc import Mapping
+import ssl
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
+from shardboard.domain import audit
 from shardboard.domain.incident_begins import Told
 
 SEVERITIES = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 State = Literal["raised", "ended", "event", "test"]
-LONGEST_URL = 2_000
+AUDIT_KINDS = frozenset({"webhook", "syslog"})
+"""Kinds that can be told of the audit trail."""
+LONGEST_URL, LONGEST_CA = 2_000, 65_536
 
 
 def is_for(event: Told, events: str, min_severity: str, silent_until: datetime | None = None) -> bool:
-    """Whether a webhook that wants `events` (`alarms` or `all`) of at least that severity is told of it.
+    """Whether a webhook that wants `events` (`alarms` or `all`; `audit` are none) of at least that severity is told of it.
 
     What happened while it was silent is told afterwards if it still goes on.
     """
     if silent_until is not None and event.time < silent_until and state(event) != "raised":
         return False
     wanted = events == "all" or event.type.startswith("alarm_")
-    return wanted and SEVERITIES.index(event.severity) >= SEVERITIES.index(min_severity)
+    return wanted and is_severe(event.severity, min_severity)
+
+
+def is_severe(severity: str, least: str) -> bool:
+    return SEVERITIES.index(severity) >= SEVERITIES.index(least)
 
 
 def state(event: Told) -> State:
@@ -56,6 +64,17 @@ def message(event: Told, what: State, cluster: str) -> dict[str, Any]:
     }
 
 
+def audit_message(lines: Sequence[tuple[audit.Line, str]], cluster: str) -> dict[str, Any]:
+    """The body of some lines of the audit trail, each with its link."""
+    first, last = lines[0][0].uid, lines[-1][0].uid
+    return {
+        "text": f"[AUDIT] {cluster}: {audit.named(first, last)} of the audit trail",
+        "cluster": cluster,
+        "state": "audit",
+        "lines": [{**audit.told(line), "link": link} for line, link in lines],
+    }
+
+
 def trial(cluster: str, by: str) -> dict[str, Any]:
     """What is sent to try it out."""
     said = f"This is a test, sent by {by}."
@@ -74,6 +93,20 @@ def headers(secret: str, body: bytes, delivery: str) -> Mapping[str, str]:
     if secret:
         told["X-Shardboard-Signature"] = f"sha256={hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()}"
     return told
+
+
+def ca_fault(pem: str) -> str:
+    """Why these are no certificates to trust; empty when they are, or when there are none."""
+    if not pem:
+        return ""
+    if len(pem) > LONGEST_CA:
+        return f"is longer than {LONGEST_CA} characters"
+    try:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.load_verify_locations(cadata=pem)
+    except (ssl.SSLError, ValueError, OSError):
+        return "holds no certificates in PEM"
+    return "" if context.get_ca_certs() else "holds no certificate of an authority"
 
 
 def url_fault(url: str) -> str:

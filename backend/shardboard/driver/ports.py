@@ -99,8 +99,15 @@ class HookFailed(Exception):
 class Hooks(Protocol):
     """Addresses outside that are told of events."""
 
-    async def send(self, url: str, body: bytes, headers: Mapping[str, str]) -> None:
-        """Raises HookFailed."""
+    async def send(self, url: str, body: bytes, headers: Mapping[str, str], ca: str = "") -> None:
+        """Trusting the authorities of `ca` (PEM), or those that the system trusts. Raises HookFailed."""
+
+
+class Syslog(Protocol):
+    """Receivers of syslog."""
+
+    async def send(self, url: str, ca: str, messages: Sequence[bytes]) -> None:
+        """All of them, in their order. Raises HookFailed."""
 
 
 class Mails(Protocol):

@@ -7,8 +7,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from shardboard.schemas.times import iso
 
-Events = Literal["alarms", "all"]
-Kind = Literal["webhook", "alertmanager", "email"]
+Events = Literal["alarms", "all", "audit"]
+Kind = Literal["webhook", "alertmanager", "email", "syslog"]
 Severity = Literal["INFO", "WARNING", "ERROR"]
 
 
@@ -18,15 +18,27 @@ class WebhookFields(BaseModel):
 
 class NewWebhook(WebhookFields):
     name: str = Field(min_length=1, max_length=120)
-    kind: Kind = Field(default="webhook", description="What gets it: any program, Prometheus Alertmanager, or people.")
+    kind: Kind = Field(
+        default="webhook",
+        description="What gets it: any program, Prometheus Alertmanager, people, or a syslog receiver.",
+    )
     url: str = Field(
-        description="https:// or http://, without user and password; of mail mailto: and addresses with commas between."
+        description="https:// or http://, without user and password; of mail mailto: and addresses with commas between; of syslog "
+        "syslog+tls:// or syslog+tcp://, host and port (6514, 601)."
     )
     secret: str = Field(
         default="", max_length=256, repr=False, description="Signs what is sent; empty: nothing is signed."
     )
-    events: Events = Field(default="alarms", description="Alarms only, or everything in the log.")
-    min_severity: Severity = "WARNING"
+    ca: str = Field(
+        default="", description="Authorities to trust, in PEM; empty: those that the console's machine trusts."
+    )
+    events: Events = Field(
+        default="alarms", description="Alarms only, everything in the log, or the audit trail (webhook and syslog)."
+    )
+    min_severity: Severity | None = Field(
+        default=None,
+        description="WARNING unless it is said, of the audit trail INFO: there refusals and failures are warnings.",
+    )
     enabled: bool = True
 
 
@@ -36,6 +48,7 @@ class WebhookUpdate(WebhookFields):
     name: str | None = Field(default=None, min_length=1, max_length=120)
     url: str | None = None
     secret: str | None = Field(default=None, max_length=256, repr=False)
+    ca: str | None = None
     events: Events | None = None
     min_severity: Severity | None = None
     enabled: bool | None = None
@@ -53,6 +66,7 @@ class Webhook(BaseModel):
     kind: Kind
     url: str
     is_signed: bool = Field(description="Whether it has a secret, which is never shown.")
+    ca: str
     events: Events
     min_severity: Severity
     enabled: bool
@@ -77,6 +91,8 @@ class Row(Protocol):
     def url(self) -> str: ...
     @property
     def secret(self) -> str: ...
+    @property
+    def ca(self) -> str: ...
     @property
     def events(self) -> str: ...
     @property
@@ -103,6 +119,7 @@ def render(row: Row) -> dict[str, Any]:
         "kind": row.kind,
         "url": row.url,
         "is_signed": bool(row.secret),
+        "ca": row.ca,
         "events": row.events,
         "min_severity": row.min_severity,
         "enabled": row.enabled,

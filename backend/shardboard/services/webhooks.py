@@ -7,11 +7,11 @@ from urllib.parse import urlsplit
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from shardboard.domain import mails
+from shardboard.domain import mails, syslog
 from shardboard.domain import webhooks as rules
 from shardboard.errors import Conflict, NotAcceptable, NotFound
 from shardboard.services.users import Principal
-from shardboard.state import events, webhooks
+from shardboard.state import audit, events, webhooks
 from shardboard.state import events as log
 from shardboard.state.webhooks import Webhook
 
@@ -20,10 +20,13 @@ MOST = 20
 
 async def create(session: AsyncSession, given: Mapping[str, Any], by: Principal) -> Webhook:
     """It is told of what happens from now on."""
-    _check(given, given["kind"])
+    events_wanted = given["events"]
+    _check(given, given["kind"], events_wanted)
     if len(await webhooks.every(session)) >= MOST:
         raise Conflict("too_many_webhooks", f"There are {MOST} webhooks already; remove one first.")
-    row = Webhook(**given, created_at=datetime.now(UTC), told_to=await log.newest_uid(session), raised=[])
+    given = {**given, "min_severity": given["min_severity"] or ("INFO" if events_wanted == "audit" else "WARNING")}
+    told_to = await _newest(session, events_wanted)
+    row = Webhook(**given, created_at=datetime.now(UTC), told_to=told_to, raised=[])
     session.add(row)
     # Of the address only where it leads: whoever knows the rest may often post there.
     where = ", ".join(mails.recipients(row.url)) if row.kind == "email" else urlsplit(row.url).hostname
@@ -35,16 +38,20 @@ async def create(session: AsyncSession, given: Mapping[str, Any], by: Principal)
 async def change(session: AsyncSession, uid: int, changes: Mapping[str, Any], by: Principal) -> Webhook:
     """`silent_minutes` begins a silence, or ends it with 0."""
     row = await find(session, uid)
-    _check(changes, row.kind)
+    _check(changes, row.kind, changes.get("events", row.events))
     if (minutes := changes.get("silent_minutes")) is not None:
         changes = {name: value for name, value in changes.items() if name != "silent_minutes"}
         # One that is ended early still says which events were not for it.
         changes["silent_until"] = datetime.now(UTC) + timedelta(minutes=minutes)
+    before = row.events
     changed = sorted(name for name, value in changes.items() if getattr(row, name) != value)
     for name in changed:
         setattr(row, name, changes[name])
-    if "enabled" in changed and row.enabled:  # what happened while it was off is not news
-        row.told_to, row.raised = await log.newest_uid(session), []
+    other_log = "events" in changed and "audit" in (before, row.events)
+    if other_log or ("enabled" in changed and row.enabled):  # what happened while it was off is not news
+        row.told_to, row.raised = await _newest(session, row.events), []
+    if row.events == "audit":
+        row.silent_until = None
     if changed:
         row.failures, row.last_error = 0, ""
         events.record(
@@ -67,10 +74,24 @@ async def find(session: AsyncSession, uid: int) -> Webhook:
     return row
 
 
-def _check(given: Mapping[str, Any], kind: str) -> None:
-    fault = mails.url_fault if kind == "email" else rules.url_fault
+async def _newest(session: AsyncSession, wanted: str) -> int:
+    """Of the log that it is told of."""
+    return await (audit.newest_uid(session) if wanted == "audit" else log.newest_uid(session))
+
+
+def _check(given: Mapping[str, Any], kind: str, wanted: str) -> None:
+    fault = {"email": mails.url_fault, "syslog": syslog.url_fault}.get(kind, rules.url_fault)
     if "url" in given and (what := fault(given["url"])):
         raise NotAcceptable("invalid_url", f"The address {what}.", field="url")
+    if what := rules.ca_fault(given.get("ca") or ""):
+        raise NotAcceptable("invalid_certificate", f"What is to be trusted {what}.", field="ca")
+    if wanted == "audit" and kind not in rules.AUDIT_KINDS:
+        raise NotAcceptable(
+            "invalid_events", "Only webhooks and syslog can be told of the audit trail.", field="events"
+        )
+    if wanted == "audit" and given.get("silent_minutes"):
+        sentence = "A copy of the audit trail has no gaps: switch the receiver off instead."
+        raise NotAcceptable("invalid_silence", sentence, field="silent_minutes")
     if kind == "alertmanager" and given.get("silent_minutes"):
         sentence = "Alertmanager has silences of its own: told of nothing, it would take all alarms for over."
         raise NotAcceptable("invalid_silence", sentence, field="silent_minutes")

@@ -19,18 +19,20 @@ class Webhook(Base):
     uid: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
     name: Mapped[str]
     kind: Mapped[str] = mapped_column(default="webhook")
-    """`webhook`, `alertmanager`, or `email`, whose `url` begins with mailto: then."""
+    """`webhook`, `alertmanager`, `syslog`, or `email`, whose `url` begins with mailto: then."""
     url: Mapped[str] = mapped_column(Encrypted("webhooks.url"))
     """Whoever knows it may often post there."""
     secret: Mapped[str] = mapped_column(Encrypted("webhooks.secret"))
     """Signs what is sent; empty for none."""
+    ca: Mapped[str] = mapped_column(default="", server_default="")
+    """Authorities whose certificates it may show, in PEM; empty: those that the system trusts."""
     events: Mapped[str]
-    """`alarms`, or `all`."""
+    """`alarms`, `all`, or `audit`: lines of the audit trail."""
     min_severity: Mapped[str]
     enabled: Mapped[bool]
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
     told_to: Mapped[int]
-    """Uid of the newest event that it was told of, or that was not for it."""
+    """Uid of the newest event, or line of the audit trail, that it was told of, or that was not for it."""
     raised: Mapped[list[int]] = mapped_column(JSON, default=list)
     """Uids of events that it was told to have begun, and not yet to have ended."""
     failures: Mapped[int] = mapped_column(default=0)

@@ -81,7 +81,7 @@ async def test_trying_it_out_says_what_went_wrong(
     uid = (await created(client))["uid"]
     sent: list[bytes] = []
 
-    async def send(_url: str, body: bytes, _headers: object) -> None:
+    async def send(_url: str, body: bytes, _headers: object, _ca: str = "") -> None:
         sent.append(body)
         if len(sent) > 1:
             raise HookFailed("It answered 404 Not Found.")
@@ -143,3 +143,33 @@ async def test_alertmanager_is_not_silenced_here(client: httpx.AsyncClient) -> N
     made = (await client.post("/v1/webhooks", json=body)).json()
     reply = await client.put(f"/v1/webhooks/{made['uid']}", json={"silent_minutes": 5})
     assert (reply.status_code, reply.json()["error_code"]) == (406, "invalid_silence")
+
+
+async def test_syslog_and_the_audit_trail(client: httpx.AsyncClient, console: Console) -> None:
+    url = "syslog+tls://siem.example.org:6514"
+    ca = console.authority.ca_pem
+    made = await created(client, kind="syslog", url=url, secret="", events="audit", ca=ca)
+    assert (made["kind"], made["events"], made["min_severity"], made["ca"]) == ("syslog", "audit", "INFO", ca)
+    one = f"{PATH}/{made['uid']}"
+    assert (await client.put(one, json={"ca": ""})).json()["ca"] == ""
+    for wrong, code in (
+        ({"ca": "junk"}, "invalid_certificate"),
+        ({"ca": ca.replace("A", "B")}, "invalid_certificate"),
+        ({"ca": "x" * 70_000}, "invalid_certificate"),
+        ({"silent_minutes": 5}, "invalid_silence"),
+        ({"url": "https://siem.example.org"}, "invalid_url"),
+    ):
+        reply = await client.put(one, json=wrong)
+        assert (reply.status_code, reply.json()["error_code"]) == (406, code), wrong
+    assert (await client.put(one, json={"events": "alarms", "silent_minutes": 5})).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("kind", "url"), [("email", "mailto:a@example.org"), ("alertmanager", "https://a.example.org")]
+)
+async def test_the_audit_trail_is_for_programs(client: httpx.AsyncClient, kind: str, url: str) -> None:
+    reply = await client.post(PATH, json={"name": "x", "kind": kind, "url": url, "events": "audit"})
+    assert (reply.status_code, reply.json()["error_code"]) == (406, "invalid_events")
+    made = await created(client, kind=kind, url=url, secret="")
+    reply = await client.put(f"{PATH}/{made['uid']}", json={"events": "audit"})
+    assert (reply.status_code, reply.json()["error_code"]) == (406, "invalid_events")

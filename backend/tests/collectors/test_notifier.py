@@ -1,7 +1,7 @@
 """Webhooks are told each event once in its order, and how it ended, also when they or the console are away for a while."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from email.message import EmailMessage
 from typing import Any
@@ -16,8 +16,9 @@ from shardboard.driver.ports import HookFailed
 from shardboard.errors import NotFound, Unavailable
 from shardboard.services import webhooks as service
 from shardboard.services.users import Principal
+from shardboard.state import audit, events, webhooks
 from shardboard.state import cluster as clusters
-from shardboard.state import events, webhooks
+from shardboard.state.audit import Deed
 from shardboard.state.events import Event
 from shardboard.state.webhooks import Webhook
 
@@ -34,11 +35,16 @@ class Receiver:
         self.deliveries: list[str] = []
         self.broken: set[str] = set()
         self.alerts: list[tuple[str, list[dict[str, Any]]]] = []
+        self.lines: list[int] = []
 
-    async def send(self, url: str, body: bytes, headers: Mapping[str, str]) -> None:
+    async def send(self, url: str, body: bytes, headers: Mapping[str, str], ca: str = "") -> None:
         if url in self.broken:
             raise HookFailed("It answered 500.")
         message = json.loads(body)
+        if "lines" in message:
+            self.lines += [line["uid"] for line in message["lines"]]
+            self.deliveries.append(headers["X-Shardboard-Delivery"])
+            return
         if isinstance(message, list):
             self.alerts.append((url, message))
             return
@@ -54,6 +60,23 @@ class Post:
 
     async def send(self, server: MailServer, message: EmailMessage) -> None:
         self.got.append((server, message))
+
+
+class Siem:
+    """Keeps messages of syslog."""
+
+    def __init__(self) -> None:
+        self.got: list[tuple[str, str, bytes]] = []
+        self.broken = False
+
+    async def send(self, url: str, ca: str, messages: Sequence[bytes]) -> None:
+        if self.broken:
+            raise HookFailed("It cannot be reached.")
+        self.got += [(url, ca, message) for message in messages]
+
+    @property
+    def uids(self) -> list[int]:
+        return [int(message.partition(b' uid="')[2].partition(b'"')[0]) for _, _, message in self.got]
 
 
 class Clock:
@@ -80,8 +103,13 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def notifier(console: Console, receiver: Receiver, post: Post, clock: Clock) -> Notifier:
-    return Notifier(console.store, console.bus, Courier(receiver, post), clock)
+def siem() -> Siem:
+    return Siem()
+
+
+@pytest.fixture
+def notifier(console: Console, receiver: Receiver, post: Post, siem: Siem, clock: Clock) -> Notifier:
+    return Notifier(console.store, console.bus, Courier(receiver, post, siem), clock)
 
 
 async def add(console: Console, **fields: Any) -> int:
@@ -168,7 +196,7 @@ async def test_a_new_console_goes_on_where_the_last_one_was_killed(
     await notifier.look()
     await ends(console, alarm)
     later = await happens(console, "alarm_later")
-    await Notifier(console.store, console.bus, Courier(receiver, Post()), clock).look()
+    await Notifier(console.store, console.bus, Courier(receiver, Post(), Siem()), clock).look()
     assert receiver.deliveries == [f"{uid}-{alarm}-raised", f"{uid}-{alarm}-ended", f"{uid}-{later}-event"]
 
 
@@ -305,3 +333,89 @@ async def test_a_silence_that_is_ended_early_was_one(console: Console, notifier:
     await notifier.look()
     assert receiver.got == [("raised", "alarm_still")]
     assert (await row(console, uid)).raised == [still]
+
+
+SYSLOG = {"kind": "syslog", "url": "syslog+tls://siem.example.org", "ca": ""}
+
+
+async def done(console: Console, *outcomes: Any) -> None:
+    async with console.store.begin() as session:
+        for outcome in outcomes:
+            await audit.add(session, Deed("192.0.2.1", "PUT", "/v1/cluster", "ann"), outcome)
+
+
+async def test_syslog_is_told_of_alarms_and_their_end(console: Console, notifier: Notifier, siem: Siem) -> None:
+    await add(console, **SYSLOG)
+    alarm = await happens(console, open=True)
+    await notifier.look()
+    await ends(console, alarm)
+    await notifier.look()
+    assert siem.uids == [alarm, alarm]
+    assert [b'state="raised"' in siem.got[0][2], b'state="ended"' in siem.got[1][2]] == [True, True]
+    assert siem.got[0][:2] == ("syslog+tls://siem.example.org", "")
+
+
+async def test_lines_of_the_audit_trail_are_sent_in_their_order_and_none_is_left_out(
+    console: Console, notifier: Notifier, siem: Siem, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shardboard.collectors.notifier.LINES_AT_ONCE", 2)
+    await done(console, "done")
+    uid = await add(console, **SYSLOG, events="audit", min_severity=None)
+    assert (await row(console, uid)).min_severity == "INFO"
+    first = (await row(console, uid)).told_to + 1
+    await done(console, "done", "refused", "failed")
+    await happens(console)  # no line
+    siem.broken = True
+    await notifier.look()
+    assert (await row(console, uid)).failures == 1
+    siem.broken = False
+    clock.ahead += timedelta(days=30)  # whatever their age
+    for _ in range(4):
+        await notifier.look()
+    assert siem.uids == [first, first + 1, first + 2]
+    assert [message[:5] for _, _, message in siem.got] == [b"<110>", b"<108>", b"<108>"]
+    assert (await row(console, uid)).failures == 0
+
+
+async def test_of_the_audit_trail_only_what_was_refused_or_failed(
+    console: Console, notifier: Notifier, siem: Siem
+) -> None:
+    uid = await add(console, **SYSLOG, events="audit", min_severity="WARNING")
+    await done(console, "done", "refused", "done", "failed", "done")
+    await notifier.look()
+    assert [b'outcome="refused"' in siem.got[0][2], b'outcome="failed"' in siem.got[1][2]] == [True, True]
+    assert len(siem.got) == 2
+    await notifier.look()
+    assert len(siem.got) == 2
+    assert (await row(console, uid)).told_to > siem.uids[-1], "what was not for it is over, too"
+
+
+async def test_a_webhook_gets_lines_as_json(console: Console, notifier: Notifier, receiver: Receiver) -> None:
+    uid = await add(console, events="audit", min_severity="INFO")
+    await done(console, "done", "refused")
+    await notifier.look()
+    assert len(receiver.lines) == 2
+    assert receiver.deliveries == [f"{uid}-audit-{receiver.lines[0]}-{receiver.lines[1]}"]
+    assert receiver.got == []
+
+
+async def test_whoever_turns_to_the_other_log_is_told_from_now_on(
+    console: Console, notifier: Notifier, receiver: Receiver
+) -> None:
+    await done(console, *["done"] * 20)
+    uid = await add(console, min_severity="INFO")
+    await happens(console, "alarm_before", open=True)
+    await notifier.look()
+    receiver.got.clear()
+    async with console.store.begin() as session:
+        await service.change(session, uid, {"events": "audit"}, ADMIN)
+    await notifier.look()
+    await done(console, "done")
+    await notifier.look()
+    assert (len(receiver.lines), receiver.got) == (1, [])
+    async with console.store.begin() as session:
+        await service.change(session, uid, {"events": "all"}, ADMIN)
+    await happens(console, "alarm_after")
+    await notifier.look()
+    assert receiver.got[-1] == ("event", "alarm_after")
+    assert len(receiver.lines) == 1

@@ -6306,30 +6306,35 @@ export interface components {
         /** NewWebhook */
         NewWebhook: {
             /**
+             * Ca
+             * @description Authorities to trust, in PEM; empty: those that the console's machine trusts.
+             * @default
+             */
+            ca?: string;
+            /**
              * Enabled
              * @default true
              */
             enabled?: boolean;
             /**
              * Events
-             * @description Alarms only, or everything in the log.
+             * @description Alarms only, everything in the log, or the audit trail (webhook and syslog).
              * @default alarms
              * @enum {string}
              */
-            events?: "alarms" | "all";
+            events?: "alarms" | "all" | "audit";
             /**
              * Kind
-             * @description What gets it: any program, Prometheus Alertmanager, or people.
+             * @description What gets it: any program, Prometheus Alertmanager, people, or a syslog receiver.
              * @default webhook
              * @enum {string}
              */
-            kind?: "webhook" | "alertmanager" | "email";
+            kind?: "webhook" | "alertmanager" | "email" | "syslog";
             /**
              * Min Severity
-             * @default WARNING
-             * @enum {string}
+             * @description WARNING unless it is said, of the audit trail INFO: there refusals and failures are warnings.
              */
-            min_severity?: "INFO" | "WARNING" | "ERROR";
+            min_severity?: ("INFO" | "WARNING" | "ERROR") | null;
             /** Name */
             name: string;
             /**
@@ -6340,7 +6345,7 @@ export interface components {
             secret?: string;
             /**
              * Url
-             * @description https:// or http://, without user and password; of mail mailto: and addresses with commas between.
+             * @description https:// or http://, without user and password; of mail mailto: and addresses with commas between; of syslog syslog+tls:// or syslog+tcp://, host and port (6514, 601).
              */
             url: string;
         };
@@ -8195,6 +8200,8 @@ export interface components {
         };
         /** Webhook */
         Webhook: {
+            /** Ca */
+            ca: string;
             /** Created Time */
             created_time: string;
             /** Enabled */
@@ -8203,7 +8210,7 @@ export interface components {
              * Events
              * @enum {string}
              */
-            events: "alarms" | "all";
+            events: "alarms" | "all" | "audit";
             /**
              * Failures
              * @description Attempts in a row that failed; it is tried again.
@@ -8218,7 +8225,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "webhook" | "alertmanager" | "email";
+            kind: "webhook" | "alertmanager" | "email" | "syslog";
             /**
              * Last Error
              * @description What the last of these failed with, in a sentence.
@@ -8256,10 +8263,12 @@ export interface components {
          * @description What is left out stays.
          */
         WebhookUpdate: {
+            /** Ca */
+            ca?: string | null;
             /** Enabled */
             enabled?: boolean | null;
             /** Events */
-            events?: ("alarms" | "all") | null;
+            events?: ("alarms" | "all" | "audit") | null;
             /** Min Severity */
             min_severity?: ("INFO" | "WARNING" | "ERROR") | null;
             /** Name */

@@ -1,5 +1,5 @@
 /** The questions before a webhook is added, changed or removed. */
-import { NativeSelect, PasswordInput, TextInput } from '@mantine/core';
+import { NativeSelect, PasswordInput, Textarea, TextInput } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { NewWebhook, Webhook } from '@/api/types';
@@ -7,12 +7,13 @@ import { changeWebhook, createWebhook, removeWebhook, webhooksQuery } from '@/ap
 import { Ask } from '@/ui/Ask';
 import {
   addressFault,
-  EVENT_CHOICES,
+  eventChoices,
   KIND_CHOICES,
   KINDS,
   type Kind,
   SEVERITY_CHOICES,
   shownAddress,
+  showsCertificate,
   urlOf,
 } from './words';
 
@@ -25,6 +26,7 @@ interface Draft {
   kind: Kind;
   address: string;
   secret: string;
+  ca: string;
   events: NonNullable<NewWebhook['events']>;
   severity: NonNullable<NewWebhook['min_severity']>;
 }
@@ -34,6 +36,7 @@ const EMPTY: Draft = {
   kind: 'webhook',
   address: '',
   secret: '',
+  ca: '',
   events: 'alarms',
   severity: 'WARNING',
 };
@@ -41,11 +44,10 @@ const EMPTY: Draft = {
 export function AddWebhook({ onClose }: Closing) {
   const again = useAskAgain();
   const [draft, setDraft] = useState(EMPTY);
-  const { severity, address, events, ...rest } = draft;
+  const { severity, address, ...rest } = draft;
   const order = {
     ...rest,
     url: urlOf(draft.kind, address),
-    events: draft.kind === 'alertmanager' ? ('alarms' as const) : events,
     min_severity: severity,
   };
   return (
@@ -68,6 +70,7 @@ export function ChangeWebhook({ webhook, onClose }: Closing & { webhook: Webhook
     kind: webhook.kind,
     address: shownAddress(webhook.url),
     secret: '',
+    ca: webhook.ca,
     events: webhook.events,
     severity: webhook.min_severity,
   };
@@ -76,6 +79,7 @@ export function ChangeWebhook({ webhook, onClose }: Closing & { webhook: Webhook
     ...(draft.name !== before.name && { name: draft.name }),
     ...(draft.address !== before.address && { url: urlOf(draft.kind, draft.address) }),
     ...(draft.secret && { secret: draft.secret }),
+    ...(draft.ca !== before.ca && { ca: draft.ca }),
     ...(draft.events !== before.events && { events: draft.events }),
     ...(draft.severity !== before.severity && { min_severity: draft.severity }),
   };
@@ -110,8 +114,10 @@ export function RemoveWebhook({ webhook, onClose }: Closing & { webhook: Webhook
       onClose={onClose}
     >
       <span>
-        {shownAddress(webhook.url)} is told of nothing any more, also not of the end of alarms that
-        are open now.
+        {shownAddress(webhook.url)}{' '}
+        {webhook.events === 'audit'
+          ? 'gets no further lines of the audit trail. This removal is the first that it does not get.'
+          : 'is told of nothing any more, also not of the end of alarms that are open now.'}
       </span>
     </Ask>
   );
@@ -137,7 +143,17 @@ function Fields({ draft, change, isSigned = false, isNew = false }: FieldsProps)
         <NativeSelect
           label="Kind"
           value={draft.kind}
-          onChange={(event) => change({ kind: event.currentTarget.value as Kind, address: '' })}
+          onChange={(event) => {
+            const kind = event.currentTarget.value as Kind;
+            change({
+              kind,
+              address: '',
+              secret: '',
+              ca: '',
+              events: 'alarms',
+              severity: 'WARNING',
+            });
+          }}
           data={KIND_CHOICES}
         />
       )}
@@ -163,16 +179,35 @@ function Fields({ draft, change, isSigned = false, isNew = false }: FieldsProps)
         <NativeSelect
           label="Tells of"
           value={draft.events}
-          onChange={(event) => change({ events: event.currentTarget.value as Draft['events'] })}
-          data={[...EVENT_CHOICES]}
+          onChange={(event) => {
+            const events = event.currentTarget.value as Draft['events'];
+            // All of the trail is what a copy is for.
+            change({ events, severity: events === 'audit' ? 'INFO' : draft.severity });
+          }}
+          data={eventChoices(draft.kind)}
         />
       )}
       <NativeSelect
         label="From which severity on"
+        description={
+          draft.events === 'audit' ? 'What was refused or failed is a warning.' : undefined
+        }
         value={draft.severity}
         onChange={(event) => change({ severity: event.currentTarget.value as Draft['severity'] })}
         data={SEVERITY_CHOICES}
       />
+      {showsCertificate(draft.kind, draft.address) && (
+        <Textarea
+          label="Authorities to trust"
+          description="In PEM. Left empty, those that the console's machine trusts"
+          autosize
+          minRows={2}
+          maxRows={6}
+          maxLength={65_536}
+          value={draft.ca}
+          onChange={(event) => change({ ca: event.currentTarget.value })}
+        />
+      )}
       {draft.kind === 'webhook' && (
         <PasswordInput
           label="Secret"

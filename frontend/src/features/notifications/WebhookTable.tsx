@@ -135,8 +135,9 @@ const SILENCES = [
   { minutes: 8 * 60, label: 'eight hours' },
 ] as const;
 
-/** Alertmanager has its own, and takes what it is not told of for over. */
-const silencesOf = ({ kind }: Webhook) => (kind === 'alertmanager' ? [] : SILENCES);
+/** Alertmanager has its own, and takes what it is not told of for over; a copy of the audit trail has no gaps. */
+const silencesOf = ({ kind, events }: Webhook) =>
+  kind === 'alertmanager' || events === 'audit' ? [] : SILENCES;
 
 interface ActionsProps {
   webhook: Webhook;

@@ -1,6 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import type { Webhook } from '@/api/types';
-import { addressFault, shownAddress, stateOf, urlFault, urlOf, wantsWord } from './words';
+import {
+  addressFault,
+  eventChoices,
+  shownAddress,
+  showsCertificate,
+  stateOf,
+  urlFault,
+  urlOf,
+  wantsWord,
+} from './words';
 
 const HOOK: Webhook = {
   uid: 1,
@@ -9,6 +18,7 @@ const HOOK: Webhook = {
   silent_until: null,
   url: 'https://hooks.example.org/a',
   is_signed: false,
+  ca: '',
   events: 'alarms',
   min_severity: 'WARNING',
   enabled: true,
@@ -41,6 +51,35 @@ describe('wantsWord', () => {
     expect(wantsWord({ ...HOOK, events: 'all', min_severity: 'INFO' })).toBe(
       'Everything in the log',
     );
+    expect(wantsWord({ ...HOOK, events: 'audit', min_severity: 'INFO' })).toBe('The audit trail');
+  });
+});
+
+describe('what there is to choose', () => {
+  it('depends on the kind', () => {
+    const of = (kind: Webhook['kind']) => eventChoices(kind).map(({ value }) => value);
+    expect(of('alertmanager')).toEqual(['alarms']);
+    expect(of('email')).toEqual(['alarms', 'all']);
+    expect(of('syslog')).toEqual(['alarms', 'all', 'audit']);
+  });
+
+  it('asks for authorities where a certificate is shown', () => {
+    expect(showsCertificate('syslog', 'syslog+tls://a')).toBe(true);
+    expect(showsCertificate('syslog', 'syslog+tcp://a')).toBe(false);
+    expect(showsCertificate('webhook', 'http://a')).toBe(false);
+    expect(showsCertificate('alertmanager', ' https://a')).toBe(true);
+    expect(showsCertificate('email', 'https://a')).toBe(false);
+  });
+});
+
+describe('an address of syslog', () => {
+  it('is a host and a port', () => {
+    for (const text of ['syslog+tls://siem.example.org', 'syslog+tcp://10.0.0.1:601/'])
+      expect(addressFault('syslog', text)).toBeUndefined();
+    for (const text of ['', 'https://a', 'syslog://a', 'syslog+tls://'])
+      expect(addressFault('syslog', text)).toMatch(/Begins with syslog/);
+    for (const text of ['syslog+tls://a/b', 'syslog+tls://u:p@a', 'syslog+tls://a?b'])
+      expect(addressFault('syslog', text)).toBe('Nothing but a host and a port');
   });
 });
 

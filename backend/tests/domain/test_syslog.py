@@ -1,0 +1,126 @@
+"""Messages of syslog, read back as RFC 5424 says."""
+
+import re
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shardboard.domain import syslog
+
+NOON = datetime(2026, 3, 1, 12, 0, 0, 250_000, tzinfo=UTC)
+MESSAGE = re.compile(
+    rb"<(?P<pri>\d{1,3})>1 (?P<time>\S+) (?P<host>[!-~]{1,255}) (?P<app>[!-~]{1,48}) - (?P<kind>[!-~]{1,32}) "
+    rb'\[shardboard@32473(?P<data>(?: [^\s="\]]{1,32}="(?:[^"\\\]]|\\["\\\]])*")*)\] \xef\xbb\xbf(?P<text>[^\n]*)',
+    re.DOTALL,
+)
+
+
+@dataclass(frozen=True)
+class Line:
+    uid: int = 7
+    time: datetime = NOON
+    username: str = "ann"
+    proof: str = "session"
+    source: str = "192.0.2.1"
+    method: str = "POST"
+    path: str = "/v1/bdbs"
+    outcome: str = "done"
+    code: str = ""
+    detail: str = "Database demo was ordered."
+
+
+@dataclass(frozen=True)
+class Event:
+    uid: int = 9
+    type: str = "alarm_clock"
+    severity: str = "WARNING"
+    description: str = "It is late."
+    originator: str = "system"
+    time: datetime = NOON
+    ended_at: datetime | None = None
+    bdb_uid: int | None = 3
+    node_uid: int | None = None
+    shard_uid: int | None = None
+    action_uid: str | None = None
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+def test_a_line_of_the_audit_trail() -> None:
+    assert syslog.of_line(Line(), "ab12", "prod.example.org") == (
+        b"<110>1 2026-03-01T12:00:00.250000Z prod.example.org shardboard - audit "
+        b'[shardboard@32473 uid="7" username="ann" proof="session" source="192.0.2.1" method="POST" path="/v1/bdbs" '
+        b'outcome="done" code="" link="ab12"] '
+        b"\xef\xbb\xbfann from 192.0.2.1: POST /v1/bdbs done. Database demo was ordered."
+    )
+
+
+def test_what_was_refused_is_a_warning() -> None:
+    assert syslog.of_line(Line(outcome="refused", username=""), "", "c").startswith(b"<108>1 ")
+
+
+def test_an_event_and_its_end() -> None:
+    told = syslog.of_event(Event(), "raised", "c")
+    assert told.startswith(b"<28>1 2026-03-01T12:00:00.250000Z c shardboard - alarm_clock ")
+    assert b'uid="9" state="raised" originator="system" bdb="3"' in told
+    ended = syslog.of_event(Event(ended_at=NOON.replace(hour=13)), "ended", "c")
+    assert ended.startswith(b"<30>1 2026-03-01T13:00:00.250000Z c ")
+
+
+def test_a_trial() -> None:
+    assert syslog.trial("c", "ann", NOON).endswith(b"[TEST] c: This is a test, sent by ann.")
+
+
+@given(st.text(max_size=60), st.text(max_size=60), st.text(max_size=60), st.text(max_size=300))
+def test_whatever_the_texts_are_it_can_be_read(host: str, username: str, path: str, detail: str) -> None:
+    line = Line(username=username, path=path, detail=detail)
+    found = MESSAGE.fullmatch(syslog.of_line(line, "ab", host))
+    assert found is not None
+    data = dict(re.findall(r' ([^=]+)="((?:[^"\\\]]|\\["\\\]])*)"', found["data"].decode()))
+    assert set(data) == {"uid", "username", "proof", "source", "method", "path", "outcome", "code", "link"}
+    if username.isprintable():
+        assert re.sub(r'\\(["\\\]])', r"\1", data["username"]) == username
+
+
+@given(st.binary(max_size=50))
+def test_frames_are_read_by_their_length(message: bytes) -> None:
+    length, _, rest = syslog.frame(message).partition(b" ")
+    assert (int(length), rest) == (len(message), message)
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("syslog+tls://siem.example.org", ("siem.example.org", 6514, True)),
+        ("syslog+tls://siem.example.org:1234/", ("siem.example.org", 1234, True)),
+        ("syslog+tcp://[2001:db8::1]", ("2001:db8::1", 601, False)),
+    ],
+)
+def test_addresses(url: str, told: tuple[str, int, bool]) -> None:
+    assert syslog.url_fault(url) == ""
+    assert syslog.address(url) == told
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "https://siem.example.org",
+        "syslog://siem.example.org",
+        "syslog+tls://",
+        "syslog+tls://a:b@siem.example.org",
+        "syslog+tls://siem.example.org/path",
+        "syslog+tls://siem.example.org?x=1",
+        "syslog+tls://siem.example.org#x",
+        "syslog+tls://siem.example.org:0",
+        "syslog+tls://siem.example.org:70000",
+        "syslog+tls://siem .example.org",
+        "syslog+tls://[siem",
+        f"syslog+tls://{'a' * 300}",
+    ],
+)
+def test_what_is_no_address(url: str) -> None:
+    assert syslog.url_fault(url)
