@@ -26,9 +26,9 @@ async def pieces(
     while True:
         lines = await audit.after(session, done, AT_ONCE, until=until)
         if lines:
-            yield lines
             done = lines[-1].uid
             session.expunge_all()  # a million of them take a gigabyte
+            yield lines
         if len(lines) < AT_ONCE:
             return
 

@@ -10,7 +10,9 @@ from backend.tests import pairs
 from backend.tests.application import app_of
 from backend.tests.conftest import PASSWORD, USER
 from sqlalchemy import text
+from sqlalchemy.pool import QueuePool
 
+from shardboard.api import audit as audit_api
 from shardboard.api import audited, prometheus
 from shardboard.console import Console
 from shardboard.driver.fake import FakeAgents
@@ -401,3 +403,16 @@ async def test_export_has_every_line_in_its_order(client: httpx.AsyncClient, mon
     assert (await client.get("/v1/audit/export", params={"stime": "2999-01-01T00:00:00Z"})).text == ""
     assert (await client.get("/v1/audit/export", params={"etime": "2020-01-01T00:00:00Z"})).text == ""
     assert len((await client.get("/v1/audit/export", params={"stime": "2020-01-01"})).text.splitlines()) == 5
+
+
+async def test_who_reads_an_export_slowly_keeps_nothing_of_the_store(
+    console: Console, client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shardboard.queries.audit.AT_ONCE", 1)
+    await client.post("/v1/redis_acls", json=ACL)
+    pieces = audit_api._json_lines(console.store, None, None)
+    assert json.loads(await anext(pieces))["uid"] == 1
+    pool = console.store.engine.pool
+    assert isinstance(pool, QueuePool)
+    assert pool.checkedout() == 0
+    assert [json.loads(piece)["uid"] async for piece in pieces] == [2]

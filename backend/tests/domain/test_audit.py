@@ -1,30 +1,16 @@
 """The chain of the audit trail: whatever is done to the lines shows."""
 
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
+from datetime import timedelta
 
 import pytest
+from backend.tests.domain.audit_lines import NOON, Line
 from hypothesis import given
 from hypothesis import strategies as st
 
 from shardboard.domain.audit import LONGEST, MOST_FAULTS, Check, Ends, fit, link, seal
 
 KEY, OTHER = "0" * 64, "1" * 64
-NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
-
-
-@dataclass(frozen=True)
-class Line:
-    uid: int
-    time: datetime = NOON
-    username: str = "admin@example.org"
-    proof: str = "password"
-    source: str = "192.0.2.1"
-    method: str = "POST"
-    path: str = "/v1/bdbs"
-    outcome: str = "done"
-    code: str = ""
-    detail: str = ""
 
 
 def chain(lines: list[Line], key: str = KEY) -> list[tuple[Line, str]]:

@@ -1,36 +1,24 @@
 """Messages of syslog, read back as RFC 5424 says."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from backend.tests.domain.audit_lines import Line
 from hypothesis import given
 from hypothesis import strategies as st
 
 from shardboard.domain import syslog
 
 NOON = datetime(2026, 3, 1, 12, 0, 0, 250_000, tzinfo=UTC)
+LINE = Line(7, NOON, "ann", "session", detail="Database demo was ordered.")
 MESSAGE = re.compile(
     rb"<(?P<pri>\d{1,3})>1 (?P<time>\S+) (?P<host>[!-~]{1,255}) (?P<app>[!-~]{1,48}) - (?P<kind>[!-~]{1,32}) "
     rb'\[shardboard@32473(?P<data>(?: [^\s="\]]{1,32}="(?:[^"\\\]]|\\["\\\]])*")*)\] \xef\xbb\xbf(?P<text>[^\n]*)',
     re.DOTALL,
 )
-
-
-@dataclass(frozen=True)
-class Line:
-    uid: int = 7
-    time: datetime = NOON
-    username: str = "ann"
-    proof: str = "session"
-    source: str = "192.0.2.1"
-    method: str = "POST"
-    path: str = "/v1/bdbs"
-    outcome: str = "done"
-    code: str = ""
-    detail: str = "Database demo was ordered."
 
 
 @dataclass(frozen=True)
@@ -50,7 +38,7 @@ class Event:
 
 
 def test_a_line_of_the_audit_trail() -> None:
-    assert syslog.of_line(Line(), "ab12", "prod.example.org") == (
+    assert syslog.of_line(LINE, "ab12", "prod.example.org") == (
         b"<110>1 2026-03-01T12:00:00.250000Z prod.example.org shardboard - audit "
         b'[shardboard@32473 uid="7" username="ann" proof="session" source="192.0.2.1" method="POST" path="/v1/bdbs" '
         b'outcome="done" code="" link="ab12"] '
@@ -59,7 +47,7 @@ def test_a_line_of_the_audit_trail() -> None:
 
 
 def test_what_was_refused_is_a_warning() -> None:
-    assert syslog.of_line(Line(outcome="refused", username=""), "", "c").startswith(b"<108>1 ")
+    assert syslog.of_line(replace(LINE, outcome="refused", username=""), "", "c").startswith(b"<108>1 ")
 
 
 def test_an_event_and_its_end() -> None:
@@ -76,7 +64,7 @@ def test_a_trial() -> None:
 
 @given(st.text(max_size=60), st.text(max_size=60), st.text(max_size=60), st.text(max_size=300))
 def test_whatever_the_texts_are_it_can_be_read(host: str, username: str, path: str, detail: str) -> None:
-    line = Line(username=username, path=path, detail=detail)
+    line = replace(LINE, username=username, path=path, detail=detail)
     found = MESSAGE.fullmatch(syslog.of_line(line, "ab", host))
     assert found is not None
     data = dict(re.findall(r' ([^=]+)="((?:[^"\\\]]|\\["\\\]])*)"', found["data"].decode()))

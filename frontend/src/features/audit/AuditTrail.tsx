@@ -1,18 +1,17 @@
 /** Who did what from where, and what became of it; filtered by the console, older lines on demand. */
-import { Alert, Button, NativeSelect, TextInput } from '@mantine/core';
+import { Alert, NativeSelect } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
-import { IconSearch } from '@tabler/icons-react';
 import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query';
-import { useState } from 'react';
 import { type AuditFilter, auditQuery } from '@/api/audit';
 import { messageOf } from '@/api/http';
 import type { AuditLine } from '@/api/types';
-import { plural } from '@/lib/format';
 import { Stamp } from '@/ui/Ago';
 import { Card } from '@/ui/Card';
 import { Dash } from '@/ui/Dash';
 import { type Column, DataTable } from '@/ui/DataTable';
+import { Older } from '@/ui/Older';
 import { Status } from '@/ui/Status';
+import { TextFilter } from '@/ui/TextFilter';
 import classes from './audit.module.css';
 import { OUTCOMES, proofWords, requestWords } from './words';
 
@@ -56,8 +55,6 @@ interface Props {
 }
 
 export function AuditTrail({ filter, onFilter }: Props) {
-  // The address follows the field; the field does not wait for the address.
-  const [text, setText] = useState(filter.text ?? '');
   const [settled] = useDebouncedValue(filter.text, TYPING_MS);
   const trail = useInfiniteQuery({
     ...auditQuery({ outcome: filter.outcome, text: settled }),
@@ -67,18 +64,10 @@ export function AuditTrail({ filter, onFilter }: Props) {
   return (
     <>
       <div className={classes.filters}>
-        <TextInput
-          size="xs"
-          type="search"
-          aria-label="Filter by text"
-          placeholder="User, address, object, words"
-          leftSection={<IconSearch size={14} />}
-          value={text}
-          maxLength={200}
-          onChange={({ currentTarget: { value } }) => {
-            setText(value);
-            onFilter({ text: value || undefined });
-          }}
+        <TextFilter
+          text={filter.text}
+          onText={(text) => onFilter({ text })}
+          placeholder="User, address, words"
         />
         <NativeSelect
           size="xs"
@@ -106,24 +95,7 @@ export function AuditTrail({ filter, onFilter }: Props) {
           />
         </Card>
       )}
-      {lines && lines.length > 0 && (
-        <div className={classes.more}>
-          <span className="dim num">
-            {trail.hasNextPage
-              ? `The newest ${plural(lines.length, 'line')} shown`
-              : `All ${plural(lines.length, 'line')} shown`}
-          </span>
-          {trail.hasNextPage && (
-            <Button
-              variant="default"
-              loading={trail.isFetchingNextPage}
-              onClick={() => trail.fetchNextPage()}
-            >
-              Load older lines
-            </Button>
-          )}
-        </div>
-      )}
+      <Older count={lines?.length ?? 0} noun="line" query={trail} />
     </>
   );
 }

@@ -1,8 +1,7 @@
 /** What narrows the log. */
-import { NativeSelect, TextInput } from '@mantine/core';
-import { IconSearch } from '@tabler/icons-react';
-import { useState } from 'react';
+import { NativeSelect } from '@mantine/core';
 import type { EventFilter } from '@/api/events';
+import { TextFilter } from '@/ui/TextFilter';
 import classes from './events.module.css';
 import { SEVERITIES, SOURCE_WORDS, SOURCES } from './filter';
 
@@ -13,24 +12,9 @@ interface Props {
 }
 
 export function EventFilters({ filter, onFilter, withSource }: Props) {
-  // The address follows the field; the field does not wait for the address.
-  const [text, setText] = useState(filter.text ?? '');
-  const type = (next: string) => {
-    setText(next);
-    onFilter({ text: next || undefined });
-  };
   return (
     <div className={classes.filters}>
-      <TextInput
-        size="xs"
-        type="search"
-        aria-label="Filter by text"
-        placeholder="Filter by text"
-        leftSection={<IconSearch size={14} />}
-        value={text}
-        maxLength={200}
-        onChange={(event) => type(event.currentTarget.value)}
-      />
+      <TextFilter text={filter.text} onText={(text) => onFilter({ text })} />
       <NativeSelect
         size="xs"
         aria-label="Severity"

@@ -1,5 +1,5 @@
 /** The log as a table: filtered by the console, live, older ones on demand. */
-import { Button, SegmentedControl } from '@mantine/core';
+import { SegmentedControl } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { IconChevronDown, IconChevronRight } from '@tabler/icons-react';
 import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query';
@@ -13,6 +13,7 @@ import { Ago, Stamp } from '@/ui/Ago';
 import { Dash } from '@/ui/Dash';
 import { type Column, DataTable } from '@/ui/DataTable';
 import { EmptyState } from '@/ui/EmptyState';
+import { Older } from '@/ui/Older';
 import { EventFilters } from './EventFilters';
 import { EventLinks } from './EventLinks';
 import classes from './events.module.css';
@@ -165,24 +166,7 @@ export function EventLog({ filter, onFilter, span, bdbUid }: Props) {
           }
         />
       </div>
-      {events && events.length > 0 && (
-        <div className={classes.more}>
-          <span className="dim num">
-            {log.hasNextPage
-              ? `The newest ${plural(events.length, 'event')} shown`
-              : `All ${plural(events.length, 'event')} shown`}
-          </span>
-          {log.hasNextPage && (
-            <Button
-              variant="default"
-              loading={log.isFetchingNextPage}
-              onClick={() => log.fetchNextPage()}
-            >
-              Load older events
-            </Button>
-          )}
-        </div>
-      )}
+      <Older count={events?.length ?? 0} noun="event" query={log} />
     </div>
   );
 }

@@ -1,0 +1,20 @@
+"""A line of the audit trail, as tests have it."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Line:
+    uid: int
+    time: datetime = NOON
+    username: str = "admin@example.org"
+    proof: str = "password"
+    source: str = "192.0.2.1"
+    method: str = "POST"
+    path: str = "/v1/bdbs"
+    outcome: str = "done"
+    code: str = ""
+    detail: str = ""
