@@ -41,6 +41,10 @@ wheel: setup ## One file for `pip install`, with page, proxy, load generator and
 	@$(bin)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
 	@ls dist/*.whl
 
+.PHONY: sbom
+sbom: tools ## What a release is made of, as CycloneDX, in dist/sbom
+	@$(bin)/python scripts/sbom
+
 .PHONY: clean-demo
 clean-demo: ## Forget the demo: its database, shards and settings
 	@if [ -x $(bin)/shardboard ]; then exec $(bin)/shardboard demo --clean; else echo "Nothing to forget."; fi

@@ -54,7 +54,7 @@ export async function remove(api: APIRequestContext, uid: number): Promise<void>
   await expect.poll(async () => (await api.get(`/v1/bdbs/${uid}`)).status()).toBe(404);
 }
 
-/** No benchmark is left, no database but one, no webhook, no user but the first administrator, no role or rules of ours. */
+/** No benchmark is left, no database but one, no webhook, no service token, no user but the first administrator, no role or rules of ours. */
 export async function removeAllElse(api: APIRequestContext, kept: number): Promise<void> {
   const uids = async (path: string) =>
     ((await (await api.get(path)).json()) as { uid: number }[]).map(({ uid }) => uid);
@@ -70,6 +70,7 @@ export async function removeAllElse(api: APIRequestContext, kept: number): Promi
     await remove(api, uid);
   }
   for (const uid of await uids('/v1/webhooks')) await api.delete(`/v1/webhooks/${uid}`);
+  for (const uid of await uids('/v1/service_tokens')) await api.delete(`/v1/service_tokens/${uid}`);
   for (const uid of await uids('/v1/users')) if (uid > 1) await api.delete(`/v1/users/${uid}`);
   await letNobodyIn(api, kept);
   for (const kind of ['roles', 'redis_acls']) {

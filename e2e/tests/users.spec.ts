@@ -5,6 +5,7 @@ import { examine, examineInAll } from '../appearance.ts';
 import { expect, test } from '../fixtures.ts';
 import { Frame } from '../pages/frame.ts';
 import { LoginPage } from '../pages/login.ts';
+import { createSmall } from '../rest.ts';
 
 const EMAIL = 'ann@example.org';
 const NEW_PASSWORD = 'correct horse battery';
@@ -225,4 +226,61 @@ test('a role is let in at data, with rules, from the page to the shards', async 
     { role_uid: cacheReaders.uid, redis_acl_uid: cache.uid },
   ]);
   expect((await api.delete(`/v1/redis_acls/${cache.uid}`)).status()).toBe(409);
+});
+
+test('a user whose role reaches one database sees no other', async ({
+  page,
+  api,
+  browser,
+  baseURL,
+}) => {
+  const { uid } = await createSmall(api, 'payments');
+  const frame = new Frame(page);
+  await page.goto('/users');
+  await page.getByRole('button', { name: 'Add role' }).click();
+  const adding = frame.dialog('Add role');
+  await adding.getByLabel('Name').fill('payments team');
+  await adding.getByLabel('In the console').selectOption({ label: 'Database member' });
+  await adding.getByLabel('Reaches').selectOption({ label: 'Only these databases' });
+  await adding.getByRole('combobox', { name: 'Databases' }).click();
+  await page.getByRole('option', { name: 'payments' }).click();
+  await examineInAll(page, 'users-role-limited');
+  await adding.getByRole('button', { name: 'Add role' }).click();
+  const row = page
+    .getByRole('table', { name: 'Roles' })
+    .getByRole('row', { name: 'payments team' });
+  await expect(row).toContainText('payments');
+  const role = await named(api, 'roles', 'payments team');
+  const user = { email: 'pat@example.org', password: NEW_PASSWORD, role_uids: [role.uid] };
+  expect((await api.post('/v1/users', { data: user })).status()).toBe(200);
+
+  const theirs = await browser.newContext({ ...(baseURL && { baseURL }), storageState: undefined });
+  const other = await theirs.newPage();
+  const login = new LoginPage(other);
+  await login.open();
+  await login.signIn(user.email, user.password);
+  await expect(new Frame(other).heading(/are well/)).toBeVisible();
+  await examine(other, 'limited-overview');
+  for (const path of [
+    '/databases',
+    `/databases/${uid}`,
+    '/nodes',
+    '/nodes/1',
+    '/timeline',
+    '/events',
+    '/alarms',
+    '/benchmarks',
+    '/settings',
+  ]) {
+    await other.goto(path);
+    await expect(other.getByRole('heading', { level: 1 })).toBeVisible();
+    await expect(other.getByRole('main')).not.toContainText('demo');
+    await expect(other.getByRole('alert').filter({ hasText: 'reaches' })).toHaveCount(0);
+    if (path === '/settings') await examine(other, 'limited-settings');
+  }
+  await other.goto('/databases');
+  await expect(other.getByRole('button', { name: 'Create database' })).toBeDisabled();
+  await other.goto('/databases/1');
+  await expect(other.getByRole('main')).toContainText('There is no database 1');
+  await theirs.close();
 });

@@ -7,9 +7,10 @@ from typing import Any
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
-from shardboard.api.deps import Reader, Viewer
+from shardboard.api.deps import Reader
 from shardboard.api.found import bdb_of
 from shardboard.api.parameters import Uid
+from shardboard.api.reach import AnyViewer, BdbViewer
 from shardboard.api.replies import errors
 from shardboard.errors import NotAcceptable, NotFound
 
@@ -86,8 +87,8 @@ REPLIES: dict[str, tuple[str, Any]] = {
 }
 
 
-def _constant(reply: Any) -> Callable[[Viewer], Awaitable[JSONResponse]]:
-    async def tell(_viewer: Viewer) -> JSONResponse:
+def _constant(reply: Any) -> Callable[[AnyViewer], Awaitable[JSONResponse]]:
+    async def tell(_viewer: AnyViewer) -> JSONResponse:
         return JSONResponse(reply)
 
     return tell
@@ -107,14 +108,14 @@ for _path, (_sentence, _reply) in REPLIES.items():
 
 @router.get("/bdbs/{uid}/sync_source_stats", responses=errors(404))
 @router.get("/bdbs/{uid}/syncer_state", responses=errors(404))
-async def get_replication_source(_viewer: Viewer, session: Reader, uid: Uid) -> None:
+async def get_replication_source(_viewer: BdbViewer, session: Reader, uid: Uid) -> None:
     """404: no database replicates another one."""
     await bdb_of(session, uid)
     raise NotFound("not_found", "The database replicates no other one.")
 
 
 @router.get("/bdbs/{uid}/peer_stats", responses=errors(404, 406))
-async def get_peer_stats(_viewer: Viewer, session: Reader, uid: Uid) -> None:
+async def get_peer_stats(_viewer: BdbViewer, session: Reader, uid: Uid) -> None:
     """406: there are no Active-Active databases."""
     await bdb_of(session, uid)
     raise NotAcceptable("not_supported", "The database is not an Active-Active one.")

@@ -6,9 +6,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query
 from fastapi.responses import JSONResponse
 
-from shardboard.api.deps import Editor, Reader, Tx, Viewer
+from shardboard.api.deps import Reader, Tx
 from shardboard.api.found import bdb_of, node_of
 from shardboard.api.parameters import DryRun, Uid, is_on
+from shardboard.api.reach import AnyViewer, BdbEditor, BdbViewer
 from shardboard.api.replies import errors
 from shardboard.domain import alert_settings
 from shardboard.errors import NotFound
@@ -27,14 +28,14 @@ IgnoreSettings = Annotated[
 
 
 @router.get("/bdbs/alerts", response_model=dict[str, schema.Alerts], responses=errors())
-async def list_bdb_alerts(_viewer: Viewer, session: Reader, ignore_settings: IgnoreSettings = None) -> JSONResponse:
+async def list_bdb_alerts(viewer: AnyViewer, session: Reader, ignore_settings: IgnoreSettings = None) -> JSONResponse:
     """Of all databases, by uid."""
-    return JSONResponse(await _of_bdbs(session, await bdbs.every(session)))
+    return JSONResponse(await _of_bdbs(session, [bdb for bdb in await bdbs.every(session) if viewer.reaches(bdb.uid)]))
 
 
 @router.get("/bdbs/alerts/{uid}", response_model=schema.Alerts, responses=errors(404))
 async def get_bdb_alerts(
-    _viewer: Viewer, session: Reader, uid: Uid, ignore_settings: IgnoreSettings = None
+    _viewer: BdbViewer, session: Reader, uid: Uid, ignore_settings: IgnoreSettings = None
 ) -> JSONResponse:
     """Of one database, by name."""
     return JSONResponse((await _of_bdbs(session, [await bdb_of(session, uid)]))[str(uid)])
@@ -42,7 +43,7 @@ async def get_bdb_alerts(
 
 @router.get("/bdbs/alerts/{uid}/{alert}", response_model=schema.Alert, responses=errors(404))
 async def get_bdb_alert(
-    _viewer: Viewer, session: Reader, uid: Uid, alert: Name, ignore_settings: IgnoreSettings = None
+    _viewer: BdbViewer, session: Reader, uid: Uid, alert: Name, ignore_settings: IgnoreSettings = None
 ) -> JSONResponse:
     """One alert of a database."""
     found = await _of_bdbs(session, [await bdb_of(session, uid)])
@@ -51,7 +52,7 @@ async def get_bdb_alert(
 
 @router.post("/bdbs/alerts/{uid}", response_model=schema.Alerts, responses=errors(404, 406))
 async def set_bdb_alerts(
-    editor: Editor, session: Tx, uid: Uid, body: schema.BdbAlertSettings, dry_run: DryRun = None
+    editor: BdbEditor, session: Tx, uid: Uid, body: schema.BdbAlertSettings, dry_run: DryRun = None
 ) -> JSONResponse:
     """Switch alerts of a database on and off, and set their thresholds. What is left out stays."""
     await cluster.load_for_update(session)  # of two who change a part each, neither part is lost
@@ -61,14 +62,14 @@ async def set_bdb_alerts(
 
 
 @router.get("/nodes/alerts", response_model=dict[str, schema.Alerts], responses=errors())
-async def list_node_alerts(_viewer: Viewer, session: Reader, ignore_settings: IgnoreSettings = None) -> JSONResponse:
+async def list_node_alerts(_viewer: AnyViewer, session: Reader, ignore_settings: IgnoreSettings = None) -> JSONResponse:
     """Of all nodes, by uid. They are set by `alert_settings` of the cluster."""
     return JSONResponse(await _of_nodes(session, await nodes.every(session)))
 
 
 @router.get("/nodes/alerts/{uid}", response_model=schema.Alerts, responses=errors(404))
 async def get_node_alerts(
-    _viewer: Viewer, session: Reader, uid: Uid, ignore_settings: IgnoreSettings = None
+    _viewer: AnyViewer, session: Reader, uid: Uid, ignore_settings: IgnoreSettings = None
 ) -> JSONResponse:
     """Of one node, by name."""
     return JSONResponse((await _of_nodes(session, [await node_of(session, uid)]))[str(uid)])
@@ -76,7 +77,7 @@ async def get_node_alerts(
 
 @router.get("/nodes/alerts/{uid}/{alert}", response_model=schema.Alert, responses=errors(404))
 async def get_node_alert(
-    _viewer: Viewer, session: Reader, uid: Uid, alert: Name, ignore_settings: IgnoreSettings = None
+    _viewer: AnyViewer, session: Reader, uid: Uid, alert: Name, ignore_settings: IgnoreSettings = None
 ) -> JSONResponse:
     """One alert of a node."""
     found = await _of_nodes(session, [await node_of(session, uid)])
@@ -84,14 +85,16 @@ async def get_node_alert(
 
 
 @router.get("/cluster/alerts", response_model=schema.Alerts, responses=errors())
-async def list_cluster_alerts(_viewer: Viewer, session: Reader, ignore_settings: IgnoreSettings = None) -> JSONResponse:
+async def list_cluster_alerts(
+    _viewer: AnyViewer, session: Reader, ignore_settings: IgnoreSettings = None
+) -> JSONResponse:
     """Of the cluster, by name. They are set by its `alert_settings`."""
     return JSONResponse(await _of_cluster(session))
 
 
 @router.get("/cluster/alerts/{alert}", response_model=schema.Alert, responses=errors(404))
 async def get_cluster_alert(
-    _viewer: Viewer, session: Reader, alert: Name, ignore_settings: IgnoreSettings = None
+    _viewer: AnyViewer, session: Reader, alert: Name, ignore_settings: IgnoreSettings = None
 ) -> JSONResponse:
     """One alert of the cluster."""
     return JSONResponse(_one(await _of_cluster(session), alert))

@@ -7,9 +7,10 @@ from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 
 from shardboard.api import nodes as node_api
-from shardboard.api.deps import Evidence, Reader, TheConsole, Viewer
+from shardboard.api.deps import Evidence, Reader, TheConsole
 from shardboard.api.found import bdb_of
 from shardboard.api.parameters import Uid, is_on
+from shardboard.api.reach import AnyViewer, BdbViewer
 from shardboard.api.replies import errors
 from shardboard.domain import availability
 from shardboard.domain.availability import AvailabilityFault
@@ -30,7 +31,7 @@ _CODES: dict[AvailabilityFault, str] = {
 
 @router.get("/v1/bdbs/{uid}/availability", responses=errors(404))
 async def get_availability(
-    _viewer: Viewer,
+    _viewer: BdbViewer,
     session: Reader,
     uid: Uid,
     extend_check: Annotated[Literal["lag"] | None, Query(description="Replicas must have all data, too.")] = None,
@@ -50,7 +51,7 @@ async def get_availability(
 
 
 @router.get("/v1/local/bdbs/{uid}/endpoint/availability", responses=errors(404))
-async def get_endpoint_availability(_viewer: Viewer, session: Reader, uid: Uid) -> dict[str, Any]:
+async def get_endpoint_availability(_viewer: BdbViewer, session: Reader, uid: Uid) -> dict[str, Any]:
     """200 when a proxy serves the database's endpoint, else 503. The console answers for all nodes."""
     bdb = await bdb_of(session, uid)
     if "port_unbound" in _faults(bdb, [], await nodes.every(session)):
@@ -69,7 +70,7 @@ async def get_master_healthcheck(session: Reader, proof: Evidence) -> dict[Liter
 
 @router.get("/v4/cluster/health", response_model=schema.ClusterHealth, responses=errors())
 async def get_cluster_health(
-    _viewer: Viewer,
+    viewer: AnyViewer,
     session: Reader,
     console: TheConsole,
     issues_only: Annotated[str | None, Query(description="Only nodes and databases that are not well.")] = None,
@@ -78,6 +79,8 @@ async def get_cluster_health(
     machines, rows = await nodes.every(session), await shards.every(session)
     found = []
     for bdb in await bdbs.every(session):
+        if not viewer.reaches(bdb.uid):
+            continue
         own = [row for row in rows if row.bdb_uid == bdb.uid]
         found.append((bdb, own, _faults(bdb, own, machines)))
     shown = schema.cluster(
@@ -85,7 +88,7 @@ async def get_cluster_health(
         machines,
         await node_api.statuses(session, machines, console),
         found,
-        await events.open_alarms(session),
+        [alarm for alarm in await events.open_alarms(session) if viewer.hears(alarm)],
         on_flash=sum(len(own) for bdb, own, _ in found if bdb.on_flash),
         issues_only=is_on(issues_only),
     )
@@ -94,7 +97,7 @@ async def get_cluster_health(
 
 @router.get("/v4/db/{uid}/health", response_model=schema.DatabaseHealth, responses=errors(404))
 @router.get("/v4/bdb/{uid}/health", response_model=schema.DatabaseHealth, responses=errors(404))
-async def get_database_health(_viewer: Viewer, session: Reader, uid: Uid) -> JSONResponse:
+async def get_database_health(_viewer: BdbViewer, session: Reader, uid: Uid) -> JSONResponse:
     """A database with its shards, and what keeps clients from it."""
     bdb, rows = await bdb_of(session, uid), await shards.of_bdb(session, uid)
     found = _faults(bdb, rows, await nodes.every(session))

@@ -6,8 +6,9 @@ from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from shardboard.api.deps import Editor, Tx
+from shardboard.api.deps import Tx
 from shardboard.api.parameters import DryRun, Uid, is_on
+from shardboard.api.reach import BdbEditor
 from shardboard.api.replies import errors
 from shardboard.schemas.absent import OptionalStr, present
 from shardboard.services import bdb_passwords as service
@@ -28,14 +29,16 @@ class Ordered(BaseModel):
 
 @router.put("/bdbs/{uid}/passwords", response_model=Ordered, responses=errors(404, 406, 409))
 async def replace_passwords(
-    editor: Editor, session: Tx, uid: Uid, body: Password, dry_run: DryRun = None
+    editor: BdbEditor, session: Tx, uid: Uid, body: Password, dry_run: DryRun = None
 ) -> JSONResponse:
     """From now on only this password. Clients that are logged in stay so until they connect again."""
     return _ordered(await service.replace(session, uid, body.password, editor, dry_run=is_on(dry_run)))
 
 
 @router.post("/bdbs/{uid}/passwords", response_model=Ordered, responses=errors(404, 406, 409))
-async def add_password(editor: Editor, session: Tx, uid: Uid, body: Password, dry_run: DryRun = None) -> JSONResponse:
+async def add_password(
+    editor: BdbEditor, session: Tx, uid: Uid, body: Password, dry_run: DryRun = None
+) -> JSONResponse:
     """This password as well, of at most ten. To change a password without a break, add the new one, give it to all applications,
     and remove the old one."""
     return _ordered(await service.add(session, uid, body.password, editor, dry_run=is_on(dry_run)))
@@ -43,7 +46,7 @@ async def add_password(editor: Editor, session: Tx, uid: Uid, body: Password, dr
 
 @router.delete("/bdbs/{uid}/passwords", response_model=Ordered, responses=errors(404, 406, 409))
 async def remove_password(
-    editor: Editor, session: Tx, uid: Uid, body: Password, dry_run: DryRun = None
+    editor: BdbEditor, session: Tx, uid: Uid, body: Password, dry_run: DryRun = None
 ) -> JSONResponse:
     """Not this password any more, unless it is the only one."""
     return _ordered(await service.remove(session, uid, body.password, editor, dry_run=is_on(dry_run)))

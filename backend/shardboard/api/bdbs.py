@@ -7,9 +7,10 @@ from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
 from shardboard.api import audited
-from shardboard.api.deps import Editor, Principal, Reader, TheConsole, Tx, Viewer
+from shardboard.api.deps import Editor, Principal, Reader, TheConsole, Tx
 from shardboard.api.found import bdb_of
 from shardboard.api.parameters import DryRun, Fields, Uid, is_on, only
+from shardboard.api.reach import AnyViewer, BdbEditor, BdbViewer
 from shardboard.api.replies import errors
 from shardboard.console import Console
 from shardboard.errors import NotFound
@@ -27,9 +28,10 @@ router = APIRouter(tags=["databases"])
 
 
 @router.get("/bdbs", response_model=list[schema.Bdb], responses=errors())
-async def list_bdbs(principal: Viewer, session: Reader, fields: Fields = "") -> JSONResponse:
+async def list_bdbs(principal: AnyViewer, session: Reader, fields: Fields = "") -> JSONResponse:
     """All databases."""
-    shown = await represent(session, await bdbs.every(session), secrets=_may_see_secrets(principal))
+    rows = [bdb for bdb in await bdbs.every(session) if principal.reaches(bdb.uid)]
+    shown = await represent(session, rows, secrets=_may_see_secrets(principal))
     return JSONResponse(_note_secrets([only(item, fields) for item in shown]))
 
 
@@ -46,7 +48,7 @@ async def create_bdb(principal: Editor, session: Tx, body: BdbCreate, dry_run: D
 
 
 @router.get("/bdbs/{uid}", response_model=schema.Bdb, responses=errors(404))
-async def get_bdb(principal: Viewer, session: Reader, uid: Uid, fields: Fields = "") -> JSONResponse:
+async def get_bdb(principal: BdbViewer, session: Reader, uid: Uid, fields: Fields = "") -> JSONResponse:
     """One database."""
     found = await represent(session, [await bdb_of(session, uid)], secrets=_may_see_secrets(principal))
     return JSONResponse(_note_secrets([only(found[0], fields)])[0])
@@ -54,7 +56,7 @@ async def get_bdb(principal: Viewer, session: Reader, uid: Uid, fields: Fields =
 
 @router.put("/bdbs/{uid}", response_model=schema.Bdb, responses=errors(404, 406, 409))
 async def update_bdb(
-    principal: Editor, session: Tx, console: TheConsole, uid: Uid, body: BdbUpdate, dry_run: DryRun = None
+    principal: BdbEditor, session: Tx, console: TheConsole, uid: Uid, body: BdbUpdate, dry_run: DryRun = None
 ) -> JSONResponse:
     """Change name, memory_size, shards_count, tags or eviction_policy. The rest of the object may be sent along unchanged.
     Of a dry run of another `shards_count` the reply says in `reshard_preview` what it would cost."""
@@ -66,14 +68,14 @@ async def update_bdb(
 
 
 @router.delete("/bdbs/{uid}", response_model=schema.Bdb, responses=errors(404, 409))
-async def delete_bdb(principal: Editor, session: Tx, uid: Uid) -> JSONResponse:
+async def delete_bdb(principal: BdbEditor, session: Tx, uid: Uid) -> JSONResponse:
     """Order the removal of a database with all its data."""
     return JSONResponse(await shown(session, await service.delete(session, uid, principal), principal))
 
 
 @router.put("/bdbs/{uid}/{action}", response_model=schema.Bdb, responses=errors(404, 409))
 async def act_on_bdb(
-    principal: Editor,
+    principal: BdbEditor,
     session: Tx,
     uid: Uid,
     action: str,

@@ -1,6 +1,7 @@
 """Benchmarks side by side, as documents, and with what happened around them."""
 
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal
 
@@ -8,8 +9,9 @@ from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse, Response
 
 from shardboard.api.benchmarks import represent, series_of
-from shardboard.api.deps import Reader, Viewer
+from shardboard.api.deps import Reader
 from shardboard.api.parameters import Uid
+from shardboard.api.reach import AnyViewer, RunViewer, insist_on_each, of_run
 from shardboard.api.replies import errors
 from shardboard.api.timeline import MAX_EVENTS, TYPES
 from shardboard.domain import benchmark_report
@@ -21,7 +23,9 @@ from shardboard.schemas import benchmark_meanwhile as meanwhile_schema
 from shardboard.schemas import benchmark_scenarios as scenario_schema
 from shardboard.schemas import logs
 from shardboard.services import benchmarks as service
+from shardboard.services.users import LOG_VIEWERS
 from shardboard.state import benchmarks, events
+from shardboard.state.events import Event
 
 router = APIRouter(tags=["benchmarks"])
 
@@ -32,7 +36,7 @@ MARGIN = timedelta(seconds=5)
 
 @router.get("/benchmarks/compare", response_model=compare_schema.Comparison, responses=errors(404))
 async def compare_benchmarks(
-    _viewer: Viewer,
+    viewer: AnyViewer,
     session: Reader,
     uids: Annotated[str, Query(description="comma list of 2 to 6, the first is the base")],
 ) -> JSONResponse:
@@ -42,6 +46,7 @@ async def compare_benchmarks(
         word.isascii() and word.isdigit() and len(word) < 10 for word in words
     ):
         raise BadRequest("bad_request", f"uids is a comma list of 2 to {MOST_COMPARED} runs.", field="uids")
+    await insist_on_each(session, viewer, of_run, map(int, words))
     rows = [await service.find(session, int(word)) for word in words]
     shown = {run["uid"]: run for run in await represent(session, rows)}
     return JSONResponse(compare_schema.render([shown[row.uid] for row in rows]))
@@ -51,20 +56,20 @@ Scale = Annotated[float, Query(gt=0, le=10, description="1 is the size that was 
 
 
 @router.get("/benchmarks/scenarios", response_model=list[scenario_schema.Scenario], responses=errors())
-async def list_scenarios(_viewer: Viewer, scale: Scale = 0.01) -> JSONResponse:
+async def list_scenarios(_viewer: AnyViewer, scale: Scale = 0.01) -> JSONResponse:
     """Published benchmarks, scaled by one factor; what was published is kept beside."""
     return JSONResponse([scenario_schema.render(each, scale) for each in scenarios.every().values()])
 
 
 @router.get("/benchmarks/scenarios/{name}", response_model=scenario_schema.Scenario, responses=errors(404))
-async def get_scenario(_viewer: Viewer, name: str, scale: Scale = 0.01) -> JSONResponse:
+async def get_scenario(_viewer: AnyViewer, name: str, scale: Scale = 0.01) -> JSONResponse:
     """One published benchmark; its `order` and a database make an order of a run."""
     return JSONResponse(scenario_schema.render(scenarios.find(name), scale))
 
 
 @router.get("/benchmarks/{uid}/report", responses=errors(404), response_class=Response)
 async def benchmark_report_of(
-    _viewer: Viewer,
+    _viewer: RunViewer,
     session: Reader,
     uid: Uid,
     format_: Annotated[
@@ -89,16 +94,21 @@ async def benchmark_report_of(
 
 @router.get("/benchmarks/{uid}/meanwhile", response_model=meanwhile_schema.Meanwhile, responses=errors(404))
 async def meanwhile(
-    _viewer: Viewer,
+    viewer: RunViewer,
     session: Reader,
     uid: Uid,
     max_points: Annotated[int, Query(ge=1, le=4_000)] = 1_000,
 ) -> JSONResponse:
-    """What the cluster did during the run: events, and the metrics of its database and of the nodes."""
+    """What the cluster did during the run: events, for those who may read the log, and the metrics of its database and of the
+    nodes."""
     row = await service.find(session, uid)
     first = row.started_at or row.created_at
     last = row.finished_at or datetime.now(UTC)
-    told = await events.touching(session, TYPES, first - MARGIN, last + MARGIN, limit=MAX_EVENTS)
+    told: Sequence[Event] = []
+    if viewer.role in LOG_VIEWERS:
+        told = await events.touching(
+            session, TYPES, first - MARGIN, last + MARGIN, bdb_uids=viewer.bdbs, limit=MAX_EVENTS
+        )
     columns: dict[str, Any] = {}
     for topic, uids, names in (("bdbs", {row.bdb_uid}, meanwhile_schema.BDB), ("nodes", None, meanwhile_schema.NODE)):
         span = int((first - MARGIN).timestamp()), int((last + MARGIN).timestamp()) + 1

@@ -7,9 +7,10 @@ from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 
-from shardboard.api.deps import Reader, Viewer
+from shardboard.api.deps import Reader
 from shardboard.api.found import node_of
 from shardboard.api.parameters import Uid
+from shardboard.api.reach import AnyViewer
 from shardboard.api.replies import errors
 from shardboard.queries import hosts
 from shardboard.schemas.absent import OptionalStr, present
@@ -39,7 +40,7 @@ class ClusterResult(BaseModel):
 
 
 @router.get("/cluster/check", response_model=ClusterResult, responses=errors())
-async def check_cluster(_viewer: Viewer, session: Reader) -> JSONResponse:
+async def check_cluster(_viewer: AnyViewer, session: Reader) -> JSONResponse:
     """All nodes: is each reached, does its proxy run, is its machine set up well; of each the first fault that was found."""
     machines = await nodes.every(session)
     settings = await hosts.checks(session, machines)
@@ -49,7 +50,7 @@ async def check_cluster(_viewer: Viewer, session: Reader) -> JSONResponse:
 
 
 @router.get("/nodes/check/{uid}", response_model=NodeResult, responses=errors(404))
-async def check_node(_viewer: Viewer, session: Reader, uid: Uid) -> JSONResponse:
+async def check_node(_viewer: AnyViewer, session: Reader, uid: Uid) -> JSONResponse:
     """One node, as `/v1/cluster/check`. `/v1/nodes/{uid}/host` lists every setting of its machine."""
     node = await node_of(session, uid)
     return JSONResponse(_result(node, (await hosts.checks(session, [node]))[uid]))

@@ -5,9 +5,10 @@ from typing import Any
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
-from shardboard.api.deps import Admin, Reader, TheConsole, Tx, Viewer
+from shardboard.api.deps import Admin, Principal, Reader, TheConsole, Tx
 from shardboard.api.intervals import newest, values_of
 from shardboard.api.parameters import DryRun, is_on
+from shardboard.api.reach import AnyViewer
 from shardboard.api.replies import errors
 from shardboard.domain import machines
 from shardboard.schemas import cluster as schema
@@ -21,9 +22,9 @@ router = APIRouter(tags=["cluster"])
 
 
 @router.get("/cluster", response_model=schema.WholeCluster, responses=errors())
-async def get_cluster(_viewer: Viewer, session: Reader, console: TheConsole) -> JSONResponse:
+async def get_cluster(viewer: AnyViewer, session: Reader, console: TheConsole) -> JSONResponse:
     """Name and settings of the cluster, and what it consists of."""
-    return JSONResponse(await _whole(session, console, await cluster.load(session)))
+    return JSONResponse(await _whole(session, console, await cluster.load(session), viewer))
 
 
 @router.put("/cluster", response_model=schema.WholeCluster, responses=errors())
@@ -32,11 +33,11 @@ async def update_cluster(
 ) -> JSONResponse:
     """Change the given settings. Read-only and unknown ones are ignored."""
     changed = await service.update(session, body.changes(), admin, dry_run=is_on(dry_run))
-    return JSONResponse(await _whole(session, console, changed))
+    return JSONResponse(await _whole(session, console, changed, admin))
 
 
 @router.get("/cluster/policy", response_model=schema.Policy, responses=errors())
-async def get_policy(_viewer: Viewer, session: Reader) -> JSONResponse:
+async def get_policy(_viewer: AnyViewer, session: Reader) -> JSONResponse:
     """Defaults for new databases and other rules."""
     return JSONResponse(schema.policy_of(await cluster.load(session)))
 
@@ -54,9 +55,10 @@ async def restore_policy(admin: Admin, session: Tx) -> JSONResponse:
 
 
 @router.get("/cluster/health", response_model=health_schema.Health, responses=errors())
-async def get_health(_viewer: Viewer, session: Reader) -> JSONResponse:
+async def get_health(viewer: AnyViewer, session: Reader) -> JSONResponse:
     """What is wrong now: the alarms that are raised, the most serious first."""
-    return JSONResponse(health_schema.render(await events.open_alarms(session)))
+    raised = [alarm for alarm in await events.open_alarms(session) if viewer.hears(alarm)]
+    return JSONResponse(health_schema.render(raised))
 
 
 def represent(row: Cluster, settings: Settings) -> dict[str, Any]:
@@ -64,7 +66,7 @@ def represent(row: Cluster, settings: Settings) -> dict[str, Any]:
     return schema.render(row, https_port=settings.https_port, http_port=settings.http_port)
 
 
-async def _whole(session: Reader, console: TheConsole, row: Cluster) -> dict[str, Any]:
+async def _whole(session: Reader, console: TheConsole, row: Cluster, viewer: Principal) -> dict[str, Any]:
     """With what it consists of."""
     there, held = await nodes.every(session), await shards.every(session)
     counted = machines.one_per_machine((node.uid, str(node.facts.get("machine_id", node.uid))) for node in there)
@@ -73,7 +75,7 @@ async def _whole(session: Reader, console: TheConsole, row: Cluster) -> dict[str
     every = {
         "status": "active",
         "nodes": [node.uid for node in there],
-        "databases": [bdb.uid for bdb in await bdbs.every(session)],
+        "databases": [bdb.uid for bdb in await bdbs.every(session) if viewer.reaches(bdb.uid)],
         "total_shards": len(held),
         "total_memory": sum(int(node.facts.get("total_memory", 0)) for node in there if node.uid in counted),
         "used_memory": round(used) if used == used else 0,

@@ -3,8 +3,9 @@
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
-from shardboard.api.deps import TheConsole, Viewer
+from shardboard.api.deps import TheConsole
 from shardboard.api.parameters import Uid
+from shardboard.api.reach import BdbViewer
 from shardboard.api.replies import errors
 from shardboard.errors import NotFound
 from shardboard.schemas import commands as schema
@@ -13,7 +14,7 @@ router = APIRouter(tags=["endpoints"])
 
 
 @router.get("/bdbs/{uid}/endpoint/commands", response_model=schema.EndpointCommands, responses=errors(404))
-async def list_endpoint_commands(_viewer: Viewer, console: TheConsole, uid: Uid) -> JSONResponse:
+async def list_endpoint_commands(_viewer: BdbViewer, console: TheConsole, uid: Uid) -> JSONResponse:
     """The 30 commands that clients of the database used most in the last minute: rates, errors and latency, at all its proxies
     together.
 

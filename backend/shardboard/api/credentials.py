@@ -7,13 +7,14 @@ from datetime import UTC, datetime
 from weakref import WeakKeyDictionary
 
 from fastapi import Request
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.api import audited
 from shardboard.db import Store
 from shardboard.errors import ApiError, Forbidden, NotAcceptable, Unauthorized
 from shardboard.origins import place
 from shardboard.services import logins, passwords, second_factor, service_tokens, sessions, tokens, user_accounts
-from shardboard.services.users import Principal
+from shardboard.services.users import Principal, principal_of
 from shardboard.state import audit as trail
 from shardboard.state import cluster, data_users, users
 from shardboard.state.users import Password, User
@@ -103,8 +104,7 @@ async def _prove(request: Request, store: Store) -> Login:
                 except ValueError:
                     raise Unauthorized("unauthorized", "The Basic credentials cannot be read.") from None
                 found = await log_in(store, username, password, origin(request))
-                principal = Principal(found.user.email, found.user.role)
-                return Login(principal, password=found.password)
+                return Login(await _principal(store, found.user), password=found.password)
             case "jwt" | "bearer":
                 token = value.strip()
                 if token.startswith(service_tokens.PREFIX):
@@ -276,20 +276,33 @@ async def _by_token(store: Store, token: str) -> Login:
         secret = (await cluster.load(session)).jwt_secret
         claims = tokens.read(secret, token)
         user = await users.by_email(session, claims.username)
+        principal = await _who(session, user) if user is not None else None
     marks = {tokens.password_mark(secret, each) for each in user.passwords} if user is not None else set()
-    if user is None or claims.password_mark not in marks:
+    if principal is None or claims.password_mark not in marks:
         raise Unauthorized("token_expired", "The login has ended; log in again.")
-    return Login(Principal(user.email, user.role), claims)
+    return Login(principal, claims)
+
+
+async def _principal(store: Store, user: User) -> Principal:
+    if user.role_uid is None:
+        return Principal(user.email, user.role)
+    async with store.read() as session:
+        return await _who(session, user)
+
+
+async def _who(session: AsyncSession, user: User) -> Principal:
+    return await principal_of(session, user.email, user.role, user.role_uid)
 
 
 async def _by_session(store: Store, cookie: str) -> Login:
     async with store.read() as session:
         found = await sessions.find(session, cookie)
+        principal = await _who(session, found.user)
     if found.is_due:
         async with store.begin() as session:
             trail.aside(session)
             await sessions.note_use(session, found.uid)
-    return Login(Principal(found.user.email, found.user.role), session_uid=found.uid)
+    return Login(principal, session_uid=found.uid)
 
 
 async def _by_service_token(store: Store, token: str) -> Login:

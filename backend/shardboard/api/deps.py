@@ -26,6 +26,7 @@ __all__ = [
     "UserManager",
     "Viewer",
     "get_console",
+    "insist_on_role",
     "requires",
 ]
 
@@ -70,12 +71,18 @@ async def current_login(proof: Evidence) -> Login:
 CurrentLogin = Annotated[Login, Depends(current_login)]
 
 
+def insist_on_role(principal: Principal, roles: frozenset[str]) -> None:
+    if principal.role not in roles:
+        raise Forbidden("unauthorized_action", f"The role {principal.role} does not allow this.")
+
+
 def requires(roles: frozenset[str]) -> Callable[[Login], Awaitable[Principal]]:
-    """A dependency that lets only these management roles pass."""
+    """A dependency that lets only these management roles pass, and whoever reaches all databases; those of `api/reach.py` let
+    others in as well."""
 
     async def check(login: CurrentLogin) -> Principal:
-        if login.principal.role not in roles:
-            raise Forbidden("unauthorized_action", f"The role {login.principal.role} does not allow this.")
+        insist_on_role(login.principal, roles)
+        login.principal.insist_on_reaching_all()
         return login.principal
 
     return check

@@ -3,8 +3,9 @@
 from fastapi import APIRouter
 from pydantic import BaseModel, Field, StrictInt
 
-from shardboard.api.deps import Editor, Tx
+from shardboard.api.deps import Tx
 from shardboard.api.parameters import Uid
+from shardboard.api.reach import AnyEditor, ShardEditor, insist_on_each, of_shard
 from shardboard.api.replies import errors
 from shardboard.services import failovers as service
 from shardboard.state.actions import Action
@@ -35,14 +36,15 @@ class FailoverReply(BaseModel):
 
 
 @router.post("/shards/actions/failover", responses=errors(400, 404, 406, 409))
-async def fail_over_many(editor: Editor, session: Tx, body: ManyFailoverOrder) -> FailoverReply:
+async def fail_over_many(editor: AnyEditor, session: Tx, body: ManyFailoverOrder) -> FailoverReply:
     """Hand the role of several primaries to their replicas."""
     uids = uids_of(body.shard_uids)
+    await insist_on_each(session, editor, of_shard, uids)
     return _reply(await service.order(session, uids, editor, force=body.force, dry_run=body.dry_run))
 
 
 @router.post("/shards/{uid}/actions/failover", responses=errors(400, 404, 406, 409))
-async def fail_over(editor: Editor, session: Tx, uid: Uid, body: FailoverOrder | None = None) -> FailoverReply:
+async def fail_over(editor: ShardEditor, session: Tx, uid: Uid, body: FailoverOrder | None = None) -> FailoverReply:
     """Hand the role of a primary to its replica."""
     given = body or FailoverOrder()
     return _reply(await service.order(session, [uid], editor, force=given.force, dry_run=given.dry_run))

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -18,6 +19,7 @@ from shardboard.console import Console
 from shardboard.frames import told
 from shardboard.schemas import actions as action_schema
 from shardboard.schemas import logs as event_schema
+from shardboard.services.actions import databases_of
 from shardboard.state import actions, bdbs, benchmarks, cluster, events, nodes, outages, shards
 
 log = logging.getLogger(__name__)
@@ -76,35 +78,47 @@ class Feed:
             found = await self._load(session, wanted)
         for kind in ORDER:
             for uid in sorted(wanted[kind], key=str):
-                change = {"kind": kind, "uid": uid, "object": found.get((kind, uid))}
-                self._console.bus.publish("object", told("change", change, kind=kind))
+                shown, about = found.get((kind, uid), (None, frozenset()))
+                frame = told("change", {"kind": kind, "uid": uid, "object": shown})
+                whole = replace(frame, kind=kind, bdb_uids=about, is_gone=shown is None)
+                self._console.bus.publish("object", whole)
 
-    async def _load(self, session: AsyncSession, wanted: Mapping[str, set[Any]]) -> dict[tuple[str, Any], Any]:
-        """What still exists, in its REST form, by kind and uid. What a stream reader may not see is not shown to any."""
+    async def _load(
+        self, session: AsyncSession, wanted: Mapping[str, set[Any]]
+    ) -> dict[tuple[str, Any], tuple[Any, frozenset[int]]]:
+        """What still exists, in its REST form, and the databases that it is about, by kind and uid. What a stream reader may not
+        see, whatever the role, is not shown to any."""
         console = self._console
-        found: dict[tuple[str, Any], Any] = {}
+        found: dict[tuple[str, Any], tuple[Any, frozenset[int]]] = {}
         rows = [row for row in await bdbs.every(session) if row.uid in wanted["bdb"]] if wanted["bdb"] else []
         shown = await bdbs_api.represent(session, rows) if rows else []
-        found |= {("bdb", row.uid): item for row, item in zip(rows, shown, strict=True)}
+        found |= {("bdb", row.uid): (item, frozenset({row.uid})) for row, item in zip(rows, shown, strict=True)}
         machines = [row for row in await nodes.every(session) if row.uid in wanted["node"]] if wanted["node"] else []
         shown = await nodes_api.represent(session, machines, console) if machines else []
-        found |= {("node", row.uid): item for row, item in zip(machines, shown, strict=True)}
+        found |= {("node", row.uid): (item, frozenset()) for row, item in zip(machines, shown, strict=True)}
         parts = await shards.some(session, wanted["shard"]) if wanted["shard"] else []
         shown = await shards_api.represent(session, parts, console) if parts else []
-        found |= {("shard", row.uid): item for row, item in zip(parts, shown, strict=True)}
+        found |= {("shard", row.uid): (item, frozenset({row.bdb_uid})) for row, item in zip(parts, shown, strict=True)}
         runs = await benchmarks.some(session, wanted["benchmark"]) if wanted["benchmark"] else []
         shown = await benchmarks_api.represent(session, runs)
-        found |= {("benchmark", row.uid): item for row, item in zip(runs, shown, strict=True)}
+        found |= {
+            ("benchmark", row.uid): (item, frozenset({row.bdb_uid})) for row, item in zip(runs, shown, strict=True)
+        }
         for uid in wanted["action"]:
             if (action := await actions.by_uid(session, uid)) is not None:
-                found["action", uid] = action_schema.render_v2(action)
+                found["action", uid] = action_schema.render_v2(action), await databases_of(session, action)
         for uid in sorted(wanted["event"]):
             if (event := await events.by_uid(session, uid)) is not None:
-                found["event", uid] = event_schema.render(event)
+                found["event", uid] = event_schema.render(event), _one(event.bdb_uid)
         for uid in sorted(wanted["outage"]):
             if (outage := await outages.by_uid(session, uid)) is not None:
-                found["outage", uid] = {"uid": uid, "bdb_uid": outage.bdb_uid, "node_uid": outage.node_uid}
+                where = {"uid": uid, "bdb_uid": outage.bdb_uid, "node_uid": outage.node_uid}
+                found["outage", uid] = where, _one(outage.bdb_uid)
         if wanted["cluster"]:
             row = await cluster.load(session)
-            found["cluster", row.uid] = cluster_api.represent(row, console.settings)
+            found["cluster", row.uid] = cluster_api.represent(row, console.settings), frozenset()
         return found
+
+
+def _one(bdb_uid: int | None) -> frozenset[int]:
+    return frozenset({bdb_uid} if bdb_uid is not None else ())

@@ -2,19 +2,22 @@
 
 import re
 import time
+from collections.abc import Collection
 from typing import Annotated
 
 from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse, StreamingResponse
 
-from shardboard.api.deps import Reader, Viewer
+from shardboard.api.deps import Reader
+from shardboard.api.reach import AnyViewer
 from shardboard.api.replies import errors
 from shardboard.domain import endpoints
+from shardboard.domain.flash_rates import ALL_DATABASES
 from shardboard.domain.intervals import BY_STEP
 from shardboard.errors import BadRequest, NotFound
 from shardboard.queries import metrics as queries
 from shardboard.schemas import stats as schema
-from shardboard.state import actions, bdbs, events, latency, shards
+from shardboard.state import actions, bdbs, events, latency, nodes, shards
 from shardboard.state import metrics as state
 
 router = APIRouter(tags=["statistics"])
@@ -35,7 +38,7 @@ Second = Annotated[int, Query(ge=0, le=2**40, description="epoch second")]
 
 @router.get("/history", response_model=schema.History, responses=errors(404))
 async def get_history(
-    _viewer: Viewer,
+    viewer: AnyViewer,
     session: Reader,
     topic: Topic,
     metrics: Annotated[str, Query(description="comma list")],
@@ -51,10 +54,13 @@ async def get_history(
     names = _names(metrics, kind)
     chosen = _uids(uids)
     if bdb_uid:
+        viewer.insist_on_reaching(int(bdb_uid))
         if await bdbs.by_uid(session, int(bdb_uid)) is None:
             raise NotFound("db_not_found", f"There is no database {bdb_uid}.")
         own = {shard.uid for shard in await shards.of_bdb(session, int(bdb_uid))}
         chosen = own if chosen is None else chosen & own
+    elif viewer.bdbs is not None and (reached := await _reached(session, kind, viewer.bdbs)) is not None:
+        chosen = reached if chosen is None else chosen & reached
     now = int(time.time())
     last = now if last is None else min(last, now)
     first = min(first, last)
@@ -65,7 +71,7 @@ async def get_history(
 
 
 @router.get("/history/retention", response_model=schema.Retention, responses=errors())
-async def get_retention(_viewer: Viewer, session: Reader, topic: Topic = "cluster") -> JSONResponse:
+async def get_retention(_viewer: AnyViewer, session: Reader, topic: Topic = "cluster") -> JSONResponse:
     """Which part of the past is there in which resolution, and what all of it takes."""
     ranges = [
         {
@@ -84,6 +90,18 @@ async def get_retention(_viewer: Viewer, session: Reader, topic: Topic = "cluste
         "actions": await actions.count(session),
     }
     return JSONResponse({"topic": topic, **taken, "ranges": ranges})
+
+
+async def _reached(session: Reader, kind: str, bdb_uids: Collection[int]) -> set[int] | None:
+    """What is about these databases; None where nothing is about databases."""
+    match kind:
+        case "bdbs":
+            return set(bdb_uids)
+        case "flash":
+            return {ALL_DATABASES, *bdb_uids}
+        case "endpoints":
+            return {endpoints.number(bdb_uid, node.uid) for bdb_uid in bdb_uids for node in await nodes.every(session)}
+    return None
 
 
 def _names(text: str, kind: str) -> list[str]:

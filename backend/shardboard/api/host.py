@@ -4,8 +4,9 @@ from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
-from shardboard.api.deps import Reader, Viewer
+from shardboard.api.deps import Reader
 from shardboard.api.parameters import Uid
+from shardboard.api.reach import AnyViewer
 from shardboard.api.replies import errors
 from shardboard.errors import NotFound
 from shardboard.queries import hosts as service
@@ -25,7 +26,7 @@ class Check(BaseModel):
 
 
 @router.get("/nodes/{uid}/host", response_model=list[Check], responses=errors(404))
-async def host_checks(_viewer: Viewer, session: Reader, uid: Uid) -> JSONResponse:
+async def host_checks(_viewer: AnyViewer, session: Reader, uid: Uid) -> JSONResponse:
     """Settings of the machine that cost latency or data when they are wrong; good ones included, what cannot be read left out."""
     node = await nodes.by_uid(session, uid)
     if node is None:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 
-from shardboard.api.deps import Viewer
+from shardboard.api.reach import AnyViewer
 from shardboard.api.replies import errors
 from shardboard.domain import rule_schemas
 from shardboard.domain.cluster_settings import ClusterSettings
@@ -29,7 +29,7 @@ OBJECTS: dict[str, Callable[[], dict[str, Any]]] = {
 
 @router.get("/jsonschema", responses=errors())
 async def get_jsonschema(
-    _viewer: Viewer, name: Annotated[str, Query(alias="object", description=f"one of {', '.join(OBJECTS)}")]
+    _viewer: AnyViewer, name: Annotated[str, Query(alias="object", description=f"one of {', '.join(OBJECTS)}")]
 ) -> JSONResponse:
     """The JSON Schema of an object's fields that may be set: types, ranges, and defaults."""
     if name not in OBJECTS:

@@ -6,8 +6,9 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from shardboard.api.deps import Reader, Viewer
+from shardboard.api.deps import Principal, Reader
 from shardboard.api.history import Second
+from shardboard.api.reach import AnyViewer
 from shardboard.api.replies import errors
 from shardboard.domain import endpoints, heat
 from shardboard.domain.latency import SERVED
@@ -26,7 +27,7 @@ Kind = Literal["all", "read", "write", "other", "blocking"]
 
 @router.get("/history/latency", response_model=schema.LatencyHistory, responses=errors(404))
 async def get_latency_history(
-    _viewer: Viewer,
+    viewer: AnyViewer,
     session: Reader,
     first: Annotated[Second, Query(alias="from")],
     last: Annotated[
@@ -53,7 +54,7 @@ async def get_latency_history(
     Counts are those of stored histograms, added up, in the finest resolution that is kept that far back. Latency is measured
     at endpoints; rows are exact to 1.5 %.
     """
-    subject = await _subject(session, bdb, endpoint, kind)
+    subject = await _subject(session, bdb, endpoint, kind, viewer)
     now = int(time.time())
     last = now if last is None else min(last, now)
     first = min(first, last)
@@ -78,7 +79,7 @@ async def get_latency_history(
     )
 
 
-async def _subject(session: AsyncSession, bdb: int | None, endpoint: str, kind: Kind) -> Subject:
+async def _subject(session: AsyncSession, bdb: int | None, endpoint: str, kind: Kind, viewer: Principal) -> Subject:
     number = None
     if endpoint:
         if not endpoints.is_name(endpoint):
@@ -87,6 +88,8 @@ async def _subject(session: AsyncSession, bdb: int | None, endpoint: str, kind: 
         if bdb not in (None, endpoints.database(number)):
             raise BadRequest("bad_request", f"endpoint {endpoint} is not one of database {bdb}.", field="endpoint")
         bdb = endpoints.database(number)
+    if bdb is not None:
+        viewer.insist_on_reaching(bdb)
     if bdb is not None and await bdbs.by_uid(session, bdb) is None:
         raise NotFound("db_not_found", f"There is no database {bdb}.")
     return Subject(bdb, number, SERVED if kind == "all" else (kind,))

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Depends, Query
 from fastapi.responses import JSONResponse
 
 from shardboard.api.deps import Principal, Reader, requires
+from shardboard.api.reach import AnyLogViewer
 from shardboard.api.replies import errors
 from shardboard.errors import BadRequest
 from shardboard.schemas import logs as schema
@@ -25,7 +26,7 @@ Time = Annotated[
 
 @router.get("/logs", response_model=list[schema.Event], responses=errors())
 async def list_events(
-    _viewer: LogViewer,
+    viewer: AnyLogViewer,
     session: Reader,
     order: Annotated[Literal["asc", "desc"], Query(description="desc: newest first")] = "asc",
     limit: Annotated[int, Query(ge=0, le=MAX_PAGE)] = MAX_PAGE,
@@ -38,7 +39,7 @@ async def list_events(
     bdb_uid: Number = None,
     node_uid: Number = None,
 ) -> JSONResponse:
-    """Events from stime (included) to etime (excluded) that match every filter."""
+    """Events from stime (included) to etime (excluded) that match every filter. Who reaches some databases only reads of those."""
     found = await events.page(
         session,
         newest_first=order == "desc",
@@ -50,6 +51,7 @@ async def list_events(
         sources=_choices(source, schema.SOURCES, "source"),
         text=text.replace("\0", ""),
         bdb_uid=bdb_uid,
+        bdb_uids=viewer.bdbs,
         node_uid=node_uid,
     )
     return JSONResponse([schema.render(event) for event in found])

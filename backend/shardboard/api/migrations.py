@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from fastapi import APIRouter
 from pydantic import AliasChoices, BaseModel, Field
 
-from shardboard.api.deps import Editor, Tx
+from shardboard.api.deps import Tx
 from shardboard.api.failovers import ShardUids, uids_of
 from shardboard.api.parameters import Uid
+from shardboard.api.reach import AnyEditor, ShardEditor, insist_on_each, of_shard
 from shardboard.api.replies import errors
 from shardboard.schemas import plans
 from shardboard.schemas.plans import AddressChange
@@ -44,11 +45,13 @@ class MigrationReply(BaseModel):
 
 
 @router.post("/shards/actions/migrate", responses=errors(404, 406, 409))
-async def migrate_many(editor: Editor, session: Tx, body: ManyMigrationOrder) -> MigrationReply:
+async def migrate_many(editor: AnyEditor, session: Tx, body: ManyMigrationOrder) -> MigrationReply:
     """Move several shards to a node."""
+    uids = uids_of(body.shard_uids)
+    await insist_on_each(session, editor, of_shard, uids)
     action, left = await service.order(
         session,
-        uids_of(body.shard_uids),
+        uids,
         body.target_node_uid,
         editor,
         dry_run=body.dry_run,
@@ -58,7 +61,7 @@ async def migrate_many(editor: Editor, session: Tx, body: ManyMigrationOrder) ->
 
 
 @router.post("/shards/{uid}/actions/migrate", responses=errors(404, 406, 409))
-async def migrate(editor: Editor, session: Tx, uid: Uid, body: MigrationOrder) -> MigrationReply:
+async def migrate(editor: ShardEditor, session: Tx, uid: Uid, body: MigrationOrder) -> MigrationReply:
     """Move a shard to a node. It is copied there, takes over if it is a primary, and the old one is removed."""
     action, left = await service.order(session, [uid], body.target_node_uid, editor, dry_run=body.dry_run)
     return _reply(action, left, dry_run=body.dry_run)

@@ -7,9 +7,10 @@ from typing import Any
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
-from shardboard.api.deps import Admin, Reader, TheConsole, Tx, Viewer
+from shardboard.api.deps import Admin, Reader, TheConsole, Tx
 from shardboard.api.found import node_of
 from shardboard.api.parameters import Fields, Uid, only
+from shardboard.api.reach import AnyViewer
 from shardboard.api.replies import errors
 from shardboard.console import Console
 from shardboard.schemas import nodes as schema
@@ -22,14 +23,14 @@ router = APIRouter(tags=["nodes"])
 
 
 @router.get("/nodes", response_model=list[schema.Node], responses=errors())
-async def list_nodes(_viewer: Viewer, session: Reader, console: TheConsole, fields: Fields = "") -> JSONResponse:
+async def list_nodes(_viewer: AnyViewer, session: Reader, console: TheConsole, fields: Fields = "") -> JSONResponse:
     """All nodes."""
     shown = await represent(session, await nodes.every(session), console)
     return JSONResponse([only(node, fields) for node in shown])
 
 
 @router.get("/nodes/status", response_model=dict[str, schema.NodeStatus], responses=errors())
-async def list_node_statuses(_viewer: Viewer, session: Reader, console: TheConsole) -> JSONResponse:
+async def list_node_statuses(_viewer: AnyViewer, session: Reader, console: TheConsole) -> JSONResponse:
     """Memory and shards of every node, by node uid."""
     found = await statuses(session, await nodes.every(session), console)
     return JSONResponse({str(uid): status for uid, status in found.items()})
@@ -37,7 +38,7 @@ async def list_node_statuses(_viewer: Viewer, session: Reader, console: TheConso
 
 @router.get("/nodes/{uid}", response_model=schema.Node, responses=errors(404))
 async def get_node(
-    _viewer: Viewer, session: Reader, console: TheConsole, uid: Uid, fields: Fields = ""
+    _viewer: AnyViewer, session: Reader, console: TheConsole, uid: Uid, fields: Fields = ""
 ) -> JSONResponse:
     """One node."""
     shown = await represent(session, [await node_of(session, uid)], console)
@@ -45,7 +46,7 @@ async def get_node(
 
 
 @router.get("/nodes/{uid}/status", response_model=schema.NodeStatus, responses=errors(404))
-async def get_node_status(_viewer: Viewer, session: Reader, console: TheConsole, uid: Uid) -> JSONResponse:
+async def get_node_status(_viewer: AnyViewer, session: Reader, console: TheConsole, uid: Uid) -> JSONResponse:
     """Memory and shards of one node."""
     node = await node_of(session, uid)
     return JSONResponse((await statuses(session, [node], console))[uid])

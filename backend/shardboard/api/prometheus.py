@@ -5,11 +5,10 @@ from fastapi.responses import PlainTextResponse
 
 from shardboard.api import audited, credentials
 from shardboard.api import errors as failures
-from shardboard.api.deps import Reader, TheConsole
+from shardboard.api.deps import Reader, TheConsole, insist_on_role
 from shardboard.api.locality import is_local
 from shardboard.api.replies import errors
 from shardboard.console import Console
-from shardboard.errors import Forbidden
 from shardboard.queries.exposition import expose
 from shardboard.schemas.exposition import MEDIA_TYPE
 from shardboard.services.users import VIEWERS
@@ -24,8 +23,8 @@ async def get_metrics(request: Request, session: Reader, console: TheConsole) ->
     `metrics_auth` decides."""
     if not is_local(request) and (await cluster.load(session)).rules.metrics_auth:
         login = await credentials.prove(request, console.store)
-        if login.principal.role not in VIEWERS:
-            raise Forbidden("unauthorized_action", f"The role {login.principal.role} does not allow this.")
+        insist_on_role(login.principal, VIEWERS)
+        login.principal.insist_on_reaching_all()
     raw_nodes, raw_shards = console.live.raw()
     live = console.live
     tiers = live.raw_tiers()

@@ -3,8 +3,9 @@
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
-from shardboard.api.deps import Reader, TheConsole, Tx, UserManager, Viewer
+from shardboard.api.deps import Reader, TheConsole, Tx, UserManager
 from shardboard.api.parameters import Uid
+from shardboard.api.reach import AnyViewer, BdbViewer
 from shardboard.api.replies import errors
 from shardboard.errors import NotFound
 from shardboard.schemas import proxies as schema
@@ -16,14 +17,14 @@ router = APIRouter(tags=["endpoints"])
 
 
 @router.get("/proxies", response_model=list[schema.Proxy], responses=errors())
-async def list_proxies(_viewer: Viewer, session: Reader, console: TheConsole) -> JSONResponse:
+async def list_proxies(_viewer: AnyViewer, session: Reader, console: TheConsole) -> JSONResponse:
     """The proxies of all nodes."""
     readings = console.live.endpoints.newest()
     return JSONResponse([schema.render(node, readings.get(node.uid)) for node in await nodes.every(session)])
 
 
 @router.get("/proxies/{uid}", response_model=schema.Proxy, responses=errors(404))
-async def get_proxy(_viewer: Viewer, session: Reader, console: TheConsole, uid: Uid) -> JSONResponse:
+async def get_proxy(_viewer: AnyViewer, session: Reader, console: TheConsole, uid: Uid) -> JSONResponse:
     """The proxy of one node."""
     return JSONResponse(schema.render(await _find(session, uid), console.live.endpoints.newest().get(uid)))
 
@@ -50,7 +51,7 @@ async def update_proxy(
 
 
 @router.get("/bdbs/{uid}/endpoint", response_model=schema.EndpointState, responses=errors(404))
-async def get_endpoint(_viewer: Viewer, session: Reader, console: TheConsole, uid: Uid) -> JSONResponse:
+async def get_endpoint(_viewer: BdbViewer, session: Reader, console: TheConsole, uid: Uid) -> JSONResponse:
     """Where clients reach a database, and how the proxies there do."""
     bdb = await bdbs.by_uid(session, uid)
     if bdb is None:

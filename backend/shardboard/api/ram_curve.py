@@ -3,8 +3,9 @@
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
-from shardboard.api.deps import Reader, TheConsole, Viewer
+from shardboard.api.deps import Reader, TheConsole
 from shardboard.api.parameters import Uid
+from shardboard.api.reach import BdbViewer
 from shardboard.api.replies import errors
 from shardboard.errors import NotAcceptable, NotFound
 from shardboard.schemas import ram_curve as schema
@@ -14,7 +15,7 @@ router = APIRouter(tags=["databases"])
 
 
 @router.get("/bdbs/{uid}/ram_curve", response_model=schema.RamCurve, responses=errors(404, 406))
-async def get_ram_curve(_viewer: Viewer, session: Reader, console: TheConsole, uid: Uid) -> JSONResponse:
+async def get_ram_curve(_viewer: BdbViewer, session: Reader, console: TheConsole, uid: Uid) -> JSONResponse:
     """The expected RAM-hit ratio of a database on flash by the size of its RAM, estimated from the uses of a few thousand keys of
     each primary. It is what would be if the values used last stayed in RAM. Primaries are asked when this is called, at most
     every five seconds."""

@@ -5,8 +5,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
-from shardboard.api.deps import Editor, Tx, Viewer
+from shardboard.api.deps import Tx
 from shardboard.api.parameters import DryRun, Uid, is_on
+from shardboard.api.reach import BdbEditor, BdbViewer
 from shardboard.api.replies import errors
 from shardboard.domain.layout import Layout
 from shardboard.schemas import plans
@@ -27,7 +28,7 @@ class RebalanceReply(BaseModel):
 
 @router.put("/bdbs/{uid}/actions/rebalance", responses=errors(404, 409))
 async def rebalance(
-    editor: Editor,
+    editor: BdbEditor,
     session: Tx,
     uid: Uid,
     body: dict[str, Any] | None = None,
@@ -50,7 +51,7 @@ async def rebalance(
 
 @router.get("/bdbs/{uid}/address_changes", responses=errors(404, 409))
 async def address_changes(
-    _viewer: Viewer, session: Tx, uid: Uid, only_failovers: Flag = None, max_operations: Most = None
+    _viewer: BdbViewer, session: Tx, uid: Uid, only_failovers: Flag = None, max_operations: Most = None
 ) -> list[AddressChange]:
     """Addresses that clients must leave when the database is rebalanced; nothing is ordered (ours)."""
     handovers = is_on(only_failovers)
@@ -60,7 +61,7 @@ async def address_changes(
 
 
 @router.put("/bdbs/{uid}/actions/return_primaries", responses=errors(404, 409))
-async def return_primaries(editor: Editor, session: Tx, uid: Uid) -> RebalanceReply:
+async def return_primaries(editor: BdbEditor, session: Tx, uid: Uid) -> RebalanceReply:
     """Give primaries that were lost with their node (`lost_lead` of a shard) their lead back: roles are switched, no data moves."""
     action = await primaries_return.order(session, uid, editor)
     return RebalanceReply(action_uid=action.uid, description=action.description)

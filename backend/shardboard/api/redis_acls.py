@@ -5,8 +5,9 @@ from typing import Any
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
-from shardboard.api.deps import Reader, Tx, UserManager, Viewer
+from shardboard.api.deps import Reader, Tx, UserManager
 from shardboard.api.parameters import DryRun, Fields, Uid, is_on, only
+from shardboard.api.reach import AnyViewer
 from shardboard.api.replies import errors
 from shardboard.db import take_back
 from shardboard.domain.acl_rules import Acl
@@ -17,7 +18,7 @@ router = APIRouter(prefix="/redis_acls", tags=["redis_acls"])
 
 
 @router.get("", response_model=list[schema.Acl], responses=errors())
-async def list_redis_acls(_: Viewer, session: Reader, fields: Fields = "") -> JSONResponse:
+async def list_redis_acls(_: AnyViewer, session: Reader, fields: Fields = "") -> JSONResponse:
     """All of them, those first that are built in."""
     return JSONResponse([only(_shape(each), fields) for each in await service.acls(session)])
 
@@ -29,13 +30,13 @@ async def create_acl(manager: UserManager, session: Tx, body: schema.NewAcl, dry
 
 
 @router.post("/validate", response_model=schema.Rules, responses=errors(406))
-async def validate_acl(_: Viewer, body: schema.Rules) -> JSONResponse:
+async def validate_acl(_: AnyViewer, body: schema.Rules) -> JSONResponse:
     """Whether a list could be kept, and how it would read; nothing is kept."""
     return JSONResponse({"acl": service.well_formed(body.acl)})
 
 
 @router.get("/{uid}", response_model=schema.Acl, responses=errors(404))
-async def get_acl(_: Viewer, session: Reader, uid: Uid, fields: Fields = "") -> JSONResponse:
+async def get_acl(_: AnyViewer, session: Reader, uid: Uid, fields: Fields = "") -> JSONResponse:
     """One of them."""
     return JSONResponse(only(_shape(await service.acl(session, uid)), fields))
 

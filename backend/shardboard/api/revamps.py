@@ -6,8 +6,9 @@ from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from shardboard.api.deps import Editor, Tx
+from shardboard.api.deps import Tx
 from shardboard.api.parameters import DryRun, Uid, is_on
+from shardboard.api.reach import BdbEditor
 from shardboard.api.replies import errors
 from shardboard.schemas.bdb_requests import Placement
 from shardboard.schemas.plans import BlueprintPair
@@ -38,7 +39,7 @@ class RevampReply(BaseModel):
     "/bdbs/{uid}/actions/revamp", response_model=RevampReply | list[BlueprintPair], responses=errors(404, 406, 409)
 )
 async def revamp_bdb(
-    editor: Editor,
+    editor: BdbEditor,
     session: Tx,
     uid: Uid,
     body: RevampOrder,

@@ -5,8 +5,10 @@ from typing import Any
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
-from shardboard.api.deps import Reader, Tx, UserManager, Viewer
+from shardboard.api import credentials
+from shardboard.api.deps import Reader, TheConsole, Tx, UserManager
 from shardboard.api.parameters import DryRun, Fields, Uid, is_on, only
+from shardboard.api.reach import AnyViewer
 from shardboard.api.replies import errors
 from shardboard.db import take_back
 from shardboard.domain.roles import Role
@@ -17,29 +19,34 @@ router = APIRouter(prefix="/roles", tags=["roles"])
 
 
 @router.get("", response_model=list[schema.Role], responses=errors())
-async def list_roles(_: Viewer, session: Reader, fields: Fields = "") -> JSONResponse:
+async def list_roles(viewer: AnyViewer, session: Reader, fields: Fields = "") -> JSONResponse:
     """All of them, those first that are built in."""
-    return JSONResponse([only(_shape(each), fields) for each in await service.every_role(session)])
+    return JSONResponse([only(_shape(each), fields) for each in await service.roles_seen(session, viewer)])
 
 
 @router.post("", response_model=schema.Role, responses=errors(406, 409))
 async def create_role(manager: UserManager, session: Tx, body: schema.NewRole, dry_run: DryRun = None) -> JSONResponse:
     """Add one."""
-    return await _kept(session, await service.create_role(session, body.name, body.management, manager), dry_run)
+    row = await service.create_role(session, body.name, body.management, body.bdb_uids(), manager)
+    return await _kept(session, row, dry_run)
 
 
 @router.get("/{uid}", response_model=schema.Role, responses=errors(404))
-async def get_role(_: Viewer, session: Reader, uid: Uid, fields: Fields = "") -> JSONResponse:
+async def get_role(viewer: AnyViewer, session: Reader, uid: Uid, fields: Fields = "") -> JSONResponse:
     """One of them."""
-    return JSONResponse(only(_shape(await service.role(session, uid)), fields))
+    return JSONResponse(only(_shape(await service.role(session, uid, viewer)), fields))
 
 
 @router.put("/{uid}", response_model=schema.Role, responses=errors(404, 406, 409))
 async def update_role(
-    manager: UserManager, session: Tx, uid: Uid, body: schema.RoleUpdate, dry_run: DryRun = None
+    manager: UserManager, console: TheConsole, uid: Uid, body: schema.RoleUpdate, dry_run: DryRun = None
 ) -> JSONResponse:
     """Change one that is not built in. Databases follow within seconds."""
-    return await _kept(session, await service.change_role(session, uid, body.name, body.management, manager), dry_run)
+    async with console.store.begin() as session:
+        row = await service.change_role(session, uid, body.name, body.management, body.bdb_uids(), manager)
+        reply = await _kept(session, row, dry_run)
+    credentials.look_again(console.store)
+    return reply
 
 
 @router.delete("/{uid}", responses=errors(404, 409))
@@ -57,4 +64,4 @@ async def _kept(session: Tx, row: Role, dry_run: str | None) -> JSONResponse:
 
 
 def _shape(row: Role) -> dict[str, Any]:
-    return schema.Role.model_validate(row).model_dump()
+    return schema.role(row).model_dump()

@@ -10,8 +10,10 @@ from shardboard.api import credentials
 from shardboard.api.deps import Reader, TheConsole, Tx, UserManager
 from shardboard.api.parameters import Uid
 from shardboard.api.replies import errors
-from shardboard.domain.roles import ManagementRole
+from shardboard.domain.roles import ManagementRole, uid_of
+from shardboard.errors import NotAcceptable
 from shardboard.schemas.times import iso
+from shardboard.services import access
 from shardboard.services import service_tokens as service
 from shardboard.state.service_tokens import ServiceToken
 
@@ -22,7 +24,8 @@ class NewServiceToken(BaseModel):
     model_config = ConfigDict(strict=True)
 
     name: Annotated[str, Field(min_length=1, max_length=64, description="What it is for; no two have the same.")]
-    role: ManagementRole
+    role: Annotated[ManagementRole | None, Field(description="Or `role_uids`.")] = None
+    role_uids: Annotated[list[int] | None, Field(max_length=1, description="One uid of /v1/roles.")] = None
     ttl: Annotated[
         int | None,
         Field(ge=service.SHORTEST, le=service.LONGEST, description="Seconds until it expires; never when left out."),
@@ -35,6 +38,8 @@ class ServiceTokenOut(BaseModel):
     uid: int
     name: str
     role: str
+    role_uids: list[int]
+    """Of /v1/roles: one."""
     created_by: str
     created_at: str
     expires_at: str | None
@@ -57,7 +62,10 @@ async def list_service_tokens(_: UserManager, session: Reader) -> list[ServiceTo
 @router.post("", responses=errors(406, 409))
 async def create_service_token(manager: UserManager, session: Tx, body: NewServiceToken) -> MadeServiceToken:
     """Make one for a program. Only administrators make some that may do everything."""
-    row, token = await service.create(session, body.name, body.role, body.ttl, manager)
+    role = await access.chosen(session, body.role, body.role_uids)
+    if role is None:
+        raise NotAcceptable("config_error", "A token needs a role: `role` or `role_uids`.", field="role")
+    row, token = await service.create(session, body.name, role, body.ttl, manager)
     return MadeServiceToken(**_shape(row), token=token)
 
 
@@ -75,6 +83,7 @@ def _shape(row: ServiceToken) -> dict[str, object]:
         "uid": row.uid,
         "name": row.name,
         "role": row.role,
+        "role_uids": [row.role_uid or uid_of(row.role)],
         "created_by": row.created_by,
         "created_at": iso(row.created_at),
         "expires_at": iso(row.expires_at) if row.expires_at else None,

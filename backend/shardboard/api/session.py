@@ -4,17 +4,19 @@ from typing import Annotated
 
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard import __version__
 from shardboard.api import credentials
-from shardboard.api.deps import CurrentLogin, Principal, Reader, TheConsole, Viewer
+from shardboard.api.deps import CurrentLogin, Principal, Reader, TheConsole
 from shardboard.api.errors import ERROR_REPLIES
+from shardboard.api.reach import AnyViewer
 from shardboard.console import Console
 from shardboard.errors import Unauthorized
 from shardboard.schemas.times import iso
 from shardboard.services import logins, sessions, user_accounts
+from shardboard.services.users import principal_of
 from shardboard.state import audit, cluster, users
-from shardboard.state.cluster import Cluster
 from shardboard.state.users import User
 
 router = APIRouter(prefix="/session", tags=["session"], responses=ERROR_REPLIES)
@@ -39,6 +41,8 @@ class SessionInfo(BaseModel):
     uid: int
     username: str
     role: str
+    bdbs: list[int] | None
+    """Uids of the databases that the role reaches; null: all."""
     cluster_name: str
     version: str
     second_factor: bool
@@ -63,7 +67,7 @@ async def log_in(form: LoginForm, request: Request, response: Response, console:
         audit.aside(session)  # the login has its line
         browser = request.headers.get("user-agent", "")
         token = await sessions.begin(session, found.user, found.password, source, browser)
-        shown = _shape(found.user, await cluster.load(session))
+        shown = await _shape(session, found.user)
     _set_cookie(request, response, token, sessions.SECONDS)
     return shown
 
@@ -79,12 +83,12 @@ async def _renewed(console: Console, found: credentials.Verified, wanted: str) -
 
 
 @router.get("")
-async def current(session: Reader, principal: Viewer) -> SessionInfo:
+async def current(session: Reader, principal: AnyViewer) -> SessionInfo:
     """Who is logged in."""
     user = await users.by_email(session, principal.username)
     if user is None:
         raise Unauthorized("token_expired", "The user is gone.")
-    return _shape(user, await cluster.load(session))
+    return await _shape(session, user)
 
 
 @router.delete("")
@@ -98,12 +102,15 @@ async def log_out(request: Request, response: Response, login: CurrentLogin, con
     return {}
 
 
-def _shape(user: User, here: Cluster) -> SessionInfo:
+async def _shape(session: AsyncSession, user: User) -> SessionInfo:
+    here = await cluster.load(session)
+    principal = await principal_of(session, user.email, user.role, user.role_uid)
     expiry = logins.last_expiry(user, here.settings)
     return SessionInfo(
         uid=user.uid,
         username=user.email,
-        role=user.role,
+        role=principal.role,
+        bdbs=sorted(principal.bdbs) if principal.bdbs is not None else None,
         cluster_name=here.name,
         version=__version__,
         second_factor=user.totp_secret is not None,

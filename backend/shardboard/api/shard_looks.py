@@ -8,8 +8,9 @@ from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
-from shardboard.api.deps import Editor, TheConsole, Viewer
+from shardboard.api.deps import TheConsole
 from shardboard.api.parameters import Uid
+from shardboard.api.reach import ShardEditor, ShardViewer
 from shardboard.api.replies import errors
 from shardboard.domain import engine_tells
 from shardboard.domain.engine_tells import SlowCommand
@@ -65,7 +66,7 @@ class ShardClients(BaseModel):
 
 @router.get("/shards/{uid}/slowlog", response_model=SlowLog, responses=errors(404, 409))
 async def get_slow_log(
-    _editor: Editor,
+    _editor: ShardEditor,
     console: TheConsole,
     uid: Uid,
     limit: Annotated[int, Query(ge=1, le=MOST, description="entries, at most")] = 32,
@@ -83,7 +84,7 @@ async def get_slow_log(
 
 
 @router.get("/shards/{uid}/info", response_model=EngineInfo, responses=errors(404, 409))
-async def get_info(_viewer: Viewer, console: TheConsole, uid: Uid) -> JSONResponse:
+async def get_info(_viewer: ShardViewer, console: TheConsole, uid: Uid) -> JSONResponse:
     """The shard's INFO, section by section."""
     told = await console.shard_looks.ask(uid, "INFO", "everything")
     return JSONResponse({"shard_uid": str(uid), "sections": engine_tells.sections(told)})
@@ -91,7 +92,7 @@ async def get_info(_viewer: Viewer, console: TheConsole, uid: Uid) -> JSONRespon
 
 @router.get("/shards/{uid}/clients", response_model=ShardClients, responses=errors(404, 409))
 async def get_clients(
-    _viewer: Viewer,
+    _viewer: ShardViewer,
     console: TheConsole,
     uid: Uid,
     limit: Annotated[int, Query(ge=1, le=MOST_CLIENTS, description="clients, at most")] = 100,

@@ -6,8 +6,9 @@ from typing import Any
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
-from shardboard.api.deps import Reader, TheConsole, Viewer
+from shardboard.api.deps import Reader, TheConsole
 from shardboard.api.parameters import Uid
+from shardboard.api.reach import AnyViewer, BdbViewer, ShardViewer
 from shardboard.api.replies import errors
 from shardboard.console import Console
 from shardboard.errors import NotFound
@@ -19,13 +20,14 @@ router = APIRouter(tags=["shards"])
 
 
 @router.get("/shards", response_model=list[schema.Shard], responses=errors())
-async def list_shards(_viewer: Viewer, session: Reader, console: TheConsole) -> JSONResponse:
+async def list_shards(viewer: AnyViewer, session: Reader, console: TheConsole) -> JSONResponse:
     """The shards of all databases."""
-    return JSONResponse(await represent(session, await shards.every(session), console))
+    rows = [shard for shard in await shards.every(session) if viewer.reaches(shard.bdb_uid)]
+    return JSONResponse(await represent(session, rows, console))
 
 
 @router.get("/shards/{uid}", response_model=schema.Shard, responses=errors(404))
-async def get_shard(_viewer: Viewer, session: Reader, console: TheConsole, uid: Uid) -> JSONResponse:
+async def get_shard(_viewer: ShardViewer, session: Reader, console: TheConsole, uid: Uid) -> JSONResponse:
     """One shard."""
     shard = await shards.by_uid(session, uid)
     if shard is None:
@@ -34,7 +36,7 @@ async def get_shard(_viewer: Viewer, session: Reader, console: TheConsole, uid: 
 
 
 @router.get("/bdbs/{uid}/shards", response_model=list[schema.Shard], responses=errors(404))
-async def list_bdb_shards(_viewer: Viewer, session: Reader, console: TheConsole, uid: Uid) -> JSONResponse:
+async def list_bdb_shards(_viewer: BdbViewer, session: Reader, console: TheConsole, uid: Uid) -> JSONResponse:
     """The shards of one database."""
     if await bdbs.by_uid(session, uid) is None:
         raise NotFound("db_not_found", f"There is no database {uid}.")

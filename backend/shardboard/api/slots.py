@@ -5,8 +5,9 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 
-from shardboard.api.deps import TheConsole, Viewer
+from shardboard.api.deps import TheConsole
 from shardboard.api.parameters import Uid
+from shardboard.api.reach import BdbViewer
 from shardboard.api.replies import errors
 from shardboard.domain import hot_slots
 from shardboard.domain.hot_slots import Metric
@@ -18,7 +19,7 @@ router = APIRouter(tags=["shards"])
 
 @router.get("/bdbs/{uid}/slots/hot", response_model=schema.HotSlots, responses=errors(404))
 async def list_hot_slots(
-    _viewer: Viewer,
+    _viewer: BdbViewer,
     console: TheConsole,
     uid: Uid,
     by: Annotated[Metric, Query(description="what to rank by")] = "cpu_usec",

@@ -12,14 +12,16 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 from pydantic import BaseModel
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from shardboard.api.deps import Reader, TheConsole, Viewer
+from shardboard.api.deps import Principal, Reader, TheConsole
 from shardboard.api.intervals import Asked, last, newest, one, only, rendered, streamed, values_of
 from shardboard.api.parameters import Uid
+from shardboard.api.reach import AnyViewer, Find, itself, letting_in, of_shard
 from shardboard.api.replies import errors
 from shardboard.domain import endpoints, machines
 from shardboard.domain.rollup import Frame
 from shardboard.errors import NotFound
 from shardboard.schemas import stats as schema
+from shardboard.services.users import VIEWERS
 from shardboard.state import bdbs, nodes, shards
 
 router = APIRouter(tags=["statistics"])
@@ -28,7 +30,7 @@ EndpointUid = Annotated[str, Path(description="`<database>:1:<node>`", max_lengt
 
 
 @router.get("/cluster/stats", response_model=schema.ClusterStats, responses=errors())
-async def get_cluster_stats(_viewer: Viewer, session: Reader, wanted: Asked) -> Response:
+async def get_cluster_stats(_viewer: AnyViewer, session: Reader, wanted: Asked) -> Response:
     """All databases together, and the machines."""
     of_nodes = {
         (resolution.step, frame.t): frame
@@ -50,7 +52,9 @@ async def get_cluster_stats(_viewer: Viewer, session: Reader, wanted: Asked) -> 
 
 
 @router.get("/cluster/stats/last", response_model=schema.Interval, responses=errors())
-async def get_last_cluster_stats(_viewer: Viewer, session: Reader, console: TheConsole, wanted: Asked) -> JSONResponse:
+async def get_last_cluster_stats(
+    _viewer: AnyViewer, session: Reader, console: TheConsole, wanted: Asked
+) -> JSONResponse:
     """The newest second of the cluster."""
     t, frame = newest(console, "cluster")
     of_nodes = console.live.frame("nodes", t)
@@ -67,13 +71,13 @@ async def _nodes(session: Reader) -> list[int]:
     return [node.uid for node in await nodes.every(session)]
 
 
-async def _bdbs(session: Reader) -> list[int]:
-    return [bdb.uid for bdb in await bdbs.every(session)]
+async def _bdbs(viewer: AnyViewer, session: Reader) -> list[int]:
+    return [bdb.uid for bdb in await bdbs.every(session) if viewer.reaches(bdb.uid)]
 
 
-async def _shards(session: Reader, parent_uid: ParentUid = None) -> list[int]:
+async def _shards(viewer: AnyViewer, session: Reader, parent_uid: ParentUid = None) -> list[int]:
     rows = await (shards.every(session) if parent_uid is None else shards.of_bdb(session, parent_uid))
-    return [shard.uid for shard in rows]
+    return [shard.uid for shard in rows if viewer.reaches(shard.bdb_uid)]
 
 
 @dataclass(frozen=True)
@@ -88,6 +92,8 @@ class Kind:
     """In paths, too."""
     uids: Callable[..., Awaitable[list[int]]]
     """A dependency: all that are asked for."""
+    database: Find | None
+    """Which one it is about."""
     by_uid: Callable[[AsyncSession, int], Awaitable[object | None]]
     code: str
     """Of the error that says that there is none."""
@@ -97,9 +103,9 @@ class Kind:
 
 
 KINDS = (
-    Kind("node", "node", "nodes", _nodes, nodes.by_uid, "node_not_found", schema.NodeStats, int),
-    Kind("bdb", "database", "bdbs", _bdbs, bdbs.by_uid, "db_not_found"),
-    Kind("shard", "shard", "shards", _shards, shards.by_uid, "shard_not_exist"),
+    Kind("node", "node", "nodes", _nodes, None, nodes.by_uid, "node_not_found", schema.NodeStats, int),
+    Kind("bdb", "database", "bdbs", _bdbs, itself, bdbs.by_uid, "db_not_found"),
+    Kind("shard", "shard", "shards", _shards, of_shard, shards.by_uid, "shard_not_exist"),
 )
 
 
@@ -112,19 +118,20 @@ def _serve(kind: Kind) -> None:
             raise NotFound(kind.code, f"There is no {noun} {uid}.")
         return uid
 
-    Every = Annotated[list[int], Depends(kind.uids)]  # noqa: N806 - a type
+    OneViewer = Annotated[Principal, letting_in(VIEWERS, kind.database)]  # noqa: N806 - a type
+    Every = Annotated[list[int], Depends(kind.uids)]  # noqa: N806
     One = Annotated[int, Depends(find)]  # noqa: N806
 
-    async def every(_viewer: Viewer, session: Reader, wanted: Asked, uids: Every) -> StreamingResponse:
+    async def every(_viewer: AnyViewer, session: Reader, wanted: Asked, uids: Every) -> StreamingResponse:
         return streamed(await wanted.read(session, topic, set(uids)), {uid: kind.shown(uid) for uid in uids}, wanted)
 
-    async def every_newest(_viewer: Viewer, console: TheConsole, wanted: Asked, uids: Every) -> JSONResponse:
+    async def every_newest(_viewer: AnyViewer, console: TheConsole, wanted: Asked, uids: Every) -> JSONResponse:
         return last(console, topic, uids, wanted)
 
-    async def one_newest(_viewer: Viewer, console: TheConsole, uid: One, wanted: Asked) -> JSONResponse:
+    async def one_newest(_viewer: OneViewer, console: TheConsole, uid: One, wanted: Asked) -> JSONResponse:
         return last(console, topic, [uid], wanted)
 
-    async def of_one(_viewer: Viewer, session: Reader, uid: One, wanted: Asked) -> Response:
+    async def of_one(_viewer: OneViewer, session: Reader, uid: One, wanted: Asked) -> Response:
         return await one(await wanted.read(session, topic, [uid]), uid, kind.shown(uid), wanted)
 
     interval, first = dict[str, schema.Interval], f"/{topic}/stats"
@@ -144,33 +151,35 @@ for _kind in KINDS:
 
 
 @router.get("/endpoints/stats", response_model=list[schema.ObjectStats], responses=errors())
-async def list_endpoint_stats(_viewer: Viewer, session: Reader, wanted: Asked) -> StreamingResponse:
+async def list_endpoint_stats(viewer: AnyViewer, session: Reader, wanted: Asked) -> StreamingResponse:
     """Every endpoint: what the proxy of one node serves of one database."""
     found = await wanted.read(session, "endpoints")
-    return streamed(found, await _endpoints(session, (frame for _, frames in found for frame in frames)), wanted)
+    return streamed(
+        found, await _endpoints(session, (frame for _, frames in found for frame in frames), viewer), wanted
+    )
 
 
 @router.get("/endpoints/stats/last", response_model=dict[str, schema.Interval], responses=errors())
 async def list_last_endpoint_stats(
-    _viewer: Viewer, session: Reader, console: TheConsole, wanted: Asked
+    viewer: AnyViewer, session: Reader, console: TheConsole, wanted: Asked
 ) -> JSONResponse:
     """The newest second of all endpoints, by uid."""
     _, frame = newest(console, "endpoints")
-    return last(console, "endpoints", await _endpoints(session, [frame] if frame is not None else []), wanted)
+    return last(console, "endpoints", await _endpoints(session, [frame] if frame is not None else [], viewer), wanted)
 
 
 @router.get("/endpoints/stats/last/{uid}", response_model=dict[str, schema.Interval], responses=errors(404))
 async def get_last_endpoint_stats(
-    _viewer: Viewer, session: Reader, console: TheConsole, uid: EndpointUid, wanted: Asked
+    viewer: AnyViewer, session: Reader, console: TheConsole, uid: EndpointUid, wanted: Asked
 ) -> JSONResponse:
     """The newest second of one endpoint, under its uid."""
-    return last(console, "endpoints", [await _find_endpoint(session, uid)], wanted)
+    return last(console, "endpoints", [await _find_endpoint(session, uid, viewer)], wanted)
 
 
 @router.get("/endpoints/stats/{uid}", response_model=schema.ObjectStats, responses=errors(404))
-async def get_endpoint_stats(_viewer: Viewer, session: Reader, uid: EndpointUid, wanted: Asked) -> Response:
+async def get_endpoint_stats(viewer: AnyViewer, session: Reader, uid: EndpointUid, wanted: Asked) -> Response:
     """One endpoint."""
-    number = await _find_endpoint(session, uid)
+    number = await _find_endpoint(session, uid, viewer)
     return await one(await wanted.read(session, "endpoints", [number]), number, uid, wanted)
 
 
@@ -179,7 +188,7 @@ async def _machines(session: Reader) -> frozenset[int]:
     return machines.one_per_machine((node.uid, str(node.facts.get("machine_id", node.uid))) for node in every)
 
 
-async def _find_endpoint(session: Reader, text: str) -> int:
+async def _find_endpoint(session: Reader, text: str, viewer: Principal) -> int:
     """Its number. A database has an endpoint on a node as long as both exist, whether it is served there now or not."""
     try:
         uid = endpoints.parsed(text)
@@ -187,6 +196,7 @@ async def _find_endpoint(session: Reader, text: str) -> int:
         raise NotFound(
             "endpoint_not_exist", f"There is no endpoint {text}; they are called <database>:1:<node>."
         ) from None
+    viewer.insist_on_reaching(endpoints.database(uid))
     if (
         await bdbs.by_uid(session, endpoints.database(uid)) is None
         or await nodes.by_uid(session, endpoints.node(uid)) is None
@@ -195,8 +205,8 @@ async def _find_endpoint(session: Reader, text: str) -> int:
     return uid
 
 
-async def _endpoints(session: Reader, frames: Iterable[Frame]) -> dict[int, str]:
+async def _endpoints(session: Reader, frames: Iterable[Frame], viewer: Principal) -> dict[int, str]:
     """Names of the endpoints in these frames whose databases still exist, by number."""
-    databases = {bdb.uid for bdb in await bdbs.every(session)}
+    databases = {bdb.uid for bdb in await bdbs.every(session) if viewer.reaches(bdb.uid)}
     known = sorted(set().union(*(frame.uids for frame in frames)))
     return {uid: endpoints.name(uid) for uid in known if endpoints.database(uid) in databases}

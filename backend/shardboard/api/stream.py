@@ -3,14 +3,14 @@
 Frames: `hello`, `history` (columns of past seconds, also for back-fills), `sample` (one second), `benchmark` (one second of a run
 as far as its load generators have told it; told again when there is more), `change` (an object as its REST form, null = deleted),
 `beat`. A frame's id is the newest second that the reader has, so that a reconnect (header `Last-Event-ID`) continues there; no
-sample is lost that the console or an agent still holds. A stream ends with the login that opened it, and shows events only to
-those who may read the log.
+sample is lost that the console or an agent still holds. A stream ends with the login that opened it, shows events only to
+those who may read the log, and of databases only those that the reader reaches; that something is gone is told to all, by its uid.
 """
 
 import asyncio
 import re
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -19,12 +19,14 @@ from fastapi.responses import StreamingResponse
 
 from shardboard import __version__
 from shardboard.api import credentials
-from shardboard.api.deps import Principal, TheConsole, Viewer
+from shardboard.api.deps import Principal, TheConsole
+from shardboard.api.reach import AnyViewer, of_run
 from shardboard.away import is_away
 from shardboard.console import Console
 from shardboard.db import Store
+from shardboard.domain.flash_rates import ALL_DATABASES
 from shardboard.errors import ApiError, BadRequest, Unavailable
-from shardboard.frames import Told, head, text, told
+from shardboard.frames import Told, head, text, told, with_series
 from shardboard.services.users import LOG_VIEWERS
 
 router = APIRouter(tags=["stream"])
@@ -40,7 +42,12 @@ MAX_HISTORY = 3600
 """Seconds one may ask for; what is there is less."""
 LOGGED = ("event", "outage")
 """Kinds of changes that only those are told who may read the log."""
+OF_ALL = ("", "node", "cluster")
+"""Kinds of changes, and frames that are no changes, that are about no database."""
+MIXED = ("bdbs", "flash", "endpoints")
+"""Topics whose series are of all databases."""
 RUN = "benchmark:"
+_MIXED_FRAMES = frozenset(f"frame:{topic}" for topic in MIXED)
 TOPIC = re.compile(rf"cluster|nodes|bdbs|flash|endpoints|(?:flash_)?shards:[0-9]{{1,9}}|{RUN}[0-9]{{1,9}}")
 SECOND = re.compile(r"[0-9]{1,12}")
 
@@ -49,7 +56,7 @@ SECOND = re.compile(r"[0-9]{1,12}")
 async def stream(
     request: Request,
     console: TheConsole,
-    viewer: Viewer,
+    viewer: AnyViewer,
     topics: Annotated[
         str,
         Query(
@@ -76,6 +83,8 @@ async def stream(
     held = dict.fromkeys(chosen, after) | _held(since)
     if last_event_id is not None and SECOND.fullmatch(last_event_id):
         held = {topic: max(second, int(last_event_id)) for topic, second in held.items()}
+    if viewer.bdbs is not None:
+        await _insist(console, viewer, chosen)
     if credentials.gate(console.store).streams[viewer.username] >= MAX_STREAMS:
         raise Unavailable("busy", f"{viewer.username} has {MAX_STREAMS} streams open; close one of them.")
     return StreamingResponse(
@@ -83,6 +92,16 @@ async def stream(
         media_type="text/event-stream",
         headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
     )
+
+
+async def _insist(console: Console, viewer: Principal, topics: Iterable[str]) -> None:
+    """That each is about a database that is reached, or shows those only."""
+    async with console.store.read() as session:
+        for kind, _, uid in (topic.partition(":") for topic in topics):
+            if kind == "benchmark":
+                viewer.insist_on_reaching(await of_run(session, int(uid)))
+            elif uid:
+                viewer.insist_on_reaching(int(uid))
 
 
 def _held(since: str) -> dict[str, int]:
@@ -112,8 +131,22 @@ class Reader:
             return True  # the store comes back, and then it is asked again
         return not isinstance(proof, ApiError) and proof.principal == self.principal
 
-    def may_see(self, frame: Told) -> bool:
-        return frame.kind not in LOGGED or self.principal.role in LOG_VIEWERS
+    def seen(self, source: str, frame: Told) -> bytes:
+        """What the reader sees of it; nothing, or all, or some series."""
+        if frame.kind in LOGGED and self.principal.role not in LOG_VIEWERS:
+            return b""
+        if self.principal.bdbs is None:
+            return frame.text
+        if source in _MIXED_FRAMES:
+            return with_series(frame, lambda uid: self.reaches(source.removeprefix("frame:"), uid))
+        is_seen = frame.kind in OF_ALL or frame.is_gone or self.principal.reaches_all_of(frame.bdb_uids)
+        return frame.text if is_seen else b""
+
+    def reaches(self, topic: str, uid: str) -> bool:
+        """A series of that topic."""
+        bdb_uid = int(uid.partition(":")[0]) if topic in MIXED else ALL_DATABASES
+        # Sums of all are everybody's, as in the topic `cluster`.
+        return bdb_uid == ALL_DATABASES or self.principal.reaches(bdb_uid)
 
 
 async def _frames(
@@ -133,7 +166,7 @@ async def _frames(
             for topic in topics:
                 if topic.startswith(RUN):  # its seconds are told by /v1/benchmarks/<uid>/series, whenever they were
                     continue
-                async for part in _history(console, topic, history, held[topic]):
+                async for part in _history(console, reader, topic, history, held[topic]):
                     yield part
             proven = time.monotonic()
             # A reader that does not keep up reconnects, and gets the missing part as history.
@@ -146,19 +179,21 @@ async def _frames(
                     if not await reader.may_go_on(console.store):
                         return
                     proven = time.monotonic()
-                if source != "logins" and reader.may_see(frame):
-                    yield frame.text
+                if source != "logins" and (part := reader.seen(source, frame)):
+                    yield part
     finally:
         streams[user] -= 1
 
 
-async def _history(console: Console, topic: str, seconds: int, after: int) -> AsyncIterator[bytes]:
+async def _history(console: Console, reader: Reader, topic: str, seconds: int, after: int) -> AsyncIterator[bytes]:
     """One frame, series by series: others need not wait until all of it is made."""
     identity = console.live.newest
     beginning, series = console.live.history_parts(topic, seconds, after)
     yield f'{head("history", identity)}{text(beginning)[:-1]},"series":{{'.encode()
     separator = ""
     for uid, columns in series:
+        if not reader.reaches(topic, uid):
+            continue
         yield f'{separator}"{uid}":{text(columns)}'.encode()
         separator = ","
         await asyncio.sleep(0)

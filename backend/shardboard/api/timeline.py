@@ -7,7 +7,8 @@ from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 
 from shardboard.api.deps import Reader
-from shardboard.api.logs import LogViewer, Number, moment
+from shardboard.api.logs import Number, moment
+from shardboard.api.reach import AnyLogViewer
 from shardboard.api.replies import errors
 from shardboard.schemas import logs as schema
 from shardboard.state import events
@@ -85,7 +86,7 @@ TYPES = (
 
 @router.get("/timeline", response_model=list[schema.Event], responses=errors())
 async def timeline(
-    _viewer: LogViewer,
+    viewer: AnyLogViewer,
     session: Reader,
     from_: Annotated[str | None, Query(alias="from", description="ISO 8601; an hour before `to` when left out")] = None,
     to: Annotated[str | None, Query(description="ISO 8601; now when left out")] = None,
@@ -96,6 +97,14 @@ async def timeline(
     last = moment(to, "to") or datetime.now(UTC) + timedelta(seconds=1)
     first = moment(from_, "from") or last - DEFAULT_SPAN
     found = await events.touching(
-        session, TYPES, first, last, family=ALARMS, bdb_uid=bdb_uid, node_uid=node_uid, limit=MAX_EVENTS
+        session,
+        TYPES,
+        first,
+        last,
+        family=ALARMS,
+        bdb_uid=bdb_uid,
+        bdb_uids=viewer.bdbs,
+        node_uid=node_uid,
+        limit=MAX_EVENTS,
     )
     return JSONResponse([schema.render(event) for event in found])

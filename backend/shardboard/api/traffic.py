@@ -3,8 +3,9 @@
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
-from shardboard.api.deps import Editor, Tx
+from shardboard.api.deps import Tx
 from shardboard.api.parameters import Uid
+from shardboard.api.reach import BdbEditor
 from shardboard.api.replies import errors
 from shardboard.services import traffic as service
 from shardboard.state.actions import Action
@@ -18,13 +19,13 @@ class TrafficReply(BaseModel):
 
 
 @router.post("/bdbs/{uid}/actions/stop_traffic", responses=errors(404, 409))
-async def stop_traffic(editor: Editor, session: Tx, uid: Uid) -> TrafficReply:
+async def stop_traffic(editor: BdbEditor, session: Tx, uid: Uid) -> TrafficReply:
     """Disconnect all clients and let nobody connect, until traffic is resumed. Shards and data stay, failovers go on."""
     return _reply(await service.order(session, uid, editor, stop=True), "Traffic is stopped already.")
 
 
 @router.post("/bdbs/{uid}/actions/resume_traffic", responses=errors(404, 409))
-async def resume_traffic(editor: Editor, session: Tx, uid: Uid) -> TrafficReply:
+async def resume_traffic(editor: BdbEditor, session: Tx, uid: Uid) -> TrafficReply:
     """Let clients connect again."""
     return _reply(await service.order(session, uid, editor, stop=False), "Traffic is not stopped.")
 

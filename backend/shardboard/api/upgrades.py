@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from shardboard.api.bdbs import shown
 from shardboard.api.deps import Editor, Tx
 from shardboard.api.parameters import DryRun, Uid, is_on
+from shardboard.api.reach import BdbEditor
 from shardboard.api.replies import errors
 from shardboard.schemas import bdbs as schema
 from shardboard.services import upgrades as service
@@ -62,7 +63,7 @@ class UpgradePlan(BaseModel):
     "/bdbs/{uid}/upgrade", response_model=schema.Bdb | UpgradePlan, responses=errors(404, 406, 409), tags=["databases"]
 )
 async def upgrade_bdb(
-    editor: Editor, session: Tx, uid: Uid, body: UpgradeOrder | None = None, dry_run: DryRun = None
+    editor: BdbEditor, session: Tx, uid: Uid, body: UpgradeOrder | None = None, dry_run: DryRun = None
 ) -> JSONResponse:
     """Have the database's shards run the engine that their nodes have now. Replicas go first; clients of the cluster see
     redirections, those of the endpoint nothing. The reply is the database; `action_uid` is empty when there was nothing to do."""

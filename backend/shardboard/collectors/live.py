@@ -29,7 +29,7 @@ from shardboard.collectors.seconds import (
     past_of,
 )
 from shardboard.domain import endpoints, latency, rates
-from shardboard.domain.flash_rates import FLASH_METRICS
+from shardboard.domain.flash_rates import ALL_DATABASES, FLASH_METRICS
 from shardboard.domain.rates import SHARD_METRICS, SHARD_STREAMED, Value
 from shardboard.domain.rollup import TOPICS, Frame, numbers
 from shardboard.driver.ports import NODE_FIELDS, TIER_FIELDS, Sample
@@ -43,8 +43,6 @@ GRACE = 0.4
 
 CATCH_UP_EVERY = 0.2
 """Seconds between two looks at what came late."""
-ALL_DATABASES = 0
-"""In the topic `flash`: those of all databases together."""
 STALE = 10
 """Seconds after which a newest second is no news."""
 

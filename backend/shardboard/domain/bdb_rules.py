@@ -5,7 +5,7 @@ Types are already checked by the request schema.
 """
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Set
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -52,7 +52,9 @@ Wanted = Mapping[str, Any]
 class Surroundings:
     """What the cluster knows that a new database must fit into."""
 
-    taken_uids: Collection[int]
+    taken_uids: Set[int]
+    reached_uids: Set[int]
+    """Of databases that roles reach, gone or not."""
     taken_ports: Collection[int]
     reserved_ports: Collection[int]
     eligible_nodes: Collection[int]
@@ -75,6 +77,11 @@ def among_others(wanted: Wanted, around: Surroundings) -> RequestFault | None:
     uid, port = wanted.get("uid"), wanted["port"]
     if uid is not None and uid in around.taken_uids:
         return RequestFault("conflict", "uid_exists", f"A database with uid {uid} exists already.", "uid")
+    if uid is not None and uid in around.reached_uids:
+        sentence = (
+            f"A role reaches a database with uid {uid}, which is gone; take it out of the role, or choose another uid."
+        )
+        return RequestFault("conflict", "uid_exists", sentence, "uid")
     if port and port in around.reserved_ports:
         return _invalid("port_unavailable", f"Port {port} is reserved.", "port")
     if port and port in around.taken_ports:

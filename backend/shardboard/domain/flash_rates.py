@@ -38,6 +38,8 @@ SHARES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 """Ratios by their parts: the first ones / all."""
 
+ALL_DATABASES = 0
+"""In the topic `flash`: those of all databases together."""
 FLASH_METRICS = (
     *ACCESSES,
     *SHARES,

@@ -1,6 +1,6 @@
 """Roles of users (REST reference 3.5)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,6 +15,8 @@ class Role:
     uid: int
     name: str
     management: str
+    bdb_uids: Sequence[int] = ()
+    """Databases that it reaches; empty: all."""
 
 
 BUILT_IN: Mapping[int, Role] = {
@@ -29,6 +31,10 @@ BUILT_IN: Mapping[int, Role] = {
     )
 }
 """Those that are always there and never change."""
+
+
+LIMITED: frozenset[str] = frozenset({"db_member", "db_viewer"})
+"""Management roles that may reach some databases only; what the others do concerns the whole cluster."""
 
 
 def uid_of(management: str) -> int:

@@ -1,9 +1,13 @@
 """Roles and lists of data rules on the wire (REST reference 3.5)."""
 
+from typing import Annotated, Literal
+
 from pydantic import BaseModel, ConfigDict, Field
 
-from shardboard.domain import acl_rules
+from shardboard.domain import acl_rules, roles
 from shardboard.domain.roles import ManagementRole
+
+Uid = Annotated[int, Field(ge=1, le=2**31 - 1)]
 
 
 class _Strict(BaseModel):
@@ -38,9 +42,23 @@ class Acl(BaseModel):
     acl: str
 
 
+class Resources(_Strict):
+    """Databases that a role reaches."""
+
+    type: Literal["db"]
+    uids: list[Uid] = Field(min_length=1, max_length=1024)
+
+
+_RESOURCES = "Databases that it reaches, for db_member and db_viewer; none named: all."
+
+
 class NewRole(_Strict):
     name: str = Field(max_length=120)
     management: ManagementRole
+    resources: list[Resources] = Field(default=[], max_length=16, description=_RESOURCES)
+
+    def bdb_uids(self) -> list[int]:
+        return _uids(self.resources)
 
 
 class RoleUpdate(_Strict):
@@ -48,11 +66,28 @@ class RoleUpdate(_Strict):
 
     name: str | None = Field(default=None, max_length=120)
     management: ManagementRole | None = None
+    resources: list[Resources] | None = Field(default=None, max_length=16, description=_RESOURCES)
+
+    def bdb_uids(self) -> list[int] | None:
+        return _uids(self.resources) if self.resources is not None else None
+
+
+class Reached(BaseModel):
+    type: Literal["db"]
+    uids: list[int]
 
 
 class Role(BaseModel):
-    model_config = ConfigDict(from_attributes=True)
-
     uid: int
     name: str
     management: str
+    resources: list[Reached] = Field(description=_RESOURCES)
+
+
+def role(row: roles.Role) -> Role:
+    resources = [Reached(type="db", uids=list(row.bdb_uids))] if row.bdb_uids else []
+    return Role(uid=row.uid, name=row.name, management=row.management, resources=resources)
+
+
+def _uids(resources: list[Resources]) -> list[int]:
+    return [uid for each in resources for uid in each.uids]

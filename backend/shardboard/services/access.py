@@ -1,6 +1,7 @@
 """Roles, lists of data rules, and which of them databases refer to (REST reference 3.5)."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from sqlalchemy import select
@@ -11,8 +12,8 @@ from shardboard.domain.acl_rules import Acl
 from shardboard.domain.roles import ManagementRole, Role
 from shardboard.errors import Conflict, NotAcceptable, NotFound
 from shardboard.services.user_accounts import GivenRole
-from shardboard.services.users import Principal, insist_on_another_admin, insist_on_power
-from shardboard.state import access, bdbs, events
+from shardboard.services.users import Principal, insist_on_another_admin, insist_on_power, said
+from shardboard.state import access, bdbs, events, service_tokens
 from shardboard.state import cluster as clusters
 from shardboard.state.access import RedisAcl
 from shardboard.state.access import Role as RoleRow
@@ -21,6 +22,7 @@ from shardboard.state.users import User
 Own = TypeVar("Own", RedisAcl, RoleRow)
 
 LONGEST_NAME = 120
+_LIMITED = " and ".join(sorted(roles.LIMITED))
 MOST = 1000
 
 
@@ -66,46 +68,66 @@ async def change_acl(session: AsyncSession, uid: int, name: str | None, rules: s
 async def remove_acl(session: AsyncSession, uid: int, by: Principal) -> None:
     await clusters.load_for_update(session)
     row = await _own(session, RedisAcl, uid, await acl(session, uid))
-    _insist_on_unused(row.name, await _databases_with(session, "redis_acl_uid", uid), [])
+    _insist_on_unused(row.name, await _databases_with(session, "redis_acl_uid", uid))
     await session.delete(row)
     events.record(session, "redis_acl_deleted", f"The ACL {row.name} was deleted.", originator=by.username)
 
 
 async def every_role(session: AsyncSession) -> list[Role]:
     """All by uid."""
-    own = [Role(row.uid, row.name, row.management) for row in await access.roles(session)]
+    own = [_role(row) for row in await access.roles(session)]
     return [*roles.BUILT_IN.values(), *own]
 
 
-async def role(session: AsyncSession, uid: int) -> Role:
-    found = next((each for each in await every_role(session) if each.uid == uid), None)
+async def roles_seen(session: AsyncSession, viewer: Principal) -> list[Role]:
+    """All by uid; to whom some databases are shown only, without those of others."""
+    found = await every_role(session)
+    if viewer.bdbs is None:
+        return found
+    shown = [replace(each, bdb_uids=tuple(uid for uid in each.bdb_uids if viewer.reaches(uid))) for each in found]
+    return [mine for mine, whole in zip(shown, found, strict=True) if mine.bdb_uids or not whole.bdb_uids]
+
+
+async def role(session: AsyncSession, uid: int, viewer: Principal | None = None) -> Role:
+    """One of them, or of those that the viewer sees."""
+    known = await (every_role(session) if viewer is None else roles_seen(session, viewer))
+    found = next((each for each in known if each.uid == uid), None)
     if found is None:
         raise NotFound("role_not_exist", f"There is no role {uid}.")
     return found
 
 
-async def create_role(session: AsyncSession, name: str, management: ManagementRole, by: Principal) -> Role:
+async def create_role(
+    session: AsyncSession, name: str, management: ManagementRole, bdb_uids: Sequence[int], by: Principal
+) -> Role:
     insist_on_power(by, management)
     await clusters.load_for_update(session)
+    await _insist_on_reach(session, management, bdb_uids)
     present = await every_role(session)
     _insist_on_name(name, (each.name for each in present))
     _insist_on_room(len(present))
-    row = RoleRow(uid=_next_uid(each.uid for each in present), name=name, management=management)
+    uid = _next_uid(each.uid for each in present)
+    row = RoleRow(uid=uid, name=name, management=management, bdb_uids=sorted(set(bdb_uids)))
     session.add(row)
     events.record(
         session,
         "role_created",
-        f"The role {name} was created; its management role is {management}.",
+        f"The role {name} was created; its management role is {management}{_of(row)}.",
         originator=by.username,
     )
     await session.flush()
-    return Role(row.uid, row.name, row.management)
+    return _role(row)
 
 
 async def change_role(
-    session: AsyncSession, uid: int, name: str | None, management: ManagementRole | None, by: Principal
+    session: AsyncSession,
+    uid: int,
+    name: str | None,
+    management: ManagementRole | None,
+    bdb_uids: Sequence[int] | None,
+    by: Principal,
 ) -> Role:
-    """What is None stays. Its users have its management role from then on."""
+    """What is None stays. Its users and service tokens may do what it says from then on."""
     await clusters.load_for_update(session)
     row = await _own(session, RoleRow, uid, await role(session, uid))
     insist_on_power(by, row.management)
@@ -118,15 +140,20 @@ async def change_role(
         await insist_on_another_admin(session, held)
         for user in held:
             user.role = management
+        for token in await service_tokens.with_role(session, uid):
+            token.role = management
         row.management = management
+    wanted = row.bdb_uids if bdb_uids is None else sorted(set(bdb_uids))
+    await _insist_on_reach(session, row.management, wanted, gone=row.bdb_uids)
+    row.bdb_uids = wanted
     events.record(
         session,
         "role_updated",
-        f"The role {row.name} was changed; its management role is {row.management}.",
+        f"The role {row.name} was changed; its management role is {row.management}{_of(row)}.",
         originator=by.username,
     )
     await session.flush()
-    return Role(row.uid, row.name, row.management)
+    return _role(row)
 
 
 async def remove_role(session: AsyncSession, uid: int, by: Principal) -> None:
@@ -134,7 +161,8 @@ async def remove_role(session: AsyncSession, uid: int, by: Principal) -> None:
     row = await _own(session, RoleRow, uid, await role(session, uid))
     insist_on_power(by, row.management)
     held = (await session.execute(select(User.email).where(User.role_uid == uid).limit(3))).scalars().all()
-    _insist_on_unused(row.name, await _databases_with(session, "role_uid", uid), held)
+    tokens = [each.name for each in await service_tokens.with_role(session, uid)]
+    _insist_on_unused(row.name, await _databases_with(session, "role_uid", uid), held, tokens)
     await session.delete(row)
     events.record(session, "role_deleted", f"The role {row.name} was deleted.", originator=by.username)
 
@@ -171,7 +199,33 @@ async def chosen(
         raise NotAcceptable("config_error", sentence, field="role_uids")
     role = found[0]
     is_built_in = role.uid in roles.BUILT_IN
-    return GivenRole(role.management) if is_built_in else GivenRole(role.management, role.uid, role.name)
+    if is_built_in:
+        return GivenRole(role.management, by_uid=True)
+    return GivenRole(role.management, role.uid, role.name, by_uid=True)
+
+
+async def _insist_on_reach(
+    session: AsyncSession, management: str, bdb_uids: Sequence[int], gone: Sequence[int] = ()
+) -> None:
+    """That a role may reach these databases only; those that it did may be `gone`."""
+    if not bdb_uids:
+        return
+    if management not in roles.LIMITED:
+        sentence = (
+            f"The management role {management} concerns the whole cluster; {_LIMITED} may reach some databases only."
+        )
+        raise NotAcceptable("invalid_param", sentence, field="resources")
+    known = {bdb.uid for bdb in await bdbs.every(session)}
+    if missing := sorted(set(bdb_uids) - known - set(gone)):
+        raise NotAcceptable("invalid_param", f"`resources`: there is no database {missing[0]}.", field="resources")
+
+
+def _role(row: RoleRow) -> Role:
+    return Role(row.uid, row.name, row.management, tuple(row.bdb_uids))
+
+
+def _of(row: RoleRow) -> str:
+    return f" of {said(row.bdb_uids)}" if row.bdb_uids else ""
 
 
 def well_formed(rules: str) -> str:
@@ -210,9 +264,15 @@ def _insist_on_room(present: int) -> None:
         raise Conflict("invalid_param", f"There are {present} already; remove some first.")
 
 
-def _insist_on_unused(name: str, databases: Sequence[str], users: Sequence[str]) -> None:
-    if databases or users:
-        where = [*(f"database {each}" for each in databases[:3]), *(f"user {each}" for each in users)]
+def _insist_on_unused(
+    name: str, databases: Sequence[str], users: Sequence[str] = (), tokens: Sequence[str] = ()
+) -> None:
+    where = [
+        *(f"database {each}" for each in databases[:3]),
+        *(f"user {each}" for each in users),
+        *(f"service token {each}" for each in tokens[:3]),
+    ]
+    if where:
         raise Conflict("resource_in_use", f"{name} is in use by {', '.join(where)}; change that first.")
 
 

@@ -1,11 +1,39 @@
 """Asking a long operation to end before it is done."""
 
+from collections.abc import Sequence
+
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.errors import Conflict, Forbidden
 from shardboard.services.users import Principal
-from shardboard.state import events
+from shardboard.state import actions, benchmarks, events
 from shardboard.state.actions import OPEN, Action
+
+
+async def seen(session: AsyncSession, principal: Principal) -> Sequence[Action]:
+    """Open actions and the newest finished ones that this user may see, newest first."""
+    if principal.bdbs is None:
+        return await actions.recent(session)
+    runs = await benchmarks.page(session, bdb_uids=principal.bdbs, limit=actions.MOST)
+    about = {"bdb": principal.bdbs, "benchmark": {run.uid for run in runs}}
+    found = [each for kind, uids in about.items() for each in await actions.recent(session, kind, uids)]
+    moves = [each for each in await actions.recent(session, "node") if await may_see(session, each, principal)]
+    return sorted([*found, *moves], key=lambda action: action.created_at, reverse=True)[: actions.MOST]
+
+
+async def may_see(session: AsyncSession, action: Action, principal: Principal) -> bool:
+    """Who reaches some databases only sees what is about those and no others."""
+    return principal.bdbs is None or principal.reaches_all_of(await databases_of(session, action))
+
+
+async def databases_of(session: AsyncSession, action: Action) -> frozenset[int]:
+    """Uids of the databases that it is about."""
+    if action.object_type == "benchmark":
+        run = await benchmarks.by_uid(session, action.object_uid)
+        return frozenset({run.bdb_uid} if run is not None else ())
+    if action.object_type == "bdb":
+        return frozenset({action.object_uid})
+    return frozenset(move["bdb"] for move in action.params.get("moves", ()))
 
 
 async def cancel(session: AsyncSession, action: Action, principal: Principal) -> Action:

@@ -25,6 +25,7 @@ from shardboard.schemas import bdb_fields
 from shardboard.schemas.cluster import reserved_ports_of
 from shardboard.services import access
 from shardboard.shard_certificates import ShardCertificates
+from shardboard.state import access as roles
 from shardboard.state import bdbs, nodes, shards
 from shardboard.state.bdbs import Bdb
 from shardboard.state.cluster import Cluster
@@ -61,6 +62,7 @@ async def prepare(session: AsyncSession, given: Mapping[str, Any], cluster: Clus
     eligible = [node for node in machines if _eligible(node, wanted)]
     surroundings = Surroundings(
         taken_uids={bdb.uid for bdb in databases} | {shard.bdb_uid for shard in occupying},
+        reached_uids={uid for role in await roles.roles(session) for uid in role.bdb_uids},
         taken_ports=taken_ports,
         reserved_ports=reserved,
         eligible_nodes=[node.uid for node in eligible],
@@ -77,7 +79,8 @@ async def prepare(session: AsyncSession, given: Mapping[str, Any], cluster: Clus
     hosts = hosts_of(machines, places, {placed.node_uid for placed in plan})
     wanted["io_threads"] = wanted["io_threads"] or io_threads.usual(hosts)
     insist(io_threads.fault(wanted["io_threads"], hosts))
-    bdb = _row(wanted, wanted.get("uid") or bdb_rules.free_uid(cluster.next_bdb_uid, surroundings.taken_uids), port)
+    taken = surroundings.taken_uids | surroundings.reached_uids
+    bdb = _row(wanted, wanted.get("uid") or bdb_rules.free_uid(cluster.next_bdb_uid, taken), port)
     shares = {pair: slots.render((each,)) for pair, each in enumerate(slots.split(bdb.shards_count))}
     rows = newcomers.rows(plan, bdb.uid, cluster.next_shard_uid, occupying, shares)
     held = [binding.Held(row.node_uid, row.pair, row.role == "master") for row in rows]

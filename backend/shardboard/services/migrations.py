@@ -49,7 +49,8 @@ async def order(
     board = view.board()
     for row in leaving:
         board.move(row.uid, target)
-    left = addresses.changes(view, board)
+    moved = {bdb.uid for bdb in databases}
+    left = [each for each in addresses.changes(view, board) if each.bdb_uid in moved]
     if dry_run:
         return None, left
     planned = [

@@ -12,7 +12,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.errors import Conflict, NotAcceptable, NotFound, Unauthorized
 from shardboard.services import passwords
-from shardboard.services.users import Principal, insist_on_power
+from shardboard.services.user_accounts import GivenRole
+from shardboard.services.users import Principal, insist_on_power, principal_of
 from shardboard.state import cluster as clusters
 from shardboard.state import events, service_tokens
 from shardboard.state.service_tokens import ServiceToken
@@ -26,15 +27,15 @@ _USED_EVERY = timedelta(minutes=1)
 
 
 async def create(
-    session: AsyncSession, name: str, role: str, seconds: int | None, by: Principal
+    session: AsyncSession, name: str, role: GivenRole, seconds: int | None, by: Principal
 ) -> tuple[ServiceToken, str]:
     """The row and the token. `seconds` until it expires; None: it does not."""
-    insist_on_power(by, role)
+    insist_on_power(by, role.management)
     if not name.isprintable() or name != name.strip():
         raise NotAcceptable(
             "config_error", "A name has printable characters, and no space at either end.", field="name"
         )
-    if role == "none":
+    if role.management == "none":
         raise NotAcceptable("config_error", "With the role none a token could do nothing.", field="role")
     await clusters.load_for_update(session)
     present = await service_tokens.every(session)
@@ -48,7 +49,8 @@ async def create(
     now = datetime.now(UTC)
     row = ServiceToken(
         name=name,
-        role=role,
+        role=role.management,
+        role_uid=role.uid,
         token_hash=passwords.digest(token),
         created_by=by.username,
         created_at=now,
@@ -91,7 +93,7 @@ async def who(session: AsyncSession, token: str) -> tuple[Principal, bool]:
     if row.expires_at is not None and row.expires_at <= now:
         raise Unauthorized("token_expired", f"Service token {row.name} expired at {row.expires_at:%Y-%m-%d %H:%M} UTC.")
     is_due = row.last_used_at is None or now - row.last_used_at >= _USED_EVERY
-    return Principal(f"token:{row.name}", row.role), is_due
+    return await principal_of(session, f"token:{row.name}", row.role, row.role_uid), is_due
 
 
 async def note_use(session: AsyncSession, token: str) -> None:

@@ -14,8 +14,8 @@ from shardboard.domain import password_rules
 from shardboard.errors import Conflict, Forbidden, NotAcceptable, NotFound
 from shardboard.services import logins, passwords, second_factor
 from shardboard.services.users import ADMINS, Principal, insist_on_another_admin, insist_on_power, one
+from shardboard.state import access, data_users, events, login_failures, users
 from shardboard.state import cluster as clusters
-from shardboard.state import data_users, events, login_failures, users
 from shardboard.state.users import Password, User
 
 _FORBIDDEN_IN_NAMES = frozenset('&<>"')
@@ -31,6 +31,8 @@ class GivenRole:
     uid: int | None = None
     name: str = field(default="", compare=False)
     """Of a role of the cluster's own."""
+    by_uid: bool = field(default=False, compare=False)
+    """Whether it was asked for as one of /v1/roles."""
 
     def __str__(self) -> str:
         return f"{self.name} ({self.management})" if self.name else self.management
@@ -102,11 +104,11 @@ async def change(session: AsyncSession, uid: int, given: Changes, by: Principal)
         sentence = f"The `email` of {user.email} cannot be changed; create another user instead."
         raise NotAcceptable("config_error", sentence, field="email")
     told = []
-    if given.role is not None and given.role != GivenRole(user.role, user.role_uid):
+    if given.role is not None and _is_another(user, given.role):
         insist_on_power(by, user.role, given.role.management)
         if given.role.management != user.role:
             await insist_on_another_admin(session, [user])
-        told.append(f"the role from {user.role} to {given.role}")
+        told.append(f"the role from {await _role_of(session, user)} to {given.role}")
         user.role, user.role_uid = given.role.management, given.role.uid
     if given.name is not None and given.name != user.name:
         _check_name(given.name)
@@ -190,6 +192,18 @@ async def switch_second_factor_off(session: AsyncSession, uid: int, by: Principa
             f"User {user.email} was changed: the second factor was switched off.",
             originator=by.username,
         )
+
+
+def _is_another(user: User, given: GivenRole) -> bool:
+    """By the management role alone nobody loses a role of the cluster's own with the same, which may reach less."""
+    if given.uid is None and not given.by_uid and given.management == user.role:
+        return False
+    return given != GivenRole(user.role, user.role_uid)
+
+
+async def _role_of(session: AsyncSession, user: User) -> GivenRole:
+    own = await access.role(session, user.role_uid) if user.role_uid is not None else None
+    return GivenRole(user.role, user.role_uid, own.name if own is not None else "")
 
 
 async def _for_update(session: AsyncSession, uid: int) -> User:

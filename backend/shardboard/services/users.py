@@ -3,7 +3,7 @@
 import logging
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -14,8 +14,9 @@ from shardboard import __version__
 from shardboard.errors import Forbidden, NotAcceptable, NotFound
 from shardboard.services import logins, passwords, second_factor
 from shardboard.settings import Settings
-from shardboard.state import audit, events, login_failures, users
+from shardboard.state import access, audit, events, login_failures, users
 from shardboard.state.cluster import Cluster
+from shardboard.state.events import LOOP_FAILED, Event
 from shardboard.state.users import Password, User
 
 log = logging.getLogger(__name__)
@@ -35,6 +36,43 @@ class Principal:
 
     username: str
     role: str
+    bdbs: frozenset[int] | None = None
+    """Uids of the databases that the role reaches; None: all, and the cluster as a whole."""
+
+    def reaches(self, bdb_uid: int | None) -> bool:
+        """None is no database, or more than one."""
+        return self.bdbs is None or bdb_uid in self.bdbs
+
+    def reaches_all_of(self, bdb_uids: Collection[int]) -> bool:
+        """Of what is about these databases; about none is about the cluster."""
+        return self.bdbs is None or (bool(bdb_uids) and self.bdbs.issuperset(bdb_uids))
+
+    def hears(self, alarm: Event) -> bool:
+        """An alarm of a database that is reached, or of a node or the cluster, which names none; loops may."""
+        return self.reaches(alarm.bdb_uid) or (alarm.bdb_uid is None and alarm.type != LOOP_FAILED)
+
+    def insist_on_reaching(self, bdb_uid: int | None) -> None:
+        """Whether such a database exists is told to nobody who may not see it."""
+        if not self.reaches(bdb_uid):
+            raise Forbidden("unauthorized_action", f"The role reaches {self.reach} only.")
+
+    def insist_on_reaching_all(self) -> None:
+        """For what concerns the cluster as a whole, or more than one database."""
+        if self.bdbs is not None:
+            raise Forbidden(
+                "unauthorized_action", f"The role reaches {self.reach} only, and this concerns more than that."
+            )
+
+    @property
+    def reach(self) -> str:
+        """In words."""
+        return said(self.bdbs or ())
+
+
+def said(bdb_uids: Collection[int]) -> str:
+    """Databases in words."""
+    uids = sorted(bdb_uids)
+    return f"database {uids[0]}" if len(uids) == 1 else f"databases {', '.join(map(str, uids))}"
 
 
 async def first_start(session: AsyncSession, settings: Settings) -> str | None:
@@ -103,6 +141,16 @@ async def rename_only_admin(session: AsyncSession, username: str) -> None:
     admins = [user for user in await every(session) if user.role in ADMINS]
     if len(admins) == 1 and logins.is_user_name(username) and await users.by_email(session, username) is None:
         admins[0].email = username
+
+
+async def principal_of(session: AsyncSession, username: str, role: str, role_uid: int | None) -> Principal:
+    """A user or a service token with that role, of the cluster's own where `role_uid` says so."""
+    if role_uid is None:
+        return Principal(username, role)
+    own = await access.role(session, role_uid)
+    if own is None:  # nobody can remove it while it is in use
+        return Principal(username, "none")
+    return Principal(username, own.management, frozenset(own.bdb_uids) if own.bdb_uids else None)
 
 
 async def every(session: AsyncSession) -> Sequence[User]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import select
+from sqlalchemy import JSON, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -31,6 +31,8 @@ class Role(Base):
     name: Mapped[str] = mapped_column(unique=True)
     management: Mapped[str]
     """What its users may do here: a management role of the REST reference (2.8)."""
+    bdb_uids: Mapped[list[int]] = mapped_column(JSON, default=list, server_default="[]")
+    """Databases that it reaches, also those that are gone, so that it never reaches more than before; empty: all."""
 
 
 async def acls(session: AsyncSession) -> Sequence[RedisAcl]:
@@ -42,6 +44,11 @@ async def rules(session: AsyncSession) -> dict[int, str]:
     """Of every list, by uid; those that are built in as well."""
     built_in = {each.uid: each.acl for each in acl_rules.BUILT_IN.values()}
     return built_in | {row.uid: row.acl for row in await acls(session)}
+
+
+async def role(session: AsyncSession, uid: int) -> Role | None:
+    """One of the cluster's own."""
+    return await session.get(Role, uid)
 
 
 async def roles(session: AsyncSession) -> Sequence[Role]:

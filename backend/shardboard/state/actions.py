@@ -1,6 +1,6 @@
 """Actions: long operations with progress. The row is the order; a leased loop carries it out."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -11,6 +11,8 @@ from sqlalchemy.orm import Mapped, mapped_column
 from shardboard.db import Base, UtcDateTime
 
 OPEN = ("queued", "running")
+MOST = 100
+"""Of one list."""
 FAILOVER = "SMFailover"
 """What the console orders when primaries are lost."""
 HAND_OVER = frozenset(
@@ -72,9 +74,15 @@ class Action(Base):
         return self.lease_token == token and self.status in OPEN
 
 
-async def recent(session: AsyncSession, limit: int = 100) -> Sequence[Action]:
-    """Open actions and the newest finished ones, newest first."""
-    query = select(Action).order_by(Action.created_at.desc(), Action.uid).limit(limit)
+async def recent(
+    session: AsyncSession, object_type: str | None = None, uids: Collection[int] | None = None
+) -> Sequence[Action]:
+    """Open actions and the newest finished ones, newest first: all, or those on objects of a type, of these `uids`."""
+    query = select(Action).order_by(Action.created_at.desc(), Action.uid).limit(MOST)
+    if object_type is not None:
+        query = query.where(Action.object_type == object_type)
+    if uids is not None:
+        query = query.where(Action.object_uid.in_(uids))
     return (await session.execute(query)).scalars().all()
 
 

@@ -113,12 +113,12 @@ class Kept:
 
 
 async def page(
-    session: AsyncSession, *, bdb_uid: int | None = None, limit: int, offset: int = 0
+    session: AsyncSession, *, bdb_uids: Collection[int] | None = None, limit: int, offset: int = 0
 ) -> Sequence[Benchmark]:
-    """Newest first."""
+    """Newest first, of these databases."""
     query = select(Benchmark).order_by(Benchmark.uid.desc()).limit(limit).offset(offset)
-    if bdb_uid is not None:
-        query = query.where(Benchmark.bdb_uid == bdb_uid)
+    if bdb_uids is not None:
+        query = query.where(Benchmark.bdb_uid.in_(bdb_uids))
     return (await session.execute(query)).scalars().all()
 
 

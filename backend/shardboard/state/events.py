@@ -208,11 +208,12 @@ async def touching(
     *,
     family: str | None = None,
     bdb_uid: int | None = None,
+    bdb_uids: Collection[int] | None = None,
     node_uid: int | None = None,
     limit: int,
 ) -> Sequence[Event]:
     """Events of these types, and of those whose type begins with `family`, that lie in `first <= time < last` or are spans
-    that reach into it, oldest first.
+    that reach into it, oldest first. `bdb_uids`: those only that are about one of these databases.
 
     A span that is still open has no end yet and reaches to now.
     """
@@ -223,6 +224,8 @@ async def touching(
     if bdb_uid is not None:
         # What befell a node befell its databases.
         wanted.append(or_(func.coalesce(Event.bdb_uid, 0) == bdb_uid, Event.source == "node"))
+    if bdb_uids is not None:
+        wanted.append(func.coalesce(Event.bdb_uid, 0).in_(bdb_uids))
     if node_uid is not None:
         wanted.append(func.coalesce(Event.node_uid, 0) == node_uid)
     found: list[Event] = []
@@ -299,6 +302,7 @@ async def page(
     sources: Sequence[str] = (),
     text: str = "",
     bdb_uid: int | None = None,
+    bdb_uids: Collection[int] | None = None,
     node_uid: int | None = None,
 ) -> Sequence[Event]:
     """Events in `since <= time < until` that match every given filter."""
@@ -315,6 +319,8 @@ async def page(
         query = query.where(Event.description.icontains(text, autoescape=True))
     if bdb_uid is not None:
         query = query.where(Event.bdb_uid == bdb_uid)
+    if bdb_uids is not None:
+        query = query.where(Event.bdb_uid.in_(bdb_uids))
     if node_uid is not None:
         query = query.where(Event.node_uid == node_uid)
     order = (Event.time.desc(), Event.uid.desc()) if newest_first else (Event.time, Event.uid)

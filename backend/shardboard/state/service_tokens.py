@@ -17,6 +17,8 @@ class ServiceToken(Base):
     name: Mapped[str] = mapped_column(unique=True)
     role: Mapped[str]
     """A management role of the REST reference (2.8)."""
+    role_uid: Mapped[int | None]
+    """Of a role of the cluster's own (`state/access.py`), whose management role is `role`; None: a built-in one."""
     token_hash: Mapped[str] = mapped_column(unique=True)
     """SHA-256, hexadecimal: it has more bits than anybody can try, and so needs no salt."""
     created_by: Mapped[str]
@@ -30,6 +32,11 @@ class ServiceToken(Base):
 async def every(session: AsyncSession) -> Sequence[ServiceToken]:
     """All by name."""
     return (await session.execute(select(ServiceToken).order_by(ServiceToken.name))).scalars().all()
+
+
+async def with_role(session: AsyncSession, role_uid: int) -> Sequence[ServiceToken]:
+    """Those that have a role of the cluster's own."""
+    return (await session.execute(select(ServiceToken).where(ServiceToken.role_uid == role_uid))).scalars().all()
 
 
 async def by_hash(session: AsyncSession, token_hash: str) -> ServiceToken | None:

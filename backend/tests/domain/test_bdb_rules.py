@@ -20,7 +20,8 @@ def wanted(**given: Any) -> dict[str, Any]:
 
 def around(**changes: Any) -> Surroundings:
     empty: dict[str, Any] = {
-        "taken_uids": (),
+        "taken_uids": set(),
+        "reached_uids": set(),
         "taken_ports": (),
         "reserved_ports": (10050,),
         "eligible_nodes": (1, 2, 3),
@@ -170,7 +171,8 @@ def test_among_others() -> None:
         return fault.code if fault else None
 
     assert code(around()) is None
-    assert code(around(taken_uids=(7,)), uid=7) == "uid_exists"
+    assert code(around(taken_uids={7}), uid=7) == "uid_exists"
+    assert code(around(reached_uids={7}), uid=7) == "uid_exists"
     assert code(around(taken_ports=(12000,)), port=12000) == "port_unavailable"
     assert code(around(reserved_ports=(12000,)), port=12000) == "port_unavailable"
     assert code(around(eligible_nodes=(1,)), replication=True) == "replication_node_violation"

@@ -40,7 +40,7 @@ async def with_readers(console: Console) -> int:
     uid = await created(console)
     async with console.store.begin() as session:
         await access.create_acl(session, "cache", "+@read ~cache:*", ADMIN)
-        await access.create_role(session, "readers", "none", ADMIN)
+        await access.create_role(session, "readers", "none", [], ADMIN)
     await grant(console, uid, (17, 17))
     await seen(console, uid)
     return uid

@@ -2,6 +2,7 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { followed } from './followed';
 import { read, request } from './http';
+import { useMay } from './session';
 import type {
   AddressChange,
   Bdb,
@@ -18,6 +19,13 @@ export const bdbsQuery = followed<Bdb>('bdbs', '/v1/bdbs');
 
 export function useBdb(uid: number) {
   return useQuery({ ...bdbsQuery, select: (list) => list.find((bdb) => bdb.uid === uid) ?? null });
+}
+
+/** Bytes that all databases together may use; undefined until that is known, and to whom not all are shown. */
+export function useProvisioned(): number | undefined {
+  const bdbs = useQuery(bdbsQuery).data;
+  const seesAll = useMay('seeAll');
+  return seesAll ? bdbs?.reduce((sum, bdb) => sum + bdb.memory_size, 0) : undefined;
 }
 
 export const createBdb = (body: CreateBdb) => request<Bdb>('POST', '/v1/bdbs', body);

@@ -29,9 +29,9 @@ export interface RaisedAlarm {
 
 const ASKED_AGAIN_MS = 10_000;
 
-/** Undefined until it is known. Who may not read the log hears of no event: then the console is asked again and again. */
+/** Undefined until it is known. Who may not read the whole log hears of no event, or not of all: then the console is asked again and again. */
 export function useOpenAlarms(): LogEvent[] | undefined {
-  const hears = useMay('readLog');
+  const hears = useMay('readIncidents');
   const refetchInterval = hears ? false : ASKED_AGAIN_MS;
   const health = useQuery({ ...healthQuery, refetchInterval }).data;
   const latest = useQuery(eventsQuery).data;

@@ -2,6 +2,7 @@
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { read, requestText } from './http';
+import { useMay } from './session';
 import type { Incident, IncidentInFull } from './types';
 
 /** Asked for again with each change: those that may still change. */
@@ -31,8 +32,9 @@ const pastQuery = queryOptions({
 
 /** As many as the console tells, newest first; undefined until something is known. */
 export function useIncidents(): Incident[] | undefined {
-  const latest = useQuery(incidentsQuery).data;
-  const past = useQuery(pastQuery).data;
+  const enabled = useMay('readIncidents');
+  const latest = useQuery({ ...incidentsQuery, enabled }).data;
+  const past = useQuery({ ...pastQuery, enabled }).data;
   return useMemo(() => latest && merged(past ?? [], latest), [latest, past]);
 }
 

@@ -1012,7 +1012,8 @@ export interface paths {
         };
         /**
          * Meanwhile
-         * @description What the cluster did during the run: events, and the metrics of its database and of the nodes.
+         * @description What the cluster did during the run: events, for those who may read the log, and the metrics of its database and of the
+         *     nodes.
          */
         get: operations["meanwhile_v1_benchmarks__uid__meanwhile_get"];
         put?: never;
@@ -2081,7 +2082,7 @@ export interface paths {
         };
         /**
          * List Events
-         * @description Events from stime (included) to etime (excluded) that match every filter.
+         * @description Events from stime (included) to etime (excluded) that match every filter. Who reaches some databases only reads of those.
          */
         get: operations["list_events_v1_logs_get"];
         put?: never;
@@ -5999,6 +6000,8 @@ export interface components {
             name: string;
             /** Role */
             role: string;
+            /** Role Uids */
+            role_uids: number[];
             /**
              * Token
              * @description Shown this once: Authorization: Bearer <token>.
@@ -6260,6 +6263,12 @@ export interface components {
             management: "admin" | "cluster_member" | "cluster_viewer" | "db_member" | "db_viewer" | "user_manager" | "none";
             /** Name */
             name: string;
+            /**
+             * Resources
+             * @description Databases that it reaches, for db_member and db_viewer; none named: all.
+             * @default []
+             */
+            resources?: components["schemas"]["Resources"][];
         };
         /** NewServiceToken */
         NewServiceToken: {
@@ -6270,9 +6279,14 @@ export interface components {
             name: string;
             /**
              * Role
-             * @enum {string}
+             * @description Or `role_uids`.
              */
-            role: "admin" | "cluster_member" | "cluster_viewer" | "db_member" | "db_viewer" | "user_manager" | "none";
+            role?: ("admin" | "cluster_member" | "cluster_viewer" | "db_member" | "db_viewer" | "user_manager" | "none") | null;
+            /**
+             * Role Uids
+             * @description One uid of /v1/roles.
+             */
+            role_uids?: number[] | null;
             /**
              * Ttl
              * @description Seconds until it expires; never when left out.
@@ -7143,6 +7157,16 @@ export interface components {
              */
             uses: number;
         };
+        /** Reached */
+        Reached: {
+            /**
+             * Type
+             * @constant
+             */
+            type: "db";
+            /** Uids */
+            uids: number[];
+        };
         /** RebalanceReply */
         RebalanceReply: {
             /**
@@ -7243,6 +7267,19 @@ export interface components {
              * @description That move.
              */
             slots: number;
+        };
+        /**
+         * Resources
+         * @description Databases that a role reaches.
+         */
+        Resources: {
+            /**
+             * Type
+             * @constant
+             */
+            type: "db";
+            /** Uids */
+            uids: number[];
         };
         /**
          * RestartOrder
@@ -7435,6 +7472,11 @@ export interface components {
             management: string;
             /** Name */
             name: string;
+            /**
+             * Resources
+             * @description Databases that it reaches, for db_member and db_viewer; none named: all.
+             */
+            resources: components["schemas"]["Reached"][];
             /** Uid */
             uid: number;
         };
@@ -7459,6 +7501,11 @@ export interface components {
             management?: ("admin" | "cluster_member" | "cluster_viewer" | "db_member" | "db_viewer" | "user_manager" | "none") | null;
             /** Name */
             name?: string | null;
+            /**
+             * Resources
+             * @description Databases that it reaches, for db_member and db_viewer; none named: all.
+             */
+            resources?: components["schemas"]["Resources"][] | null;
         };
         /** Rotate */
         Rotate: {
@@ -7551,6 +7598,8 @@ export interface components {
             name: string;
             /** Role */
             role: string;
+            /** Role Uids */
+            role_uids: number[];
             /** Uid */
             uid: number;
         };
@@ -7559,6 +7608,8 @@ export interface components {
          * @description Who is logged in, where.
          */
         SessionInfo: {
+            /** Bdbs */
+            bdbs: number[] | null;
             /** Cluster Name */
             cluster_name: string;
             /** Password Expires At */

@@ -14,18 +14,27 @@ export const signIn = (form: LoginForm) => request<Session>('POST', '/v1/session
 
 export const signOut = () => request<void>('DELETE', '/v1/session');
 
+const EDITORS = ['admin', 'cluster_member', 'db_member'];
+const LOG_VIEWERS = [...EDITORS, 'cluster_viewer', 'user_manager'];
 const MAY = {
-  edit: ['admin', 'cluster_member', 'db_member'],
+  edit: EDITORS,
+  create: EDITORS,
+  upgradeNodes: EDITORS,
   administer: ['admin'],
   debug: ['admin', 'cluster_member'],
   manageUsers: ['admin', 'user_manager'],
-  readLog: ['admin', 'cluster_member', 'cluster_viewer', 'db_member', 'user_manager'],
+  readLog: LOG_VIEWERS,
+  readIncidents: LOG_VIEWERS,
+  seeAll: [...LOG_VIEWERS, 'db_viewer'],
 } as const;
+/** What concerns more than one database. */
+const OF_ALL: readonly string[] = ['create', 'upgradeNodes', 'readIncidents', 'seeAll'];
 
 /** Whether the role allows it; the console decides, this only spares a refusal. */
 export function useMay(what: keyof typeof MAY): boolean {
-  const role = useQuery(sessionQuery).data?.role;
-  return MAY[what].some((allowed) => allowed === role);
+  const session = useQuery(sessionQuery).data;
+  if (session?.bdbs && OF_ALL.includes(what)) return false;
+  return MAY[what].some((allowed) => allowed === session?.role);
 }
 
 export const ROLE_FORBIDS = 'Your role may look, but not change this';

@@ -2,7 +2,7 @@
 import { MantineProvider } from '@mantine/core';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { fireEvent, render, screen } from '@testing-library/react';
-import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Trouble } from '@/features/overview/health';
 import { correctedNow } from '@/lib/time';
 import type { StreamState } from '@/live/stream';
@@ -46,8 +46,14 @@ const lost = (seconds: number, attempt: number): StreamState => ({
 });
 
 describe('Banners', () => {
+  // The time of day stands still: a busy machine takes seconds to show something.
   beforeEach(() => {
+    vi.useFakeTimers({ toFake: ['Date'] });
     Object.assign(now, { stream: { phase: 'live' }, fault: null, troubles: [], retried: 0 });
+  });
+
+  afterEach(() => {
+    vi.useRealTimers();
   });
 
   it('are silent while all is well', () => {

@@ -42,7 +42,8 @@ function Shell() {
       <div className={classes.column}>
         <Header onSearch={() => setOpen('search')} onHelp={() => setOpen('help')} />
         <Banners />
-        <main id="content" ref={main} className={classes.main} tabIndex={-1}>
+        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, also where nothing in it can be focused */}
+        <main id="content" ref={main} className={classes.main} tabIndex={0}>
           <Outlet />
         </main>
         <ActionsDrawer />

@@ -49,7 +49,6 @@ export function ClusterMetricsPage() {
       ) : (
         <ClusterCharts
           nodes={nodes}
-          bdbs={bdbs}
           left={search.left}
           right={search.right}
           reasons={reasons}

@@ -14,7 +14,7 @@ export function SettingsPage() {
         <h1>Settings</h1>
       </div>
       <PolicyForm may={may} />
-      <ConsoleCertificate may={may} />
+      {useMay('seeAll') && <ConsoleCertificate may={may} />}
       <SupportBundle may={mayDebug} />
     </div>
   );

@@ -11,7 +11,7 @@ interface Props {
 }
 
 export function CreateButton({ disabled, quiet }: Props) {
-  const may = useMay('edit');
+  const may = useMay('create');
   const variant = quiet ? 'default' : 'filled';
   const icon = <IconPlus size={14} />;
   if (!may || disabled) {

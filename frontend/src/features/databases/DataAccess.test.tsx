@@ -19,8 +19,8 @@ function show(reply: Response) {
   vi.stubGlobal('fetch', fetched);
   const client = new QueryClient({ defaultOptions: { queries: { staleTime: Infinity } } });
   client.setQueryData(rolesQuery.queryKey, [
-    { uid: 5, name: 'DB Viewer', management: 'db_viewer' },
-    { uid: 17, name: 'readers', management: 'none' },
+    { uid: 5, name: 'DB Viewer', management: 'db_viewer', resources: [] },
+    { uid: 17, name: 'readers', management: 'none', resources: [] },
   ]);
   client.setQueryData(aclsQuery.queryKey, [
     { uid: 1, name: 'Full Access', acl: '+@all ~*' },

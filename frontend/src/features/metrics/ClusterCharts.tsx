@@ -1,5 +1,6 @@
 /** The charts of the whole cluster. */
-import type { Bdb, Node } from '@/api/types';
+import { useProvisioned } from '@/api/bdbs';
+import type { Node } from '@/api/types';
 import { Dashboard, type OnPin } from './Dashboard';
 import { CLUSTER_CHARTS } from './dashboards';
 import { LATENCY } from './latency';
@@ -9,14 +10,13 @@ import { useMarks } from './marks';
 
 interface Props {
   nodes: readonly Node[];
-  bdbs: readonly Bdb[];
   left: string | undefined;
   right: string | undefined;
   onPin: OnPin;
   reasons: Reasons | undefined;
 }
 
-export function ClusterCharts({ nodes, bdbs, left, right, onPin, reasons }: Props) {
+export function ClusterCharts({ nodes, left, right, onPin, reasons }: Props) {
   const marks = useMarks();
   return (
     <Dashboard
@@ -25,7 +25,7 @@ export function ClusterCharts({ nodes, bdbs, left, right, onPin, reasons }: Prop
       machines={{ topic: 'nodes', uid: onePerMachine(nodes) }}
       large={[left ?? 'throughput', right ?? LATENCY.id]}
       onPin={onPin}
-      limits={{ memory_size: bdbs.reduce((sum, bdb) => sum + bdb.memory_size, 0) }}
+      limits={{ memory_size: useProvisioned() }}
       reasons={reasons}
       marks={marks}
     />

@@ -31,7 +31,7 @@ interface Props {
 export function NodeMenu({ node, children }: Props) {
   const [asking, setAsking] = useState<keyof typeof DIALOGS | null>(null);
   const may = useMay('administer');
-  const mayEdit = useMay('edit');
+  const mayEdit = useMay('upgradeNodes');
   const answers = node.agent_status === 'connected' && node.status !== 'down';
   const leaving = node.status === 'decommissioning';
   const Dialog = asking && DIALOGS[asking];

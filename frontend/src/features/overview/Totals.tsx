@@ -1,7 +1,7 @@
 /** The cluster in five numbers. */
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { bdbsQuery } from '@/api/bdbs';
+import { bdbsQuery, useProvisioned } from '@/api/bdbs';
 import { format, type Unit } from '@/lib/format';
 import { useTopic } from '@/live/LiveProvider';
 import { LiveText } from '@/live/LiveText';
@@ -17,7 +17,7 @@ interface Props {
 
 export function Totals({ unmeasured }: Props) {
   const { data: bdbs } = useQuery(bdbsQuery);
-  const provisioned = bdbs?.reduce((sum, bdb) => sum + bdb.memory_size, 0);
+  const provisioned = useProvisioned();
   const onFlash = bdbs?.some((bdb) => bdb.bigstore);
   const quiet = unmeasured ?? 'No requests in the last seconds';
   return (
@@ -43,9 +43,11 @@ export function Totals({ unmeasured }: Props) {
         unit="bytes"
         color={COLOR.memory}
         note={
-          <span className={classes.beside} title="What all databases together may use">
-            of {format('bytes', provisioned)}
-          </span>
+          provisioned !== undefined && (
+            <span className={classes.beside} title="What all databases together may use">
+              of {format('bytes', provisioned)}
+            </span>
+          )
         }
       />
       <Total title="Connections" metric="conns" unit="count" color={COLOR.conns} />

@@ -1,12 +1,13 @@
 /** The questions before a role or a list of rules is added, changed or removed. */
-import { NativeSelect, Textarea, TextInput } from '@mantine/core';
+import { MultiSelect, NativeSelect, Textarea, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { removeAcl, removeRole, saveAcl, saveRole } from '@/api/access';
+import { bdbsQuery } from '@/api/bdbs';
 import { sessionQuery } from '@/api/session';
 import type { Acl, Role } from '@/api/types';
 import { Ask } from '@/ui/Ask';
-import { type Management, rolesFor } from './roles';
+import { type Management, mayBeLimited, reachOf, rolesFor } from './roles';
 import { useThenAskAgain } from './useThenAskAgain';
 
 interface Closing {
@@ -19,12 +20,18 @@ export function EditRole({ role, onClose }: Closing & { role?: Role }) {
   const manager = useQuery(sessionQuery).data;
   const [name, setName] = useState(role?.name ?? '');
   const [management, setManagement] = useState(role?.management ?? 'none');
+  const [bdbs, setBdbs] = useState(() => (role ? reachOf(role).map(String) : []));
+  const [reach, setReach] = useState(bdbs.length ? 'some' : 'all');
+  const isLimited = mayBeLimited(management) && reach === 'some';
+  const resources = isLimited ? [{ type: 'db' as const, uids: bdbs.map(Number) }] : [];
   return (
     <Ask
       title={role ? `Change the role ${role.name}` : 'Add role'}
       action={role ? 'Save' : 'Add role'}
-      disabled={!name.trim()}
-      onConfirm={() => then(saveRole(role?.uid, { name, management: management as Management }))}
+      disabled={!name.trim() || (isLimited && !bdbs.length)}
+      onConfirm={() =>
+        then(saveRole(role?.uid, { name, management: management as Management, resources }))
+      }
       onClose={onClose}
     >
       <TextInput
@@ -43,11 +50,45 @@ export function EditRole({ role, onClose }: Closing & { role?: Role }) {
         value={management}
         onChange={(event) => setManagement(event.currentTarget.value)}
       />
+      {mayBeLimited(management) && (
+        <NativeSelect
+          label="Reaches"
+          data={[
+            { value: 'all', label: 'All databases' },
+            { value: 'some', label: 'Only these databases' },
+          ]}
+          value={reach}
+          onChange={(event) => setReach(event.currentTarget.value)}
+        />
+      )}
+      {isLimited && <Databases chosen={bdbs} onChange={setBdbs} />}
       <span>
         Which data its users may use, each database says: <em>Change access…</em> on its
         Configuration tab.
       </span>
     </Ask>
+  );
+}
+
+/** Those that a role reaches; one that is gone can be taken away, and not be chosen again. */
+function Databases(props: { chosen: string[]; onChange: (uids: string[]) => void }) {
+  const { data: bdbs = [] } = useQuery(bdbsQuery);
+  const known = bdbs.map(({ uid, name }) => ({ value: String(uid), label: name }));
+  const gone = props.chosen
+    .filter((uid) => !known.some(({ value }) => value === uid))
+    .map((uid) => ({ value: uid, label: `database ${uid}, removed` }));
+  return (
+    <MultiSelect
+      label="Databases"
+      description="Its users see and change no others, and create none"
+      placeholder={props.chosen.length ? undefined : 'Choose some'}
+      data={[...known, ...gone]}
+      value={props.chosen}
+      onChange={props.onChange}
+      searchable
+      clearable
+      hidePickedOptions
+    />
   );
 }
 

@@ -4,12 +4,13 @@ import { IconDotsVertical, IconEdit, IconTrash } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { aclsQuery, isOwn, rolesQuery } from '@/api/access';
+import { bdbsQuery } from '@/api/bdbs';
 import { messageOf } from '@/api/http';
 import type { Acl, Role } from '@/api/types';
 import { usersQuery } from '@/api/users';
 import { type Column, DataTable } from '@/ui/DataTable';
 import { EditAcl, EditRole, RemoveAcl, RemoveRole } from './AccessDialogs';
-import { roleLabel } from './roles';
+import { reachOf, roleLabel } from './roles';
 
 interface Asking<T> {
   what: 'change' | 'remove';
@@ -19,10 +20,13 @@ interface Asking<T> {
 export function RoleTable() {
   const { data: roles, error } = useQuery(rolesQuery);
   const { data: users = [] } = useQuery(usersQuery);
+  const { data: bdbs } = useQuery(bdbsQuery);
   const [asking, setAsking] = useState<Asking<Role> | null>(null);
   const close = () => setAsking(null);
   if (!roles && error) return <Alert color="red">{messageOf(error)}</Alert>;
   const count = (role: Role) => users.filter(({ role_uids }) => role_uids[0] === role.uid).length;
+  const nameOf = (uid: number) =>
+    bdbs?.find((bdb) => bdb.uid === uid)?.name ?? `database ${uid}, removed`;
   const columns: Column<Role>[] = [
     { id: 'name', header: 'Role', sort: ({ name }) => name, cell: ({ name }) => name },
     {
@@ -30,6 +34,11 @@ export function RoleTable() {
       header: 'In the console',
       sort: ({ management }) => roleLabel(management),
       cell: ({ management }) => roleLabel(management),
+    },
+    {
+      id: 'databases',
+      header: 'Databases',
+      cell: (role) => reachOf(role).map(nameOf).join(', ') || 'All',
     },
     { id: 'users', header: 'Users', align: 'right', sort: count, cell: count },
     menuOf((what, row) => setAsking({ what, row })),

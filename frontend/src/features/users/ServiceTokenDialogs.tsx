@@ -1,14 +1,14 @@
 /** A new service token, and the one time at which it is shown. */
-import { Button, Group, Modal, NativeSelect, Radio, Stack, TextInput } from '@mantine/core';
+import { Button, Group, Modal, NativeSelect, Stack, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
+import { rolesQuery } from '@/api/access';
 import { createServiceToken } from '@/api/serviceTokens';
-import { sessionQuery } from '@/api/session';
 import type { MadeServiceToken } from '@/api/types';
 import { Ask } from '@/ui/Ask';
 import { CopyBlock } from '@/ui/Copy';
-import { type Management, rolesFor } from './roles';
-import classes from './users.module.css';
+import { RoleField } from './RoleField';
+import { roleGiven } from './roles';
 
 const DAY = 86_400;
 const LIVES = [
@@ -24,12 +24,16 @@ interface Adding {
 }
 
 export function AddServiceToken({ onMade, onClose }: Adding) {
-  const manager = useQuery(sessionQuery).data;
   const [name, setName] = useState('');
-  const [role, setRole] = useState<Management>('db_viewer');
+  const [role, setRole] = useState('db_viewer');
+  const { data: roles = [] } = useQuery(rolesQuery);
   const [life, setLife] = useState(LIVES[1]?.value ?? '');
   const add = async () => {
-    const wanted = { name: name.trim(), role, ...(life && { ttl: Number(life) }) };
+    const wanted = {
+      name: name.trim(),
+      ...roleGiven(role, roles),
+      ...(life && { ttl: Number(life) }),
+    };
     await onMade(await createServiceToken(wanted));
   };
   return (
@@ -50,24 +54,7 @@ export function AddServiceToken({ onMade, onClose }: Adding) {
         value={name}
         onChange={(event) => setName(event.currentTarget.value)}
       />
-      <Radio.Group label="Role" value={role} onChange={(chosen) => setRole(chosen as Management)}>
-        <Stack gap={6} mt={6}>
-          {rolesFor(manager)
-            .filter(({ value }) => value !== 'none')
-            .map(({ value, label, what }) => (
-              <Radio
-                key={value}
-                value={value}
-                label={
-                  <>
-                    {label}
-                    <span className={classes.what}>{what}</span>
-                  </>
-                }
-              />
-            ))}
-        </Stack>
-      </Radio.Group>
+      <RoleField value={role} onChange={setRole} without="none" />
       <NativeSelect
         label="Expires after"
         data={LIVES}

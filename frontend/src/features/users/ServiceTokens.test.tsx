@@ -11,6 +11,7 @@ const CI = {
   uid: 3,
   name: 'ci',
   role: 'admin',
+  role_uids: [1],
   created_by: 'ann',
   created_at: '2026-01-01T00:00:00Z',
   expires_at: '2026-02-01T00:00:00Z',
@@ -23,8 +24,10 @@ let present: ServiceToken[];
 beforeEach(() => {
   present = [];
   vi.stubGlobal('fetch', answered);
-  answered.mockImplementation(async (_: string, { method }: RequestInit) =>
-    method === 'GET' ? Response.json(present) : Response.json({ ...CI, token: 'sbt_secret' }),
+  answered.mockImplementation(async (path: string, { method }: RequestInit) =>
+    method === 'GET'
+      ? Response.json(path === '/v1/roles' ? [] : present)
+      : Response.json({ ...CI, token: 'sbt_secret' }),
   );
 });
 afterEach(() => {

@@ -3,16 +3,17 @@ import { ActionIcon, Alert, Button } from '@mantine/core';
 import { IconTrash } from '@tabler/icons-react';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
+import { rolesQuery } from '@/api/access';
 import { messageOf } from '@/api/http';
 import { removeServiceToken, serviceTokensQuery } from '@/api/serviceTokens';
 import { sessionQuery } from '@/api/session';
-import type { MadeServiceToken, ServiceToken } from '@/api/types';
+import type { MadeServiceToken, Role, ServiceToken } from '@/api/types';
 import { Ago, Stamp } from '@/ui/Ago';
 import { Card } from '@/ui/Card';
 import { ConfirmByTyping } from '@/ui/ConfirmByTyping';
 import { type Column, DataTable } from '@/ui/DataTable';
 import { Status } from '@/ui/Status';
-import { roleLabel } from './roles';
+import { roleName } from './roles';
 import { AddServiceToken, ShownOnce } from './ServiceTokenDialogs';
 import classes from './users.module.css';
 
@@ -20,6 +21,7 @@ export function ServiceTokens() {
   const client = useQueryClient();
   const { data: tokens, error } = useQuery(serviceTokensQuery);
   const { data: session } = useQuery(sessionQuery);
+  const { data: roles = [] } = useQuery(rolesQuery);
   const [adding, setAdding] = useState(false);
   const [made, setMade] = useState<MadeServiceToken | null>(null);
   const [removing, setRemoving] = useState<ServiceToken | null>(null);
@@ -39,7 +41,7 @@ export function ServiceTokens() {
       ) : (
         <DataTable
           label="Service tokens"
-          columns={columnsOf(session?.role === 'admin', setRemoving)}
+          columns={columnsOf(session?.role === 'admin', roles, setRemoving)}
           rows={tokens}
           rowKey={({ uid }) => uid}
           initialSort={{ id: 'name' }}
@@ -81,6 +83,7 @@ export function ServiceTokens() {
 
 function columnsOf(
   isAdmin: boolean,
+  roles: readonly Role[],
   remove: (token: ServiceToken) => void,
 ): Column<ServiceToken>[] {
   return [
@@ -88,8 +91,8 @@ function columnsOf(
     {
       id: 'role',
       header: 'Role',
-      sort: ({ role }) => roleLabel(role),
-      cell: ({ role }) => roleLabel(role),
+      sort: (token) => roleName(token, roles),
+      cell: (token) => roleName(token, roles),
     },
     {
       id: 'expires',

@@ -14,6 +14,7 @@ const SESSION: Session = {
   uid: 1,
   username: 'admin@example.org',
   role: 'admin',
+  bdbs: null,
   cluster_name: 'here',
   version: '1',
   second_factor: false,
@@ -39,7 +40,9 @@ function open(dialog: ReactElement, session = SESSION) {
     defaultOptions: { queries: { retry: false, staleTime: Infinity } },
   });
   client.setQueryData(sessionQuery.queryKey, session);
-  client.setQueryData(rolesQuery.queryKey, [{ uid: 17, name: 'readers', management: 'none' }]);
+  client.setQueryData(rolesQuery.queryKey, [
+    { uid: 17, name: 'readers', management: 'none', resources: [] },
+  ]);
   render(
     <MantineProvider>
       <QueryClientProvider client={client}>{dialog}</QueryClientProvider>

@@ -1,16 +1,16 @@
 /** The questions before a user is added, changed or removed. */
-import { PasswordInput, Radio, Stack, TextInput } from '@mantine/core';
+import { PasswordInput, TextInput } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { type ReactNode, useState } from 'react';
-import { isOwn, rolesQuery } from '@/api/access';
+import { useState } from 'react';
+import { rolesQuery } from '@/api/access';
 import { sessionQuery } from '@/api/session';
 import type { Session, User } from '@/api/types';
 import { changeUser, createUser, removeUser, usersQuery } from '@/api/users';
 import { Ask } from '@/ui/Ask';
 import { ConfirmByTyping } from '@/ui/ConfirmByTyping';
 import { PasswordField } from './PasswordField';
-import { lastAdminFault, ownRolesFor, roleChosen, roleGiven, roleLabel, rolesFor } from './roles';
-import classes from './users.module.css';
+import { RoleField } from './RoleField';
+import { lastAdminFault, roleChosen, roleGiven, roleLabel } from './roles';
 import { useThenAskAgain } from './useThenAskAgain';
 
 interface Closing {
@@ -27,12 +27,13 @@ export function AddUser({ onClose }: Closing) {
   const [name, setName] = useState('');
   const [password, setPassword] = useState('');
   const [role, setRole] = useState('db_viewer');
+  const { data: roles = [] } = useQuery(rolesQuery);
   return (
     <Ask
       title="Add user"
       action="Add user"
       disabled={!email || !password}
-      onConfirm={() => then(createUser({ email, name, password, ...roleGiven(role) }))}
+      onConfirm={() => then(createUser({ email, name, password, ...roleGiven(role, roles) }))}
       onClose={onClose}
     >
       <TextInput
@@ -55,12 +56,13 @@ export function AddUser({ onClose }: Closing) {
 export function ChangeUser({ user, onClose }: OfUser) {
   const then = useThenAskAgain();
   const { data: users = [] } = useQuery(usersQuery);
+  const { data: roles = [] } = useQuery(rolesQuery);
   const [name, setName] = useState(user.name);
   const [role, setRole] = useState(() => roleChosen(user));
   const fixed = lastAdminFault(user, users);
   const changes = {
     ...(name !== user.name && { name }),
-    ...(role !== roleChosen(user) && roleGiven(role)),
+    ...(role !== roleChosen(user) && roleGiven(role, roles)),
   };
   return (
     <Ask
@@ -139,36 +141,5 @@ function NameField(props: {
       value={props.value}
       onChange={(event) => props.onChange(event.currentTarget.value)}
     />
-  );
-}
-
-interface RoleFieldProps {
-  value: string;
-  onChange: (value: string) => void;
-  /** Why it cannot be chosen. */
-  fixed?: ReactNode;
-}
-
-function RoleField({ value, onChange, fixed }: RoleFieldProps) {
-  const manager = useQuery(sessionQuery).data;
-  const own = useQuery(rolesQuery).data?.filter(isOwn) ?? [];
-  return (
-    <Radio.Group label="Role" description={fixed} value={value} onChange={onChange}>
-      <Stack gap={6} mt={6}>
-        {[...rolesFor(manager), ...ownRolesFor(manager, own)].map((role) => (
-          <Radio
-            key={role.value}
-            value={role.value}
-            disabled={Boolean(fixed)}
-            label={
-              <>
-                {role.label}
-                <span className={classes.what}>{role.what}</span>
-              </>
-            }
-          />
-        ))}
-      </Stack>
-    </Radio.Group>
   );
 }

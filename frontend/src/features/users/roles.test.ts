@@ -15,8 +15,8 @@ import {
 const user = (uid: number, role: string) => ({ uid, role, email: `${uid}@example.org` }) as User;
 const by = (uid: number, role: string) => ({ uid, role }) as Session;
 
-const readers: Role = { uid: 17, name: 'cache readers', management: 'none' };
-const chiefs: Role = { uid: 18, name: 'chiefs', management: 'admin' };
+const readers: Role = { uid: 17, name: 'cache readers', management: 'none', resources: [] };
+const chiefs: Role = { uid: 18, name: 'chiefs', management: 'admin', resources: [] };
 const withRole = (role: string, uid?: number) =>
   ({ role, role_uids: uid === undefined ? [] : [uid] }) as User;
 
@@ -25,8 +25,11 @@ describe('roles of the own cluster', () => {
     expect(roleChosen(withRole('none', 17))).toBe('17');
     expect(roleChosen(withRole('db_viewer', 5))).toBe('db_viewer');
     expect(roleChosen(withRole('user_manager'))).toBe('user_manager');
-    expect(roleGiven('17')).toEqual({ role_uids: [17] });
-    expect(roleGiven('db_viewer')).toEqual({ role: 'db_viewer' });
+    const builtIn: Role = { uid: 5, name: 'DB Viewer', management: 'db_viewer', resources: [] };
+    const own: Role = { ...builtIn, uid: 18, resources: [{ type: 'db', uids: [1] }] };
+    expect(roleGiven('17', [builtIn, own])).toEqual({ role_uids: [17] });
+    expect(roleGiven('db_viewer', [own, builtIn])).toEqual({ role_uids: [5] });
+    expect(roleGiven('user_manager', [builtIn, own])).toEqual({ role: 'user_manager' });
   });
 
   it('have their own names', () => {

@@ -34,6 +34,14 @@ export const ROLES: readonly { value: string; label: string; what: string }[] = 
   { value: 'none', label: 'No access', what: 'May do nothing in this console' },
 ];
 
+/** Whether users of such a role may see some databases only. */
+export const mayBeLimited = (management: string): boolean =>
+  management === 'db_member' || management === 'db_viewer';
+
+/** Numbers of the databases that it reaches; none: all. */
+export const reachOf = ({ resources }: Pick<Role, 'resources'>): number[] =>
+  resources.flatMap(({ uids }) => uids);
+
 export const roleLabel = (role: string): string =>
   ROLES.find(({ value }) => value === role)?.label ?? role;
 
@@ -45,22 +53,25 @@ export const rolesFor = (manager: Session | undefined) =>
 export const ownRolesFor = (manager: Session | undefined, roles: readonly Role[]) =>
   roles
     .filter(({ management }) => management !== 'admin' || manager?.role === 'admin')
-    .map(({ uid, name, management }) => ({
+    .map(({ uid, name, management, ...role }) => ({
       value: String(uid),
       label: name,
-      what: `In the console: ${roleLabel(management)}. At data: what databases let this role do`,
+      what: `In the console: ${roleLabel(management)}${reachOf(role).length ? ', of some databases' : ''}. At data: what databases let this role do`,
     }));
 
 /** What a form keeps of a user's role: a management role, or the number of a role of the cluster's own. */
 export const roleChosen = ({ role, role_uids: [uid] }: User): string =>
   uid !== undefined && isOwn({ uid }) ? String(uid) : role;
 
-/** The same as the console wants it. */
-export const roleGiven = (chosen: string) =>
-  /^\d+$/.test(chosen) ? { role_uids: [Number(chosen)] } : { role: chosen as Management };
+/** The same as the console wants it: by number where there is one, or a role of the same kind that reaches less would stay. */
+export function roleGiven(chosen: string, roles: readonly Role[]) {
+  const builtIn = roles.find((role) => !isOwn(role) && role.management === chosen);
+  const uid = builtIn ? builtIn.uid : Number(chosen);
+  return uid ? { role_uids: [uid] } : { role: chosen as Management };
+}
 
-/** Of a user, in words. */
-export const roleName = (user: User, roles: readonly Role[]): string =>
+/** Of a user or a service token, in words. */
+export const roleName = (user: Pick<User, 'role' | 'role_uids'>, roles: readonly Role[]): string =>
   roles.find(({ uid }) => isOwn({ uid }) && uid === user.role_uids[0])?.name ??
   roleLabel(user.role);
 

@@ -1,0 +1,48 @@
+/** The role of a user or of a service token: one that is built in, or one of the cluster's own. */
+import { Radio, Stack } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { isOwn, rolesQuery } from '@/api/access';
+import { sessionQuery } from '@/api/session';
+import { ownRolesFor, rolesFor } from './roles';
+import classes from './users.module.css';
+
+interface Props {
+  value: string;
+  onChange: (value: string) => void;
+  /** Why it cannot be chosen. */
+  fixed?: ReactNode;
+  /** A management role that is not offered. */
+  without?: string;
+}
+
+export function RoleField({ value, onChange, fixed, without }: Props) {
+  const manager = useQuery(sessionQuery).data;
+  const own = useQuery(rolesQuery).data?.filter(isOwn) ?? [];
+  const offered = [
+    ...rolesFor(manager).filter((role) => role.value !== without),
+    ...ownRolesFor(
+      manager,
+      own.filter(({ management }) => management !== without),
+    ),
+  ];
+  return (
+    <Radio.Group label="Role" description={fixed} value={value} onChange={onChange}>
+      <Stack gap={6} mt={6}>
+        {offered.map((role) => (
+          <Radio
+            key={role.value}
+            value={role.value}
+            disabled={Boolean(fixed)}
+            label={
+              <>
+                {role.label}
+                <span className={classes.what}>{role.what}</span>
+              </>
+            }
+          />
+        ))}
+      </Stack>
+    </Radio.Group>
+  );
+}
