@@ -17,8 +17,11 @@ from shardboard.bus import Bus
 from shardboard.db import Base, Store, alembic_config
 from shardboard.driver.fake import FACTS
 from shardboard.state import events, nodes
+from shardboard.state.access import Role
 from shardboard.state.events import Event, record
 from shardboard.state.nodes import Node
+from shardboard.state.service_tokens import ServiceToken
+from shardboard.state.users import User
 
 pytestmark = pytest.mark.store
 
@@ -253,6 +256,40 @@ async def test_events_of_an_earlier_release_tell_hosts_of_webhooks_only(store: S
     async with store.read() as session:
         found = [event.description for event in await events.page(session, newest_first=False)]
     assert found == [*told.values(), "See https://example.org/x."]
+
+
+async def test_on_the_way_back_nobody_reaches_more_than_before(store: Store) -> None:
+    now = datetime.now(UTC)
+    async with store.begin() as session:
+        for uid, bdb_uids in ((17, [4]), (18, [])):
+            session.add(Role(uid=uid, name=f"role {uid}", management="db_member", bdb_uids=bdb_uids))
+            user = {"email": f"user {uid}", "name": "", "password_hash": "", "created_at": now}
+            session.add(User(**user, role="db_member", role_uid=uid))
+        for role_uid in (17, 18, None):
+            token = {
+                "name": f"token {role_uid}",
+                "token_hash": f"hash {role_uid}",
+                "created_by": "x",
+                "created_at": now,
+            }
+            session.add(ServiceToken(**token, role="db_member", role_uid=role_uid))
+    async with store.engine.connect() as connection:
+        await connection.run_sync(lambda sync: command.downgrade(alembic_config(store.url, sync), "0030"))
+        await connection.commit()
+        left = [
+            [tuple(row) for row in await connection.execute(text(query))]
+            for query in (
+                "SELECT uid, management FROM roles ORDER BY uid",
+                "SELECT email, role FROM users ORDER BY email",
+                "SELECT name, role FROM service_tokens",
+            )
+        ]
+    assert left == [
+        [(17, "none"), (18, "db_member")],
+        [("user 17", "none"), ("user 18", "db_member")],
+        [("token None", "db_member")],
+    ]
+    await store.migrate()
 
 
 async def test_migrating_again_changes_nothing(store: Store) -> None:

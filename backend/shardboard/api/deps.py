@@ -77,8 +77,8 @@ def insist_on_role(principal: Principal, roles: frozenset[str]) -> None:
 
 
 def requires(roles: frozenset[str]) -> Callable[[Login], Awaitable[Principal]]:
-    """A dependency that lets only these management roles pass, and whoever reaches all databases; those of `api/reach.py` let
-    others in as well."""
+    """A dependency that lets only these management roles pass, where they reach all databases; those of `api/reach.py` let in who
+    reaches some."""
 
     async def check(login: CurrentLogin) -> Principal:
         insist_on_role(login.principal, roles)

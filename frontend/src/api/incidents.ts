@@ -30,11 +30,15 @@ const pastQuery = queryOptions({
   refetchInterval: 60_000,
 });
 
+/** Undefined until something is known, and to whom none are shown. */
+export function useLatestIncidents(): Incident[] | undefined {
+  return useQuery({ ...incidentsQuery, enabled: useMay('readIncidents') }).data;
+}
+
 /** As many as the console tells, newest first; undefined until something is known. */
 export function useIncidents(): Incident[] | undefined {
-  const enabled = useMay('readIncidents');
-  const latest = useQuery({ ...incidentsQuery, enabled }).data;
-  const past = useQuery({ ...pastQuery, enabled }).data;
+  const latest = useLatestIncidents();
+  const past = useQuery({ ...pastQuery, enabled: useMay('readIncidents') }).data;
   return useMemo(() => latest && merged(past ?? [], latest), [latest, past]);
 }
 

@@ -3,9 +3,8 @@ import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { bdbsQuery } from '@/api/bdbs';
 import { useOpenAlarms } from '@/api/health';
-import { incidentsQuery, isOver } from '@/api/incidents';
+import { isOver, useLatestIncidents } from '@/api/incidents';
 import { nodesQuery } from '@/api/nodes';
-import { useMay } from '@/api/session';
 import { shardsQuery } from '@/api/shards';
 import { raisedAlarm } from '@/features/alarms/words';
 import { type Trouble, troubles } from '@/features/overview/health';
@@ -16,7 +15,7 @@ export function useTroubles(): Trouble[] {
   const shards = useQuery(shardsQuery).data;
   const bdbs = useQuery(bdbsQuery).data;
   const alarms = useOpenAlarms();
-  const incidents = useQuery({ ...incidentsQuery, enabled: useMay('readIncidents') }).data;
+  const incidents = useLatestIncidents();
   return useMemo(() => {
     const names = new Map(bdbs?.map(({ uid, name }) => [uid, name]));
     const outages = (incidents ?? [])

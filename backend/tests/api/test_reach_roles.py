@@ -1,0 +1,140 @@
+"""Which databases a role reaches: how it is said, what becomes of it, and who has it."""
+
+from typing import Any
+
+import httpx
+import pytest
+from backend.tests.reach import FOREIGN, OWN, PASSWORD, browser, databases, login, role
+
+from shardboard.console import Console
+from shardboard.state import shards
+from shardboard.state.bdbs import Bdb
+
+__all__ = ["databases"]
+pytestmark = [pytest.mark.store, pytest.mark.usefixtures("databases")]
+
+
+async def test_a_role_of_another_reach_counts_at_once(client: httpx.AsyncClient, console: Console) -> None:
+    uid = await role(client)
+    limited = await login(client, "limited", role_uids=[uid])
+    made = await client.post("/v1/service_tokens", json={"name": "robot", "role_uids": [uid]})
+    token = {"Authorization": f"Bearer {made.json()['token']}"}
+    assert (made.json()["role"], made.json()["role_uids"]) == ("db_member", [uid])
+    async with browser(console) as opened:
+
+        async def seen(path: str = "/v1/bdbs/2") -> list[int]:
+            return [(await opened.get(path, headers=each)).status_code for each in (limited, token)]
+
+        assert await seen() == [403, 403]
+        change = {"resources": [{"type": "db", "uids": [FOREIGN]}]}
+        assert (await client.put(f"/v1/roles/{uid}", json=change)).status_code == 200
+        assert (await seen(), await seen("/v1/bdbs/1")) == ([200, 200], [403, 403])
+        assert (await client.put(f"/v1/roles/{uid}", json={"resources": []})).json()["resources"] == []
+        assert (await seen(), await seen("/v1/bdbs/1")) == ([200, 200], [200, 200])
+        assert (await client.put(f"/v1/roles/{uid}", json={"management": "cluster_viewer"})).status_code == 200
+        [shown] = (await client.get("/v1/service_tokens")).json()
+        assert shown["role"] == "cluster_viewer"
+    reply = await client.delete(f"/v1/roles/{uid}")
+    assert reply.status_code == 409
+    assert "service token robot" in (await client.delete(f"/v1/roles/{await token_role(client)}")).text
+
+
+async def token_role(client: httpx.AsyncClient) -> int:
+    uid = await role(client, "db_viewer", [FOREIGN])
+    await client.post("/v1/service_tokens", json={"name": "robot 2", "role_uids": [uid]})
+    return uid
+
+
+async def test_a_role_never_reaches_more_because_a_database_is_gone(
+    client: httpx.AsyncClient, console: Console
+) -> None:
+    uid = await role(client)
+    whole = (await client.get(f"/v1/roles/{uid}")).json()
+    limited = await login(client, "limited", role_uids=[uid])
+    async with console.store.begin() as session:
+        await session.delete(await session.get_one(Bdb, OWN))
+    assert (await client.put(f"/v1/roles/{uid}", json={"name": "renamed"})).json()["resources"] == [
+        {"type": "db", "uids": [OWN]}
+    ]
+    again = await client.put(f"/v1/roles/{uid}", json={**whole, "name": "renamed"})
+    assert (again.status_code, again.json()["resources"]) == (200, whole["resources"]), "as it was read"
+    async with browser(console) as opened:
+        assert (await opened.get("/v1/bdbs", headers=limited)).json() == []
+        assert (await opened.get("/v1/bdbs/2", headers=limited)).status_code == 403
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"management": "admin", "resources": [{"type": "db", "uids": [1]}]},
+        {"management": "cluster_viewer", "resources": [{"type": "db", "uids": [1]}]},
+        {"management": "db_member", "resources": [{"type": "db", "uids": [1, 77]}]},
+        {"management": "db_member", "resources": [{"type": "db", "uids": []}]},
+        {"management": "db_member", "resources": [{"type": "node", "uids": [1]}]},
+        {"management": "db_member", "resources": [{"type": "db", "uids": ["1"]}]},
+        {"management": "db_member", "resources": [{"type": "db", "uids": [0]}]},
+        {"management": "db_member", "resources": {"type": "db", "uids": [1]}},
+        {"management": "db_member", "resources": None},
+    ],
+)
+async def test_what_no_role_reaches(client: httpx.AsyncClient, given: dict[str, Any]) -> None:
+    before = (await client.get("/v1/roles")).json()
+    assert (await client.post("/v1/roles", json={"name": "r", **given})).status_code in (400, 406)
+    assert (await client.get("/v1/roles")).json() == before
+
+
+async def test_a_role_of_some_databases_keeps_its_management(client: httpx.AsyncClient) -> None:
+    uid = await role(client)
+    reply = await client.put(f"/v1/roles/{uid}", json={"management": "cluster_member"})
+    assert (reply.status_code, reply.json()["field"]) == (406, "resources")
+    assert (await client.get(f"/v1/roles/{uid}")).json()["management"] == "db_member"
+    reply = await client.put(f"/v1/roles/{uid}", json={"management": "cluster_member", "resources": []})
+    assert reply.status_code == 200
+
+
+async def test_the_session_says_what_is_reached(client: httpx.AsyncClient, console: Console) -> None:
+    await login(client, "limited", role_uids=[await role(client)])
+    async with browser(console) as opened:
+        form = {"username": "limited", "password": PASSWORD}
+        assert (await opened.post("/v1/session", json=form)).json()["bdbs"] == [OWN]
+        assert (await opened.get("/v1/session")).json()["bdbs"] == [OWN]
+    assert (await client.get("/v1/session")).json()["bdbs"] is None
+
+
+async def test_by_its_management_role_alone_nobody_loses_the_limit(client: httpx.AsyncClient, console: Console) -> None:
+    uid = await role(client)
+    limited = await login(client, "limited", role_uids=[uid])
+    user = next(each for each in (await client.get("/v1/users")).json() if each["email"] == "limited")
+    reply = await client.put(f"/v1/users/{user['uid']}", json={"name": "x", "role": "db_member"})
+    assert (reply.status_code, reply.json()["role_uids"]) == (200, [uid])
+    async with browser(console) as opened:
+        assert (await opened.get("/v1/bdbs/2", headers=limited)).status_code == 403
+        reply = await client.put(f"/v1/users/{user['uid']}", json={"role_uids": [4]})
+        assert (reply.status_code, reply.json()["role_uids"]) == (200, [4])
+        assert (await opened.get("/v1/bdbs/2", headers=limited)).status_code == 200
+    [*_, event] = (await client.get("/v1/logs")).json()
+    assert "the role from of None (db_member) to db_member" in event["description"]
+
+
+async def test_no_database_gets_the_uid_of_one_that_a_role_reaches(client: httpx.AsyncClient, console: Console) -> None:
+    uid = await role(client)
+    async with console.store.begin() as session:
+        await session.delete(await session.get_one(Bdb, OWN))
+        for row in await shards.of_bdb(session, OWN):
+            await session.delete(row)
+    body = {"name": "again", "memory_size": 2**30, "uid": OWN}
+    reply = await client.post("/v1/bdbs", json=body)
+    assert (reply.status_code, reply.json()["error_code"]) == (409, "uid_exists")
+    assert "role" in reply.json()["description"]
+    assert (await client.delete(f"/v1/roles/{uid}")).status_code == 200
+    assert (await client.post("/v1/bdbs", json=body)).status_code == 200
+
+
+async def test_roles_of_other_databases_are_not_shown(client: httpx.AsyncClient, console: Console) -> None:
+    limited = await login(client, "limited", role_uids=[await role(client)])
+    both, foreign = await role(client, uids=[OWN, FOREIGN]), await role(client, uids=[FOREIGN])
+    async with browser(console) as opened:
+        shown = {each["uid"]: each for each in (await opened.get("/v1/roles", headers=limited)).json()}
+        assert foreign not in shown
+        assert shown[both]["resources"] == [{"type": "db", "uids": [OWN]}]
+        assert (await opened.get(f"/v1/roles/{foreign}", headers=limited)).status_code == 404

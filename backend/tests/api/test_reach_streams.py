@@ -1,0 +1,164 @@
+"""What streams and history show to whom some databases are shown only."""
+
+import asyncio
+import json
+import time
+from array import array
+from typing import Any
+
+import httpx
+import pytest
+from backend.tests.api.test_stream import Frames, opened
+from backend.tests.collectors.samples import sample, shard
+from backend.tests.reach import FOREIGN, OWN, SECRET, browser, databases, login, role
+from starlette.requests import Request
+
+from shardboard.api import stream
+from shardboard.api.feed import Feed
+from shardboard.collectors.archive import Archive
+from shardboard.collectors.live import members
+from shardboard.console import Console
+from shardboard.domain import endpoints
+from shardboard.domain.rollup import TOPICS, Frame, columns_of
+from shardboard.frames import told
+from shardboard.services.users import Principal
+from shardboard.state import actions, events, metrics, shards
+
+__all__ = ["databases", "opened"]
+pytestmark = [pytest.mark.store, pytest.mark.usefixtures("databases")]
+
+
+def reader(bdbs: set[int] | None, management: str = "db_member") -> stream.Reader:
+    request = Request({"type": "http", "method": "GET", "path": "/v1/stream", "headers": [], "client": ("h", 1)})
+    return stream.Reader(request, Principal("x", management, frozenset(bdbs) if bdbs is not None else None))
+
+
+async def test_a_stream_shows_what_is_reached(console: Console, opened: Any) -> None:
+    async with console.store.read() as session:
+        rows = await shards.every(session)
+    console.live.set_members(members(rows))
+    for node in {row.node_uid for row in rows}:
+        there = {row.uid: shard() for row in rows if row.node_uid == node}
+        console.live.ingest(node, sample(100, there, seq=100))
+    console.live._tell(100, console.live._seconds[100])
+    limited: Frames = await opened(reader({OWN}), ("bdbs", "nodes"))
+    free: Frames = await opened(reader(None), ("bdbs", "nodes"))
+    for frames, expected in ((limited, {"1"}), (free, {"1", "2"})):
+        assert (await frames.next())[0] == "hello"  # type: ignore[index]
+        _, history = await frames.next()  # type: ignore[misc]
+        assert (history["topic"], set(history["series"])) == ("bdbs", expected)
+        _, history = await frames.next()  # type: ignore[misc]
+        assert len(history["series"]) == len({row.node_uid for row in rows}), "nodes are seen"
+    waiting = [asyncio.create_task(frames.next()) for frames in (limited, free)]
+    await asyncio.sleep(0)
+    for node in {row.node_uid for row in rows}:
+        there = {row.uid: shard() for row in rows if row.node_uid == node}
+        console.live.ingest(node, sample(101, there, seq=101))
+    console.live._tell(101, console.live._seconds[101])
+    for task, expected in zip(waiting, ({"1"}, {"1", "2"}), strict=True):
+        event, data = await task
+        assert (event, data["t"], set(data["series"])) == ("sample", 101, expected)
+
+
+async def test_what_comes_late_shows_what_is_reached(console: Console, opened: Any) -> None:
+    limited: Frames = await opened(reader({OWN}), ("endpoints",))
+    assert [(await limited.next())[0] for _ in range(2)] == ["hello", "history"]  # type: ignore[index]
+    waiting = asyncio.create_task(limited.next())
+    await asyncio.sleep(0)
+    for topic, uids in (("endpoints", ("1:1:1", "2:1:1")),):
+        late = {"topic": topic, "metrics": ["x"], "from": 1, "count": 1, "series": {uid: [[1]] for uid in uids}}
+        console.bus.publish(f"frame:{topic}", told("history", late, 7))
+    event, data = await waiting  # type: ignore[misc]
+    assert (event, data["series"]) == ("history", {"1:1:1": [[1]]})
+
+
+async def test_a_stream_tells_of_changes_to_what_is_reached(console: Console, opened: Any) -> None:
+    limited: Frames = await opened(reader({OWN}), ("nodes",))
+    assert [(await limited.next())[0] for _ in range(2)] == ["hello", "history"]  # type: ignore[index]
+    async with console.store.read() as session:
+        own = (await shards.of_bdb(session, OWN))[0].uid
+        foreign = (await shards.of_bdb(session, FOREIGN))[0].uid
+        log = {event.bdb_uid: event.uid for event in await events.page(session, newest_first=False)}
+        acts = {each.object_uid: each.uid for each in await actions.recent(session) if each.object_type == "bdb"}
+    first = asyncio.create_task(limited.next_change())
+    await asyncio.sleep(0)
+    keys: list[tuple[str, Any]] = [("node", 1), ("cluster", 1), ("shard", 999)]
+    for shard_uid, bdb_uid in ((own, OWN), (foreign, FOREIGN)):
+        keys += [
+            ("shard", shard_uid),
+            ("bdb", bdb_uid),
+            ("benchmark", bdb_uid),
+            ("event", log[bdb_uid]),
+            ("action", acts[bdb_uid]),
+        ]
+    await Feed(console)._tell(keys)
+    changes = [await first, *[await limited.next_change() for _ in range(7)]]
+    assert SECRET not in json.dumps(changes)
+    assert [(change["kind"], str(change["uid"])) for change in changes] == [
+        ("shard", str(own)),
+        ("shard", "999"),
+        ("node", "1"),
+        ("action", acts[OWN]),
+        ("bdb", str(OWN)),
+        ("benchmark", str(OWN)),
+        ("cluster", "1"),
+        ("event", str(log[OWN])),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("topic", "uids", "expected"),
+    [
+        ("bdbs", "", {"1"}),
+        ("bdbs", "1,2", {"1"}),
+        ("bdbs", "2", set()),
+        ("flash", "", {"0", "1"}),
+        ("endpoints", "", {"1:1:1"}),
+        ("endpoints", "1:1:1,2:1:1", {"1:1:1"}),
+        ("nodes", "", {"1", "2"}),
+        ("cluster", "", {"cluster"}),
+    ],
+)
+async def test_history_shows_what_is_reached(
+    client: httpx.AsyncClient, console: Console, topic: str, uids: str, expected: set[str]
+) -> None:
+    limited = await login(client, "limited", role_uids=[await role(client)])
+    now, names = int(time.time()) - 5, TOPICS[topic]
+    stored = {"cluster": [0], "flash": [0, 1, 2], "endpoints": [endpoints.number(bdb, 1) for bdb in (OWN, FOREIGN)]}
+    shown = stored.get(topic, [1, 2])
+    columns = {name: array("f", [1.0] * len(shown)) for name in names}
+    await Archive(console.store, console.bus, console.live).restore()
+    async with console.store.begin() as session:
+        layout = (await metrics.layouts(session))[columns_of(topic, 1)]
+        await metrics.write(session, [(topic, 1, layout, Frame(now, array("i", shown), columns))])
+    query = {"topic": topic, "metrics": names[0], "from": now - 1, "uids": uids}
+    async with browser(console) as opened:
+        reply = await opened.get("/v1/history", params=query, headers=limited)
+        assert set(reply.json()["series"]) == expected, reply.text
+        full = await client.get("/v1/history", params={**query, "uids": ""})
+        assert len(full.json()["series"]) == len(shown)
+
+
+async def test_an_action_is_seen_by_who_reaches_all_that_it_is_about(
+    client: httpx.AsyncClient, console: Console, opened: Any
+) -> None:
+    async with console.store.begin() as session:
+        move = next(each for each in await actions.recent(session) if each.object_type == "bdb")
+        move.name, move.object_type, move.object_uid, move.originator = "SMMigrate", "node", 1, "narrow"
+        move.params = {"moves": [{"bdb": OWN}, {"bdb": FOREIGN}], "cancellable": True}
+        uid = move.uid
+    roles = {"narrow": [OWN], "wide": [OWN, FOREIGN]}
+    for name, uids in roles.items():
+        headers = await login(client, name, role_uids=[await role(client, uids=uids)])
+        stream: Frames = await opened(reader(set(uids)), ("nodes",))
+        assert [(await stream.next())[0] for _ in range(2)] == ["hello", "history"]  # type: ignore[index]
+        first = asyncio.create_task(stream.next_change())
+        await asyncio.sleep(0)
+        await Feed(console)._tell([("action", uid), ("cluster", 1)])
+        assert (await first)["kind"] == ("action" if name == "wide" else "cluster")
+        async with browser(console) as opener:
+            code = (await opener.get(f"/v2/actions/{uid}", headers=headers)).status_code
+            listed = [each["action_uid"] for each in (await opener.get("/v2/actions", headers=headers)).json()]
+            ended = (await opener.delete(f"/v1/actions/{uid}", headers=headers)).status_code
+        assert (code, uid in listed) == ((200, True) if name == "wide" else (404, False)), "also of the own name"
+        assert ended in ((200, 409) if name == "wide" else (404,))

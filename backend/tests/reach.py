@@ -1,0 +1,66 @@
+"""Two databases that are alike, and users of whom some reach only the first."""
+
+import base64
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+import pytest
+from backend.tests.application import app_of
+
+from shardboard.console import Console
+from shardboard.state import events
+from shardboard.state.bdbs import Bdb
+
+PASSWORD = "correct horse"
+OWN, FOREIGN = 1, 2
+SECRET = "zebra"
+"""In all that has to do with the other database, and in nothing else."""
+
+
+@pytest.fixture
+async def databases(client: httpx.AsyncClient, console: Console, nodes: Any) -> None:
+    """Two that are alike, each with a run and an event."""
+    for uid, name in ((OWN, "shop"), (FOREIGN, SECRET)):
+        body = {
+            "name": name,
+            "memory_size": 2**30,
+            "sharding": True,
+            "shards_count": 2,
+            "tags": [{"key": "of", "value": name}],
+        }
+        assert (await client.post("/v1/bdbs", json=body)).status_code == 200
+        async with console.store.begin() as session:
+            row = await session.get_one(Bdb, uid)
+            row.status, row.action_uid = "active", None
+            events.record(session, "bdb_updated", f"{name} was changed.", bdb_uid=uid)
+            events.record(
+                session, "alarm_bdb_size", f"{name} is large.", bdb_uid=uid, severity="WARNING", details={"open": True}
+            )
+        order = {"name": f"run of {name}", "bdb_uid": uid, "workload": {"test_time": 10}}
+        assert (await client.post("/v1/benchmarks", json=order)).status_code == 200
+
+
+async def role(client: httpx.AsyncClient, management: str = "db_member", uids: list[int] | None = None) -> int:
+    resources = [{"type": "db", "uids": [OWN] if uids is None else uids}] if uids != [] else []
+    reply = await client.post(
+        "/v1/roles", json={"name": f"of {uids}", "management": management, "resources": resources}
+    )
+    assert reply.status_code == 200, reply.text
+    assert reply.json()["resources"] == resources
+    uid: int = reply.json()["uid"]
+    return uid
+
+
+async def login(client: httpx.AsyncClient, name: str, **given: Any) -> dict[str, str]:
+    reply = await client.post("/v1/users", json={"email": name, "password": PASSWORD, **given})
+    assert reply.status_code == 200, reply.text
+    return {"Authorization": "Basic " + base64.b64encode(f"{name}:{PASSWORD}".encode()).decode()}
+
+
+@asynccontextmanager
+async def browser(console: Console) -> AsyncIterator[httpx.AsyncClient]:
+    transport = httpx.ASGITransport(app=app_of(console))
+    async with httpx.AsyncClient(transport=transport, base_url="https://console") as made:
+        yield made
