@@ -15,6 +15,7 @@ from shardboard.collectors.shard_looks import ShardLooks
 from shardboard.db import Store
 from shardboard.driver.hooks import HttpHooks
 from shardboard.driver.mails import SmtpMails
+from shardboard.driver.oidc import OidcClient
 from shardboard.driver.ports import Agents, Hooks
 from shardboard.driver.syslog import SyslogSender
 from shardboard.ownership import Ownership
@@ -38,6 +39,7 @@ class Console:
     ownership: Ownership
     certificate: ServerCertificate = field(init=False)
     hooks: Hooks = field(default_factory=HttpHooks)
+    oidc: OidcClient = field(default_factory=OidcClient)
     notifier: Notifier = field(init=False)
     slot_looks: SlotLooks = field(init=False)
     command_looks: CommandLooks = field(init=False)

@@ -21,6 +21,7 @@ from shardboard.state.access import Role
 from shardboard.state.events import Event, record
 from shardboard.state.nodes import Node
 from shardboard.state.service_tokens import ServiceToken
+from shardboard.state.sessions import LoginSession
 from shardboard.state.users import User
 
 pytestmark = pytest.mark.store
@@ -289,6 +290,27 @@ async def test_on_the_way_back_nobody_reaches_more_than_before(store: Store) -> 
         [("user 17", "none"), ("user 18", "db_member")],
         [("token None", "db_member")],
     ]
+    await store.migrate()
+
+
+async def test_on_the_way_back_nobody_is_left_who_cannot_log_in(store: Store) -> None:
+    now = datetime.now(UTC)
+    async with store.begin() as session:
+        for uid, auth_method in ((1, "regular"), (2, "sso")):
+            user = {"email": f"user {uid}", "name": "", "password_hash": "", "role": "admin", "created_at": now}
+            session.add(User(uid=uid, **user, auth_method=auth_method, subject=f"subject {uid}"))
+    async with store.begin() as session:
+        for uid in (1, 2):
+            theirs = {"password_mark": "", "address": "", "browser": "", "created_at": now, "last_seen_at": now}
+            session.add(LoginSession(user_uid=uid, token_hash=f"hash {uid}", **theirs, expires_at=now))
+    async with store.engine.connect() as connection:
+        await connection.run_sync(lambda sync: command.downgrade(alembic_config(store.url, sync), "0031"))
+        await connection.commit()
+        left = [
+            (await connection.execute(text(f"SELECT {what}"))).scalars().all()
+            for what in ("email FROM users", "user_uid FROM sessions")
+        ]
+    assert left == [["user 1"], [1]]
     await store.migrate()
 
 

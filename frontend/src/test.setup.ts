@@ -18,4 +18,5 @@ if (typeof window !== 'undefined') {
     disconnect() {}
   };
   window.HTMLElement.prototype.scrollIntoView = () => undefined;
+  Object.defineProperty(document, 'fonts', { value: new EventTarget(), configurable: true });
 }

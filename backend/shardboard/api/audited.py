@@ -71,6 +71,12 @@ def failed(code: str, description: str) -> None:
         deed.code, deed.detail = code, description
 
 
+def refused(code: str, description: str) -> None:
+    """Somebody was not let in, although the reply is no refusal in itself."""
+    if (deed := audit.current.get()) is not None:
+        deed.code, deed.detail, deed.refused = code, description, True
+
+
 def shows_secrets(what: str) -> None:
     """The reply has secrets; `what` is a sentence."""
     if (deed := audit.current.get()) is not None:
@@ -112,7 +118,8 @@ class Audited:
 
 
 async def _note(store: Store, scope: Scope, deed: Deed, status: int) -> None:
-    outcome: Outcome = "done" if status < 400 else "refused" if status in (401, 403) else "failed"
+    is_refused = deed.refused or status in (401, 403)
+    outcome: Outcome = "refused" if is_refused else "done" if status < 400 else "failed"
     if not _is_worth_it(scope, deed, outcome):
         return
     listed, unlisted = _budgets.setdefault(store, _Budgets()).spend(_whose(scope, deed, outcome))
@@ -134,7 +141,9 @@ def _is_worth_it(scope: Scope, deed: Deed, outcome: Outcome) -> bool:
     if scope["method"] not in audit.SAFE_METHODS:
         is_trial = outcome == "failed" and deed.proof and is_on(QueryParams(scope["query_string"]).get("dry_run"))
         return not is_trial
-    return outcome == "refused" and (deed.code == "unauthorized_action" or "authorization" in Headers(scope=scope))
+    return outcome == "refused" and (
+        deed.refused or deed.code == "unauthorized_action" or "authorization" in Headers(scope=scope)
+    )
 
 
 def _whose(scope: Scope, deed: Deed, outcome: Outcome) -> tuple[str, ...]:

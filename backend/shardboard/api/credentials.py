@@ -1,12 +1,13 @@
 """How a request proves who sends it: HTTP Basic, a token in the header, or the browser's session cookie."""
 
+import hmac
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from weakref import WeakKeyDictionary
 
-from fastapi import Request
+from fastapi import Request, Response
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.api import audited
@@ -14,6 +15,7 @@ from shardboard.db import Store
 from shardboard.errors import ApiError, Forbidden, NotAcceptable, Unauthorized
 from shardboard.origins import place
 from shardboard.services import logins, passwords, second_factor, service_tokens, sessions, tokens, user_accounts
+from shardboard.services.turns import Turns
 from shardboard.services.users import Principal, principal_of
 from shardboard.state import audit as trail
 from shardboard.state import cluster, data_users, users
@@ -63,6 +65,9 @@ class Gate:
     def __init__(self) -> None:
         self.verifier = passwords.Verifier()
         self.audit = logins.AuditBudget()
+        self.sso = Turns(8, 4, 64, 16)
+        """Exchanges with the provider of single sign-on. Many people may come from one address."""
+        self.sso_audit = logins.AuditBudget()
         self.streams: Counter[str] = Counter()
         """Open event streams by user."""
 
@@ -78,6 +83,18 @@ def gate(store: Store) -> Gate:
 def origin(request: Request) -> str:
     """Where a request came from, for the audit events."""
     return audited.origin(request.scope)
+
+
+def set_cookie(request: Request, response: Response, value: str, max_age: int) -> None:
+    """The session's, which no script can read and no other site can send."""
+    response.set_cookie(
+        COOKIE, value, max_age=max_age, secure=request.url.scheme == "https", httponly=True, samesite="strict"
+    )
+
+
+def same(given: str, kept: str) -> bool:
+    """In a time that tells nothing."""
+    return hmac.compare_digest(given.encode(), kept.encode())
 
 
 def challenge(request: Request) -> dict[str, str]:

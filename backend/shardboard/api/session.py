@@ -45,6 +45,8 @@ class SessionInfo(BaseModel):
     """Uids of the databases that the role reaches; null: all."""
     cluster_name: str
     version: str
+    auth_method: str
+    """regular, or sso: by single sign-on, without a password here."""
     second_factor: bool
     """Whether an app's code is asked for besides the password."""
     password_expires_at: str | None
@@ -68,7 +70,7 @@ async def log_in(form: LoginForm, request: Request, response: Response, console:
         browser = request.headers.get("user-agent", "")
         token = await sessions.begin(session, found.user, found.password, source, browser)
         shown = await _shape(session, found.user)
-    _set_cookie(request, response, token, sessions.SECONDS)
+    credentials.set_cookie(request, response, token, sessions.SECONDS)
     return shown
 
 
@@ -98,7 +100,7 @@ async def log_out(request: Request, response: Response, login: CurrentLogin, con
         async with console.store.begin() as session:
             await sessions.log_out(session, login.session_uid, login.principal)
         credentials.look_again(console.store)
-    _set_cookie(request, response, "", 0)
+    credentials.set_cookie(request, response, "", 0)
     return {}
 
 
@@ -113,17 +115,7 @@ async def _shape(session: AsyncSession, user: User) -> SessionInfo:
         bdbs=sorted(principal.bdbs) if principal.bdbs is not None else None,
         cluster_name=here.name,
         version=__version__,
+        auth_method=user.auth_method,
         second_factor=user.totp_secret is not None,
         password_expires_at=iso(expiry) if expiry else None,
-    )
-
-
-def _set_cookie(request: Request, response: Response, value: str, max_age: int) -> None:
-    response.set_cookie(
-        credentials.COOKIE,
-        value,
-        max_age=max_age,
-        secure=request.url.scheme == "https",
-        httponly=True,
-        samesite="strict",
     )

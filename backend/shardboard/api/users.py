@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.api import audited, credentials
@@ -21,7 +22,7 @@ from shardboard.services import access, logins, sessions, tokens, user_accounts
 from shardboard.services import users as services
 from shardboard.services.users import Principal
 from shardboard.state import cluster
-from shardboard.state.users import User
+from shardboard.state.users import REGULAR, User
 
 router = APIRouter(prefix="/users", tags=["users"], responses=ERROR_REPLIES)
 
@@ -52,7 +53,9 @@ class UserChanges(BaseModel):
     model_config = ConfigDict(strict=True)
 
     email: Annotated[str | None, Field(max_length=254, description="As it is: it cannot be changed.")] = None
-    auth_method: Literal["regular"] | None = None
+    auth_method: Annotated[
+        Literal["regular", "sso"] | None, Field(description="sso: by single sign-on, without a password here.")
+    ] = None
     name: Annotated[str | None, Field(max_length=254)] = None
     password: Annotated[str | None, Field(max_length=256, repr=False)] = None
     role: ManagementRole | None = None
@@ -64,7 +67,16 @@ class UserChanges(BaseModel):
 class NewUser(UserChanges):
     email: Annotated[str, Field(max_length=254, description="The name to log in with.")]
     name: Annotated[str, Field(max_length=254)] = ""
-    password: Annotated[str, Field(max_length=256, repr=False)]
+    password: Annotated[
+        str | None, Field(max_length=256, repr=False, description="Needed unless `auth_method` is sso.")
+    ] = None
+
+    @model_validator(mode="after")
+    def _fitting(self) -> "NewUser":
+        if (self.password is None) != (self.auth_method == "sso"):
+            what = "is missing" if self.password is None else "is not for users of single sign-on: they have none here"
+            raise PydanticCustomError("field", "{field} {what}", {"field": "password", "what": what})
+        return self
 
 
 class NewPasswordOf(BaseModel):
@@ -89,12 +101,12 @@ class UserOut(BaseModel):
     name: str
     role: str
     role_uids: list[int]
-    auth_method: str = "regular"
+    auth_method: str
     status: str
     passwords_count: int
     """By how many passwords the user logs in (ours)."""
     password_issue_date: str
-    """ISO 8601: when the newest of them was set."""
+    """ISO 8601: when the newest of them was set; empty without one."""
     second_factor: bool
     """Whether an app's code is asked for besides the password (ours)."""
     last_login: int | None
@@ -153,7 +165,9 @@ async def list_users(session: Reader, _: UserManager, fields: Fields = "") -> JS
 @router.post("")
 async def create_user(console: TheConsole, manager: UserManager, body: NewUser, dry_run: DryRun = None) -> UserOut:
     """Add a user; `db_viewer` unless another role is given."""
-    password = await credentials.new_password(console.store, body.password, body.email)
+    password = (
+        await credentials.new_password(console.store, body.password, body.email) if body.password is not None else None
+    )
     async with console.store.begin() as session:
         role = await access.chosen(session, body.role, body.role_uids) or user_accounts.GivenRole("db_viewer")
         user = await user_accounts.create(session, body.email, body.name, password, role, manager)
@@ -186,6 +200,7 @@ async def add_password(
     """This password as well, of at most five: what logs in with another one goes on. To change a password without a break, add the
     new one, give it to all programs, and remove the old one."""
     user = await _owner(console, body, login.principal)
+    user_accounts.insist_on_regular(user)
     beside = user.password_hash
     password = await credentials.new_password(console.store, body.new_password, user.email, beside=beside)
     async with _passwords_change(console, dry_run) as session:
@@ -251,7 +266,7 @@ async def change_user(
         password = await credentials.new_password(console.store, body.password, user.email, before=_not_again(user, by))
     async with console.store.begin() as session:
         role = await access.chosen(session, body.role, body.role_uids)
-        given = user_accounts.Changes(body.email, body.name, password, role)
+        given = user_accounts.Changes(body.email, body.name, password, role, body.auth_method)
         user = await user_accounts.change(session, uid, given, by)
         if password is not None:
             await sessions.keep(session, login.session_uid, user)
@@ -277,15 +292,17 @@ def _projected(user: User, standing: logins.Standing, fields: str) -> dict[str, 
 
 
 def _shape(user: User, standing: logins.Standing) -> UserOut:
+    has_password = user.auth_method == REGULAR
     return UserOut(
         uid=user.uid,
         email=user.email,
         name=user.name,
         role=user.role,
         role_uids=[uid] if (uid := user.role_uid or uid_of(user.role)) else [],
+        auth_method=user.auth_method,
         status=standing.status(user),
-        passwords_count=len(user.passwords),
-        password_issue_date=iso(max(logins.issued(user, each) for each in user.passwords)),
+        passwords_count=len(user.passwords) if has_password else 0,
+        password_issue_date=iso(max(logins.issued(user, each) for each in user.passwords)) if has_password else "",
         second_factor=user.totp_secret is not None,
         last_login=epoch(user.last_login) if user.last_login else None,
     )

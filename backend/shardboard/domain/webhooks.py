@@ -2,7 +2,6 @@
 
 import hashlib
 import hmac
-import ssl
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -15,7 +14,7 @@ SEVERITIES = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 State = Literal["raised", "ended", "event", "test"]
 AUDIT_KINDS = frozenset({"webhook", "syslog"})
 """Kinds that can be told of the audit trail."""
-LONGEST_URL, LONGEST_CA = 2_000, 65_536
+LONGEST_URL = 2_000
 
 
 def is_for(event: Told, events: str, min_severity: str, silent_until: datetime | None = None) -> bool:
@@ -93,20 +92,6 @@ def headers(secret: str, body: bytes, delivery: str) -> Mapping[str, str]:
     if secret:
         told["X-Shardboard-Signature"] = f"sha256={hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()}"
     return told
-
-
-def ca_fault(pem: str) -> str:
-    """Why these are no certificates to trust; empty when they are, or when there are none."""
-    if not pem:
-        return ""
-    if len(pem) > LONGEST_CA:
-        return f"is longer than {LONGEST_CA} characters"
-    try:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.load_verify_locations(cadata=pem)
-    except (ssl.SSLError, ValueError, OSError):
-        return "holds no certificates in PEM"
-    return "" if context.get_ca_certs() else "holds no certificate of an authority"
 
 
 def url_fault(url: str) -> str:

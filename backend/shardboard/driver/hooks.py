@@ -16,7 +16,7 @@ class HttpHooks:
     async def send(self, url: str, body: bytes, headers: Mapping[str, str], ca: str = "") -> None:
         """Raises HookFailed with a sentence unless the answer is 2xx."""
         try:
-            trusted = trust.context(ca) if ca else True
+            trusted = trust.context(ca)
             async with httpx.AsyncClient(timeout=PATIENCE, follow_redirects=False, verify=trusted) as client:
                 reply = await client.post(url, content=body, headers=dict(headers))
         except httpx.TimeoutException:

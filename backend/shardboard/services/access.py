@@ -163,6 +163,9 @@ async def remove_role(session: AsyncSession, uid: int, by: Principal) -> None:
     held = (await session.execute(select(User.email).where(User.role_uid == uid).limit(3))).scalars().all()
     tokens = [each.name for each in await service_tokens.with_role(session, uid)]
     _insist_on_unused(row.name, await _databases_with(session, "role_uid", uid), held, tokens)
+    provider = (await clusters.load(session)).oidc or {}
+    if uid in (provider.get("default_role_uid"), *(given for _, given in provider.get("roles", ()))):
+        raise Conflict("resource_in_use", f"{row.name} is given by single sign-on; change that first.")
     await session.delete(row)
     events.record(session, "role_deleted", f"The role {row.name} was deleted.", originator=by.username)
 

@@ -16,7 +16,7 @@ from shardboard.origins import place
 from shardboard.services import second_factor
 from shardboard.state import cluster, events, login_failures, users
 from shardboard.state.login_failures import LoginFailures
-from shardboard.state.users import Password, User
+from shardboard.state.users import REGULAR, Password, User
 
 _NEVER = datetime(9999, 12, 31, tzinfo=UTC)
 _LONGEST_NAME = 254
@@ -36,7 +36,7 @@ class Candidate:
 async def candidate(session: AsyncSession, username: str, source: str) -> Candidate | None:
     """The user of that name, unless there is none or attempts from there have to wait."""
     user = await users.by_email(session, username) if is_user_name(username) else None
-    if user is None:
+    if user is None or user.auth_method != REGULAR:  # who has no password here is told apart from nobody, either
         return None
     failures = await login_failures.of(session, user.uid, place(source))
     return None if _has_to_wait(failures) else Candidate(user, failures is not None)
@@ -50,7 +50,7 @@ async def failed(
     waits = user is not None and await _count_failure(session, user, place(source))
     if not (audit or waits):
         return
-    description = f'Login as "{_shown(username)}" from {source} failed: wrong {wrong}.'
+    description = f'Login as "{shown(username)}" from {source} failed: wrong {wrong}.'
     if waits:
         description += " Attempts from there have to wait from now on, each time longer."
     if unlisted:
@@ -84,7 +84,7 @@ def issued(user: User, password: Password) -> datetime:
 
 def expiry(user: User, password: Password, rules: ClusterSettings) -> datetime | None:
     """When the password expires by the cluster's settings; None: it does not."""
-    days = rules.password_expiration_duration
+    days = rules.password_expiration_duration if user.auth_method == REGULAR else 0
     return issued(user, password) + timedelta(days=days) if days else None
 
 
@@ -172,11 +172,16 @@ async def _count_failure(session: AsyncSession, user: User, network: str) -> boo
     return excess == 0
 
 
+def is_login_name(username: str) -> bool:
+    """Fit for a new user: HTTP Basic ends a name at a colon, and knows ASCII."""
+    return is_user_name(username) and username.isascii() and ":" not in username
+
+
 def is_user_name(username: str) -> bool:
     """Printable and of a sane length; PostgreSQL cannot even compare text with a NUL in it."""
     return 0 < len(username) <= _LONGEST_NAME and username.isprintable()
 
 
-def _shown(username: str) -> str:
+def shown(username: str) -> str:
     """A name that somebody typed who is not logged in, made fit for the log."""
     return "".join(c if c.isprintable() else "?" for c in username[:64])

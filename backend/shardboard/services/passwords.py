@@ -11,9 +11,8 @@ import hashlib
 import hmac
 import secrets
 import time
-from collections import Counter
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import Any, TypeVar
 
@@ -21,7 +20,8 @@ from argon2 import PasswordHasher, extract_parameters
 from argon2.exceptions import Argon2Error, InvalidHashError
 from argon2.low_level import hash_secret
 
-from shardboard.errors import NotAcceptable, Unavailable
+from shardboard.errors import NotAcceptable
+from shardboard.services.turns import Turns
 
 MIN_LENGTH = 8
 MAX_LENGTH = 256
@@ -100,26 +100,12 @@ class Verifier:
     def __init__(self) -> None:
         self._key = secrets.token_bytes(32)
         self._remembered: dict[bytes, float] = {}
-        self._free = asyncio.Semaphore(_AT_ONCE)
-        self._waiting: Counter[str] = Counter()
+        self._turns = Turns(_AT_ONCE, _AT_ONCE, _WAITING_LIMIT, _WAITING_OF_ONE)
         self._flights: dict[bytes, asyncio.Task[Any]] = {}
 
-    @asynccontextmanager
-    async def turn(self, network: str) -> AsyncIterator[None]:
+    def turn(self, network: str) -> AbstractAsyncContextManager[None]:
         """One of the few places in which a password may be verified; refuses when the queue is long, or that of the network."""
-        if self._waiting[network] >= _WAITING_OF_ONE or self._waiting.total() >= _WAITING_LIMIT:
-            raise Unavailable("busy", "Too many logins at this moment; try again in a few seconds.")
-        self._waiting[network] += 1
-        try:
-            await self._free.acquire()
-        finally:
-            self._waiting[network] -= 1
-            if not self._waiting[network]:
-                del self._waiting[network]
-        try:
-            yield
-        finally:
-            self._free.release()
+        return self._turns.turn(network)
 
     async def once(self, attempt: Sequence[str], verify: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """What `verify` says of a name, a password and a network; who sends the same meanwhile shares it."""

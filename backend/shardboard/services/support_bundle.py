@@ -20,10 +20,11 @@ more than fit the span, which begins and ends within an interval."""
 
 async def secrets(session: AsyncSession) -> set[str]:
     """Every secret that the store holds in readable form."""
-    rows = await bdbs.every(session)
+    here, rows = await cluster.load(session), await bdbs.every(session)
     hooks = (await session.execute(select(Webhook))).scalars().all()
     return {
-        (await cluster.load(session)).jwt_secret,
+        here.jwt_secret,
+        *(secret for secret in [(here.oidc or {}).get("client_secret")] if secret),
         *(each for row in rows for each in (row.admin_password, row.next_admin_password) if each),
         *(secret for row in rows for secret in scrubbing.secrets_of({**row.config, "tags": []})),
         # Whoever knows the URL of a webhook may often post there.

@@ -3,8 +3,10 @@
 import hashlib
 import hmac
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import jwt
 
@@ -49,6 +51,23 @@ def read(secret: str, token: str) -> Claims:
     if payload["use"] != _USE:
         raise Unauthorized("invalid_token", "The token was issued for another use.")
     return Claims(payload["sub"], str(payload["pwd"]))
+
+
+def seal(secret: str, use: str, content: Mapping[str, Any], ttl: int) -> str:
+    """What somebody keeps for us for `ttl` seconds, and may read, but not change."""
+    return jwt.encode(
+        {"use": use, "content": content, "exp": datetime.now(UTC) + timedelta(seconds=ttl)}, secret, _ALGORITHM
+    )
+
+
+def unseal(secret: str, use: str, sealed: str) -> Mapping[str, Any] | None:
+    """None for what was not sealed for this use, or is too old."""
+    try:
+        payload = jwt.decode(sealed, secret, [_ALGORITHM], options={"require": ["use", "content", "exp"]})
+    except jwt.InvalidTokenError:
+        return None
+    content: Mapping[str, Any] = payload["content"]
+    return content if payload["use"] == use else None
 
 
 def password_mark(secret: str, password: Password) -> str:

@@ -1,7 +1,7 @@
 """Adding, changing and removing users (REST reference 3.5), and who may do that to whom.
 
 Administrators may do everything; user managers everything but to administrators, or they could make themselves one; everybody
-may change his own name and password. There is always an administrator left.
+may change his own name and password. There is always an administrator with a password left.
 """
 
 import time
@@ -16,7 +16,7 @@ from shardboard.services import logins, passwords, second_factor
 from shardboard.services.users import ADMINS, Principal, insist_on_another_admin, insist_on_power, one
 from shardboard.state import access, data_users, events, login_failures, users
 from shardboard.state import cluster as clusters
-from shardboard.state.users import Password, User
+from shardboard.state.users import REGULAR, SSO, Password, User
 
 _FORBIDDEN_IN_NAMES = frozenset('&<>"')
 _LONGEST_NAME = 254
@@ -56,6 +56,7 @@ class Changes:
     name: str | None = None
     password: NewPassword | None = None
     role: GivenRole | None = None
+    auth_method: str | None = None
 
 
 async def insist_on_password(session: AsyncSession, password: str, email: str) -> None:
@@ -68,10 +69,11 @@ async def insist_on_password(session: AsyncSession, password: str, email: str) -
 
 
 async def create(
-    session: AsyncSession, email: str, name: str, password: NewPassword, role: GivenRole, by: Principal
+    session: AsyncSession, email: str, name: str, password: NewPassword | None, role: GivenRole, by: Principal
 ) -> User:
+    """Without a password: one of single sign-on."""
     insist_on_power(by, role.management)
-    if not logins.is_user_name(email) or not email.isascii() or ":" in email:
+    if not logins.is_login_name(email):
         sentence = "A user logs in by `email`: 1 to 254 printable ASCII characters without a colon, at which HTTP Basic ends it."
         raise NotAcceptable("config_error", sentence, field="email")
     _check_name(name)
@@ -82,15 +84,18 @@ async def create(
     user = User(
         email=email,
         name=name,
-        password_hash=password.password_hash,
+        password_hash="",
         role=role.management,
         role_uid=role.uid,
+        auth_method=REGULAR if password is not None else SSO,
         other_passwords=[],
         created_at=datetime.now(UTC),
     )
-    user.keep([await _kept(session, user, password)])
+    user.keep([await _kept(session, user, password) if password is not None else Password("")])
     session.add(user)
-    events.record(session, "user_created", f"User {email} was created with the role {role}.", originator=by.username)
+    how = "" if password is not None else ", for single sign-on"
+    told = f"User {email} was created with the role {role}{how}."
+    events.record(session, "user_created", told, originator=by.username)
     await session.flush()
     return user
 
@@ -114,8 +119,13 @@ async def change(session: AsyncSession, uid: int, given: Changes, by: Principal)
         _check_name(given.name)
         told.append("the name")
         user.name = given.name
-    if given.password is not None:
+    if given.auth_method not in (None, user.auth_method):
+        await _insist_on_power_over_sign_in(session, user, by)
+        told.append(_signs_in(user, str(given.auth_method), has_password=given.password is not None))
+    elif given.password is not None:
+        insist_on_regular(user)
         told.append("the password")
+    if given.password is not None:
         user.keep([await _kept(session, user, given.password)])
         await login_failures.forget(session, user.uid)
     if told:
@@ -139,6 +149,7 @@ async def of_name(session: AsyncSession, email: str, by: Principal) -> User:
 async def add_password(session: AsyncSession, uid: int, password: NewPassword, beside: str, by: Principal) -> None:
     """One more, hashed with the salt of `beside`; those that are there stay, and what was begun with them goes on."""
     user = await _for_update(session, uid)
+    insist_on_regular(user)
     if user.password_hash != beside:
         raise Conflict("busy", f"The passwords of {user.email} were changed at the same moment; try again.")
     if password.password_hash in user.password_hashes:
@@ -169,6 +180,7 @@ async def remove_password(session: AsyncSession, uid: int, password_hash: str, b
 async def switch_second_factor_on(session: AsyncSession, uid: int, secret: str, code: str, by: Principal) -> list[str]:
     """The user logs in with an app's code as well; the recovery codes."""
     user = await _for_update(session, uid)
+    insist_on_regular(user)
     codes = second_factor.adopt(user, secret, code)
     events.record(
         session,
@@ -192,6 +204,31 @@ async def switch_second_factor_off(session: AsyncSession, uid: int, by: Principa
             f"User {user.email} was changed: the second factor was switched off.",
             originator=by.username,
         )
+
+
+def insist_on_regular(user: User) -> None:
+    """That the user has a password here."""
+    if user.auth_method != REGULAR:
+        sentence = f"{user.email} signs in by single sign-on, and has no password here."
+        raise NotAcceptable("no_password", sentence, field="password")
+
+
+async def _insist_on_power_over_sign_in(session: AsyncSession, user: User, by: Principal) -> None:
+    insist_on_power(by, user.role)
+    if user.email == by.username:
+        raise Forbidden("unauthorized_action", "Nobody changes how he signs in himself; another administrator can.")
+    await insist_on_another_admin(session, [user])
+
+
+def _signs_in(user: User, auth_method: str, *, has_password: bool) -> str:
+    """Have the user sign in another way from now on; what that is called. Sessions and tokens end."""
+    if has_password == (auth_method == SSO):
+        sentence = "Who signs in by single sign-on has no password here; who does not needs one."
+        raise NotAcceptable("config_error", sentence, field="password")
+    user.auth_method, user.subject = auth_method, None
+    second_factor.forget(user)
+    user.keep([Password("")])
+    return "single sign-on in place of a password" if auth_method == SSO else "a password in place of single sign-on"
 
 
 def _is_another(user: User, given: GivenRole) -> bool:
@@ -253,7 +290,12 @@ async def _kept(session: AsyncSession, user: User, password: NewPassword) -> Pas
     return Password(password.password_hash, password.data_hash if is_wanted else None, issued=int(time.time()))
 
 
+def is_name(name: str) -> bool:
+    """Fit to be shown for a user."""
+    return len(name) <= _LONGEST_NAME and name.isprintable() and _FORBIDDEN_IN_NAMES.isdisjoint(name)
+
+
 def _check_name(name: str) -> None:
-    if len(name) > _LONGEST_NAME or (name and not name.isprintable()) or not _FORBIDDEN_IN_NAMES.isdisjoint(name):
+    if not is_name(name):
         sentence = f'A name has at most {_LONGEST_NAME} printable characters, none of them & < > ".'
         raise NotAcceptable("config_error", sentence, field="name")

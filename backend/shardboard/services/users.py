@@ -17,7 +17,7 @@ from shardboard.settings import Settings
 from shardboard.state import access, audit, events, login_failures, users
 from shardboard.state.cluster import Cluster
 from shardboard.state.events import LOOP_FAILED, Event
-from shardboard.state.users import Password, User
+from shardboard.state.users import REGULAR, Password, User
 
 log = logging.getLogger(__name__)
 
@@ -130,6 +130,7 @@ async def set_admin(session: AsyncSession, username: str, password: str, *, orig
         user.keep([Password(password_hash, issued=int(time.time()))])
         second_factor.forget(user)
         user.role, user.role_uid = "admin", None
+        user.auth_method, user.subject = REGULAR, None
         await login_failures.forget(session, user.uid)
         events.record(session, "user_updated", f"User {username} was changed.", source="cluster", originator=originator)
     await session.flush()
@@ -175,10 +176,10 @@ def insist_on_power(by: Principal, *roles: str) -> None:
 
 
 async def insist_on_another_admin(session: AsyncSession, losing: Sequence[User]) -> None:
-    """That one is left when these users are none any more."""
-    admins = [user for user in losing if user.role in ADMINS]
-    if admins and await users.count(session, role="admin") <= len(admins):
-        sentence = f"{admins[0].email} is the last administrator; make another user one first."
+    """That one with a password is left when these are none any more: who signs in elsewhere is locked out with the provider."""
+    admins = [user for user in losing if user.role in ADMINS and user.auth_method == REGULAR]
+    if admins and await users.count_with_password(session, "admin") <= len(admins):
+        sentence = f"{admins[0].email} is the last administrator with a password; make another user one first."
         raise NotAcceptable("change_last_admin_role_not_allowed", sentence, field="role")
 
 

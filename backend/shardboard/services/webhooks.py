@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from shardboard.domain import mails, syslog
+from shardboard.domain import mails, syslog, trusted
 from shardboard.domain import webhooks as rules
 from shardboard.errors import Conflict, NotAcceptable, NotFound
 from shardboard.services.users import Principal
@@ -83,7 +83,7 @@ def _check(given: Mapping[str, Any], kind: str, wanted: str) -> None:
     fault = {"email": mails.url_fault, "syslog": syslog.url_fault}.get(kind, rules.url_fault)
     if "url" in given and (what := fault(given["url"])):
         raise NotAcceptable("invalid_url", f"The address {what}.", field="url")
-    if what := rules.ca_fault(given.get("ca") or ""):
+    if what := trusted.ca_fault(given.get("ca") or ""):
         raise NotAcceptable("invalid_certificate", f"What is to be trusted {what}.", field="ca")
     if wanted == "audit" and kind not in rules.AUDIT_KINDS:
         raise NotAcceptable(

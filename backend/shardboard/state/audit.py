@@ -79,6 +79,8 @@ class Deed:
     """Of a refusal or failure."""
     secrets: str = ""
     """What secrets the reply shows."""
+    refused: bool = False
+    """Whatever the reply's status: a browser is sent back to the page."""
 
 
 current: ContextVar[Deed | None] = ContextVar("deed", default=None)

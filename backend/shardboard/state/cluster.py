@@ -10,7 +10,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 from shardboard.db import Base, UtcDateTime
 from shardboard.domain.cluster_settings import ClusterSettings
 from shardboard.domain.policy import NAMES, Policy
-from shardboard.encrypted import Encrypted
+from shardboard.encrypted import Encrypted, EncryptedJson
 
 _BOTH = frozenset(name for name in NAMES if name.startswith("slave_ha"))
 
@@ -29,6 +29,8 @@ class Cluster(Base):
     jwt_secret: Mapped[str] = mapped_column(Encrypted("cluster.jwt_secret"))
     audit_key: Mapped[str | None] = mapped_column(Encrypted("cluster.audit_key"))
     """Seals the audit trail. None until the first console of a release that keeps one."""
+    oidc: Mapped[dict[str, Any] | None] = mapped_column(EncryptedJson("cluster.oidc"), default=None)
+    """The provider of single sign-on (`domain/oidc.py`), with its secret; None: there is none."""
     config: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
     policy: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
     next_bdb_uid: Mapped[int] = mapped_column(default=1)

@@ -13,6 +13,8 @@ from sqlalchemy.orm import Mapped, mapped_column
 from shardboard.db import Base, UtcDateTime
 from shardboard.encrypted import Encrypted, EncryptedJson
 
+REGULAR, SSO = "regular", "sso"
+
 
 @dataclass(frozen=True)
 class Password:
@@ -42,6 +44,10 @@ class User(Base):
     password_hash: Mapped[str]
     role: Mapped[str]
     """A management role of the REST reference (2.8)."""
+    auth_method: Mapped[str] = mapped_column(default=REGULAR, server_default=REGULAR)
+    """Of the REST reference: `regular` by a password here, `sso` by single sign-on, without one (`services/sso.py`)."""
+    subject: Mapped[str | None] = mapped_column(unique=True, index=True)
+    """Issuer and `sub` of whom single sign-on vouches for; None until the first sign-in."""
     role_uid: Mapped[int | None]
     """Of a role of the cluster's own (`state/access.py`), whose management role is `role`; None: a built-in one."""
     data_hash: Mapped[str | None] = mapped_column(Encrypted("users.data_hash"))
@@ -88,7 +94,20 @@ async def by_email(session: AsyncSession, email: str) -> User | None:
     ).scalar_one_or_none()
 
 
-async def count(session: AsyncSession, *, role: str | None = None) -> int:
-    """All of them, or those with a role."""
-    chosen = select(func.count()).select_from(User)
-    return (await session.execute(chosen if role is None else chosen.where(User.role == role))).scalar_one()
+async def by_subject(session: AsyncSession, subject: str) -> User | None:
+    """Whom single sign-on vouches for."""
+    return (await session.execute(select(User).where(User.subject == subject))).scalar_one_or_none()
+
+
+async def of_method(session: AsyncSession, auth_method: str) -> Sequence[User]:
+    return (await session.execute(select(User).where(User.auth_method == auth_method))).scalars().all()
+
+
+async def count(session: AsyncSession) -> int:
+    return (await session.execute(select(func.count()).select_from(User))).scalar_one()
+
+
+async def count_with_password(session: AsyncSession, role: str) -> int:
+    """Those of that role who log in by themselves."""
+    chosen = select(func.count()).select_from(User).where(User.role == role, User.auth_method == REGULAR)
+    return (await session.execute(chosen)).scalar_one()

@@ -315,7 +315,7 @@ async def test_many_logins_from_one_place_leave_room_for_others(
     transport = httpx.ASGITransport(app_of(console), client=("192.0.2.10", 40000))
     async with httpx.AsyncClient(transport=transport, base_url="https://console") as elsewhere:
         login = asyncio.create_task(log_in(elsewhere, right))
-        waiting = credentials.gate(console.store).verifier._waiting
+        waiting = credentials.gate(console.store).verifier._turns._waiting
         await until(lambda: login.done() or waiting["192.0.2.10"])
         held.set()
         assert (await login).status_code == 200

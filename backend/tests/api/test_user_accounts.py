@@ -92,6 +92,8 @@ async def test_the_role_by_either_name_and_the_least_one_by_default(client: http
         ({"name": "a\nb"}, 406, "config_error"),
         ({"password": "short"}, 406, "password_not_complex"),
         ({"password": "x" * 257}, 400, None),
+        ({"password": None}, 400, "bad_request"),
+        ({"auth_method": "sso"}, 400, "bad_request"),
         ({"role": "king"}, 400, None),
         ({"role_uids": [9]}, 406, "config_error"),
         ({"role_uids": [1]}, 406, "config_error"),
@@ -106,6 +108,14 @@ async def test_what_is_wrong_is_refused_and_makes_nobody(
     assert code in (None, reply.json()["error_code"])
     assert len((await client.get("/v1/users")).json()) == 1
     assert await told(console) == []
+
+
+async def test_what_is_said_about_a_password_too_few_or_too_many(client: httpx.AsyncClient) -> None:
+    without = {name: value for name, value in ANN.items() if name != "password"}
+    for body in (without, {**ANN, "auth_method": "sso"}):
+        reply = await client.post("/v1/users", json=body)
+        assert (reply.status_code, reply.json()["field"]) == (400, "password")
+        assert reply.json()["description"].startswith("password is ")
 
 
 async def test_the_cluster_says_how_long_a_password_is(client: httpx.AsyncClient) -> None:
@@ -174,7 +184,7 @@ async def test_what_is_read_can_be_sent_back_and_an_email_stays(client: httpx.As
     assert (back.status_code, back.json()) == (200, {**made, "name": "Anna"})
     other = await client.put(f"/v1/users/{made['uid']}", json={"email": "bob@example.org"})
     assert (other.status_code, other.json()["error_code"]) == (406, "config_error")
-    assert (await client.put(f"/v1/users/{made['uid']}", json={"auth_method": "sso"})).status_code == 400
+    assert (await client.put(f"/v1/users/{made['uid']}", json={"auth_method": "certificate"})).status_code == 400
 
 
 async def test_everybody_changes_his_own_name_and_password_alone(client: httpx.AsyncClient, console: Console) -> None:

@@ -1417,6 +1417,34 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/cluster/oidc": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Provider
+         * @description The provider of single sign-on.
+         */
+        get: operations["get_provider_v1_cluster_oidc_get"];
+        /**
+         * Set Provider
+         * @description Set it, as a whole. Unless it is switched off, the provider is asked first whether it is one.
+         */
+        put: operations["set_provider_v1_cluster_oidc_put"];
+        post?: never;
+        /**
+         * Remove Provider
+         * @description No single sign-on any more. Its users are signed out, and stay.
+         */
+        delete: operations["remove_provider_v1_cluster_oidc_delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/cluster/policy": {
         parameters: {
             query?: never;
@@ -2946,6 +2974,66 @@ export interface paths {
          * @description Log out: the session is void from now on, wherever its cookie was copied to.
          */
         delete: operations["log_out_v1_session_delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/session/sso": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Offer
+         * @description Whether one can sign in by it; needs no login.
+         */
+        get: operations["get_offer_v1_session_sso_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/session/sso/callback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Finish
+         * @description The provider has sent the browser back.
+         */
+        get: operations["finish_v1_session_sso_callback_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/session/sso/start": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Start
+         * @description Send the browser to the provider.
+         */
+        get: operations["start_v1_session_sso_start_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -5351,6 +5439,16 @@ export interface components {
              */
             schedule_lag_ms: number | null;
         };
+        /** GroupRole */
+        GroupRole: {
+            /** Group */
+            group: string;
+            /**
+             * Role Uid
+             * @description Of /v1/roles.
+             */
+            role_uid: number;
+        };
         /** HTTPValidationError */
         HTTPValidationError: {
             /** Detail */
@@ -6244,6 +6342,65 @@ export interface components {
             /** Certificates */
             certificates: components["schemas"]["NewCertificate"][];
         };
+        /** NewOidcSettings */
+        NewOidcSettings: {
+            /**
+             * Ca
+             * @description PEM of authorities that alone are trusted for it; empty: the system's.
+             * @default
+             */
+            ca?: string;
+            /** Client Id */
+            client_id: string;
+            /**
+             * Client Secret
+             * @description Empty: PKCE alone. Left out: as it is, for the same issuer and client.
+             */
+            client_secret?: string | null;
+            /**
+             * Default Role Uid
+             * @description Of those in none of these groups; null: they are refused. Without both, roles are given to users here.
+             */
+            default_role_uid?: number | null;
+            /**
+             * Enabled
+             * @default true
+             */
+            enabled?: boolean;
+            /**
+             * Groups Claim
+             * @default groups
+             */
+            groups_claim?: string;
+            /**
+             * Issuer
+             * @description As the provider writes it in its tokens.
+             */
+            issuer: string;
+            /**
+             * Name
+             * @description On the button of the page.
+             * @default single sign-on
+             */
+            name?: string;
+            /**
+             * Roles
+             * @description The first whose group somebody is in counts, at every sign-in.
+             * @default []
+             */
+            roles?: components["schemas"]["GroupRole"][];
+            /**
+             * Scope
+             * @default openid profile email
+             */
+            scope?: string;
+            /**
+             * Username Claim
+             * @description What users are called here.
+             * @default email
+             */
+            username_claim?: string;
+        };
         /** NewPasswordOf */
         NewPasswordOf: {
             /** New Password */
@@ -6295,8 +6452,11 @@ export interface components {
         };
         /** NewUser */
         NewUser: {
-            /** Auth Method */
-            auth_method?: "regular" | null;
+            /**
+             * Auth Method
+             * @description sso: by single sign-on, without a password here.
+             */
+            auth_method?: ("regular" | "sso") | null;
             /**
              * Email
              * @description The name to log in with.
@@ -6307,8 +6467,11 @@ export interface components {
              * @default
              */
             name?: string;
-            /** Password */
-            password: string;
+            /**
+             * Password
+             * @description Needed unless `auth_method` is sso.
+             */
+            password?: string | null;
             /** Role */
             role?: ("admin" | "cluster_member" | "cluster_viewer" | "db_member" | "db_viewer" | "user_manager" | "none") | null;
             /**
@@ -6786,6 +6949,75 @@ export interface components {
              * Format: date-time
              */
             valid_until: string;
+        };
+        /**
+         * Offer
+         * @description What the page offers who is not signed in.
+         */
+        Offer: {
+            /** Name */
+            name: string | null;
+        };
+        /**
+         * OidcOut
+         * @description Without the secret.
+         */
+        OidcOut: {
+            /**
+             * Ca
+             * @description PEM of authorities that alone are trusted for it; empty: the system's.
+             * @default
+             */
+            ca?: string;
+            /** Client Id */
+            client_id: string;
+            /**
+             * Default Role Uid
+             * @description Of those in none of these groups; null: they are refused. Without both, roles are given to users here.
+             */
+            default_role_uid?: number | null;
+            /**
+             * Enabled
+             * @default true
+             */
+            enabled?: boolean;
+            /**
+             * Groups Claim
+             * @default groups
+             */
+            groups_claim?: string;
+            /** Has Client Secret */
+            has_client_secret: boolean;
+            /**
+             * Issuer
+             * @description As the provider writes it in its tokens.
+             */
+            issuer: string;
+            /**
+             * Name
+             * @description On the button of the page.
+             * @default single sign-on
+             */
+            name?: string;
+            /** Redirect Uri */
+            redirect_uri: string;
+            /**
+             * Roles
+             * @description The first whose group somebody is in counts, at every sign-in.
+             * @default []
+             */
+            roles?: components["schemas"]["GroupRole"][];
+            /**
+             * Scope
+             * @default openid profile email
+             */
+            scope?: string;
+            /**
+             * Username Claim
+             * @description What users are called here.
+             * @default email
+             */
+            username_claim?: string;
         };
         /** OldAddress */
         OldAddress: {
@@ -7608,6 +7840,8 @@ export interface components {
          * @description Who is logged in, where.
          */
         SessionInfo: {
+            /** Auth Method */
+            auth_method: string;
             /** Bdbs */
             bdbs: number[] | null;
             /** Cluster Name */
@@ -8161,8 +8395,11 @@ export interface components {
          * @description What is left out stays. Fields of the reference that have no effect here are accepted and not kept.
          */
         UserChanges: {
-            /** Auth Method */
-            auth_method?: "regular" | null;
+            /**
+             * Auth Method
+             * @description sso: by single sign-on, without a password here.
+             */
+            auth_method?: ("regular" | "sso") | null;
             /**
              * Email
              * @description As it is: it cannot be changed.
@@ -8185,11 +8422,8 @@ export interface components {
          * @description A user, without anything secret.
          */
         UserOut: {
-            /**
-             * Auth Method
-             * @default regular
-             */
-            auth_method?: string;
+            /** Auth Method */
+            auth_method: string;
             /**
              * Bdbs Email Alerts
              * @default []
@@ -16425,6 +16659,273 @@ export interface operations {
             };
             /** @description The role does not allow this */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    get_provider_v1_cluster_oidc_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OidcOut"];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    set_provider_v1_cluster_oidc_put: {
+        parameters: {
+            query?: {
+                /** @description Validate only. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewOidcSettings"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OidcOut"];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Understood, but not valid */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    remove_provider_v1_cluster_oidc_delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        [key: string]: string;
+                    };
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -24807,6 +25308,146 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    get_offer_v1_session_sso_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Offer"];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    finish_v1_session_sso_callback_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": unknown;
+                };
+            };
+            /** @description To the page, signed in or with what went wrong. */
+            303: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    start_v1_session_sso_start_get: {
+        parameters: {
+            query?: {
+                /** @description The page that is wanted. */
+                next?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": unknown;
+                };
+            };
+            /** @description To the provider, or to the page with what went wrong. */
+            303: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
         };

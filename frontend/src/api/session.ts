@@ -1,6 +1,7 @@
 /** Who is signed in and what they may do. The session itself is an HttpOnly cookie the page never sees. */
-import { queryOptions, useQuery } from '@tanstack/react-query';
+import { type QueryClient, queryOptions, useQuery } from '@tanstack/react-query';
 import { request } from './http';
+import { offerQuery } from './sso';
 import type { LoginForm, Session } from './types';
 
 export const sessionQuery = queryOptions({
@@ -11,6 +12,13 @@ export const sessionQuery = queryOptions({
 });
 
 export const signIn = (form: LoginForm) => request<Session>('POST', '/v1/session', form);
+
+/** All that was fetched as somebody. What everybody is told stays: the sign-in page shows it already. */
+export function forgetUser(client: QueryClient): void {
+  const [forEverybody] = offerQuery.queryKey;
+  client.removeQueries({ predicate: ({ queryKey: [kind] }) => kind !== forEverybody });
+  client.getMutationCache().clear();
+}
 
 export const signOut = () => request<void>('DELETE', '/v1/session');
 

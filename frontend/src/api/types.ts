@@ -4,6 +4,9 @@ import type { components } from './schema';
 type Schemas = components['schemas'];
 
 export type Session = Schemas['SessionInfo'];
+export type SsoOffer = Schemas['Offer'];
+export type OidcSettings = Schemas['OidcOut'];
+export type NewOidcSettings = Schemas['NewOidcSettings'];
 export type LoginForm = Schemas['LoginForm'];
 export type UserSession = Schemas['SessionOut'];
 export type FactorSecret = Schemas['Secret'];

@@ -40,10 +40,19 @@ export function frameSearch(raw: Raw, now = Date.now() / 1000): FrameSearch {
   };
 }
 
-export const loginSearch = (raw: Raw): { next?: string | undefined } => {
+export interface LoginSearch {
+  next?: string | undefined;
+  /** The code of what single sign-on was refused with. */
+  refused?: string | undefined;
+}
+
+export const loginSearch = (raw: Raw): LoginSearch => {
   const next = text(raw.next);
-  // Only a path of this page: never send anybody to another site after signing in.
-  return { next: next && /^\/(?![/\\])/.test(next) ? next : undefined };
+  return {
+    // Only a path of this page: never send anybody to another site after signing in.
+    next: next && /^\/(?![/\\])/.test(next) ? next : undefined,
+    refused: text(raw.refused),
+  };
 };
 
 /** What a metrics page compares; absent means the whole. */

@@ -13,7 +13,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { ApiError, messageOf } from '@/api/http';
-import { sessionQuery, signOut } from '@/api/session';
+import { forgetUser, sessionQuery, signOut } from '@/api/session';
 import { expiryWords } from '@/features/users/expiry';
 import { RecoveryCodes, SwitchOff, SwitchOn } from '@/features/users/SecondFactor';
 import { Sessions } from '@/features/users/Sessions';
@@ -45,7 +45,7 @@ export function UserMenu() {
       if (!(failure instanceof ApiError && failure.status === 401)) throw failure;
     });
     await navigate({ to: '/login' });
-    client.clear();
+    forgetUser(client);
   };
   const expiry = session?.password_expires_at && expiryWords(session.password_expires_at);
   const tryToLeave = () => leave().catch((failure) => setRefusal(messageOf(failure)));
@@ -76,15 +76,19 @@ export function UserMenu() {
           ))}
           <Menu.Divider />
           {expiry && <Menu.Label>{expiry}</Menu.Label>}
-          <Menu.Item leftSection={<IconKey size={15} />} onClick={() => setDialog('password')}>
-            Change password…
-          </Menu.Item>
-          <Menu.Item
-            leftSection={<IconShieldLock size={15} />}
-            onClick={() => setDialog(session?.second_factor ? 'factorOff' : 'factorOn')}
-          >
-            {session?.second_factor ? 'Second factor off…' : 'Second factor…'}
-          </Menu.Item>
+          {session?.auth_method !== 'sso' && (
+            <>
+              <Menu.Item leftSection={<IconKey size={15} />} onClick={() => setDialog('password')}>
+                Change password…
+              </Menu.Item>
+              <Menu.Item
+                leftSection={<IconShieldLock size={15} />}
+                onClick={() => setDialog(session?.second_factor ? 'factorOff' : 'factorOn')}
+              >
+                {session?.second_factor ? 'Second factor off…' : 'Second factor…'}
+              </Menu.Item>
+            </>
+          )}
           <Menu.Item leftSection={<IconDevices size={15} />} onClick={() => setDialog('sessions')}>
             Your sessions…
           </Menu.Item>

@@ -2,6 +2,7 @@
 import { useMay } from '@/api/session';
 import { ConsoleCertificate } from '@/features/settings/ConsoleCertificate';
 import { PolicyForm } from '@/features/settings/PolicyForm';
+import { SingleSignOn } from '@/features/settings/SingleSignOn';
 import { SupportBundle } from '@/features/settings/SupportBundle';
 import classes from './pages.module.css';
 
@@ -15,6 +16,7 @@ export function SettingsPage() {
       </div>
       <PolicyForm may={may} />
       {useMay('seeAll') && <ConsoleCertificate may={may} />}
+      {may && <SingleSignOn />}
       <SupportBundle may={mayDebug} />
     </div>
   );

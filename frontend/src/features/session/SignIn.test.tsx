@@ -1,22 +1,33 @@
 // @vitest-environment jsdom
 import { MantineProvider } from '@mantine/core';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
-import { fireEvent, render, screen, waitFor } from '@testing-library/react';
+import { cleanup, fireEvent, render, screen, waitFor } from '@testing-library/react';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { offerQuery } from '@/api/sso';
 import { SignIn } from './SignIn';
 
 const answered = vi.fn();
 const onDone = vi.fn(async () => undefined);
 
-beforeEach(() => {
-  vi.stubGlobal('fetch', answered);
+let offer: string | null;
+
+function show(props: { next?: string; refused?: string } = {}) {
+  const client = new QueryClient();
+  client.setQueryDefaults(offerQuery.queryKey, { staleTime: Infinity });
+  client.setQueryData(offerQuery.queryKey, { name: offer });
   render(
     <MantineProvider>
-      <QueryClientProvider client={new QueryClient()}>
-        <SignIn onDone={onDone} />
+      <QueryClientProvider client={client}>
+        <SignIn onDone={onDone} {...props} />
       </QueryClientProvider>
     </MantineProvider>,
   );
+}
+
+beforeEach(() => {
+  vi.stubGlobal('fetch', answered);
+  offer = null;
+  show();
   type('User', 'ann');
   type('Password', 'correct horse');
 });
@@ -87,4 +98,23 @@ it('forgets what was typed when it was wrong, and for somebody else', async () =
   expect(screen.queryByLabelText('Code')).toBeNull();
   expect(field('Password').value).toBe('');
   expect(field('User').readOnly).toBe(false);
+});
+
+it('leads to single sign-on where there is one, and back to the page that was wanted', () => {
+  expect(screen.queryByRole('link')).toBeNull();
+  cleanup();
+  offer = 'Example';
+  show({ next: '/nodes?range=60' });
+  expect(screen.getByRole('link', { name: 'Sign in with Example' }).getAttribute('href')).toBe(
+    '/v1/session/sso/start?next=%2Fnodes%3Frange%3D60',
+  );
+});
+
+it('says why single sign-on let nobody in', () => {
+  cleanup();
+  show({ refused: 'no_role' });
+  expect(screen.getByText(/in no group that has a role here/)).toBeTruthy();
+  cleanup();
+  show({ refused: 'provider_fault' });
+  expect(screen.getByText(/the console’s events say why/)).toBeTruthy();
 });

@@ -1,14 +1,24 @@
 /** Sign-in form. What is secret leaves this component only in the request. */
-import { Button, PasswordInput, Stack, TextInput } from '@mantine/core';
-import { useQueryClient } from '@tanstack/react-query';
+import { Alert, Button, Divider, PasswordInput, Stack, TextInput } from '@mantine/core';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useEffect, useState } from 'react';
 import { ApiError } from '@/api/http';
 import { sessionQuery, signIn } from '@/api/session';
+import { offerQuery, startPath } from '@/api/sso';
 import { Refused } from '@/ui/Refused';
 import { useSubmit } from '@/ui/useSubmit';
+import { refusedSentence } from './refusals';
 import classes from './SignIn.module.css';
 
-export function SignIn({ onDone }: { onDone: () => Promise<void> }) {
+interface Props {
+  /** The page that was wanted. */
+  next?: string | undefined;
+  /** The code of what single sign-on was refused with. */
+  refused?: string | undefined;
+  onDone: () => Promise<void>;
+}
+
+export function SignIn({ next, refused, onDone }: Props) {
   const client = useQueryClient();
   const [username, setUsername] = useState('');
   const [password, setPassword] = useState('');
@@ -121,9 +131,13 @@ export function SignIn({ onDone }: { onDone: () => Promise<void> }) {
             </>
           )}
           <Refused refusal={entry.refusal} />
+          {refused && !entry.refusal && !asks && (
+            <Alert color="red">{refusedSentence(refused)}</Alert>
+          )}
           <Button type="submit" size="sm" loading={entry.busy} disabled={!ready}>
             Sign in
           </Button>
+          {!asks && <SingleSignOn next={next} />}
           {asks && (
             <Button
               variant="subtle"
@@ -146,5 +160,19 @@ export function SignIn({ onDone }: { onDone: () => Promise<void> }) {
         )}
       </form>
     </main>
+  );
+}
+
+/** The other way in, where there is one. */
+function SingleSignOn({ next }: { next: string | undefined }) {
+  const name = useQuery(offerQuery).data?.name;
+  if (!name) return null;
+  return (
+    <>
+      <Divider label="or" />
+      <Button variant="default" size="sm" component="a" href={startPath(next)}>
+        Sign in with {name}
+      </Button>
+    </>
   );
 }

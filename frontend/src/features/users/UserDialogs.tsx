@@ -1,9 +1,10 @@
 /** The questions before a user is added, changed or removed. */
-import { PasswordInput, TextInput } from '@mantine/core';
+import { NativeSelect, PasswordInput, TextInput } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { rolesQuery } from '@/api/access';
 import { sessionQuery } from '@/api/session';
+import { offerQuery } from '@/api/sso';
 import type { Session, User } from '@/api/types';
 import { changeUser, createUser, removeUser, usersQuery } from '@/api/users';
 import { Ask } from '@/ui/Ask';
@@ -27,13 +28,22 @@ export function AddUser({ onClose }: Closing) {
   const [name, setName] = useState('');
   const [password, setPassword] = useState('');
   const [role, setRole] = useState('db_viewer');
+  const [method, setMethod] = useState('regular');
   const { data: roles = [] } = useQuery(rolesQuery);
+  const offer = useQuery(offerQuery).data?.name;
+  const signsOn = method === 'sso';
+  const wanted = {
+    email,
+    name,
+    ...(signsOn ? { auth_method: 'sso' as const } : { password }),
+    ...roleGiven(role, roles),
+  };
   return (
     <Ask
       title="Add user"
       action="Add user"
-      disabled={!email || !password}
-      onConfirm={() => then(createUser({ email, name, password, ...roleGiven(role, roles) }))}
+      disabled={!email || (!signsOn && !password)}
+      onConfirm={() => then(createUser(wanted))}
       onClose={onClose}
     >
       <TextInput
@@ -47,7 +57,19 @@ export function AddUser({ onClose }: Closing) {
         onChange={(event) => setEmail(event.currentTarget.value)}
       />
       <NameField value={name} onChange={setName} />
-      <PasswordField label="Password" value={password} onChange={setPassword} />
+      {offer && (
+        <NativeSelect
+          label="Signs in by"
+          description={signsOn ? `What ${offer} calls this user must be the name above` : undefined}
+          data={[
+            { value: 'regular', label: 'A password' },
+            { value: 'sso', label: offer },
+          ]}
+          value={method}
+          onChange={(event) => setMethod(event.currentTarget.value)}
+        />
+      )}
+      {!signsOn && <PasswordField label="Password" value={password} onChange={setPassword} />}
       <RoleField value={role} onChange={setRole} />
     </Ask>
   );

@@ -104,8 +104,8 @@ function columnsOf(
       id: 'factor',
       header: 'Second factor',
       optional: true,
-      sort: ({ second_factor }) => Number(second_factor),
-      cell: ({ second_factor }) => (second_factor ? 'On' : 'Off'),
+      sort: factorWords,
+      cell: factorWords,
     },
     {
       id: 'seen',
@@ -123,6 +123,9 @@ function columnsOf(
     },
   ];
 }
+
+const factorWords = ({ auth_method, second_factor }: User): string =>
+  auth_method === 'sso' ? 'Single sign-on' : second_factor ? 'On' : 'Off';
 
 function UserStatus({ status }: { status: string }) {
   if (status === 'locked') {
@@ -174,7 +177,8 @@ function UserActions({ user, session, users, ask }: ActionsProps) {
         <Menu.Item
           leftSection={<IconKey size={15} />}
           // One's own is changed in the user menu, which keeps this session.
-          disabled={fault !== undefined || user.uid === session?.uid}
+          disabled={fault !== undefined || user.uid === session?.uid || user.auth_method === 'sso'}
+          title={user.auth_method === 'sso' ? 'Signs in by single sign-on' : undefined}
           onClick={() => ask({ what: 'password', user })}
         >
           Passwords…

@@ -66,6 +66,9 @@ describe('faults', () => {
 
   it('keeps the last administrator', () => {
     expect(lastAdminFault(admin, [admin, user(3, 'none')])).toMatch(/last administrator/);
+    const vouched: User = { ...user(4, 'admin'), auth_method: 'sso' };
+    expect(lastAdminFault(admin, [admin, vouched])).toMatch(/with a password/);
+    expect(lastAdminFault(vouched, [admin, vouched])).toBeUndefined();
     expect(lastAdminFault(admin, [admin, user(3, 'admin')])).toBeUndefined();
     expect(lastAdminFault(user(3, 'none'), [admin])).toBeUndefined();
   });

@@ -93,10 +93,10 @@ export function removalFault(
   return changeFault(user, manager) ?? lastAdminFault(user, users);
 }
 
-/** Why the role of this user stays as it is. */
+/** Why the role of this user stays as it is: whom another vouches for cannot sign in without it. */
 export function lastAdminFault(user: User, users: readonly User[]): string | undefined {
-  const admins = users.filter(({ role }) => role === 'admin').length;
-  return user.role === 'admin' && admins < 2
-    ? 'This is the last administrator; make another user one first'
+  const isOne = ({ role, auth_method }: User) => role === 'admin' && auth_method !== 'sso';
+  return isOne(user) && users.filter(isOne).length < 2
+    ? 'This is the last administrator with a password; make another user one first'
     : undefined;
 }

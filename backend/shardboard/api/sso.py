@@ -1,0 +1,262 @@
+"""Single sign-on over HTTP (ours): its provider, and a browser's way there and back."""
+
+from dataclasses import asdict
+from typing import Annotated
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import RedirectResponse
+from pydantic import BaseModel, ConfigDict, Field
+
+from shardboard.api import audited, credentials
+from shardboard.api.deps import Admin, Reader, TheConsole
+from shardboard.api.parameters import DryRun, is_on
+from shardboard.api.replies import errors
+from shardboard.console import Console
+from shardboard.domain import oidc
+from shardboard.domain.oidc import Attempt, Identity, Provider, Refused
+from shardboard.errors import ApiError, BadRequest, NotAcceptable, NotFound
+from shardboard.origins import place
+from shardboard.services import logins, sessions
+from shardboard.services import sso as service
+from shardboard.state import audit, cluster, events
+
+router = APIRouter(tags=["session"])
+
+Text = Annotated[str, Field(max_length=500)]
+LONGEST_REPLY = 4_000
+LONGEST_PAGE = 500
+
+
+class GroupRole(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    group: Annotated[str, Field(min_length=1, max_length=500)]
+    role_uid: Annotated[int, Field(ge=1, le=2**31 - 1, description="Of /v1/roles.")]
+
+
+class OidcSettings(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    enabled: bool = True
+    name: Annotated[str, Field(min_length=1, max_length=64, description="On the button of the page.")] = (
+        "single sign-on"
+    )
+    issuer: Annotated[str, Field(max_length=oidc.LONGEST_URL, description="As the provider writes it in its tokens.")]
+    client_id: Annotated[str, Field(min_length=1, max_length=500)]
+    scope: Text = "openid profile email"
+    username_claim: Annotated[str, Field(min_length=1, max_length=100, description="What users are called here.")] = (
+        "email"
+    )
+    groups_claim: Annotated[str, Field(min_length=1, max_length=100)] = "groups"
+    roles: Annotated[
+        list[GroupRole],
+        Field(max_length=200, description="The first whose group somebody is in counts, at every sign-in."),
+    ] = []
+    default_role_uid: Annotated[
+        int | None,
+        Field(
+            description="Of those in none of these groups; null: they are refused. Without both, roles are given to users here."
+        ),
+    ] = None
+    ca: Annotated[str, Field(description="PEM of authorities that alone are trusted for it; empty: the system's.")] = ""
+
+
+class NewOidcSettings(OidcSettings):
+    client_secret: Annotated[
+        str | None,
+        Field(
+            max_length=1_000,
+            repr=False,
+            description="Empty: PKCE alone. Left out: as it is, for the same issuer and client.",
+        ),
+    ] = None
+
+
+class OidcOut(OidcSettings):
+    """Without the secret."""
+
+    has_client_secret: bool
+    redirect_uri: str
+    """What is to be registered with the provider, as this request came."""
+
+
+class Offer(BaseModel):
+    """What the page offers who is not signed in."""
+
+    name: str | None
+    """On the button; null: there is no single sign-on."""
+
+
+@router.get("/cluster/oidc", responses=errors(404))
+async def get_provider(_admin: Admin, session: Reader, request: Request) -> OidcOut:
+    """The provider of single sign-on."""
+    provider = service.provider_of(await cluster.load(session))
+    if provider is None:
+        raise NotFound("sso_not_configured", "There is no single sign-on.")
+    return _shape(provider, request)
+
+
+@router.put("/cluster/oidc", responses=errors(406))
+async def set_provider(
+    admin: Admin, console: TheConsole, request: Request, body: NewOidcSettings, dry_run: DryRun = None
+) -> OidcOut:
+    """Set it, as a whole. Unless it is switched off, the provider is asked first whether it is one."""
+    given = {**body.model_dump(), "roles": tuple((each.group, each.role_uid) for each in body.roles)}
+    async with console.store.read() as session:
+        provider = await service.examine(session, given)
+    if provider.enabled:
+        try:
+            await console.oidc.look(provider)
+        except Refused as refused:
+            raise NotAcceptable(refused.code, refused.sentence, field="issuer") from refused
+    if not is_on(dry_run):
+        async with console.store.begin() as session:
+            provider = await service.configure(session, given, admin)
+        credentials.look_again(console.store)
+    return _shape(provider, request)
+
+
+@router.delete("/cluster/oidc", responses=errors(404))
+async def remove_provider(admin: Admin, console: TheConsole) -> dict[str, str]:
+    """No single sign-on any more. Its users are signed out, and stay."""
+    async with console.store.begin() as session:
+        await service.remove(session, admin)
+    credentials.look_again(console.store)
+    return {}
+
+
+@router.get("/session/sso", responses=errors())
+async def get_offer(session: Reader) -> Offer:
+    """Whether one can sign in by it; needs no login."""
+    provider = service.provider_of(await cluster.load(session))
+    return Offer(name=provider.name if provider is not None and provider.enabled else None)
+
+
+@router.get(
+    "/session/sso/start", responses={303: {"description": "To the provider, or to the page with what went wrong."}}
+)
+async def start(
+    console: TheConsole,
+    request: Request,
+    then: Annotated[str, Query(alias="next", description="The page that is wanted.")] = "/",
+) -> RedirectResponse:
+    """Send the browser to the provider."""
+    _insist_on_person(request)
+    attempt = Attempt(_redirect_uri(request), then if _is_of_page(then) else "/")
+    try:
+        async with console.store.read() as session:
+            provider, here = await service.enabled_provider(session), await cluster.load(session)
+        url = await console.oidc.authorization_url(provider, attempt)
+    except Refused as refused:
+        return await _back(console, request, attempt.then, refused.code, refused.sentence)
+    except ApiError as refusal:
+        return await _back(console, request, attempt.then, refusal.code, refusal.description)
+    reply = RedirectResponse(url, 303)
+    secure = request.url.scheme == "https"
+    # Lax: the provider sends the browser back. With the prefix no neighbour of this host plants one.
+    reply.set_cookie(
+        _cookie(request),
+        service.seal(here, attempt),
+        max_age=service.ATTEMPT_SECONDS,
+        secure=secure,
+        httponly=True,
+        samesite="lax",
+    )
+    return reply
+
+
+@router.get(
+    "/session/sso/callback", responses={303: {"description": "To the page, signed in or with what went wrong."}}
+)
+async def finish(console: TheConsole, request: Request) -> RedirectResponse:
+    """The provider has sent the browser back."""
+    _insist_on_person(request)
+    source, then, who = credentials.origin(request), "/", None
+    said = {name: value for name, value in request.query_params.items() if len(value) <= LONGEST_REPLY}
+    try:
+        async with console.store.read() as session:
+            provider, here = await service.enabled_provider(session), await cluster.load(session)
+        attempt = service.unseal(here, request.cookies.get(_cookie(request), ""))
+        then = attempt.then
+        if not credentials.same(said.get("state", ""), attempt.state):
+            raise Refused("too_late", "Another sign-in was begun in this browser since; begin again.")
+        if "error" in said or "code" not in said:
+            raise Refused(
+                "provider_refused", f"The provider let nobody in: {logins.shown(said.get('error', 'it gave no code'))}."
+            )
+        async with credentials.gate(console.store).sso.turn(place(source)):
+            claims = await console.oidc.claims(provider, attempt, said)
+        who = oidc.identity(provider, claims)
+        audited.claimed(logins.shown(who.username))
+        async with console.store.begin() as session:
+            user = await service.sign_in(session, provider, who, source)
+            audited.proven(user.email, "single sign-on")
+            browser = request.headers.get("user-agent", "")
+            token = await sessions.begin(session, user, user.passwords[0], source, browser)
+    except Refused as refused:
+        return await _back(console, request, then, refused.code, refused.sentence)
+    except ApiError as refusal:
+        if who is not None and refusal.code == "no_role":
+            await _sign_out(console, who)
+        return await _back(console, request, then, refusal.code, refusal.description)
+    reply = RedirectResponse(then, 303)
+    credentials.set_cookie(request, reply, token, sessions.SECONDS)
+    _forget_attempt(request, reply)
+    return reply
+
+
+async def _back(console: Console, request: Request, then: str, code: str, sentence: str) -> RedirectResponse:
+    """To the page's sign-in, which says what the code means; the events have the sentence."""
+    audited.refused(code, sentence)
+    listed, unlisted = credentials.gate(console.store).sso_audit.spend()
+    if listed:
+        told = f"Login by single sign-on from {credentials.origin(request)} failed: {sentence}"
+        if unlisted:
+            told += f" {unlisted} more failures since the last one listed."
+        async with console.store.begin() as session:
+            audit.aside(session)
+            events.record(session, "authentication_err", told, source="cluster", severity="WARNING")
+    query = {"refused": code, **({"next": then} if then != "/" else {})}
+    reply = RedirectResponse(f"/login?{urlencode(query)}", 303)
+    _forget_attempt(request, reply)
+    return reply
+
+
+def _shape(provider: Provider, request: Request) -> OidcOut:
+    kept = asdict(provider)
+    roles = [GroupRole(group=group, role_uid=uid) for group, uid in provider.roles]
+    has_secret = bool(kept.pop("client_secret"))
+    return OidcOut(**{**kept, "roles": roles}, has_client_secret=has_secret, redirect_uri=_redirect_uri(request))
+
+
+def _redirect_uri(request: Request) -> str:
+    return f"{request.base_url}v1/session/sso/callback"
+
+
+def _cookie(request: Request) -> str:
+    return f"{'__Host-' if request.url.scheme == 'https' else ''}shardboard_sso"
+
+
+def _forget_attempt(request: Request, reply: RedirectResponse) -> None:
+    reply.delete_cookie(_cookie(request), secure=request.url.scheme == "https", httponly=True, samesite="lax")
+
+
+def _is_of_page(path: str) -> bool:
+    """No other site's, however a browser reads it, and short enough for a cookie."""
+    is_here = path.startswith("/") and path[1:2] not in ("/", "\\")
+    return is_here and path.isprintable() and len(path.encode()) <= LONGEST_PAGE
+
+
+def _insist_on_person(request: Request) -> None:
+    """Who moves from page to page. Other sites' pages can make browsers ask for these as pictures, hundreds of times."""
+    if request.headers.get("sec-fetch-mode", "navigate") != "navigate":
+        raise BadRequest(
+            "bad_request", "Single sign-on is for people: a browser goes there, and nothing asks for it on a page."
+        )
+
+
+async def _sign_out(console: Console, who: Identity) -> None:
+    async with console.store.begin() as session:
+        await service.sign_out(session, who)
+    credentials.look_again(console.store)

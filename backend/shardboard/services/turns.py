@@ -1,0 +1,44 @@
+"""Places for what takes long and must not be done by many at once."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from weakref import WeakValueDictionary
+
+from shardboard.errors import Unavailable
+
+
+class Turns:
+    """So many places, of which one network takes some at most, and so many who wait for one, of one network fewer."""
+
+    def __init__(self, places: int, of_one: int, waiting: int, waiting_of_one: int) -> None:
+        self._free = asyncio.Semaphore(places)
+        self._of_one = of_one
+        self._own: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+        self._limit, self._limit_of_one = waiting, waiting_of_one
+        self._waiting: Counter[str] = Counter()
+
+    @asynccontextmanager
+    async def turn(self, network: str) -> AsyncIterator[None]:
+        """One of the places, for someone from there; refuses when the queue is long, or that of the network."""
+        if self._waiting[network] >= self._limit_of_one or self._waiting.total() >= self._limit:
+            raise Unavailable("busy", "Too many logins at this moment; try again in a few seconds.")
+        own = self._own.setdefault(network, asyncio.Semaphore(self._of_one))
+        self._waiting[network] += 1
+        try:
+            await own.acquire()
+            try:
+                await self._free.acquire()
+            except BaseException:
+                own.release()
+                raise
+        finally:
+            self._waiting[network] -= 1
+            if not self._waiting[network]:
+                del self._waiting[network]
+        try:
+            yield
+        finally:
+            self._free.release()
+            own.release()

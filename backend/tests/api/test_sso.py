@@ -1,0 +1,356 @@
+"""Single sign-on: who is let in by what the provider says, and that nothing else lets anybody in."""
+
+import asyncio
+import base64
+from typing import Any
+from urllib.parse import parse_qs
+
+import httpx
+import pytest
+from backend.tests.application import app_of
+from backend.tests.oidc_provider import BACK, COOKIE, SETTINGS, START, FakeProvider, come_back, leave, reason, refused
+
+from shardboard.console import Console
+from shardboard.services import tokens
+from shardboard.services import users as user_service
+from shardboard.state import cluster, users
+
+pytestmark = pytest.mark.store
+
+
+def another(console: Console) -> httpx.AsyncClient:
+    """Browser, in which nobody is signed in."""
+    return httpx.AsyncClient(transport=httpx.ASGITransport(app=app_of(console)), base_url="https://console")
+
+
+async def test_whom_the_provider_vouches_for_is_signed_in(
+    console: Console, client: httpx.AsyncClient, browser: httpx.AsyncClient, provider: FakeProvider
+) -> None:
+    assert (await browser.get("/v1/session/sso")).json() == {"name": "Example"}
+    reply = await come_back(browser, provider)
+    assert (reply.status_code, reply.headers["location"]) == (303, "/databases")
+    session = (await browser.get("/v1/session")).json()
+    assert (session["username"], session["role"], session["auth_method"]) == ("ann@example.org", "db_member", "sso")
+    [user] = [each for each in (await client.get("/v1/users")).json() if each["auth_method"] == "sso"]
+    assert (user["name"], user["passwords_count"], user["status"]) == ("Ann", 0, "active")
+    assert user["last_login"] is not None
+    [line, *_] = (await client.get("/v1/audit")).json()
+    assert (line["username"], line["proof"], line["outcome"]) == ("ann@example.org", "single sign-on", "done")
+    assert "created with the role db_member, by single sign-on" in line["detail"]
+
+
+async def test_a_reply_of_another_attempt(browser: httpx.AsyncClient, provider: FakeProvider) -> None:
+    for params in ({"code": "c"}, {"code": "c", "state": "x"}, {"state": "é"}):
+        assert reason(await browser.get(BACK, params=params)) == "too_late"
+    there = await browser.get(START)
+    cookie, state = there.cookies[COOKIE], provider.seen(there.headers["location"])["state"]
+    for wrong in ("", "x", state + "x"):
+        browser.cookies.set(COOKIE, cookie, domain="console.local")
+        reply = await browser.get(BACK, params={"code": "c", "state": wrong})
+        assert reply.request.headers["cookie"] == f"{COOKIE}={cookie}"
+        assert reason(reply) == "too_late"
+    browser.cookies.clear()
+    reply = await browser.get(BACK, params={"code": "c", "state": state})
+    assert reason(reply) == "too_late", "a stranger's reply in a browser that began nothing"
+    assert not [each for each in provider.asked if each.url.path == "/token"], "nothing was asked of the provider"
+    browser.cookies.set(COOKIE, cookie, domain="console.local")
+    reply = await browser.get(BACK, params={"code": "c", "state": state})
+    assert (reply.status_code, reply.headers["location"]) == (303, "/")
+
+
+async def test_a_cookie_of_ours_for_another_use_is_no_attempt(
+    console: Console, client: httpx.AsyncClient, browser: httpx.AsyncClient, provider: FakeProvider
+) -> None:
+    attempt = {"redirect_uri": "https://console", "then": "/", "state": "s", "nonce": "n", "verifier": "v"}
+    async with console.store.read() as session:
+        secret = (await cluster.load(session)).jwt_secret
+    token = (await client.post("/v1/users/authorize", json={})).json()["access_token"]
+    forged = tokens.seal("another secret" * 5, "sso", attempt, 60)
+    for cookie in (token, tokens.seal(secret, "other", attempt, 60), tokens.seal(secret, "sso", attempt, -1), forged):
+        browser.cookies.set(COOKIE, cookie, domain="console.local")
+        reply = await browser.get(BACK, params={"code": "c", "state": "s"})
+        assert reply.request.headers["cookie"] == f"{COOKIE}={cookie}"
+        assert reason(reply) == "too_late"
+    assert not [each for each in provider.asked if each.url.path == "/token"]
+
+
+async def test_the_provider_refuses(
+    client: httpx.AsyncClient, browser: httpx.AsyncClient, provider: FakeProvider
+) -> None:
+    there = await browser.get(START)
+    state = provider.seen(there.headers["location"])["state"]
+    reply = await browser.get(BACK, params={"error": "access_denied", "state": state})
+    assert "refused=provider_refused" in reply.headers["location"]
+    [event] = [each for each in (await client.get("/v1/logs")).json() if each["type"] == "authentication_err"]
+    assert "access_denied" in event["description"]
+    [line, *_] = (await client.get("/v1/audit")).json()
+    assert (line["outcome"], line["code"], line["path"]) == ("refused", "provider_refused", BACK)
+
+
+async def test_what_the_token_lacks_is_asked_for(browser: httpx.AsyncClient, provider: FakeProvider) -> None:
+    provider.claims = {}
+    provider.info = {"email": "bob@example.org", "groups": "admins", "iss": "https://evil.example.org"}
+    await come_back(browser, provider)
+    session = (await browser.get("/v1/session")).json()
+    assert (session["username"], session["role"]) == ("bob@example.org", "admin")
+
+
+async def test_groups_give_roles_at_every_sign_in(
+    console: Console, client: httpx.AsyncClient, browser: httpx.AsyncClient, provider: FakeProvider
+) -> None:
+    await come_back(browser, provider)
+    provider.claims["groups"] = ["other", "shop", "admins"]
+    await come_back(browser, provider)
+    assert (await browser.get("/v1/session")).json()["role"] == "admin", "the first of the list, not of the claim"
+    provider.claims["groups"] = ["other"]
+    async with another(console) as elsewhere:
+        provider.claims["groups"] = ["admins"]
+        await come_back(elsewhere, provider)
+        provider.claims["groups"] = ["other"]
+        assert await refused(browser, provider) == "no_role", "signed out here"
+        assert (await elsewhere.get("/v1/session")).status_code == 401, "and everywhere"
+    assert (await client.put("/v1/cluster/oidc", json={**SETTINGS, "default_role_uid": 5})).status_code == 200
+    await come_back(browser, provider)
+    assert (await browser.get("/v1/session")).json()["role"] == "db_viewer"
+
+
+@pytest.mark.parametrize(
+    ("claims", "code"),
+    [
+        ({"email": None}, "no_user_name"),
+        ({"email": ["x"]}, "no_user_name"),
+        ({"email": "a:b"}, "no_user_name"),
+        ({"email": "ä@example.org"}, "no_user_name"),
+        ({"email": "x" * 255}, "no_user_name"),
+        ({"email_verified": False}, "email_not_verified"),
+        ({"email_verified": "false"}, "email_not_verified"),
+        ({"email_verified": "no"}, "email_not_verified"),
+        ({"email_verified": []}, "email_not_verified"),
+        ({"sub": ""}, "provider_fault"),
+        ({"sub": "a\x00b"}, "provider_fault"),
+        ({"sub": "x" * 256}, "provider_fault"),
+        ({"groups": []}, "no_role"),
+        ({"groups": {"shop": 1}}, "no_role"),
+        ({"groups": None}, "no_role"),
+    ],
+)
+async def test_claims_that_let_nobody_in(
+    browser: httpx.AsyncClient, provider: FakeProvider, claims: dict[str, Any], code: str
+) -> None:
+    provider.claims |= claims
+    assert await refused(browser, provider) == code
+
+
+async def test_a_user_with_a_password_is_never_signed_in_by_it(
+    client: httpx.AsyncClient, browser: httpx.AsyncClient, provider: FakeProvider
+) -> None:
+    admin = (await client.get("/v1/users/1")).json()["email"]
+    for name in (admin, admin.upper()):
+        provider.claims["email"] = name
+        assert await refused(browser, provider) == "local_user"
+
+
+async def test_a_name_belongs_to_the_account_that_had_it_first(
+    console: Console, browser: httpx.AsyncClient, provider: FakeProvider
+) -> None:
+    await come_back(browser, provider)
+    await leave(browser)
+    provider.token = lambda: provider.id_token(sub="666")
+    assert await refused(browser, provider) == "other_account"
+    provider.token = lambda: provider.id_token(email="renamed@example.org")
+    await come_back(browser, provider)
+    assert (await browser.get("/v1/session")).json()["username"] == "ann@example.org", (
+        "the account counts, not its name"
+    )
+
+
+async def test_users_are_added_before_where_groups_give_no_roles(
+    client: httpx.AsyncClient, browser: httpx.AsyncClient, provider: FakeProvider
+) -> None:
+    assert (await client.put("/v1/cluster/oidc", json={**SETTINGS, "roles": []})).status_code == 200
+    assert await refused(browser, provider) == "no_such_user"
+    made = await client.post(
+        "/v1/users", json={"email": "ann@example.org", "auth_method": "sso", "role": "cluster_viewer"}
+    )
+    assert (made.status_code, made.json()["auth_method"]) == (200, "sso")
+    await come_back(browser, provider)
+    assert (await browser.get("/v1/session")).json()["role"] == "cluster_viewer"
+
+
+async def test_a_user_of_single_sign_on_has_no_password(
+    console: Console, client: httpx.AsyncClient, browser: httpx.AsyncClient, provider: FakeProvider
+) -> None:
+    await come_back(browser, provider)
+    async with console.store.read() as session:
+        user = await users.by_email(session, "ann@example.org")
+        assert user is not None
+        uid = user.uid
+    stranger = another(console)
+    for password in ("", "x", "correct horse battery"):
+        basic = base64.b64encode(f"ann@example.org:{password}".encode()).decode()
+        assert (await stranger.get("/v1/bdbs", headers={"Authorization": f"Basic {basic}"})).status_code == 401
+        form = {"username": "ann@example.org", "password": password or "y"}
+        assert (await stranger.post("/v1/session", json=form)).status_code == 401
+    new = "correct horse battery 2"
+    asked = {"X-Requested-With": "shardboard"}
+    for who, headers in ((client, {}), (browser, asked)):
+        for method, path, body in (
+            ("PUT", f"/v1/users/{uid}", {"password": new}),
+            ("PUT", "/v1/users/password", {"username": "ann@example.org", "new_password": new}),
+            ("POST", "/v1/users/password", {"username": "ann@example.org", "new_password": new}),
+        ):
+            reply = await who.request(method, path, json=body, headers=headers)
+            assert (reply.status_code, reply.json()["error_code"]) == (406, "no_password"), (method, path)
+    old = {"username": "ann@example.org", "old_password": new}
+    assert (await client.request("DELETE", "/v1/users/password", json=old)).status_code == 404
+    made = await browser.post("/v1/users/second_factor", headers=asked)
+    body = {"secret": made.json()["secret"], "code": "123456", "password": new}
+    assert (await browser.put("/v1/users/second_factor", json=body, headers=asked)).status_code == 403
+    assert (await client.get(f"/v1/users/{uid}")).json()["second_factor"] is False
+
+
+async def test_a_user_changes_from_one_to_the_other(
+    console: Console, client: httpx.AsyncClient, browser: httpx.AsyncClient, provider: FakeProvider
+) -> None:
+    body = {"email": "ann@example.org", "password": "correct horse battery", "role": "db_viewer"}
+    uid = (await client.post("/v1/users", json=body)).json()["uid"]
+    form = {"username": "ann@example.org", "password": body["password"]}
+    assert (await browser.post("/v1/session", json=form)).status_code == 200
+    assert (await client.put(f"/v1/users/{uid}", json={"auth_method": "sso"})).status_code == 200
+    assert (await browser.get("/v1/session")).status_code == 401, "signed out"
+    assert (await browser.post("/v1/session", json=form)).status_code == 401
+    await come_back(browser, provider)
+    assert (await browser.get("/v1/session")).json()["uid"] == uid
+    reply = await client.put(f"/v1/users/{uid}", json={"auth_method": "regular"})
+    assert (reply.status_code, reply.json()["field"]) == (406, "password")
+    change = {"auth_method": "regular", "password": body["password"]}
+    assert (await client.put(f"/v1/users/{uid}", json=change)).status_code == 200
+    assert (await browser.get("/v1/session")).status_code == 401
+    assert await refused(browser, provider) == "local_user"
+    assert (await browser.post("/v1/session", json=form)).status_code == 200
+
+
+async def test_an_administrator_with_a_password_stays(
+    console: Console, client: httpx.AsyncClient, browser: httpx.AsyncClient, provider: FakeProvider
+) -> None:
+    provider.claims["groups"] = ["admins"]
+    await come_back(browser, provider)
+    uid = (await browser.get("/v1/session")).json()["uid"]
+    asked = {"X-Requested-With": "shardboard"}
+    for change in ({"role": "db_viewer"}, {"auth_method": "sso"}):
+        reply = await browser.put("/v1/users/1", json=change, headers=asked)
+        assert (reply.status_code, reply.json()["error_code"]) == (406, "change_last_admin_role_not_allowed")
+    reply = await browser.delete("/v1/users/1", headers=asked)
+    assert (reply.status_code, reply.json()["error_code"]) == (406, "change_last_admin_role_not_allowed")
+    change = {"auth_method": "regular", "password": "correct horse battery 3"}
+    assert (await browser.put(f"/v1/users/{uid}", json=change, headers=asked)).status_code == 403, "oneself"
+    provider.claims["groups"] = ["shop"]
+    await come_back(browser, provider)
+    assert (await browser.get("/v1/session")).json()["role"] == "db_member", "others may be demoted"
+    async with console.store.begin() as session:
+        await user_service.set_admin(session, "ann@example.org", "correct horse battery")
+    assert await refused(browser, provider) == "local_user", "taken back on the console's machine"
+    assert (await client.put("/v1/users/1", json={"role": "db_viewer"})).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("claims", "code"),
+    [({}, None), ({"email_verified": None}, "email_not_verified"), ({"email_verified": 1}, "email_not_verified")],
+)
+async def test_who_was_added_before_is_whom_the_address_was_verified_for(
+    client: httpx.AsyncClient,
+    browser: httpx.AsyncClient,
+    provider: FakeProvider,
+    claims: dict[str, Any],
+    code: str | None,
+) -> None:
+    assert (await client.put("/v1/cluster/oidc", json={**SETTINGS, "roles": []})).status_code == 200
+    body = {"email": "ann@example.org", "auth_method": "sso", "role": "admin"}
+    assert (await client.post("/v1/users", json=body)).status_code == 200
+    provider.claims |= claims
+    if code is not None:
+        assert await refused(browser, provider) == code
+    else:
+        await come_back(browser, provider)
+        assert (await browser.get("/v1/session")).json()["role"] == "admin"
+
+
+async def test_an_address_that_only_userinfo_calls_unverified(
+    browser: httpx.AsyncClient, provider: FakeProvider
+) -> None:
+    del provider.claims["email_verified"]
+    provider.info = {"email_verified": False}
+    assert await refused(browser, provider) == "email_not_verified"
+
+
+@pytest.mark.parametrize("change", [{"enabled": False}, {"roles": [{"group": "shop", "role_uid": 1}]}, None])
+async def test_single_sign_on_that_is_changed_meanwhile(
+    console: Console,
+    client: httpx.AsyncClient,
+    browser: httpx.AsyncClient,
+    provider: FakeProvider,
+    change: dict[str, Any] | None,
+) -> None:
+    """While the provider is asked."""
+    ask = console.oidc.claims
+
+    async def claims(*given: Any) -> dict[str, Any]:
+        told = await ask(*given)
+        order = (
+            client.put("/v1/cluster/oidc", json={**SETTINGS, **change}) if change else client.delete("/v1/cluster/oidc")
+        )
+        assert (await order).status_code == 200
+        return told
+
+    console.oidc.claims = claims  # type: ignore[method-assign]
+    assert await refused(browser, provider) == "too_late"
+    assert len((await client.get("/v1/users")).json()) == 1
+
+
+async def test_two_who_come_first_are_one_user(
+    console: Console, client: httpx.AsyncClient, browser: httpx.AsyncClient, provider: FakeProvider
+) -> None:
+    async with another(console) as second:
+        states = []
+        for each in (browser, second):
+            there = await each.get(START)
+            states.append(provider.seen(there.headers["location"]))
+        nonces = {each["state"]: each["nonce"] for each in states}
+        by_code = {f"code {number}": each for number, each in enumerate(states)}
+
+        def exchange(request: httpx.Request) -> httpx.Response:
+            code = parse_qs(request.content.decode())["code"][0]
+            token = provider.id_token(nonce=nonces[by_code[code]["state"]])
+            return httpx.Response(200, json={"access_token": "at", "id_token": token})
+
+        provider.answers["/token"] = exchange
+        replies = await asyncio.gather(
+            *(
+                each.get(BACK, params={"code": code, "state": query["state"]})
+                for each, (code, query) in zip((browser, second), by_code.items(), strict=True)
+            )
+        )
+        assert [reply.headers["location"] for reply in replies] == ["/", "/"]
+        uids = {(await each.get("/v1/session")).json()["uid"] for each in (browser, second)}
+    assert len(uids) == 1
+    assert len((await client.get("/v1/users")).json()) == 2
+
+
+@pytest.mark.parametrize(
+    ("then", "expected"),
+    [
+        ("/nodes?x=1", "/nodes?x=1"),
+        ("//evil.example.org", "/"),
+        ("/\\evil.example.org", "/"),
+        ("https://evil", "/"),
+        ("", "/"),
+        ("/" + "x" * 600, "/"),
+        ("/" + "😀" * 200, "/"),
+    ],
+)
+async def test_where_the_browser_lands(
+    browser: httpx.AsyncClient, provider: FakeProvider, then: str, expected: str
+) -> None:
+    there = await browser.get(START, params={"next": then})
+    state = provider.seen(there.headers["location"])["state"]
+    assert (await browser.get(BACK, params={"code": "c", "state": state})).headers["location"] == expected

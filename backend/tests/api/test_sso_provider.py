@@ -1,0 +1,364 @@
+"""Single sign-on: its settings, and providers that lie, change, are slow or away."""
+
+import asyncio
+import base64
+import hashlib
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+from urllib.parse import parse_qs
+
+import httpx
+import jwt
+import pytest
+from backend.tests.application import app_of
+from backend.tests.oidc_provider import (
+    BACK,
+    CLIENT,
+    COOKIE,
+    ISSUER,
+    SECRET,
+    SETTINGS,
+    START,
+    FakeProvider,
+    Signer,
+    come_back,
+    leave,
+    reason,
+    refused,
+)
+from backend.tests.shards import until
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from shardboard.console import Console
+from shardboard.driver import oidc as driver
+from shardboard.state import audit, cluster
+
+pytestmark = pytest.mark.store
+
+
+async def test_what_is_sent_to_the_provider(browser: httpx.AsyncClient, provider: FakeProvider) -> None:
+    there = await browser.get(START)
+    query = provider.seen(there.headers["location"])
+    assert there.headers["location"].startswith(f"{ISSUER}/authorize?")
+    assert query["redirect_uri"] == "https://console/v1/session/sso/callback"
+    assert (query["response_type"], query["scope"], query["code_challenge_method"]) == (
+        "code",
+        "openid profile email",
+        "S256",
+    )
+    cookie = there.headers["set-cookie"]
+    assert cookie.startswith(f"{COOKIE}=")
+    for part in ("HttpOnly", "Secure", "SameSite=lax", "Path=/", "Max-Age=600"):
+        assert part in cookie
+    assert SECRET not in there.headers["location"] + cookie
+    await browser.get(BACK, params={"code": "c", "state": query["state"]})
+    [exchange] = [each for each in provider.asked if each.url.path == "/token"]
+    name, _, secret = base64.b64decode(exchange.headers["authorization"].split()[1]).decode().partition(":")
+    assert (name, secret) == (CLIENT, "s%25c%3Aret"), "form-encoded first"
+    form = {key: values[0] for key, values in parse_qs(exchange.content.decode()).items()}
+    challenge = base64.urlsafe_b64encode(hashlib.sha256(form.pop("code_verifier").encode()).digest())
+    assert challenge.decode().rstrip("=") == query["code_challenge"]
+    assert form == {"grant_type": "authorization_code", "code": "c", "redirect_uri": query["redirect_uri"]}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"iss": "https://evil.example.org"},
+        {"aud": "another"},
+        {"aud": [CLIENT, "another"]},
+        {"azp": "another"},
+        {"exp": int(time.time()) - 3600},
+        {"iat": int(time.time()) + 3600},
+        {"nonce": "another"},
+        {"nonce": None},
+        {"nonce": "\ud800"},
+        {"sub": None},
+        {"exp": None},
+    ],
+    ids=lambda other: next(iter(other)),
+)
+async def test_a_token_that_does_not_hold(
+    browser: httpx.AsyncClient, provider: FakeProvider, other: dict[str, Any]
+) -> None:
+    provider.token = lambda: provider.id_token(**other)
+    assert await refused(browser, provider) == "provider_fault"
+
+
+async def test_a_token_that_somebody_else_signed(browser: httpx.AsyncClient, provider: FakeProvider) -> None:
+    stranger = Signer("k1")
+    for forge in (
+        lambda: stranger.sign(jwt.decode(provider.id_token(), options={"verify_signature": False})),
+        lambda: jwt.encode(jwt.decode(provider.id_token(), options={"verify_signature": False}), "", "none"),
+        lambda: jwt.encode(
+            jwt.decode(provider.id_token(), options={"verify_signature": False}),
+            "x" * 32,
+            "HS256",
+            headers={"kid": "k1"},
+        ),
+        lambda: "no token",
+    ):
+        provider.token = forge
+        assert await refused(browser, provider) == "provider_fault"
+
+
+async def test_keys_that_changed_are_looked_for_but_not_again_and_again(
+    browser: httpx.AsyncClient, provider: FakeProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver, "AGAIN_SECONDS", 0.0)
+    provider.signer = Signer("k2")
+    provider.keys = [*provider.keys, provider.signer.public()]
+    assert (await come_back(browser, provider)).headers["location"] == "/databases"
+    monkeypatch.setattr(driver, "AGAIN_SECONDS", 1000.0)
+    provider.signer = Signer("k3")
+    count = len(provider.asked)
+    await leave(browser)
+    assert await refused(browser, provider) == "provider_fault"
+    assert [each.url.path for each in provider.asked[count:]] == ["/token"]
+
+
+async def test_a_provider_that_says_who_it_is(browser: httpx.AsyncClient, provider: FakeProvider) -> None:
+    assert await refused(browser, provider, iss="https://evil.example.org") == "provider_fault"
+    assert (await come_back(browser, provider, iss=ISSUER)).headers["location"] == "/databases"
+
+
+@pytest.mark.parametrize(
+    ("path", "answer"),
+    [
+        ("/token", httpx.Response(400, json={"error": "invalid_grant"})),
+        ("/token", httpx.Response(200, text="<html>")),
+        ("/token", httpx.Response(200, json=["x"])),
+        ("/token", httpx.Response(200, content=b"[" * 200_000)),
+        ("/token", httpx.Response(400, content=b'{"error": "x\\u0000\\ud800"}')),
+        ("/token", httpx.Response(200, json={"access_token": "x"})),
+        ("/token", httpx.Response(302, headers={"location": "https://evil.example.org"})),
+        ("/token", httpx.Response(200, content=b"x" * (2 << 20))),
+        ("/me", httpx.Response(200, json={"sub": "another", "groups": ["admins"]})),
+        ("/me", httpx.Response(500)),
+    ],
+)
+async def test_a_provider_that_answers_nonsense(
+    browser: httpx.AsyncClient, provider: FakeProvider, path: str, answer: httpx.Response
+) -> None:
+    provider.claims.pop("groups")
+    provider.answers[path] = lambda _: answer
+    assert await refused(browser, provider) == "provider_fault"
+
+
+async def test_a_provider_that_does_not_answer(browser: httpx.AsyncClient, provider: FakeProvider) -> None:
+    def fail(_: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectTimeout("x")
+
+    provider.answers["/token"] = fail
+    assert await refused(browser, provider) == "provider_unreachable"
+
+
+async def test_what_ends_with_the_provider(
+    client: httpx.AsyncClient, browser: httpx.AsyncClient, provider: FakeProvider
+) -> None:
+    for change in ({"enabled": False}, None):
+        await client.put("/v1/cluster/oidc", json=SETTINGS)
+        await come_back(browser, provider)
+        assert (await browser.get("/v1/session")).status_code == 200
+        order = (
+            client.put("/v1/cluster/oidc", json={**SETTINGS, **change}) if change else client.delete("/v1/cluster/oidc")
+        )
+        assert (await order).status_code == 200
+        assert (await browser.get("/v1/session")).status_code == 401
+        assert reason(await browser.get(START)) == "sso_not_configured"
+        assert (await browser.get("/v1/session/sso")).json() == {"name": None}
+
+
+async def test_the_secret_is_kept_and_never_told(
+    console: Console, client: httpx.AsyncClient, provider: FakeProvider
+) -> None:
+    shown = await client.get("/v1/cluster/oidc")
+    assert SECRET not in shown.text
+    assert shown.json()["has_client_secret"] is True
+    assert shown.json()["redirect_uri"].endswith("/v1/session/sso/callback")
+    without = {name: value for name, value in SETTINGS.items() if name != "client_secret"}
+    for change, has in (({}, True), ({"client_id": "other"}, False)):
+        reply = await client.put("/v1/cluster/oidc", json={**without, **change})
+        assert reply.json()["has_client_secret"] is has, "it is not sent to another client or issuer"
+    async with console.store.read() as session:
+        lines = await audit.after(session, 0, 1000)
+        assert SECRET not in "".join(line.detail for line in lines)
+        assert (await cluster.load(session)).oidc is not None
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"issuer": "http://login.example.org"}, "issuer"),
+        ({"issuer": "https://login.example.org?x=1"}, "issuer"),
+        ({"issuer": "https://user@login.example.org"}, "issuer"),
+        ({"issuer": "login"}, "issuer"),
+        ({"issuer": f"{ISSUER}/other"}, "issuer"),
+        ({"scope": "profile"}, "scope"),
+        ({"name": "x\ny"}, "name"),
+        ({"ca": "x"}, "ca"),
+        ({"roles": [{"group": "a", "role_uid": 77}]}, "roles"),
+        ({"roles": [{"group": "a", "role_uid": 1}, {"group": "a", "role_uid": 2}]}, "roles"),
+        ({"default_role_uid": 77}, "roles"),
+    ],
+)
+async def test_settings_that_cannot_be(
+    client: httpx.AsyncClient, provider: FakeProvider, change: dict[str, Any], field: str
+) -> None:
+    before = (await client.get("/v1/cluster/oidc")).json()
+    reply = await client.put("/v1/cluster/oidc", json={**SETTINGS, **change})
+    assert (reply.status_code, reply.json()["field"]) == (406, field), reply.text
+    assert (await client.get("/v1/cluster/oidc")).json() == before
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {"issuer": "https://another.example.org"},
+        {"issuer": "\ud800"},
+        {"token_endpoint": "http://127.0.0.1:1/token"},
+        {"token_endpoint": "https://localhost/token"},
+        {"token_endpoint": "http://login.example.org/token"},
+        {"authorization_endpoint": None},
+        {"jwks_uri": 7},
+    ],
+)
+async def test_a_provider_that_cannot_be_used(
+    client: httpx.AsyncClient, provider: FakeProvider, metadata: dict[str, Any]
+) -> None:
+    provider.metadata |= metadata
+    reply = await client.put("/v1/cluster/oidc", json=SETTINGS)
+    assert (reply.status_code, reply.json()["error_code"]) == (406, "provider_fault"), reply.text
+    assert (await client.put("/v1/cluster/oidc", json={**SETTINGS, "enabled": False})).status_code == 200
+
+
+async def test_a_role_that_groups_give_stays(client: httpx.AsyncClient, provider: FakeProvider) -> None:
+    uid = (await client.post("/v1/roles", json={"name": "r", "management": "db_viewer"})).json()["uid"]
+    roles = [{"group": "a", "role_uid": uid}]
+    assert (await client.put("/v1/cluster/oidc", json={**SETTINGS, "roles": roles})).status_code == 200
+    assert (await client.delete(f"/v1/roles/{uid}")).status_code == 409
+    assert (await client.put("/v1/cluster/oidc", json=SETTINGS)).status_code == 200
+    assert (await client.delete(f"/v1/roles/{uid}")).status_code == 200
+
+
+async def test_refusals_are_told_whatever_the_provider_said(
+    client: httpx.AsyncClient, browser: httpx.AsyncClient, provider: FakeProvider
+) -> None:
+    provider.answers["/token"] = lambda _: httpx.Response(400, content=b'{"error": "x\\u0000\\ud800"}')
+    assert await refused(browser, provider) == "provider_fault"
+    [event] = [each for each in (await client.get("/v1/logs")).json() if each["type"] == "authentication_err"]
+    assert "answers 400: x??" in event["description"]
+
+
+@pytest.mark.parametrize("methods", [None, "client_secret_basic", 7])
+async def test_a_provider_that_does_not_say_how_to_prove_oneself(
+    client: httpx.AsyncClient, browser: httpx.AsyncClient, provider: FakeProvider, methods: Any
+) -> None:
+    provider.metadata["token_endpoint_auth_methods_supported"] = methods
+    assert (await client.put("/v1/cluster/oidc", json=SETTINGS)).status_code == 200
+    await come_back(browser, provider)
+    [exchange] = [each for each in provider.asked if each.url.path == "/token"]
+    assert "authorization" in exchange.headers
+
+
+@pytest.mark.parametrize("algorithm", ["RS256", "RS512", "PS256"])
+async def test_keys_that_do_not_say_what_they_are_for(
+    client: httpx.AsyncClient, browser: httpx.AsyncClient, provider: FakeProvider, algorithm: str
+) -> None:
+    key = rsa.generate_private_key(65537, 2048)
+    public = jwt.algorithms.RSAAlgorithm.to_jwk(key.public_key(), as_dict=True)
+    provider.keys = [*provider.keys, {**public, "kid": "rsa"}]
+    assert (await client.put("/v1/cluster/oidc", json=SETTINGS)).status_code == 200
+    sign = provider.id_token
+
+    def signed() -> str:
+        claims = jwt.decode(sign(), options={"verify_signature": False})
+        return jwt.encode(claims, key, algorithm, headers={"kid": "rsa"})
+
+    provider.token = signed
+    assert (await come_back(browser, provider)).headers["location"] == "/databases"
+
+
+async def test_a_provider_that_is_away_is_not_asked_for_everybody(
+    console: Console, browser: httpx.AsyncClient, provider: FakeProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    console.oidc = driver.OidcClient(provider.transport())
+
+    async def away(_: httpx.Request) -> httpx.Response:
+        await asyncio.sleep(0)
+        raise httpx.ConnectError("x")
+
+    provider.answers["/.well-known/openid-configuration"] = away
+    provider.asked.clear()
+    replies = await asyncio.gather(*(browser.get(START) for _ in range(20)))
+    assert {reason(reply) for reply in replies} == {"provider_unreachable"}
+    assert len(provider.asked) == 1
+    monkeypatch.setattr(driver, "AGAIN_SECONDS", 0.0)
+    del provider.answers["/.well-known/openid-configuration"]
+    assert (await come_back(browser, provider)).headers["location"] == "/databases"
+
+
+async def test_a_provider_that_drips(
+    browser: httpx.AsyncClient, provider: FakeProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The limit is for all of a reply, not for each of its bytes."""
+    monkeypatch.setattr(driver, "PATIENCE_SECONDS", 0.05)
+
+    async def drops() -> AsyncIterator[bytes]:
+        while True:
+            await asyncio.sleep(0.01)
+            yield b" "
+
+    provider.answers["/token"] = lambda _: httpx.Response(200, content=drops())
+    assert await refused(browser, provider) == "provider_unreachable"
+
+
+async def test_other_sites_pages_cannot_have_browsers_ask(browser: httpx.AsyncClient, provider: FakeProvider) -> None:
+    provider.asked.clear()
+    for path in (START, BACK):
+        for mode in ("no-cors", "cors", "same-origin"):
+            assert (await browser.get(path, headers={"Sec-Fetch-Mode": mode})).status_code == 400
+    assert (await browser.get(START, headers={"Sec-Fetch-Mode": "navigate"})).status_code == 303
+
+
+async def test_one_network_leaves_places_to_others(
+    console: Console, browser: httpx.AsyncClient, provider: FakeProvider
+) -> None:
+    there = await browser.get(START)
+    state = provider.seen(there.headers["location"])["state"]
+    hangs = asyncio.Event()
+
+    async def hang(_: httpx.Request) -> httpx.Response:
+        await hangs.wait()
+        return httpx.Response(400)
+
+    provider.answers["/token"] = hang
+    flood = [asyncio.create_task(browser.get(BACK, params={"code": "c", "state": state})) for _ in range(60)]
+    await until(lambda: sum(each.url.path == "/token" for each in provider.asked) == 4)
+    await until(lambda: sum(map(asyncio.Task.done, flood)) == 40)
+    del provider.answers["/token"]
+    transport = httpx.ASGITransport(app=app_of(console), client=("192.0.2.77", 1))
+    async with httpx.AsyncClient(transport=transport, base_url="https://console") as honest:
+        assert (await come_back(honest, provider)).headers["location"] == "/databases"
+    hangs.set()
+    codes = [reason(each) for each in await asyncio.gather(*flood)]
+    assert (codes.count("busy"), sum(each.url.path == "/token" for each in provider.asked)) == (40, 21)
+
+
+async def test_users_of_another_provider_are_recognized_by_their_names(
+    client: httpx.AsyncClient, browser: httpx.AsyncClient, provider: FakeProvider
+) -> None:
+    await come_back(browser, provider)
+    uid = (await browser.get("/v1/session")).json()["uid"]
+    moved = {**SETTINGS, "client_id": "another"}
+    assert (await client.put("/v1/cluster/oidc", json=moved)).status_code == 200
+    assert (await browser.get("/v1/session")).status_code == 401
+    provider.token = lambda: provider.id_token(sub="0815", aud="another")
+    await come_back(browser, provider)
+    assert (await browser.get("/v1/session")).json()["uid"] == uid
+    assert (await client.delete("/v1/cluster/oidc")).status_code == 200
+    assert (await client.put("/v1/cluster/oidc", json=SETTINGS)).status_code == 200
+    provider.token = lambda: provider.id_token(sub="0816")
+    await come_back(browser, provider)
+    assert (await browser.get("/v1/session")).json()["uid"] == uid

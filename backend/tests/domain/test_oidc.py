@@ -1,0 +1,73 @@
+"""What an administrator may set of a provider, and what its claims say of a person."""
+
+import pytest
+
+from shardboard.domain import oidc
+from shardboard.domain.oidc import Provider, Refused
+
+PROVIDER = Provider("https://login.example.org", "shardboard", "", roles=(("dba", 1), ("shop", 17)))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://login.example.org",
+        "https://login.example.org:8443/realms/main",
+        "http://127.0.0.1:9000",
+        "http://[::1]:9000/x",
+        "http://localhost",
+    ],
+)
+def test_where_tokens_may_go(url: str) -> None:
+    assert oidc.url_fault(url) is None
+    assert oidc.issuer_fault(url) is None
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "login.example.org",
+        "http://login.example.org",
+        "http://127.0.0.1.example.org",
+        "ftp://login.example.org",
+        "https://",
+        "https://user@login.example.org",
+        "https://user:secret@login.example.org",
+        "https://login.example.org:x",
+        "https://login.example.org/a b",
+        "https://login.example.org/\n",
+        "https://[::1",
+        "https://login.example.org/" + "x" * 1000,
+    ],
+)
+def test_where_they_may_not(url: str) -> None:
+    assert oidc.url_fault(url) is not None
+
+
+def test_an_issuer_has_neither_query_nor_fragment() -> None:
+    for end in ("?x=1", "#x", "?"):
+        assert oidc.url_fault(PROVIDER.issuer + end) is None
+        assert oidc.issuer_fault(PROVIDER.issuer + end) is not None
+
+
+def test_the_first_group_of_the_list_counts() -> None:
+    assert PROVIDER.role_uid(["shop", "dba"]) == 1
+    assert PROVIDER.role_uid(["shop"]) == 17
+    assert PROVIDER.role_uid(["Shop"]) is None
+    assert Provider("i", "c", "", default_role_uid=5).role_uid([]) == 5
+
+
+def test_who_the_claims_are_about() -> None:
+    claims = {"sub": "4711", "email": "ann@example.org", "name": 7, "groups": ["dba", 7, None]}
+    found = oidc.identity(PROVIDER, claims)
+    assert (found.username, found.name, found.groups) == ("ann@example.org", "", ["dba"])
+    assert found.subject == "https://login.example.org 4711"
+    assert oidc.identity(PROVIDER, {**claims, "groups": "dba"}).groups == ["dba"]
+    assert oidc.identity(PROVIDER, {**claims, "groups": 7}).groups == []
+
+
+@pytest.mark.parametrize("claims", [{}, {"email": ""}, {"email": 7}, {"email": "a@b", "email_verified": False}])
+def test_claims_about_nobody(claims: dict[str, object]) -> None:
+    with pytest.raises(Refused):
+        oidc.identity(PROVIDER, {"sub": "x", **claims})

@@ -1,0 +1,124 @@
+"""A provider of OpenID Connect inside the test, which signs whatever it is told to: what a real one never says."""
+
+import json
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import httpx
+import jwt
+from cryptography.hazmat.primitives.asymmetric import ec
+
+START, BACK = "/v1/session/sso/start", "/v1/session/sso/callback"
+COOKIE = "__Host-shardboard_sso"
+ISSUER, CLIENT, SECRET = "https://login.example.org", "shardboard", "s%c:ret"
+
+SETTINGS: dict[str, Any] = {
+    "name": "Example",
+    "issuer": ISSUER,
+    "client_id": CLIENT,
+    "client_secret": SECRET,
+    "roles": [{"group": "admins", "role_uid": 1}, {"group": "shop", "role_uid": 4}],
+}
+
+
+class Signer:
+    """A key of a provider."""
+
+    def __init__(self, kid: str = "k1") -> None:
+        self.key = ec.generate_private_key(ec.SECP256R1())
+        self.kid = kid
+
+    def public(self) -> dict[str, Any]:
+        told: dict[str, Any] = jwt.algorithms.ECAlgorithm.to_jwk(self.key.public_key(), as_dict=True)
+        return {**told, "kid": self.kid, "use": "sig", "alg": "ES256"}
+
+    def sign(self, claims: dict[str, Any]) -> str:
+        return jwt.encode(claims, self.key, "ES256", headers={"kid": self.kid})
+
+
+class FakeProvider:
+    """Answers in place of the network; tests change its parts."""
+
+    def __init__(self) -> None:
+        self.signer = Signer()
+        self.keys = [self.signer.public()]
+        self.metadata: dict[str, Any] = {
+            "issuer": ISSUER,
+            "authorization_endpoint": f"{ISSUER}/authorize",
+            "token_endpoint": f"{ISSUER}/token",
+            "jwks_uri": f"{ISSUER}/keys",
+            "userinfo_endpoint": f"{ISSUER}/me",
+        }
+        self.claims: dict[str, Any] = {
+            "email": "ann@example.org",
+            "email_verified": True,
+            "name": "Ann",
+            "groups": ["shop"],
+        }
+        self.info: dict[str, Any] = {}
+        self.nonce = ""
+        self.token: Callable[[], str] = self.id_token
+        self.answers: dict[str, Callable[[httpx.Request], httpx.Response | Awaitable[httpx.Response]]] = {}
+        self.asked: list[httpx.Request] = []
+
+    def id_token(self, **other: Any) -> str:
+        now = int(time.time())
+        usual = {"iss": ISSUER, "sub": "4711", "aud": CLIENT, "iat": now, "exp": now + 60, "nonce": self.nonce}
+        return self.signer.sign(
+            {name: value for name, value in {**usual, **self.claims, **other}.items() if value is not None}
+        )
+
+    def transport(self) -> httpx.MockTransport:
+        return httpx.MockTransport(self._answer)
+
+    def seen(self, url: str) -> dict[str, str]:
+        """What the browser brings here; its nonce goes into the next token."""
+        query = {name: values[0] for name, values in parse_qs(urlsplit(url).query).items()}
+        self.nonce = query["nonce"]
+        return query
+
+    async def _answer(self, request: httpx.Request) -> httpx.Response:
+        self.asked.append(request)
+        path = request.url.path
+        if path in self.answers:
+            answer = self.answers[path](request)
+            return await answer if isinstance(answer, Awaitable) else answer
+        match path:
+            case "/.well-known/openid-configuration":
+                return httpx.Response(200, content=json.dumps(self.metadata))
+            case "/keys":
+                return httpx.Response(200, json={"keys": self.keys})
+            case "/token":
+                return httpx.Response(200, content=json.dumps({"access_token": "at", "id_token": self.token()}))
+            case "/me":
+                return httpx.Response(200, json={"sub": "4711", **self.info})
+        return httpx.Response(404)
+
+
+async def come_back(browser: httpx.AsyncClient, provider: FakeProvider, **other: str) -> httpx.Response:
+    """There and back again; the provider signs in whoever comes."""
+    there = await browser.get(START, params={"next": "/databases"})
+    assert there.status_code == 303, there.text
+    query = provider.seen(there.headers["location"])
+    return await browser.get(BACK, params={"code": "c", "state": query["state"], **other})
+
+
+def reason(reply: httpx.Response) -> str:
+    """The code with which the page's sign-in is told what went wrong."""
+    assert reply.status_code == 303, reply.text
+    to = urlsplit(reply.headers["location"])
+    assert to.path == "/login"
+    return parse_qs(to.query)["refused"][0]
+
+
+async def refused(browser: httpx.AsyncClient, provider: FakeProvider, **other: str) -> str:
+    """The same; nobody is signed in."""
+    code = reason(await come_back(browser, provider, **other))
+    assert (await browser.get("/v1/session")).status_code == 401
+    return code
+
+
+async def leave(browser: httpx.AsyncClient) -> None:
+    assert (await browser.delete("/v1/session", headers={"X-Requested-With": "shardboard"})).status_code < 300

@@ -1,0 +1,48 @@
+"""Places that one network does not take all of."""
+
+import asyncio
+
+import pytest
+
+from shardboard.errors import Unavailable
+from shardboard.services.turns import Turns
+
+
+async def test_one_network_leaves_places_and_its_queue_is_short() -> None:
+    turns, ended = Turns(places=3, of_one=2, waiting=4, waiting_of_one=2), asyncio.Event()
+    inside: list[str] = []
+
+    async def work(network: str) -> None:
+        async with turns.turn(network):
+            inside.append(network)
+            await ended.wait()
+
+    crowd = [asyncio.create_task(work("a")) for _ in range(5)]
+    await asyncio.sleep(0)
+    with pytest.raises(Unavailable):
+        await crowd[4]
+    assert inside == ["a", "a"]
+    other = asyncio.create_task(work("b"))
+    await asyncio.sleep(0)
+    assert inside == ["a", "a", "b"]
+    ended.set()
+    await asyncio.gather(*crowd[:4], other)
+    assert inside == ["a", "a", "b", "a", "a"]
+
+
+async def test_who_stops_waiting_takes_no_place() -> None:
+    turns, ended = Turns(places=1, of_one=1, waiting=4, waiting_of_one=2), asyncio.Event()
+
+    async def work(network: str) -> str:
+        async with turns.turn(network):
+            await ended.wait()
+        return network
+
+    first = asyncio.create_task(work("a"))
+    waiting = [asyncio.create_task(work(network)) for network in ("a", "b", "c")]
+    await asyncio.sleep(0)
+    for task in waiting[:2]:
+        task.cancel()
+    ended.set()
+    assert (await first, await waiting[2]) == ("a", "c")
+    assert await work("a") == "a"
