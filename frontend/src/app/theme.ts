@@ -64,6 +64,7 @@ export const theme = createTheme({
       },
     },
     Tooltip: { defaultProps: { openDelay: 300, multiline: true, maw: 320, withArrow: true } },
+    Skeleton: { classNames: { root: 'skeleton' } },
     // The placeholder would be a child that a menu must not have.
     Menu: {
       defaultProps: {

@@ -29,8 +29,8 @@ export function SingleSignOn() {
       <Card title="Single sign-on">
         <p className={classes.words}>
           People sign in with the account that they have anyway, by OpenID Connect, and their groups
-          give them their roles. Users with a password stay, at least the administrator for the day
-          on which the provider does not answer.
+          give them their roles. Users with a password stay, and one of them an administrator: for
+          the day on which the provider does not answer.
         </p>
         {error && data === undefined && <Alert color="red">{messageOf(error)}</Alert>}
         {data === undefined && !error && <Skeleton height={80} />}
