@@ -28,7 +28,7 @@ COPY backend/shardboard backend/shardboard
 RUN .venv/bin/pip install --no-cache-dir --no-deps --no-build-isolation --editable .
 
 FROM python:3.13-slim-trixie@sha256:9d2e5553305c7c7b0097999bb17187c69b921ccd6bc9d40e4bb5ebe652c00285
-RUN apt-get update && apt-get install --yes --no-install-recommends libssl3t64 \
+RUN apt-get update && apt-get install --yes --no-install-recommends ldap-utils libssl3t64 \
   && rm -rf /var/lib/apt/lists/* \
   && useradd --system --uid 10001 --create-home --home-dir /var/lib/shardboard shardboard \
   && install --directory --owner shardboard --mode 700 /var/lib/shardboard-join

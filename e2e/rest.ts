@@ -70,6 +70,8 @@ export async function removeAllElse(api: APIRequestContext, kept: number): Promi
     await remove(api, uid);
   }
   await api.delete('/v1/cluster/oidc');
+  await api.delete('/v1/cluster/ldap');
+  for (const uid of await uids('/v1/ldap_mappings')) await api.delete(`/v1/ldap_mappings/${uid}`);
   for (const uid of await uids('/v1/webhooks')) await api.delete(`/v1/webhooks/${uid}`);
   for (const uid of await uids('/v1/service_tokens')) await api.delete(`/v1/service_tokens/${uid}`);
   for (const uid of await uids('/v1/users')) if (uid > 1) await api.delete(`/v1/users/${uid}`);

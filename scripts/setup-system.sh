@@ -1,5 +1,5 @@
-# What must come from the operating system: Python, Node, Rust, a C compiler, Valkey or what building it takes, and for the tests Chromium and
-# PostgreSQL. Sourced by scripts/setup.
+# What must come from the operating system: Python, Node, Rust, a C compiler, Valkey or what building it takes, and for the tests Chromium,
+# PostgreSQL and OpenLDAP. Sourced by scripts/setup.
 
 oldest_python=3.11
 oldest_node=20.19.0
@@ -76,6 +76,8 @@ require_system_packages() {
     command -v chromium >/dev/null || missing+=(chromium)
     has_postgres || missing+=(postgresql)
     command -v nft >/dev/null || [[ -x /usr/sbin/nft ]] || missing+=(nftables)
+    command -v slapd >/dev/null || [[ -x /usr/sbin/slapd ]] || missing+=(slapd)
+    command -v ldapsearch >/dev/null || missing+=(ldap-utils)
   fi
   if [[ ! -x .venv/bin/python ]]; then
     find_python

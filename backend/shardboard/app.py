@@ -40,6 +40,8 @@ from shardboard.api import (
     join,
     jsonschemas,
     latency,
+    ldap,
+    ldap_mappings,
     license,  # noqa: A004 - the noun of the REST reference
     logs,
     migrations,
@@ -157,6 +159,8 @@ def create_app(console: Console) -> FastAPI:
         join,
         jsonschemas,
         latency,
+        ldap,
+        ldap_mappings,
         license,
         logs,
         migrations,

@@ -14,6 +14,7 @@ from shardboard.collectors.ram_curves import RamCurves
 from shardboard.collectors.shard_looks import ShardLooks
 from shardboard.db import Store
 from shardboard.driver.hooks import HttpHooks
+from shardboard.driver.ldap import LdapClient
 from shardboard.driver.mails import SmtpMails
 from shardboard.driver.oidc import OidcClient
 from shardboard.driver.ports import Agents, Hooks
@@ -40,6 +41,7 @@ class Console:
     certificate: ServerCertificate = field(init=False)
     hooks: Hooks = field(default_factory=HttpHooks)
     oidc: OidcClient = field(default_factory=OidcClient)
+    ldap: LdapClient = field(default_factory=LdapClient)
     notifier: Notifier = field(init=False)
     slot_looks: SlotLooks = field(init=False)
     command_looks: CommandLooks = field(init=False)

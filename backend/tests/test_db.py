@@ -296,11 +296,11 @@ async def test_on_the_way_back_nobody_reaches_more_than_before(store: Store) -> 
 async def test_on_the_way_back_nobody_is_left_who_cannot_log_in(store: Store) -> None:
     now = datetime.now(UTC)
     async with store.begin() as session:
-        for uid, auth_method in ((1, "regular"), (2, "sso")):
+        for uid, auth_method in ((1, "regular"), (2, "sso"), (3, "ldap")):
             user = {"email": f"user {uid}", "name": "", "password_hash": "", "role": "admin", "created_at": now}
             session.add(User(uid=uid, **user, auth_method=auth_method, subject=f"subject {uid}"))
     async with store.begin() as session:
-        for uid in (1, 2):
+        for uid in (1, 2, 3):
             theirs = {"password_mark": "", "address": "", "browser": "", "created_at": now, "last_seen_at": now}
             session.add(LoginSession(user_uid=uid, token_hash=f"hash {uid}", **theirs, expires_at=now))
     async with store.engine.connect() as connection:

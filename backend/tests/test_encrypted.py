@@ -57,6 +57,7 @@ def test_each_is_bound_to_itself() -> None:
         "bdbs.config",
         "cluster.jwt_secret",
         "cluster.audit_key",
+        "cluster.ldap",
         "cluster.oidc",
         "users.totp_secret",
         "users.data_hash",

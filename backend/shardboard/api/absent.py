@@ -26,13 +26,12 @@ _JOBS: dict[str, dict[str, Any]] = {
     "redis_cleanup": {"cron_expression": _HOURLY},
     "rotate_ccs": {"cron_expression": _OFTEN, "file_suffix": "5min", "rotate_max_num": 1},
 }
-_RUNNING = ("alert_mgr", "cm_server", "stats_archiver")
+_RUNNING = ("alert_mgr", "cm_server", "ldap_agent_mgr", "stats_archiver")
 _NOT_RUNNING = (
     "call_home_agent",
     "crdb_coordinator",
     "crdb_worker",
     "entraid_agent_mgr",
-    "ldap_agent_mgr",
     "mdns_server",
     "pdns_server",
     "sentinel_service",
@@ -44,7 +43,6 @@ REPLIES: dict[str, tuple[str, Any]] = {
     "/crdb_tasks": ("There are no Active-Active databases, and so no tasks of theirs.", []),
     "/bdb_groups": ("Databases do not share memory limits.", {"bdb_groups": []}),
     "/suffixes": ("The console serves no DNS; endpoints are told by address.", []),
-    "/ldap_mappings": ("There is no LDAP.", []),
     "/bdbs/replica_sources/alerts": ("No database replicates another one.", {}),
     "/bdbs/crdt_sources/alerts": ("There are no Active-Active databases.", {}),
     "/cluster/actions": ("The cluster as a whole has no actions; nodes and databases have theirs.", {"actions": []}),

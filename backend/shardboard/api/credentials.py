@@ -1,21 +1,20 @@
 """How a request proves who sends it: HTTP Basic, a token in the header, or the browser's session cookie."""
 
 import hmac
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from weakref import WeakKeyDictionary
 
 from fastapi import Request, Response
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from shardboard.api import audited
+from shardboard.api import audited, directory
+from shardboard.api.gate import Gate, Verified, gate, note_failure
+from shardboard.console import Console
 from shardboard.db import Store
 from shardboard.errors import ApiError, Forbidden, NotAcceptable, Unauthorized
 from shardboard.origins import place
 from shardboard.services import logins, passwords, second_factor, service_tokens, sessions, tokens, user_accounts
-from shardboard.services.turns import Turns
 from shardboard.services.users import Principal, principal_of
 from shardboard.state import audit as trail
 from shardboard.state import cluster, data_users, users
@@ -49,37 +48,6 @@ class Login:
         return "token" if self.claims is not None else "service token"
 
 
-@dataclass(frozen=True)
-class Verified:
-    """A user, and which of the passwords it was."""
-
-    user: User
-    password: Password
-    has_failed: bool = False
-    """From there, lately."""
-
-
-class Gate:
-    """What is remembered of logins while the console runs."""
-
-    def __init__(self) -> None:
-        self.verifier = passwords.Verifier()
-        self.audit = logins.AuditBudget()
-        self.sso = Turns(8, 4, 64, 16)
-        """Exchanges with the provider of single sign-on. Many people may come from one address."""
-        self.sso_audit = logins.AuditBudget()
-        self.streams: Counter[str] = Counter()
-        """Open event streams by user."""
-
-
-_gates: WeakKeyDictionary[Store, Gate] = WeakKeyDictionary()
-
-
-def gate(store: Store) -> Gate:
-    """The one gate of this store, whichever port a request came in by."""
-    return _gates.setdefault(store, Gate())
-
-
 def origin(request: Request) -> str:
     """Where a request came from, for the audit events."""
     return audited.origin(request.scope)
@@ -103,14 +71,14 @@ def challenge(request: Request) -> dict[str, str]:
     return {} if from_browser else {"WWW-Authenticate": 'Basic realm="shardboard"'}
 
 
-async def prove(request: Request, store: Store) -> Login:
+async def prove(request: Request, console: Console) -> Login:
     """The identity behind a request, by the first credentials it carries; raises what is wrong with them."""
-    login = await _prove(request, store)
+    login = await _prove(request, console)
     audited.proven(login.principal.username, login.proof)
     return login
 
 
-async def _prove(request: Request, store: Store) -> Login:
+async def _prove(request: Request, console: Console) -> Login:
     authorization = request.headers.get("authorization")
     if authorization is not None:
         scheme, _, value = authorization.partition(" ")
@@ -120,13 +88,13 @@ async def _prove(request: Request, store: Store) -> Login:
                     username, password = audited.split_basic(value)
                 except ValueError:
                     raise Unauthorized("unauthorized", "The Basic credentials cannot be read.") from None
-                found = await log_in(store, username, password, origin(request))
-                return Login(await _principal(store, found.user), password=found.password)
+                found = await log_in(console, username, password, origin(request))
+                return Login(await _principal(console.store, found.user), password=found.password)
             case "jwt" | "bearer":
                 token = value.strip()
                 if token.startswith(service_tokens.PREFIX):
-                    return await _by_service_token(store, token)
-                return await _by_token(store, token)
+                    return await _by_service_token(console.store, token)
+                return await _by_token(console.store, token)
         raise Unauthorized("unauthorized", "This authorization scheme is unknown; use Basic, JWT or Bearer.")
     cookie = request.cookies.get(COOKIE)
     if cookie is None:
@@ -136,13 +104,13 @@ async def _prove(request: Request, store: Store) -> Login:
         raise Forbidden(
             "missing_header", "Changes made with the session cookie need the header X-Requested-With: shardboard."
         )
-    return await _by_session(store, cookie)
+    return await _by_session(console.store, cookie)
 
 
-async def try_prove(request: Request, store: Store) -> Login | ApiError:
+async def try_prove(request: Request, console: Console) -> Login | ApiError:
     """As `prove`, with the refusal as a value."""
     try:
-        return await prove(request, store)
+        return await prove(request, console)
     except ApiError as refusal:
         return refusal
 
@@ -170,7 +138,7 @@ async def new_password(
 
 
 async def log_in(
-    store: Store,
+    console: Console,
     username: str,
     password: str,
     source: str,
@@ -182,7 +150,9 @@ async def log_in(
     """The user whose password this is, and whose second factor `code` is, where there is one. An expired password is refused unless
     it is about to be replaced (`renewing`). Counts failures in its own transaction, for the request's is rolled back."""
     audited.claimed(username)
-    found, is_new = await _look(store, username, password, source)
+    store = console.store
+    # What begins with it lasts: it begins with a password that holds now.
+    found, is_new = await _look(console, username, password, source, anew=audit)
     if found is None:
         raise Unauthorized("invalid_credentials", REFUSAL)
     asked = found.user.totp_secret is not None
@@ -197,7 +167,7 @@ async def log_in(
     async with store.begin() as session:
         if not audit:
             trail.aside(session)
-        user = await logins.succeeded(session, username, source, code=code, audit=audit)
+        user = await logins.succeeded(session, found.user.email, source, code=code, audit=audit)
     if user is None:
         raise Unauthorized("invalid_credentials", REFUSAL)
     return Verified(user, found.password)
@@ -208,7 +178,7 @@ async def _insist_on_code(store: Store, user: User, source: str, code: str | Non
         sentence = f"{user.email} logs in with a second factor: send the app's code, too. Programs use a service token instead."
         raise Unauthorized("second_factor_required", sentence)
     if not second_factor.accepts(user, code):
-        await _note_failure(store, gate(store), user.email, source, counts=True, wrong="code of the second factor")
+        await note_failure(store, gate(store), user.email, source, counts=True, wrong="code of the second factor")
         sentence = "This is not a valid code, or it was used before; type the next one that the app shows."
         raise Unauthorized("wrong_code", sentence)
 
@@ -221,17 +191,23 @@ async def _insist_on_age(store: Store, found: Verified) -> None:
         raise Unauthorized("password_expired", sentence)
 
 
-async def password_of(store: Store, username: str, password: str, source: str) -> Password | None:
+async def password_of(console: Console, username: str, password: str, source: str) -> Password | None:
     """Which of the user's it is. A wrong one counts as a failed login; a right one logs nobody in, and forgets no failures."""
-    found, _ = await _look(store, username, password, source)
+    found, _ = await _look(console, username, password, source, anew=False)
     return found.password if found is not None else None
 
 
-async def _look(store: Store, username: str, password: str, source: str) -> tuple[Verified | None, bool]:
-    """Whose password it is, and whether that was computed anew."""
-    keeper = gate(store)
+async def _look(
+    console: Console, username: str, password: str, source: str, *, anew: bool
+) -> tuple[Verified | None, bool]:
+    """Whose password it is, and whether that was looked at now; a directory is asked `anew`, if that is wanted."""
+    store, keeper = console.store, gate(console.store)
     async with store.read() as session:
         candidate = await logins.candidate(session, username, source)
+    if candidate is None:
+        elsewhere = await directory.log_in(console, username, password, source, anew=anew)
+        if elsewhere is not None:
+            return elsewhere
     found = _remembered(keeper, candidate, username, password)
     if found is not None:
         return found, False
@@ -247,11 +223,6 @@ def _remembered(keeper: Gate, candidate: logins.Candidate | None, username: str,
     return Verified(candidate.user, known, candidate.has_failed) if known is not None else None
 
 
-def look_again(store: Store) -> None:
-    """Have open event streams prove again that their logins hold: those of a user who was changed or removed may not."""
-    store.bus.publish("logins")
-
-
 async def _verify(store: Store, keeper: Gate, username: str, password: str, source: str) -> Verified | None:
     async with keeper.verifier.turn(place(source)):
         # Read again: while this attempt waited for its turn, others may have failed too often.
@@ -259,23 +230,13 @@ async def _verify(store: Store, keeper: Gate, username: str, password: str, sour
             found = await logins.candidate(session, username, source)
         matched = await passwords.matching(password, found.user.password_hashes if found else ())
         if found is None or matched is None:
-            await _note_failure(store, keeper, username, source, counts=found is not None)
+            await note_failure(store, keeper, username, source, counts=found is not None)
             return None
     keeper.verifier.remember(username, password, matched)
     kept = next(each for each in found.user.passwords if each.hash == matched)
     if kept.data_hash is None:
         await _note_data_hash(store, found.user, password, matched)
     return Verified(found.user, kept, found.has_failed)
-
-
-async def _note_failure(
-    store: Store, keeper: Gate, username: str, source: str, *, counts: bool, wrong: str = "user name or password"
-) -> None:
-    listed, unlisted = keeper.audit.spend()
-    if counts or listed:
-        async with store.begin() as session:
-            trail.aside(session)
-            await logins.failed(session, username, source, wrong, counts=counts, audit=listed, unlisted=unlisted)
 
 
 async def _note_data_hash(store: Store, verified: User, password: str, password_hash: str) -> None:

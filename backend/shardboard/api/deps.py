@@ -41,7 +41,7 @@ TheConsole = Annotated[Console, Depends(get_console)]
 
 async def evidence(request: Request, console: TheConsole) -> Login | ApiError:
     """Who is calling, or why that is not proven; raised only by what needs to know."""
-    return await credentials.try_prove(request, console.store)
+    return await credentials.try_prove(request, console)
 
 
 Evidence = Annotated[Login | ApiError, Depends(evidence)]

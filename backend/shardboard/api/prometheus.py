@@ -3,9 +3,9 @@
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import PlainTextResponse
 
-from shardboard.api import audited, credentials
+from shardboard.api import audited
 from shardboard.api import errors as failures
-from shardboard.api.deps import Reader, TheConsole, insist_on_role
+from shardboard.api.deps import Evidence, Reader, TheConsole, current_login, insist_on_role
 from shardboard.api.locality import is_local
 from shardboard.api.replies import errors
 from shardboard.console import Console
@@ -18,11 +18,11 @@ router = APIRouter(tags=["statistics"])
 
 
 @router.get("/metrics", response_class=PlainTextResponse, responses=errors())
-async def get_metrics(request: Request, session: Reader, console: TheConsole) -> PlainTextResponse:
+async def get_metrics(request: Request, session: Reader, console: TheConsole, proof: Evidence) -> PlainTextResponse:
     """The newest second in the text format of Prometheus. Without login from the machine itself; from elsewhere the policy
     `metrics_auth` decides."""
     if not is_local(request) and (await cluster.load(session)).rules.metrics_auth:
-        login = await credentials.prove(request, console.store)
+        login = await current_login(proof)
         insist_on_role(login.principal, VIEWERS)
         login.principal.insist_on_reaching_all()
     raw_nodes, raw_shards = console.live.raw()

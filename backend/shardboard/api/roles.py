@@ -5,8 +5,8 @@ from typing import Any
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
-from shardboard.api import credentials
 from shardboard.api.deps import Reader, TheConsole, Tx, UserManager
+from shardboard.api.gate import look_again
 from shardboard.api.parameters import DryRun, Fields, Uid, is_on, only
 from shardboard.api.reach import AnyViewer
 from shardboard.api.replies import errors
@@ -45,7 +45,7 @@ async def update_role(
     async with console.store.begin() as session:
         row = await service.change_role(session, uid, body.name, body.management, body.bdb_uids(), manager)
         reply = await _kept(session, row, dry_run)
-    credentials.look_again(console.store)
+    look_again(console.store)
     return reply
 
 

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from shardboard.api import credentials
 from shardboard.api.deps import CurrentLogin, Reader, TheConsole, UserManager
+from shardboard.api.gate import look_again
 from shardboard.api.parameters import Uid
 from shardboard.api.replies import errors
 from shardboard.console import Console
@@ -43,7 +44,7 @@ class RecoveryCodes(BaseModel):
     """Shown this once. Each logs in once in place of the app's code."""
 
 
-@router.post("/second_factor", responses=errors())
+@router.post("/second_factor", responses=errors(406))
 async def propose(login: CurrentLogin, session: Reader) -> Secret:
     """A new secret for one's own app."""
     user = _oneself(await by_email(session, login.principal.username), login.principal)
@@ -57,7 +58,7 @@ async def switch_on(login: CurrentLogin, console: TheConsole, request: Request, 
     user = await _proven(console, login.principal, body.password, credentials.origin(request))
     async with console.store.begin() as session:
         made = await user_accounts.switch_second_factor_on(session, user.uid, body.secret, body.code, login.principal)
-    credentials.look_again(console.store)
+    look_again(console.store)
     return RecoveryCodes(recovery_codes=made)
 
 
@@ -84,7 +85,7 @@ async def _proven(console: Console, by: Principal, password: str, source: str) -
     """Who asks, by the password once more: a browser left open is not enough. Wrong ones count as failed logins do."""
     async with console.store.read() as session:
         user = _oneself(await by_email(session, by.username), by)
-    if await credentials.password_of(console.store, user.email, password, source) is None:
+    if await credentials.password_of(console, user.email, password, source) is None:
         raise Forbidden("invalid_credentials", credentials.REFUSAL)
     return user
 
@@ -92,4 +93,5 @@ async def _proven(console: Console, by: Principal, password: str, source: str) -
 def _oneself(user: User | None, by: Principal) -> User:
     if user is None:
         raise Forbidden("unauthorized_action", f"{by.username} is no user: a service token has no second factor.")
+    user_accounts.insist_on_regular(user)
     return user

@@ -6,8 +6,8 @@ from typing import Annotated
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
-from shardboard.api import credentials
 from shardboard.api.deps import Reader, TheConsole, Tx, UserManager
+from shardboard.api.gate import look_again
 from shardboard.api.parameters import Uid
 from shardboard.api.replies import errors
 from shardboard.domain.roles import ManagementRole, uid_of
@@ -74,7 +74,7 @@ async def delete_service_token(manager: UserManager, console: TheConsole, uid: U
     """Remove one; whoever has it is out at once."""
     async with console.store.begin() as session:
         await service.remove(session, uid, manager)
-    credentials.look_again(console.store)
+    look_again(console.store)
     return {}
 
 

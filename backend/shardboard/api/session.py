@@ -10,6 +10,7 @@ from shardboard import __version__
 from shardboard.api import credentials
 from shardboard.api.deps import CurrentLogin, Principal, Reader, TheConsole
 from shardboard.api.errors import ERROR_REPLIES
+from shardboard.api.gate import Verified, look_again
 from shardboard.api.reach import AnyViewer
 from shardboard.console import Console
 from shardboard.errors import Unauthorized
@@ -46,7 +47,7 @@ class SessionInfo(BaseModel):
     cluster_name: str
     version: str
     auth_method: str
-    """regular, or sso: by single sign-on, without a password here."""
+    """regular; sso: by single sign-on, ldap: by a directory, both without a password here."""
     second_factor: bool
     """Whether an app's code is asked for besides the password."""
     password_expires_at: str | None
@@ -61,7 +62,7 @@ async def log_in(form: LoginForm, request: Request, response: Response, console:
     if wanted is not None:  # before a code is used up
         await credentials.insist_on_password(console.store, wanted, form.username, form.password)
     found = await credentials.log_in(
-        console.store, form.username, form.password, source, code=form.code, renewing=wanted is not None, audit=True
+        console, form.username, form.password, source, code=form.code, renewing=wanted is not None, audit=True
     )
     if wanted is not None:
         found = await _renewed(console, found, wanted)
@@ -74,14 +75,14 @@ async def log_in(form: LoginForm, request: Request, response: Response, console:
     return shown
 
 
-async def _renewed(console: Console, found: credentials.Verified, wanted: str) -> credentials.Verified:
+async def _renewed(console: Console, found: Verified, wanted: str) -> Verified:
     """With that password in place of all that there were."""
     user, by = found.user, Principal(found.user.email, found.user.role)
     password = await credentials.new_password(console.store, wanted, user.email, before=user.password_hashes)
     async with console.store.begin() as session:
         changed = await user_accounts.change(session, user.uid, user_accounts.Changes(password=password), by)
-    credentials.look_again(console.store)
-    return credentials.Verified(changed, changed.passwords[0])
+    look_again(console.store)
+    return Verified(changed, changed.passwords[0])
 
 
 @router.get("")
@@ -99,7 +100,7 @@ async def log_out(request: Request, response: Response, login: CurrentLogin, con
     if login.session_uid is not None:
         async with console.store.begin() as session:
             await sessions.log_out(session, login.session_uid, login.principal)
-        credentials.look_again(console.store)
+        look_again(console.store)
     credentials.set_cookie(request, response, "", 0)
     return {}
 

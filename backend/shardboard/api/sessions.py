@@ -3,8 +3,8 @@
 from fastapi import APIRouter
 from pydantic import BaseModel
 
-from shardboard.api import credentials
 from shardboard.api.deps import CurrentLogin, Reader, TheConsole
+from shardboard.api.gate import look_again
 from shardboard.api.parameters import Uid
 from shardboard.api.replies import errors
 from shardboard.schemas.times import iso
@@ -56,7 +56,7 @@ async def end_sessions(login: CurrentLogin, console: TheConsole, uid: Uid) -> En
     """End all of a user but the one that asks."""
     async with console.store.begin() as session:
         ended = await service.end_others(session, uid, login.session_uid, login.principal)
-    credentials.look_again(console.store)
+    look_again(console.store)
     return Ended(ended=ended)
 
 
@@ -65,5 +65,5 @@ async def end_session(login: CurrentLogin, console: TheConsole, uid: Uid, sessio
     """End one, at once."""
     async with console.store.begin() as session:
         await service.end(session, uid, session_uid, login.principal)
-    credentials.look_again(console.store)
+    look_again(console.store)
     return {}

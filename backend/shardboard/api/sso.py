@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from shardboard.api import audited, credentials
 from shardboard.api.deps import Admin, Reader, TheConsole
+from shardboard.api.gate import gate, look_again
 from shardboard.api.parameters import DryRun, is_on
 from shardboard.api.replies import errors
 from shardboard.console import Console
@@ -113,7 +114,7 @@ async def set_provider(
     if not is_on(dry_run):
         async with console.store.begin() as session:
             provider = await service.configure(session, given, admin)
-        credentials.look_again(console.store)
+        look_again(console.store)
     return _shape(provider, request)
 
 
@@ -122,7 +123,7 @@ async def remove_provider(admin: Admin, console: TheConsole) -> dict[str, str]:
     """No single sign-on any more. Its users are signed out, and stay."""
     async with console.store.begin() as session:
         await service.remove(session, admin)
-    credentials.look_again(console.store)
+    look_again(console.store)
     return {}
 
 
@@ -185,7 +186,7 @@ async def finish(console: TheConsole, request: Request) -> RedirectResponse:
             raise Refused(
                 "provider_refused", f"The provider let nobody in: {logins.shown(said.get('error', 'it gave no code'))}."
             )
-        async with credentials.gate(console.store).sso.turn(place(source)):
+        async with gate(console.store).sso.turn(place(source)):
             claims = await console.oidc.claims(provider, attempt, said)
         who = oidc.identity(provider, claims)
         audited.claimed(logins.shown(who.username))
@@ -209,7 +210,7 @@ async def finish(console: TheConsole, request: Request) -> RedirectResponse:
 async def _back(console: Console, request: Request, then: str, code: str, sentence: str) -> RedirectResponse:
     """To the page's sign-in, which says what the code means; the events have the sentence."""
     audited.refused(code, sentence)
-    listed, unlisted = credentials.gate(console.store).sso_audit.spend()
+    listed, unlisted = gate(console.store).sso_audit.spend()
     if listed:
         told = f"Login by single sign-on from {credentials.origin(request)} failed: {sentence}"
         if unlisted:
@@ -259,4 +260,4 @@ def _insist_on_person(request: Request) -> None:
 async def _sign_out(console: Console, who: Identity) -> None:
     async with console.store.begin() as session:
         await service.sign_out(session, who)
-    credentials.look_again(console.store)
+    look_again(console.store)

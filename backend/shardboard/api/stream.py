@@ -20,10 +20,10 @@ from fastapi.responses import StreamingResponse
 from shardboard import __version__
 from shardboard.api import credentials
 from shardboard.api.deps import Principal, TheConsole
+from shardboard.api.gate import gate
 from shardboard.api.reach import AnyViewer, of_run
 from shardboard.away import is_away
 from shardboard.console import Console
-from shardboard.db import Store
 from shardboard.domain.flash_rates import ALL_DATABASES
 from shardboard.errors import ApiError, BadRequest, Unavailable
 from shardboard.frames import Told, head, text, told, with_series
@@ -85,7 +85,7 @@ async def stream(
         held = {topic: max(second, int(last_event_id)) for topic, second in held.items()}
     if viewer.bdbs is not None:
         await _insist(console, viewer, chosen)
-    if credentials.gate(console.store).streams[viewer.username] >= MAX_STREAMS:
+    if gate(console.store).streams[viewer.username] >= MAX_STREAMS:
         raise Unavailable("busy", f"{viewer.username} has {MAX_STREAMS} streams open; close one of them.")
     return StreamingResponse(
         _frames(console, Reader(request, viewer), chosen, history, held),
@@ -121,10 +121,10 @@ class Reader:
     request: Request
     principal: Principal
 
-    async def may_go_on(self, store: Store) -> bool:
+    async def may_go_on(self, console: Console) -> bool:
         """Whether the same credentials would give the same rights now."""
         try:
-            proof = await credentials.try_prove(self.request, store)
+            proof = await credentials.try_prove(self.request, console)
         except Exception as error:
             if not is_away(error):
                 raise
@@ -152,7 +152,7 @@ class Reader:
 async def _frames(
     console: Console, reader: Reader, topics: list[str], history: int, held: Mapping[str, int]
 ) -> AsyncIterator[bytes]:
-    streams, user = credentials.gate(console.store).streams, reader.principal.username
+    streams, user = gate(console.store).streams, reader.principal.username
     sources = ("object", "closing", "logins", *(f"frame:{topic}" for topic in topics))
     streams[user] += 1
     try:
@@ -176,7 +176,7 @@ async def _frames(
                 if source == "closing":
                     return
                 if source == "logins" or time.monotonic() - proven > PROVE_SECONDS:
-                    if not await reader.may_go_on(console.store):
+                    if not await reader.may_go_on(console):
                         return
                     proven = time.monotonic()
                 if source != "logins" and (part := reader.seen(source, frame)):

@@ -13,16 +13,17 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from shardboard.api import audited, credentials
 from shardboard.api.deps import CurrentLogin, Evidence, Reader, TheConsole, UserManager
 from shardboard.api.errors import ERROR_REPLIES
+from shardboard.api.gate import look_again
 from shardboard.api.parameters import DryRun, Fields, Uid, is_on, only
 from shardboard.db import take_back
 from shardboard.domain.roles import ManagementRole, uid_of
-from shardboard.errors import ApiError, NotFound, Unauthorized
+from shardboard.errors import ApiError, Forbidden, NotFound, Unauthorized
 from shardboard.schemas.times import epoch, iso
 from shardboard.services import access, logins, sessions, tokens, user_accounts
 from shardboard.services import users as services
 from shardboard.services.users import Principal
 from shardboard.state import cluster
-from shardboard.state.users import REGULAR, User
+from shardboard.state.users import REGULAR, User, by_email
 
 router = APIRouter(prefix="/users", tags=["users"], responses=ERROR_REPLIES)
 
@@ -54,7 +55,8 @@ class UserChanges(BaseModel):
 
     email: Annotated[str | None, Field(max_length=254, description="As it is: it cannot be changed.")] = None
     auth_method: Annotated[
-        Literal["regular", "sso"] | None, Field(description="sso: by single sign-on, without a password here.")
+        Literal["regular", "sso", "ldap"] | None,
+        Field(description="sso: by single sign-on; ldap: by a directory; both without a password here."),
     ] = None
     name: Annotated[str | None, Field(max_length=254)] = None
     password: Annotated[str | None, Field(max_length=256, repr=False)] = None
@@ -68,11 +70,14 @@ class NewUser(UserChanges):
     email: Annotated[str, Field(max_length=254, description="The name to log in with.")]
     name: Annotated[str, Field(max_length=254)] = ""
     password: Annotated[
-        str | None, Field(max_length=256, repr=False, description="Needed unless `auth_method` is sso.")
+        str | None, Field(max_length=256, repr=False, description="Needed unless `auth_method` is sso or ldap.")
     ] = None
 
     @model_validator(mode="after")
     def _fitting(self) -> "NewUser":
+        if self.auth_method == "ldap":
+            what = "is not ldap for a new user: those are made as they log in"
+            raise PydanticCustomError("field", "{field} {what}", {"field": "auth_method", "what": what})
         if (self.password is None) != (self.auth_method == "sso"):
             what = "is missing" if self.password is None else "is not for users of single sign-on: they have none here"
             raise PydanticCustomError("field", "{field} {what}", {"field": "password", "what": what})
@@ -123,10 +128,7 @@ async def authorize(
     """A token for scripts, against user name and password: by HTTP Basic, or in the body, which then counts alone."""
     given, source = body or Credentials(), credentials.origin(request)
     if given.username is not None or given.password is not None:
-        found = await credentials.log_in(
-            console.store, given.username or "", given.password or "", source, code=given.code, audit=True
-        )
-        username, password = found.user.email, found.password
+        username, password = given.username or "", given.password or ""
     elif isinstance(proof, ApiError):
         raise proof
     elif proof.password is None:
@@ -134,13 +136,13 @@ async def authorize(
             "unauthorized", "A token is given against user name and password; use refresh_jwt to renew one."
         )
     else:
-        username, password = proof.principal.username, proof.password
-        async with console.store.begin() as session:
-            if await logins.succeeded(session, username, source, audit=True) is None:
-                raise Unauthorized("token_expired", "The user is gone.")
+        username, password = audited.split_basic(request.headers["authorization"].partition(" ")[2])
+    # Once more where it was proven already: what lasts does not begin with a password that is only remembered.
+    found = await credentials.log_in(console, username, password, source, code=given.code, audit=True)
     async with console.store.read() as session:
         secret = (await cluster.load(session)).jwt_secret
-    token = tokens.issue(secret, username, tokens.password_mark(secret, password), given.ttl)
+    mark = tokens.password_mark(secret, found.password)
+    token = tokens.issue(secret, found.user.email, mark, given.ttl)
     return Authorization(access_token=token, jwt=token)
 
 
@@ -149,6 +151,10 @@ async def refresh(session: Reader, login: CurrentLogin, body: TokenRequest | Non
     """A new token in place of one that still holds."""
     if login.claims is None:
         raise Unauthorized("unauthorized", "Send the token to renew as Authorization: JWT <token>.")
+    user = await by_email(session, login.principal.username)
+    if user is not None and user.auth_method != REGULAR:
+        sentence = "Whoever vouches for this user is asked again: get a new token with the password."
+        raise Forbidden("not_renewable", sentence)
     secret, wanted = (await cluster.load(session)).jwt_secret, body or TokenRequest()
     username, mark = login.principal.username, login.claims.password_mark
     audited.shows_secrets("A token was given in place of one that still holds.")
@@ -215,8 +221,9 @@ async def remove_password(
     """Not this password any more, unless it is the only one. Ends the sessions and tokens that were begun with it. Wrong ones count
     as failed logins do."""
     user = await _owner(console, body, login.principal)
+    user_accounts.insist_on_regular(user)
     source = credentials.origin(request)
-    password = await credentials.password_of(console.store, user.email, body.old_password, source)
+    password = await credentials.password_of(console, user.email, body.old_password, source)
     if password is None:
         sentence = (
             f"It is no password of {user.email}, or there were several wrong ones from your address, which has to wait."
@@ -245,7 +252,7 @@ async def _passwords_change(console: TheConsole, dry_run: str | None) -> AsyncIt
         if is_on(dry_run):
             await take_back(session)
             return
-    credentials.look_again(console.store)
+    look_again(console.store)
 
 
 @router.get("/{uid}", response_model=UserOut)
@@ -274,7 +281,7 @@ async def change_user(
         if is_on(dry_run):
             await take_back(session)
             return changed
-    credentials.look_again(console.store)
+    look_again(console.store)
     return changed
 
 
@@ -283,7 +290,7 @@ async def delete_user(console: TheConsole, manager: UserManager, uid: Uid) -> di
     """Remove a user; sessions and tokens end with it."""
     async with console.store.begin() as session:
         await user_accounts.remove(session, uid, manager)
-    credentials.look_again(console.store)
+    look_again(console.store)
     return {}
 
 

@@ -13,7 +13,7 @@ from shardboard.domain.roles import ManagementRole, Role
 from shardboard.errors import Conflict, NotAcceptable, NotFound
 from shardboard.services.user_accounts import GivenRole
 from shardboard.services.users import Principal, insist_on_another_admin, insist_on_power, said
-from shardboard.state import access, bdbs, events, service_tokens
+from shardboard.state import access, bdbs, events, ldap_mappings, service_tokens
 from shardboard.state import cluster as clusters
 from shardboard.state.access import RedisAcl
 from shardboard.state.access import Role as RoleRow
@@ -163,6 +163,10 @@ async def remove_role(session: AsyncSession, uid: int, by: Principal) -> None:
     held = (await session.execute(select(User.email).where(User.role_uid == uid).limit(3))).scalars().all()
     tokens = [each.name for each in await service_tokens.with_role(session, uid)]
     _insist_on_unused(row.name, await _databases_with(session, "role_uid", uid), held, tokens)
+    if mapped := await ldap_mappings.of_role(session, uid):
+        raise Conflict(
+            "resource_in_use", f"{row.name} is given by the LDAP mapping {mapped[0].name}; change that first."
+        )
     provider = (await clusters.load(session)).oidc or {}
     if uid in (provider.get("default_role_uid"), *(given for _, given in provider.get("roles", ()))):
         raise Conflict("resource_in_use", f"{row.name} is given by single sign-on; change that first.")

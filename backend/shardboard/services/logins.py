@@ -5,6 +5,7 @@ the next attempt, each time twice as long; what is sent meanwhile is answered as
 """
 
 import time
+from collections import OrderedDict
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -12,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.domain.cluster_settings import ClusterSettings
+from shardboard.domain.policy import Policy
 from shardboard.origins import place
 from shardboard.services import second_factor
 from shardboard.state import cluster, events, login_failures, users
@@ -20,6 +22,7 @@ from shardboard.state.users import REGULAR, Password, User
 
 _NEVER = datetime(9999, 12, 31, tzinfo=UTC)
 _LONGEST_NAME = 254
+_MOST_STRANGERS = 10_000
 _MOST_FAILURES = 1_000_000
 """Counted on for ever where nobody has to wait, the number would outgrow its column."""
 
@@ -40,6 +43,12 @@ async def candidate(session: AsyncSession, username: str, source: str) -> Candid
         return None
     failures = await login_failures.of(session, user.uid, place(source))
     return None if _has_to_wait(failures) else Candidate(user, failures is not None)
+
+
+async def standing_from(session: AsyncSession, user: User, source: str) -> tuple[bool, bool]:
+    """Whether attempts for the user from there have to wait, and whether some have failed lately."""
+    failures = await login_failures.of(session, user.uid, place(source))
+    return _has_to_wait(failures), failures is not None
 
 
 async def failed(
@@ -164,12 +173,53 @@ async def _count_failure(session: AsyncSession, user: User, network: str) -> boo
         session.add(failures)
     failures.count = min(failures.count + 1, _MOST_FAILURES)
     failures.last_at = now
-    excess = failures.count - rules.login_lockout_threshold
+    failures.waits_until = _waits_until(failures.count, rules, now) or failures.waits_until
+    return failures.count == rules.login_lockout_threshold
+
+
+def _waits_until(count: int, rules: Policy, now: datetime) -> datetime | None:
+    """After so many failures; None: nobody has to wait."""
+    excess = count - rules.login_lockout_threshold
     if not rules.login_lockout_threshold or excess < 0:
-        return False
+        return None
     longest = rules.login_lockout_duration
-    failures.waits_until = now + timedelta(seconds=min(2 ** min(excess, 30), longest)) if longest else _NEVER
-    return excess == 0
+    return now + timedelta(seconds=min(2 ** min(excess, 30), longest)) if longest else _NEVER
+
+
+class Strangers:
+    """Failures of names that no user has, but a directory may: it is not to be tried without end. They are in memory only and
+    nobody can unlock them, so nobody waits longer than they count."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[str, str], _Tried] = OrderedDict()
+
+    def waits(self, username: str, source: str) -> bool:
+        tried = self._kept.get(self._key(username, source))
+        return tried is not None and tried.until is not None and tried.until > datetime.now(UTC)
+
+    def failed(self, username: str, source: str, rules: Policy) -> None:
+        now, key = datetime.now(UTC), self._key(username, source)
+        before = self._kept.pop(key, None)
+        forgotten = timedelta(seconds=rules.login_lockout_counter_reset_after)
+        count = 1 if before is None or before.at + forgotten < now else min(before.count + 1, _MOST_FAILURES)
+        until = _waits_until(count, rules, now)
+        self._kept[key] = _Tried(count, now, min(until, now + forgotten) if until is not None else None)
+        if len(self._kept) > _MOST_STRANGERS:
+            self._kept.popitem(last=False)
+
+    def succeeded(self, username: str, source: str) -> None:
+        self._kept.pop(self._key(username, source), None)
+
+    @staticmethod
+    def _key(username: str, source: str) -> tuple[str, str]:
+        return username.lower(), place(source)
+
+
+@dataclass(frozen=True)
+class _Tried:
+    count: int
+    at: datetime
+    until: datetime | None
 
 
 def is_login_name(username: str) -> bool:

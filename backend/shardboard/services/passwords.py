@@ -116,13 +116,13 @@ class Verifier:
             flight.add_done_callback(lambda _: self._flights.pop(entry))
         return await asyncio.shield(flight)
 
-    def remember(self, username: str, password: str, password_hash: str) -> None:
+    def remember(self, username: str, password: str, password_hash: str, seconds: float = _REMEMBERED_SECONDS) -> None:
         if len(self._remembered) >= _REMEMBERED_ENTRIES:
             self._remembered.clear()
-        self._remembered[self._entry(username, password, password_hash)] = time.monotonic() + _REMEMBERED_SECONDS
+        self._remembered[self._entry(username, password, password_hash)] = time.monotonic() + seconds
 
     def remembers(self, username: str, password: str, password_hash: str) -> bool:
-        """Whether this very password matched this very hash within the last minute."""
+        """Whether this very password matched this very hash just now."""
         entry = self._entry(username, password, password_hash)
         until = self._remembered.get(entry)
         if until is None:

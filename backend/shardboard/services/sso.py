@@ -163,7 +163,9 @@ async def _find(session: AsyncSession, who: Identity) -> User | None:
     if user is None:
         return None
     if user.auth_method != SSO:
-        sentence = f"{user.email} signs in by a password here; an administrator can change that to single sign-on."
+        sentence = (
+            f"{user.email} does not sign in by single sign-on; an administrator can change that to single sign-on."
+        )
         raise Forbidden("local_user", sentence)
     if user.subject is not None:
         raise Forbidden("other_account", f"{user.email} belongs to another account of the provider.")

@@ -24,7 +24,7 @@ async def secrets(session: AsyncSession) -> set[str]:
     hooks = (await session.execute(select(Webhook))).scalars().all()
     return {
         here.jwt_secret,
-        *(secret for secret in [(here.oidc or {}).get("client_secret")] if secret),
+        *(secret for secret in ((here.oidc or {}).get("client_secret"), (here.ldap or {}).get("bind_pass")) if secret),
         *(each for row in rows for each in (row.admin_password, row.next_admin_password) if each),
         *(secret for row in rows for secret in scrubbing.secrets_of({**row.config, "tags": []})),
         # Whoever knows the URL of a webhook may often post there.

@@ -16,11 +16,12 @@ from shardboard.services import logins, passwords, second_factor
 from shardboard.services.users import ADMINS, Principal, insist_on_another_admin, insist_on_power, one
 from shardboard.state import access, data_users, events, login_failures, users
 from shardboard.state import cluster as clusters
-from shardboard.state.users import REGULAR, SSO, Password, User
+from shardboard.state.users import LDAP, REGULAR, SSO, Password, User
 
 _FORBIDDEN_IN_NAMES = frozenset('&<>"')
 _LONGEST_NAME = 254
 MOST_PASSWORDS = 5
+_NAMES = {REGULAR: "a password", SSO: "single sign-on", LDAP: "LDAP"}
 
 
 @dataclass(frozen=True)
@@ -209,7 +210,7 @@ async def switch_second_factor_off(session: AsyncSession, uid: int, by: Principa
 def insist_on_regular(user: User) -> None:
     """That the user has a password here."""
     if user.auth_method != REGULAR:
-        sentence = f"{user.email} signs in by single sign-on, and has no password here."
+        sentence = f"{user.email} signs in by {_NAMES[user.auth_method]}, and has no password here."
         raise NotAcceptable("no_password", sentence, field="password")
 
 
@@ -222,13 +223,13 @@ async def _insist_on_power_over_sign_in(session: AsyncSession, user: User, by: P
 
 def _signs_in(user: User, auth_method: str, *, has_password: bool) -> str:
     """Have the user sign in another way from now on; what that is called. Sessions and tokens end."""
-    if has_password == (auth_method == SSO):
-        sentence = "Who signs in by single sign-on has no password here; who does not needs one."
+    if has_password != (auth_method == REGULAR):
+        sentence = "Who signs in by single sign-on or LDAP has no password here; who does not needs one."
         raise NotAcceptable("config_error", sentence, field="password")
     user.auth_method, user.subject = auth_method, None
     second_factor.forget(user)
     user.keep([Password("")])
-    return "single sign-on in place of a password" if auth_method == SSO else "a password in place of single sign-on"
+    return f"the way to sign in to {_NAMES[auth_method]}"
 
 
 def _is_another(user: User, given: GivenRole) -> bool:

@@ -31,6 +31,8 @@ class Cluster(Base):
     """Seals the audit trail. None until the first console of a release that keeps one."""
     oidc: Mapped[dict[str, Any] | None] = mapped_column(EncryptedJson("cluster.oidc"), default=None)
     """The provider of single sign-on (`domain/oidc.py`), with its secret; None: there is none."""
+    ldap: Mapped[dict[str, Any] | None] = mapped_column(EncryptedJson("cluster.ldap"), default=None)
+    """The directory that people log in by (`domain/ldap.py`), with the password that it is searched with; None: there is none."""
     config: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
     policy: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
     next_bdb_uid: Mapped[int] = mapped_column(default=1)

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 from shardboard.db import Base, UtcDateTime
 from shardboard.encrypted import Encrypted, EncryptedJson
 
-REGULAR, SSO = "regular", "sso"
+REGULAR, SSO, LDAP = "regular", "sso", "ldap"
 
 
 @dataclass(frozen=True)
@@ -45,9 +45,10 @@ class User(Base):
     role: Mapped[str]
     """A management role of the REST reference (2.8)."""
     auth_method: Mapped[str] = mapped_column(default=REGULAR, server_default=REGULAR)
-    """Of the REST reference: `regular` by a password here, `sso` by single sign-on, without one (`services/sso.py`)."""
+    """Of the REST reference: `regular` by a password here, `sso` by single sign-on (`services/sso.py`) and
+    `ldap` by a directory (`services/ldap.py`), without one."""
     subject: Mapped[str | None] = mapped_column(unique=True, index=True)
-    """Issuer and `sub` of whom single sign-on vouches for; None until the first sign-in."""
+    """What an account elsewhere is recognized by, of whom another vouches for; None until the first sign-in."""
     role_uid: Mapped[int | None]
     """Of a role of the cluster's own (`state/access.py`), whose management role is `role`; None: a built-in one."""
     data_hash: Mapped[str | None] = mapped_column(Encrypted("users.data_hash"))

@@ -14,6 +14,7 @@ from backend.tests.application import app_of
 from backend.tests.shards import until
 
 from shardboard.api import credentials
+from shardboard.api.gate import _gates, gate
 from shardboard.console import Console
 from shardboard.services import logins
 from shardboard.services.users import set_admin
@@ -89,7 +90,7 @@ async def test_a_restart_revives_no_session(
     ended = browser.cookies[credentials.COOKIE]
     await browser.delete("/v1/session", headers=PAGE)
     await log_in(browser, right)
-    del credentials._gates[console.store]
+    del _gates[console.store]
     assert (await browser.get("/v1/session")).status_code == 200, "other sessions of the user go on"
     browser.cookies.set(credentials.COOKIE, ended)
     assert (await browser.get("/v1/session")).status_code == 401
@@ -315,7 +316,7 @@ async def test_many_logins_from_one_place_leave_room_for_others(
     transport = httpx.ASGITransport(app_of(console), client=("192.0.2.10", 40000))
     async with httpx.AsyncClient(transport=transport, base_url="https://console") as elsewhere:
         login = asyncio.create_task(log_in(elsewhere, right))
-        waiting = credentials.gate(console.store).verifier._turns._waiting
+        waiting = gate(console.store).verifier._turns._waiting
         await until(lambda: login.done() or waiting["192.0.2.10"])
         held.set()
         assert (await login).status_code == 200
@@ -334,7 +335,7 @@ async def test_a_flood_does_not_fill_the_log(
     for n in range(60):
         await log_in(browser, {"username": f"user{n}", "password": "wrong password"})
     assert len(await events_of(console, "authentication_err")) == 20
-    credentials.gate(console.store).audit._at -= 30
+    gate(console.store).audit._at -= 30
     await log_in(browser, {"username": "last\x1b[31m", "password": "wrong password"})
     last = (await events_of(console, "authentication_err"))[-1]
     assert "40 more failures" in last.description

@@ -14,6 +14,7 @@ from starlette.requests import Request
 from shardboard.api import credentials, stream
 from shardboard.api.deps import Principal
 from shardboard.api.feed import Feed
+from shardboard.api.gate import gate, look_again
 from shardboard.console import Console
 from shardboard.services import sessions
 from shardboard.state import events, users
@@ -115,17 +116,17 @@ async def test_a_stream_ends_with_its_session(console: Console, opened: Any) -> 
     ending, staying = await opened(reader(console, token=token)), await opened(reader(console, token=other))
     for frames in (ending, staying):
         assert [(await frames.next())[0] for _ in range(2)] == ["hello", "history"]
-    assert credentials.gate(console.store).streams[USER] == 2
+    assert gate(console.store).streams[USER] == 2
     waiting = asyncio.create_task(ending.next())
     going: asyncio.Task[Any] = asyncio.create_task(staying.next_change())
     await asyncio.sleep(0)
     async with console.store.begin() as session:
         await sessions.log_out(session, (await sessions.find(session, token)).uid, Principal(USER, "admin"))
-    credentials.look_again(console.store)
+    look_again(console.store)
     assert await waiting is None
     await Feed(console)._tell([("cluster", 1)])
     assert (await going)["kind"] == "cluster"
-    assert credentials.gate(console.store).streams[USER] == 1
+    assert gate(console.store).streams[USER] == 1
 
 
 async def test_a_stream_ends_when_the_rights_of_its_reader_change(
@@ -186,6 +187,6 @@ async def test_a_reader_that_does_not_keep_up_is_sent_away(
 
 
 async def test_one_user_has_only_so_many_streams(client: httpx.AsyncClient, console: Console) -> None:
-    credentials.gate(console.store).streams[USER] = stream.MAX_STREAMS
+    gate(console.store).streams[USER] = stream.MAX_STREAMS
     reply = await client.get("/v1/stream", auth=(USER, PASSWORD))
     assert (reply.status_code, reply.json()["error_code"]) == (503, "busy")

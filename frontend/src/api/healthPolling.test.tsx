@@ -1,6 +1,6 @@
 // @vitest-environment jsdom
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
-import { renderHook, waitFor } from '@testing-library/react';
+import { act, renderHook } from '@testing-library/react';
 import type { ReactNode } from 'react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { eventsQuery } from './events';
@@ -11,11 +11,13 @@ import type { Session } from './types';
 const asked = vi.fn(async () => Response.json({ status: 'ok', alarms: [] }));
 
 beforeEach(() => {
-  vi.useFakeTimers({ shouldAdvanceTime: true });
+  vi.useFakeTimers();
   asked.mockClear();
   vi.stubGlobal('fetch', asked);
 });
 afterEach(() => vi.useRealTimers());
+
+const pass = (milliseconds: number) => act(() => vi.advanceTimersByTimeAsync(milliseconds));
 
 async function watch(role: string) {
   const client = new QueryClient({ defaultOptions: { queries: { staleTime: Infinity } } });
@@ -25,19 +27,20 @@ async function watch(role: string) {
     <QueryClientProvider client={client}>{children}</QueryClientProvider>
   );
   const { result } = renderHook(useOpenAlarms, { wrapper });
-  await waitFor(() => expect(result.current).toEqual([]));
+  await pass(100);
+  expect(result.current).toEqual([]);
 }
 
 describe('useOpenAlarms', () => {
   it('asks again where the stream tells of no events', async () => {
     await watch('db_viewer');
-    await vi.advanceTimersByTimeAsync(25_000);
+    await pass(25_000);
     expect(asked).toHaveBeenCalledTimes(3);
   });
 
   it('asks once where it does', async () => {
     await watch('db_member');
-    await vi.advanceTimersByTimeAsync(25_000);
+    await pass(25_000);
     expect(asked).toHaveBeenCalledTimes(1);
   });
 });

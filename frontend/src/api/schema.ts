@@ -1397,6 +1397,34 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/cluster/ldap": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Directory
+         * @description The directory that people log in by; without one what would be, were it set.
+         */
+        get: operations["get_directory_v1_cluster_ldap_get"];
+        /**
+         * Set Directory
+         * @description Set it. Where people log in by it, it is asked first whether it answers as it was described.
+         */
+        put: operations["set_directory_v1_cluster_ldap_put"];
+        post?: never;
+        /**
+         * Remove Directory
+         * @description Nobody logs in by it any more. Its users are signed out, and stay.
+         */
+        delete: operations["remove_directory_v1_cluster_ldap_delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/cluster/module-capabilities": {
         parameters: {
             query?: never;
@@ -2004,13 +2032,45 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Ldap Mappings
-         * @description There is no LDAP.
+         * List Mappings
+         * @description All by uid: the first whose group somebody is in gives the role.
          */
-        get: operations["get_ldap_mappings_v1_ldap_mappings_get"];
+        get: operations["list_mappings_v1_ldap_mappings_get"];
         put?: never;
-        post?: never;
+        /**
+         * Create Mapping
+         * @description Add one.
+         */
+        post: operations["create_mapping_v1_ldap_mappings_post"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/ldap_mappings/{uid}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Mapping
+         * @description One of them.
+         */
+        get: operations["get_mapping_v1_ldap_mappings__uid__get"];
+        /**
+         * Update Mapping
+         * @description Change one, from the next log-in on.
+         */
+        put: operations["update_mapping_v1_ldap_mappings__uid__put"];
+        post?: never;
+        /**
+         * Delete Mapping
+         * @description Remove one, from the next log-in on.
+         */
+        delete: operations["delete_mapping_v1_ldap_mappings__uid__delete"];
         options?: never;
         head?: never;
         patch?: never;
@@ -5983,6 +6043,62 @@ export interface components {
              */
             step: number;
         };
+        /**
+         * LdapOut
+         * @description Queries are left out where a template or an attribute is in their place.
+         */
+        LdapOut: {
+            /** Bind Dn */
+            bind_dn: string;
+            /** Bind Pass */
+            bind_pass: string;
+            /** Ca Cert */
+            ca_cert: string;
+            /** Cache Ttl */
+            cache_ttl: number;
+            /**
+             * Cba
+             * @default false
+             * @constant
+             */
+            cba?: false;
+            /** Control Plane */
+            control_plane: boolean;
+            /**
+             * Data Plane
+             * @default false
+             * @constant
+             */
+            data_plane?: false;
+            /** Directory Timeout S */
+            directory_timeout_s: number;
+            /** Dn Group Attr */
+            dn_group_attr: string;
+            dn_group_query?: components["schemas"]["LdapQuery"] | null;
+            /** Starttls */
+            starttls: boolean;
+            /** Uris */
+            uris: string[];
+            user_dn_query?: components["schemas"]["LdapQuery"] | null;
+            /** User Dn Template */
+            user_dn_template: string;
+        };
+        /** LdapQuery */
+        LdapQuery: {
+            /**
+             * Base
+             * @default
+             */
+            base?: string;
+            /** Filter */
+            filter: string;
+            /**
+             * Scope
+             * @default subtree
+             * @enum {string}
+             */
+            scope?: "base" | "one" | "subtree";
+        };
         /** License */
         License: {
             /** Activation Date */
@@ -6228,6 +6344,33 @@ export interface components {
              */
             target_node_uid: number;
         };
+        /**
+         * MappingChanges
+         * @description What is left out stays. Alerts by mail are set for receivers; `…email_alerts` are accepted and not kept.
+         */
+        MappingChanges: {
+            /** Dn */
+            dn?: string | null;
+            /** Email */
+            email?: string | null;
+            /** Name */
+            name?: string | null;
+            /** Role Uids */
+            role_uids?: number[] | null;
+        };
+        /** MappingOut */
+        MappingOut: {
+            /** Dn */
+            dn: string;
+            /** Email */
+            email: string;
+            /** Name */
+            name: string;
+            /** Role Uids */
+            role_uids: number[];
+            /** Uid */
+            uid: number;
+        };
         /** Meanwhile */
         Meanwhile: {
             bdbs: components["schemas"]["Columns"];
@@ -6342,6 +6485,83 @@ export interface components {
             /** Certificates */
             certificates: components["schemas"]["NewCertificate"][];
         };
+        /** NewLdapSettings */
+        NewLdapSettings: {
+            /**
+             * Bind Dn
+             * @description As whom entries are searched for; empty: as nobody.
+             */
+            bind_dn?: string | null;
+            /**
+             * Bind Pass
+             * @description ***, or left out: as it is, for the same server.
+             */
+            bind_pass?: string | null;
+            /**
+             * Ca Cert
+             * @description PEM of authorities that alone are trusted for it; empty: the system's.
+             */
+            ca_cert?: string | null;
+            /**
+             * Cache Ttl
+             * @description Seconds for which a password that was right is not asked again.
+             */
+            cache_ttl?: number | null;
+            /** Cba */
+            cba?: false | null;
+            /**
+             * Control Plane
+             * @description Whether people log in by it.
+             */
+            control_plane?: boolean | null;
+            /**
+             * Data Plane
+             * @description Users of data log in by what the console hands to engines.
+             */
+            data_plane?: false | null;
+            /** Directory Timeout S */
+            directory_timeout_s?: number | null;
+            /**
+             * Dn Group Attr
+             * @description Such as memberOf; in place of dn_group_query.
+             */
+            dn_group_attr?: string | null;
+            /** @description %D is the DN of the user's entry. */
+            dn_group_query?: components["schemas"]["LdapQuery"] | null;
+            /** Starttls */
+            starttls?: boolean | null;
+            /**
+             * Uris
+             * @description The first that answers counts.
+             */
+            uris?: string[] | null;
+            user_dn_query?: components["schemas"]["LdapQuery"] | null;
+            /**
+             * User Dn Template
+             * @description %u is the name; in place of user_dn_query.
+             */
+            user_dn_template?: string | null;
+        };
+        /** NewMapping */
+        NewMapping: {
+            /**
+             * Dn
+             * @description Of the group.
+             */
+            dn: string;
+            /**
+             * Email
+             * @default
+             */
+            email?: string;
+            /** Name */
+            name: string;
+            /**
+             * Role Uids
+             * @description One of /v1/roles.
+             */
+            role_uids: number[];
+        };
         /** NewOidcSettings */
         NewOidcSettings: {
             /**
@@ -6454,9 +6674,9 @@ export interface components {
         NewUser: {
             /**
              * Auth Method
-             * @description sso: by single sign-on, without a password here.
+             * @description sso: by single sign-on; ldap: by a directory; both without a password here.
              */
-            auth_method?: ("regular" | "sso") | null;
+            auth_method?: ("regular" | "sso" | "ldap") | null;
             /**
              * Email
              * @description The name to log in with.
@@ -6469,7 +6689,7 @@ export interface components {
             name?: string;
             /**
              * Password
-             * @description Needed unless `auth_method` is sso.
+             * @description Needed unless `auth_method` is sso or ldap.
              */
             password?: string | null;
             /** Role */
@@ -8397,9 +8617,9 @@ export interface components {
         UserChanges: {
             /**
              * Auth Method
-             * @description sso: by single sign-on, without a password here.
+             * @description sso: by single sign-on; ldap: by a directory; both without a password here.
              */
-            auth_method?: ("regular" | "sso") | null;
+            auth_method?: ("regular" | "sso" | "ldap") | null;
             /**
              * Email
              * @description As it is: it cannot be changed.
@@ -16619,6 +16839,264 @@ export interface operations {
             };
         };
     };
+    get_directory_v1_cluster_ldap_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LdapOut"];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    set_directory_v1_cluster_ldap_put: {
+        parameters: {
+            query?: {
+                /** @description Validate only. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewLdapSettings"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LdapOut"];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Understood, but not valid */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    remove_directory_v1_cluster_ldap_delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        [key: string]: string;
+                    };
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     get_cluster_module_capabilities_v1_cluster_module_capabilities_get: {
         parameters: {
             query?: never;
@@ -19487,7 +19965,7 @@ export interface operations {
             };
         };
     };
-    get_ldap_mappings_v1_ldap_mappings_get: {
+    list_mappings_v1_ldap_mappings_get: {
         parameters: {
             query?: never;
             header?: never;
@@ -19502,7 +19980,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": unknown[];
+                    "application/json": components["schemas"]["MappingOut"][];
                 };
             };
             /** @description Broken JSON or a value of the wrong type */
@@ -19539,6 +20017,423 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    create_mapping_v1_ldap_mappings_post: {
+        parameters: {
+            query?: {
+                /** @description Validate only. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewMapping"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MappingOut"];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Understood, but not valid */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Busy, or it exists already */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    get_mapping_v1_ldap_mappings__uid__get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MappingOut"];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    update_mapping_v1_ldap_mappings__uid__put: {
+        parameters: {
+            query?: {
+                /** @description Validate only. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: never;
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MappingChanges"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MappingOut"];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Understood, but not valid */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Busy, or it exists already */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    delete_mapping_v1_ldap_mappings__uid__delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
             /** @description The store does not answer, or too many such requests are under way; try again in a moment */
@@ -28134,6 +29029,15 @@ export interface operations {
             };
             /** @description The role does not allow this */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Understood, but not valid */
+            406: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -76,7 +76,7 @@ export function UserMenu() {
           ))}
           <Menu.Divider />
           {expiry && <Menu.Label>{expiry}</Menu.Label>}
-          {session?.auth_method !== 'sso' && (
+          {session?.auth_method === 'regular' && (
             <>
               <Menu.Item leftSection={<IconKey size={15} />} onClick={() => setDialog('password')}>
                 Change password…

@@ -1,6 +1,7 @@
 /** The rules of the cluster, and what goes to whoever helps with it. */
 import { useMay } from '@/api/session';
 import { ConsoleCertificate } from '@/features/settings/ConsoleCertificate';
+import { Ldap } from '@/features/settings/Ldap';
 import { PolicyForm } from '@/features/settings/PolicyForm';
 import { SingleSignOn } from '@/features/settings/SingleSignOn';
 import { SupportBundle } from '@/features/settings/SupportBundle';
@@ -17,6 +18,7 @@ export function SettingsPage() {
       <PolicyForm may={may} />
       {useMay('seeAll') && <ConsoleCertificate may={may} />}
       {may && <SingleSignOn />}
+      {may && <Ldap />}
       <SupportBundle may={mayDebug} />
     </div>
   );

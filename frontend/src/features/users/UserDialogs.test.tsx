@@ -27,6 +27,7 @@ const ADMIN = {
   name: 'Ada',
   role: 'admin',
   role_uids: [1],
+  auth_method: 'regular',
 } as User;
 const answered = vi.fn();
 

@@ -124,8 +124,11 @@ function columnsOf(
   ];
 }
 
+/** By which others vouch for users, who have neither password nor second factor here. */
+const ELSEWHERE: Readonly<Record<string, string>> = { sso: 'Single sign-on', ldap: 'LDAP' };
+
 const factorWords = ({ auth_method, second_factor }: User): string =>
-  auth_method === 'sso' ? 'Single sign-on' : second_factor ? 'On' : 'Off';
+  ELSEWHERE[auth_method] ?? (second_factor ? 'On' : 'Off');
 
 function UserStatus({ status }: { status: string }) {
   if (status === 'locked') {
@@ -177,8 +180,10 @@ function UserActions({ user, session, users, ask }: ActionsProps) {
         <Menu.Item
           leftSection={<IconKey size={15} />}
           // One's own is changed in the user menu, which keeps this session.
-          disabled={fault !== undefined || user.uid === session?.uid || user.auth_method === 'sso'}
-          title={user.auth_method === 'sso' ? 'Signs in by single sign-on' : undefined}
+          disabled={
+            fault !== undefined || user.uid === session?.uid || user.auth_method in ELSEWHERE
+          }
+          title={ELSEWHERE[user.auth_method] && 'Has no password here'}
           onClick={() => ask({ what: 'password', user })}
         >
           Passwords…

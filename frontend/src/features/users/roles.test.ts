@@ -12,7 +12,8 @@ import {
   rolesFor,
 } from './roles';
 
-const user = (uid: number, role: string) => ({ uid, role, email: `${uid}@example.org` }) as User;
+const user = (uid: number, role: string) =>
+  ({ uid, role, email: `${uid}@example.org`, auth_method: 'regular' }) as User;
 const by = (uid: number, role: string) => ({ uid, role }) as Session;
 
 const readers: Role = { uid: 17, name: 'cache readers', management: 'none', resources: [] };

@@ -95,7 +95,7 @@ export function removalFault(
 
 /** Why the role of this user stays as it is: whom another vouches for cannot sign in without it. */
 export function lastAdminFault(user: User, users: readonly User[]): string | undefined {
-  const isOne = ({ role, auth_method }: User) => role === 'admin' && auth_method !== 'sso';
+  const isOne = ({ role, auth_method }: User) => role === 'admin' && auth_method === 'regular';
   return isOne(user) && users.filter(isOne).length < 2
     ? 'This is the last administrator with a password; make another user one first'
     : undefined;

@@ -1,0 +1,38 @@
+"""Groups of the directory, and the roles that they give."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import func, select
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import Mapped, mapped_column
+
+from shardboard.db import Base
+
+
+class LdapMapping(Base):
+    """Of the REST reference (`/v1/ldap_mappings`)."""
+
+    __tablename__ = "ldap_mappings"
+    __kind__ = "ldap_mapping"
+
+    uid: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    name: Mapped[str] = mapped_column(unique=True)
+    dn: Mapped[str]
+    """Of the group."""
+    role_uid: Mapped[int]
+    """Of /v1/roles."""
+    email: Mapped[str]
+    """For people to read; empty: none."""
+
+
+async def every(session: AsyncSession) -> Sequence[LdapMapping]:
+    """All by uid, which is the order in which they count."""
+    return (await session.execute(select(LdapMapping).order_by(LdapMapping.uid))).scalars().all()
+
+
+async def of_role(session: AsyncSession, role_uid: int) -> Sequence[LdapMapping]:
+    return (await session.execute(select(LdapMapping).where(LdapMapping.role_uid == role_uid))).scalars().all()
+
+
+async def next_uid(session: AsyncSession) -> int:
+    return (await session.execute(select(func.coalesce(func.max(LdapMapping.uid), 0)))).scalar_one() + 1

@@ -1,0 +1,93 @@
+/** Signing in by a real directory (OpenLDAP), from setting it up to being let in and refused. */
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { examine, examineInAll } from '../appearance.ts';
+import { expect, SIGNED_OUT, test } from '../fixtures.ts';
+import { Frame } from '../pages/frame.ts';
+import { LoginPage } from '../pages/login.ts';
+
+interface Directory {
+  encrypted: string;
+  ca: string;
+  reader: [string, string];
+  person: [string, string];
+  people: string;
+  groups: string;
+  dba: string;
+}
+
+async function directory(): Promise<{ told: Directory; close: () => void }> {
+  const root = fileURLToPath(new URL('../..', import.meta.url));
+  // Its standard input is the lifeline: it closes with this process, however that ends.
+  const child = spawn(`${root}.venv/bin/python`, ['e2e/directory.py'], {
+    cwd: root,
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  const line = await createInterface(child.stdout)[Symbol.asyncIterator]().next();
+  if (!line.value) throw new Error('The directory did not come up; its last words are above.');
+  return { told: JSON.parse(line.value) as Directory, close: () => child.stdin.end() };
+}
+
+test('people sign in by a directory, and their groups give them roles', async ({
+  page,
+  browser,
+  baseURL,
+}) => {
+  const { told, close } = await directory();
+  try {
+    const frame = new Frame(page);
+    await page.goto('/settings');
+    await page.getByRole('button', { name: 'Set up LDAP…' }).click();
+    const dialog = frame.dialog('Set up LDAP');
+    await dialog
+      .getByRole('textbox', { name: 'Servers', exact: false })
+      .first()
+      .fill(told.encrypted);
+    await dialog.getByLabel('Search as').fill(told.reader[0]);
+    await dialog.getByRole('textbox', { name: 'Password of that user' }).fill(told.reader[1]);
+    await dialog.getByLabel('Below which entry people are').fill(told.people);
+    await dialog.getByLabel('Below which entry groups are').fill(told.groups);
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    // Its authority is not one that machines trust.
+    await expect(dialog.getByRole('alert')).toContainText('certificate');
+    await examineInAll(page, 'ldap-dialog');
+    await dialog.getByText('Times and certificate').click();
+    await dialog.getByRole('textbox', { name: 'Authority of the servers' }).fill(told.ca);
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await expect(dialog).toBeHidden();
+    await expect(page.getByText('No group has a role yet')).toBeVisible();
+
+    const theirs = await browser.newContext({ baseURL, storageState: SIGNED_OUT });
+    const other = await theirs.newPage();
+    const login = new LoginPage(other);
+    await other.goto('/nodes');
+    await login.signIn(...told.person);
+    await expect(login.error).toContainText('is in no group that has a role here');
+
+    await page.getByRole('button', { name: 'Add a group…' }).click();
+    const adding = frame.dialog('Add a group');
+    await adding.getByLabel('Name').fill('Administrators');
+    await adding.getByLabel('DN').fill(told.dba);
+    await adding.getByLabel('Role').selectOption({ label: 'Admin' });
+    await adding.getByRole('button', { name: 'Add', exact: true }).click();
+    await expect(page.getByRole('row', { name: /Administrators/ })).toContainText('Admin');
+    await examineInAll(page, 'ldap-settings');
+
+    await login.signIn(told.person[0], 'wrong');
+    await expect(login.error).toContainText('Wrong user name or password');
+    await login.signIn(...told.person);
+    const otherFrame = new Frame(other);
+    await expect(otherFrame.heading('Nodes')).toBeVisible();
+    await otherFrame.userMenu.click();
+    await expect(other.getByText(`${told.person[0]} · admin`)).toBeVisible();
+    await expect(other.getByRole('menuitem', { name: 'Change password…' })).toHaveCount(0);
+    await theirs.close();
+
+    await page.goto('/users');
+    await expect(page.getByRole('row', { name: /bob/ })).toContainText('LDAP');
+    await examine(page, 'users-ldap');
+  } finally {
+    close();
+  }
+});

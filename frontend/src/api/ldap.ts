@@ -1,0 +1,31 @@
+/** Signing in by a directory (LDAP): its settings, and which of its groups have which roles. */
+import { queryOptions } from '@tanstack/react-query';
+import { read, request } from './http';
+import type { LdapMapping, LdapSettings, NewLdapMapping, NewLdapSettings } from './types';
+
+const SETTINGS = '/v1/cluster/ldap';
+const MAPPINGS = '/v1/ldap_mappings';
+
+/** Without addresses where there is no directory. */
+export const ldapQuery = queryOptions({
+  queryKey: ['ldap'],
+  queryFn: read<LdapSettings>(SETTINGS),
+});
+
+export const ldapMappingsQuery = queryOptions({
+  queryKey: ['ldap_mappings'],
+  queryFn: read<LdapMapping[]>(MAPPINGS),
+});
+
+/** The directory is asked before, where people sign in by it. */
+export const saveLdap = (settings: NewLdapSettings) =>
+  request<LdapSettings>('PUT', SETTINGS, settings);
+
+export const removeLdap = () => request<unknown>('DELETE', SETTINGS);
+
+export const saveLdapMapping = (uid: number | undefined, mapping: NewLdapMapping) =>
+  uid === undefined
+    ? request<LdapMapping>('POST', MAPPINGS, mapping)
+    : request<LdapMapping>('PUT', `${MAPPINGS}/${uid}`, mapping);
+
+export const removeLdapMapping = (uid: number) => request<unknown>('DELETE', `${MAPPINGS}/${uid}`);

@@ -1,0 +1,131 @@
+// @vitest-environment jsdom
+import { MantineProvider } from '@mantine/core';
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { fireEvent, render, screen, waitFor } from '@testing-library/react';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import type { LdapSettings } from '@/api/types';
+import { LdapDialog } from './LdapDialog';
+
+const answered = vi.fn();
+const NONE: LdapSettings = {
+  uris: [],
+  control_plane: false,
+  data_plane: false,
+  cba: false,
+  starttls: false,
+  ca_cert: '',
+  bind_dn: '',
+  bind_pass: '',
+  directory_timeout_s: 5,
+  cache_ttl: 300,
+  user_dn_template: '',
+  dn_group_attr: '',
+};
+const BEFORE: LdapSettings = {
+  ...NONE,
+  uris: ['ldaps://one.example.org', 'ldaps://two.example.org:1636'],
+  control_plane: true,
+  bind_dn: 'cn=reader,dc=example,dc=org',
+  bind_pass: '***',
+  cache_ttl: 60,
+  user_dn_template: 'uid=%u,ou=people,dc=example,dc=org',
+  dn_group_query: { base: 'ou=groups,dc=example,dc=org', filter: '(member=%D)', scope: 'one' },
+};
+
+beforeEach(() => {
+  vi.stubGlobal('fetch', answered);
+  answered.mockImplementation(async () => Response.json(BEFORE));
+});
+afterEach(() => {
+  answered.mockReset();
+  vi.unstubAllGlobals();
+});
+
+function show(before: LdapSettings) {
+  render(
+    <MantineProvider>
+      <QueryClientProvider client={new QueryClient()}>
+        <LdapDialog
+          before={before}
+          then={async (ordered) => void (await ordered)}
+          onClose={() => undefined}
+        />
+      </QueryClientProvider>
+    </MantineProvider>,
+  );
+}
+
+const type = (label: RegExp | string, value: string) =>
+  fireEvent.change(screen.getByLabelText(label), { target: { value } });
+const button = () => screen.getByRole<HTMLButtonElement>('button', { name: 'Save' });
+const save = async () => {
+  fireEvent.click(button());
+  await waitFor(() => expect(answered).toHaveBeenCalled());
+  return JSON.parse(answered.mock.calls[0]?.[1].body);
+};
+
+it('sets a directory up, by searches', async () => {
+  show(NONE);
+  expect(button().disabled).toBe(true);
+  type(/^Servers/, 'ldap://one.example.org\nldap://two.example.org ');
+  expect(screen.getByText(/in clear/)).toBeDefined();
+  fireEvent.click(screen.getByLabelText(/^StartTLS/));
+  expect(screen.queryByText(/in clear/)).toBeNull();
+  type(/^Search as/, 'cn=reader,dc=example,dc=org');
+  expect(button().disabled, 'a DN without its password').toBe(true);
+  type(/^Password of that user/, 's3cret');
+  type(/^Below which entry people are/, 'ou=people,dc=example,dc=org');
+  type(/^Below which entry groups are/, 'ou=groups,dc=example,dc=org');
+  type(/^Which entries are groups/, 'one');
+  expect(await save()).toEqual({
+    control_plane: true,
+    uris: ['ldap://one.example.org', 'ldap://two.example.org'],
+    starttls: true,
+    ca_cert: '',
+    bind_dn: 'cn=reader,dc=example,dc=org',
+    bind_pass: 's3cret',
+    directory_timeout_s: 5,
+    cache_ttl: 300,
+    user_dn_query: {
+      base: 'ou=people,dc=example,dc=org',
+      filter: '(&(objectClass=inetOrgPerson)(uid=%u))',
+    },
+    dn_group_query: {
+      base: 'ou=groups,dc=example,dc=org',
+      filter: '(&(objectClass=groupOfNames)(member=%D))',
+      scope: 'one',
+    },
+  });
+});
+
+it('keeps what is not changed, the password as well', async () => {
+  show(BEFORE);
+  fireEvent.click(screen.getByRole('switch'));
+  type(/^Groups are found/, 'attribute');
+  type(/^Attribute/, 'memberOf');
+  expect(await save()).toEqual({
+    control_plane: false,
+    uris: BEFORE.uris,
+    starttls: false,
+    ca_cert: '',
+    bind_dn: BEFORE.bind_dn,
+    directory_timeout_s: 5,
+    cache_ttl: 60,
+    user_dn_template: BEFORE.user_dn_template,
+    dn_group_attr: 'memberOf',
+  });
+});
+
+it('wants the password again for another server', async () => {
+  show(BEFORE);
+  type(/^Servers/, 'ldaps://three.example.org');
+  expect(button().disabled).toBe(true);
+  type(/^Password of that user/, 'again');
+  expect(await save()).toMatchObject({ bind_pass: 'again' });
+});
+
+it('forgets the password where nobody searches as somebody', async () => {
+  show(BEFORE);
+  type(/^Search as/, '');
+  expect(await save()).toMatchObject({ bind_dn: '', bind_pass: '' });
+});

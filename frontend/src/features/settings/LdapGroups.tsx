@@ -1,0 +1,178 @@
+/** Groups of the directory and the roles that they give, in the order in which they count. */
+import { ActionIcon, Alert, Button, Menu, NativeSelect, TextInput } from '@mantine/core';
+import { IconDotsVertical, IconEdit, IconTrash } from '@tabler/icons-react';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { messageOf } from '@/api/http';
+import { ldapMappingsQuery, removeLdapMapping, saveLdapMapping } from '@/api/ldap';
+import type { LdapMapping, Role } from '@/api/types';
+import { Ask } from '@/ui/Ask';
+import { type Column, DataTable } from '@/ui/DataTable';
+import classes from './settings.module.css';
+
+interface Asking {
+  what: 'save' | 'remove';
+  /** None: a new one. */
+  row?: LdapMapping;
+}
+
+export function LdapGroups({ roles }: { roles: readonly Role[] }) {
+  const { data: mappings, error } = useQuery(ldapMappingsQuery);
+  const [asking, setAsking] = useState<Asking>();
+  const close = () => setAsking(undefined);
+  if (!mappings && error) return <Alert color="red">{messageOf(error)}</Alert>;
+  const roleOf = ({ role_uids: [uid] }: LdapMapping) =>
+    roles.find((role) => role.uid === uid)?.name ?? `role ${uid}`;
+  const columns: Column<LdapMapping>[] = [
+    {
+      id: 'name',
+      header: 'Group',
+      cell: ({ name, dn }) => (
+        <div className={classes.group}>
+          {name}
+          <code>{dn}</code>
+        </div>
+      ),
+    },
+    { id: 'role', header: 'Role', cell: roleOf },
+    {
+      id: 'menu',
+      header: '',
+      align: 'right',
+      width: 48,
+      cell: (row) => <Actions row={row} ask={(what) => setAsking({ what, row })} />,
+    },
+  ];
+  return (
+    <div className={classes.groups}>
+      <DataTable
+        label="Groups and their roles"
+        columns={columns}
+        rows={mappings}
+        rowKey={({ uid }) => uid}
+        empty={
+          <Alert color="yellow">
+            No group has a role yet: nobody can sign in by the directory. Add the group of those who
+            may.
+          </Alert>
+        }
+      />
+      <Button variant="subtle" size="compact-sm" onClick={() => setAsking({ what: 'save' })}>
+        Add a group…
+      </Button>
+      {asking?.what === 'save' && <GroupDialog before={asking.row} roles={roles} onClose={close} />}
+      {asking?.what === 'remove' && asking.row && (
+        <RemoveGroup row={asking.row} role={roleOf(asking.row)} onClose={close} />
+      )}
+    </div>
+  );
+}
+
+function Actions({ row, ask }: { row: LdapMapping; ask: (what: 'save' | 'remove') => void }) {
+  return (
+    <Menu position="bottom-end">
+      <Menu.Target>
+        <ActionIcon variant="subtle" color="gray" aria-label={`Actions for ${row.name}`}>
+          <IconDotsVertical size={16} />
+        </ActionIcon>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <Menu.Item leftSection={<IconEdit size={15} />} onClick={() => ask('save')}>
+          Change…
+        </Menu.Item>
+        <Menu.Item
+          color="var(--broken)"
+          leftSection={<IconTrash size={15} />}
+          onClick={() => ask('remove')}
+        >
+          Remove…
+        </Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
+  );
+}
+
+function useThenAskAgain() {
+  const client = useQueryClient();
+  return async (ordered: Promise<unknown>) => {
+    await ordered;
+    await client.invalidateQueries({ queryKey: ldapMappingsQuery.queryKey });
+  };
+}
+
+interface GroupProps {
+  before: LdapMapping | undefined;
+  roles: readonly Role[];
+  onClose: () => void;
+}
+
+function GroupDialog({ before, roles, onClose }: GroupProps) {
+  const then = useThenAskAgain();
+  const [name, setName] = useState(before?.name ?? '');
+  const [dn, setDn] = useState(before?.dn ?? '');
+  const [role, setRole] = useState(`${before?.role_uids[0] ?? ''}`);
+  const wanted = { name: name.trim(), dn: dn.trim(), role_uids: [Number(role)] };
+  return (
+    <Ask
+      title={before ? `Change ${before.name}` : 'Add a group'}
+      action={before ? 'Save' : 'Add'}
+      disabled={!wanted.name || !wanted.dn || !role}
+      onConfirm={() => then(saveLdapMapping(before?.uid, wanted))}
+      onClose={onClose}
+    >
+      <TextInput
+        label="Name"
+        description="What it is called here"
+        required
+        maxLength={120}
+        data-autofocus
+        value={name}
+        onChange={(event) => setName(event.currentTarget.value)}
+      />
+      <TextInput
+        label="DN"
+        description="Of the group in the directory"
+        placeholder="cn=dba,ou=groups,dc=example,dc=org"
+        required
+        maxLength={1000}
+        spellCheck={false}
+        value={dn}
+        onChange={(event) => setDn(event.currentTarget.value)}
+      />
+      <NativeSelect
+        label="Role"
+        description="Who is in several groups of the list has the role of the topmost one"
+        data={[
+          { value: '', label: 'Choose a role', disabled: true },
+          ...roles.map(({ uid, name: label }) => ({ value: `${uid}`, label })),
+        ]}
+        value={role}
+        onChange={(event) => setRole(event.currentTarget.value)}
+      />
+    </Ask>
+  );
+}
+
+interface RemoveProps {
+  row: LdapMapping;
+  role: string;
+  onClose: () => void;
+}
+
+function RemoveGroup({ row, role, onClose }: RemoveProps) {
+  const then = useThenAskAgain();
+  return (
+    <Ask
+      title={`Remove ${row.name}?`}
+      action="Remove"
+      severe
+      onConfirm={() => then(removeLdapMapping(row.uid))}
+      onClose={onClose}
+    >
+      <span>
+        From the next sign-in on this group no longer gives the role {role}. Who is in no other
+        group of the list is refused then, and signed out everywhere.
+      </span>
+    </Ask>
+  );
+}
