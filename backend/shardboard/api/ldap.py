@@ -29,7 +29,7 @@ class LdapQuery(BaseModel):
     scope: Literal["base", "one", "subtree"] = "subtree"
 
 
-class LdapSettings(BaseModel):
+class NewLdapSettings(BaseModel):
     """What is left out stays. `cba_…` are accepted and not kept: nobody logs in by a certificate."""
 
     model_config = ConfigDict(strict=True)
@@ -56,9 +56,6 @@ class LdapSettings(BaseModel):
     user_dn_query: LdapQuery | None = None
     dn_group_attr: Annotated[Text | None, Field(description="Such as memberOf; in place of dn_group_query.")] = None
     dn_group_query: Annotated[LdapQuery | None, Field(description="%D is the DN of the user's entry.")] = None
-
-
-class NewLdapSettings(LdapSettings):
     bind_pass: Annotated[
         str | None,
         Field(

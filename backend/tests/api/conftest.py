@@ -1,9 +1,10 @@
-"""What tests of single sign-on share."""
+"""What tests of single sign-on and of directories share."""
 
 from collections.abc import AsyncIterator
 
 import httpx
 import pytest
+from backend.tests import directory as directories
 from backend.tests.application import app_of
 from backend.tests.oidc_provider import SETTINGS, FakeProvider
 
@@ -27,3 +28,24 @@ async def browser(console: Console) -> AsyncIterator[httpx.AsyncClient]:
     transport = httpx.ASGITransport(app=app_of(console))
     async with httpx.AsyncClient(transport=transport, base_url="https://console") as made:
         yield made
+
+
+@pytest.fixture
+async def directory(console: Console, client: httpx.AsyncClient) -> directories.FakeDirectory:
+    """Set, with two groups that give roles."""
+    made = directories.FakeDirectory()
+    console.ldap = made  # type: ignore[assignment]
+    reply = await client.put("/v1/cluster/ldap", json=directories.SETTINGS)
+    assert reply.status_code == 200, reply.text
+    for name, dn, role_uid in (("admins", directories.DBA, 1), ("shop", directories.SHOP, 4)):
+        body = {"name": name, "dn": dn, "role_uids": [role_uid]}
+        assert (await client.post("/v1/ldap_mappings", json=body)).status_code == 200
+    return made
+
+
+@pytest.fixture
+async def elsewhere(console: Console) -> AsyncIterator[httpx.AsyncClient]:
+    """From another network than `browser`; nobody is signed in."""
+    transport = httpx.ASGITransport(app_of(console), client=("192.0.2.77", 1))
+    async with httpx.AsyncClient(transport=transport, base_url="https://console") as opened:
+        yield opened

@@ -6485,7 +6485,10 @@ export interface components {
             /** Certificates */
             certificates: components["schemas"]["NewCertificate"][];
         };
-        /** NewLdapSettings */
+        /**
+         * NewLdapSettings
+         * @description What is left out stays. `cba_…` are accepted and not kept: nobody logs in by a certificate.
+         */
         NewLdapSettings: {
             /**
              * Bind Dn

@@ -1,6 +1,6 @@
 /** What browsers see when they reach the console: its own certificate, or one that they trust already. */
 import { Alert, Button, Group, Skeleton } from '@mantine/core';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import {
   type CertificateAndKey,
@@ -13,6 +13,7 @@ import {
 import { messageOf } from '@/api/http';
 import { ROLE_FORBIDS } from '@/api/session';
 import type { ConsoleCertificate as Told } from '@/api/types';
+import { useThenAskAgain } from '@/api/useThenAskAgain';
 import { Stamp } from '@/ui/Ago';
 import { Ask } from '@/ui/Ask';
 import { Card } from '@/ui/Card';
@@ -32,12 +33,8 @@ export function ConsoleCertificate({ may }: { may: boolean }) {
   const { data, error } = useQuery(certificatesQuery);
   const [dialog, setDialog] = useState<'install' | 'remove'>();
   const [checked, setChecked] = useState<Checked>();
-  const client = useQueryClient();
   const close = () => setDialog(undefined);
-  const then = async (ordered: Promise<unknown>) => {
-    await ordered;
-    await client.invalidateQueries({ queryKey: certificatesQuery.queryKey });
-  };
+  const then = useThenAskAgain(certificatesQuery);
   const source = data?.console.source as keyof typeof ORIGIN | undefined;
   const why = may ? undefined : ROLE_FORBIDS;
   return (

@@ -1,11 +1,12 @@
 /** Signing in by a directory (LDAP): what is set, and which of its groups have which roles. */
 import { Alert, Button, Group, Skeleton } from '@mantine/core';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { rolesQuery } from '@/api/access';
 import { messageOf } from '@/api/http';
 import { ldapQuery, removeLdap } from '@/api/ldap';
 import type { LdapSettings } from '@/api/types';
+import { useThenAskAgain } from '@/api/useThenAskAgain';
 import { Card } from '@/ui/Card';
 import { ConfirmByTyping } from '@/ui/ConfirmByTyping';
 import { Facts } from '@/ui/Facts';
@@ -15,15 +16,11 @@ import { groupWords, isInClear, personWords } from './ldapWords';
 import classes from './settings.module.css';
 
 export function Ldap() {
-  const client = useQueryClient();
   const { data, error } = useQuery(ldapQuery);
   const roles = useQuery(rolesQuery).data;
   const [dialog, setDialog] = useState<'set' | 'remove'>();
   const close = () => setDialog(undefined);
-  const then = async (ordered: Promise<unknown>) => {
-    await ordered;
-    await client.invalidateQueries({ queryKey: ldapQuery.queryKey });
-  };
+  const then = useThenAskAgain(ldapQuery);
   const isSet = data !== undefined && data.uris.length > 0;
   return (
     <div className={classes.form}>

@@ -19,7 +19,7 @@ import classes from './settings.module.css';
 
 interface Props {
   before: LdapSettings;
-  then: (ordered: Promise<unknown>) => Promise<void>;
+  then: (ordered: Promise<unknown>) => Promise<unknown>;
   onClose: () => void;
 }
 

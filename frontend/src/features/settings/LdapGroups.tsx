@@ -1,11 +1,12 @@
 /** Groups of the directory and the roles that they give, in the order in which they count. */
 import { ActionIcon, Alert, Button, Menu, NativeSelect, TextInput } from '@mantine/core';
 import { IconDotsVertical, IconEdit, IconTrash } from '@tabler/icons-react';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { messageOf } from '@/api/http';
 import { ldapMappingsQuery, removeLdapMapping, saveLdapMapping } from '@/api/ldap';
 import type { LdapMapping, Role } from '@/api/types';
+import { useThenAskAgain } from '@/api/useThenAskAgain';
 import { Ask } from '@/ui/Ask';
 import { type Column, DataTable } from '@/ui/DataTable';
 import classes from './settings.module.css';
@@ -92,14 +93,6 @@ function Actions({ row, ask }: { row: LdapMapping; ask: (what: 'save' | 'remove'
   );
 }
 
-function useThenAskAgain() {
-  const client = useQueryClient();
-  return async (ordered: Promise<unknown>) => {
-    await ordered;
-    await client.invalidateQueries({ queryKey: ldapMappingsQuery.queryKey });
-  };
-}
-
 interface GroupProps {
   before: LdapMapping | undefined;
   roles: readonly Role[];
@@ -107,7 +100,7 @@ interface GroupProps {
 }
 
 function GroupDialog({ before, roles, onClose }: GroupProps) {
-  const then = useThenAskAgain();
+  const then = useThenAskAgain(ldapMappingsQuery);
   const [name, setName] = useState(before?.name ?? '');
   const [dn, setDn] = useState(before?.dn ?? '');
   const [role, setRole] = useState(`${before?.role_uids[0] ?? ''}`);
@@ -160,7 +153,7 @@ interface RemoveProps {
 }
 
 function RemoveGroup({ row, role, onClose }: RemoveProps) {
-  const then = useThenAskAgain();
+  const then = useThenAskAgain(ldapMappingsQuery);
   return (
     <Ask
       title={`Remove ${row.name}?`}

@@ -21,7 +21,7 @@ interface Props {
   /** Null: there is none yet. */
   before: OidcSettings | null;
   roles: readonly Role[];
-  then: (ordered: Promise<unknown>) => Promise<void>;
+  then: (ordered: Promise<unknown>) => Promise<unknown>;
   onClose: () => void;
 }
 

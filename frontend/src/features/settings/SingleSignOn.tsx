@@ -1,11 +1,12 @@
 /** Single sign-on by OpenID Connect: the provider, and which groups have which roles. */
 import { Alert, Button, Group, Skeleton } from '@mantine/core';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { rolesQuery } from '@/api/access';
 import { messageOf } from '@/api/http';
 import { offerQuery, oidcQuery, removeOidc } from '@/api/sso';
 import type { OidcSettings, Role } from '@/api/types';
+import { useThenAskAgain } from '@/api/useThenAskAgain';
 import { Card } from '@/ui/Card';
 import { ConfirmByTyping } from '@/ui/ConfirmByTyping';
 import { CopyInline } from '@/ui/Copy';
@@ -14,16 +15,11 @@ import { ProviderDialog } from './ProviderDialog';
 import classes from './settings.module.css';
 
 export function SingleSignOn() {
-  const client = useQueryClient();
   const { data, error } = useQuery(oidcQuery);
   const roles = useQuery(rolesQuery).data;
   const [dialog, setDialog] = useState<'set' | 'remove'>();
   const close = () => setDialog(undefined);
-  const then = async (ordered: Promise<unknown>) => {
-    await ordered;
-    for (const { queryKey } of [oidcQuery, offerQuery])
-      await client.invalidateQueries({ queryKey });
-  };
+  const then = useThenAskAgain(oidcQuery, offerQuery);
   return (
     <div className={classes.form}>
       <Card title="Single sign-on">

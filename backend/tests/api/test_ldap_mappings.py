@@ -1,0 +1,78 @@
+"""Groups of the directory and their roles: who may make which, and what they refer to."""
+
+from typing import Any
+
+import httpx
+import pytest
+from backend.tests.application import app_of
+from backend.tests.directory import SHOP, FakeDirectory
+
+from shardboard.console import Console
+
+pytestmark = pytest.mark.store
+
+
+async def test_mappings_are_made_changed_and_removed(client: httpx.AsyncClient, directory: FakeDirectory) -> None:
+    body = {"name": "ops", "dn": "cn=ops,dc=example,dc=org", "role_uids": [5], "email": "ops@example.org"}
+    made = (await client.post("/v1/ldap_mappings", json={**body, "email_alerts": True})).json()
+    assert made == {**body, "uid": 3}
+    assert (await client.get("/v1/ldap_mappings/3")).json() == made
+    changed = await client.put("/v1/ldap_mappings/3", json={"dn": "cn=ops,dc=example,dc=com"})
+    assert changed.json() == {**made, "dn": "cn=ops,dc=example,dc=com"}
+    assert (await client.put("/v1/ldap_mappings/3?dry_run", json={"name": "x"})).json()["name"] == "x"
+    assert [each["name"] for each in (await client.get("/v1/ldap_mappings")).json()] == ["admins", "shop", "ops"]
+    assert (await client.delete("/v1/ldap_mappings/3")).status_code == 200
+    for method in ("GET", "DELETE"):
+        reply = await client.request(method, "/v1/ldap_mappings/3")
+        assert (reply.status_code, reply.json()["error_code"]) == (404, "ldap_mapping_not_exist")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "status", "code"),
+    [
+        ({"name": " "}, 406, "invalid_name_param"),
+        ({"name": "shop"}, 409, "name_already_exists"),
+        ({"dn": "ops"}, 406, "invalid_dn_param"),
+        ({"dn": "cn=a\0"}, 406, "invalid_dn_param"),
+        ({"email": "a\0"}, 406, "invalid_email_param"),
+        ({"dn": SHOP.upper()}, 409, "name_already_exists"),
+        ({"role_uids": [77]}, 406, "invalid_role_uids_param"),
+        ({"role_uids": []}, 400, "bad_request"),
+        ({"role_uids": [1, 2]}, 400, "bad_request"),
+    ],
+)
+async def test_mappings_that_cannot_be(
+    client: httpx.AsyncClient, directory: FakeDirectory, wrong: dict[str, Any], status: int, code: str
+) -> None:
+    body = {"name": "ops", "dn": "cn=ops,dc=example,dc=org", "role_uids": [5]}
+    reply = await client.post("/v1/ldap_mappings", json={**body, **wrong})
+    assert (reply.status_code, reply.json()["error_code"]) == (status, code), reply.text
+    assert len((await client.get("/v1/ldap_mappings")).json()) == 2
+
+
+async def test_who_manages_users_makes_no_administrators_by_groups(
+    console: Console, client: httpx.AsyncClient, directory: FakeDirectory
+) -> None:
+    body = {"email": "um", "password": "correct horse battery", "role": "user_manager"}
+    assert (await client.post("/v1/users", json=body)).status_code == 200
+    transport = httpx.ASGITransport(app_of(console), client=("192.0.2.1", 1))
+    auth = ("um", "correct horse battery")
+    async with httpx.AsyncClient(transport=transport, base_url="https://console", auth=auth) as manager:
+        for method, path, order in (
+            ("POST", "/v1/ldap_mappings", {"name": "x", "dn": "cn=x", "role_uids": [1]}),
+            ("PUT", "/v1/ldap_mappings/1", {"dn": "cn=x"}),
+            ("PUT", "/v1/ldap_mappings/2", {"role_uids": [1]}),
+            ("DELETE", "/v1/ldap_mappings/1", None),
+            ("PUT", "/v1/cluster/ldap", {"uris": ["ldap://127.0.0.1"]}),
+            ("DELETE", "/v1/cluster/ldap", None),
+        ):
+            assert (await manager.request(method, path, json=order)).status_code == 403, (method, path)
+        assert (await manager.put("/v1/ldap_mappings/2", json={"role_uids": [5]})).status_code == 200
+
+
+async def test_a_role_that_groups_give_stays(client: httpx.AsyncClient, directory: FakeDirectory) -> None:
+    uid = (await client.post("/v1/roles", json={"name": "r", "management": "db_viewer"})).json()["uid"]
+    assert (await client.put("/v1/ldap_mappings/2", json={"role_uids": [uid]})).status_code == 200
+    assert (await client.delete(f"/v1/roles/{uid}")).status_code == 409
+    assert (await client.delete("/v1/ldap_mappings/2")).status_code == 200
+    assert (await client.delete(f"/v1/roles/{uid}")).status_code == 200
