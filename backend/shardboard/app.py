@@ -118,7 +118,7 @@ from shardboard.reconcilers.unknown_nodes import UnknownNodesLoop
 from shardboard.services import encryption
 from shardboard.services.users import first_start
 from shardboard.settings import Settings
-from shardboard.state import events
+from shardboard.state import events, issued_certificates
 from shardboard.supervision import Loop, Supervisor
 from shardboard.tls import Authority
 
@@ -219,6 +219,7 @@ async def opened(settings: Settings) -> AsyncIterator[tuple[Console, str | None]
                 password = await first_start(opening, settings)
             async with store.read() as reading:
                 store.state_id = await events.newest_uid(reading)
+                authority.refuse(await issued_certificates.refused(reading))
             yield Console(settings, store, bus, Live(bus), agents, authority, instance, ownership), password
     finally:
         await agents.close()
@@ -274,6 +275,7 @@ async def running_loops(console: Console) -> AsyncIterator[asyncio.Future[None]]
     await archive.restore()
     actions = ActionLoop(console.store, console.bus, _steppers(console, endpoints), console.instance)
     nodes = NodeCollector(console.store, console.bus, console.agents, console.live, pulses)
+    agent_certificates = AgentCertificatesLoop(console.store, console.bus, console.agents, console.authority)
     alarms = AlarmCollector(
         console.store, console.bus, console.live, pulses, console.agents, lambda: console.certificate.ends
     )
@@ -294,11 +296,11 @@ async def running_loops(console: Console) -> AsyncIterator[asyncio.Future[None]]
         Loop("tell the proxies", endpoints.run),
         Loop("bring users to shards", AccessLoop(console.store, console.bus, console.agents).run),
         Loop("renew the console's certificate", console.certificate.run),
+        Loop("renew certificates of agents", agent_certificates.run),
+        Loop("refuse certificates of removed nodes", agent_certificates.run_refusals),
         Loop(
-            "renew certificates of agents",
-            AgentCertificatesLoop(console.store, console.bus, console.agents, console.authority).run,
+            "renew certificates of shards", CertificatesLoop(console.store, console.bus, console.agents, endpoints).run
         ),
-        Loop("renew certificates of shards", CertificatesLoop(console.store, console.bus, console.agents).run),
         Loop("take over elections", ElectionLoop(console.store, console.bus).run),
         Loop("expel unknown nodes", UnknownNodesLoop(console.store, console.bus, console.agents).run),
         Loop("end hung shards", HungLoop(console.store, console.bus, console.agents).run),

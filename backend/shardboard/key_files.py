@@ -4,6 +4,8 @@ import os
 import secrets
 import ssl
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 _PART = "." + "[0-9a-f]" * 8
@@ -47,7 +49,14 @@ def remove_parts(directory: Path, name: str = "*") -> None:
 
 def show(context: ssl.SSLContext, pair: bytes) -> None:
     """Let a context show this certificate, with its key (PEM). Raises ssl.SSLError when one is not for the other."""
-    with os.fdopen(os.memfd_create("certificate"), "wb") as file:  # OpenSSL wants a file; this one is on no disk
-        file.write(pair)
+    with readable(pair) as path:
+        context.load_cert_chain(path)
+
+
+@contextmanager
+def readable(content: bytes) -> Iterator[str]:
+    """The path of a file with this content, for OpenSSL, which wants one. It is on no disk."""
+    with os.fdopen(os.memfd_create("certificate"), "wb") as file:
+        file.write(content)
         file.flush()
-        context.load_cert_chain(f"/proc/self/fd/{file.fileno()}")
+        yield f"/proc/self/fd/{file.fileno()}"

@@ -16,7 +16,7 @@ import logging
 import secrets
 import socket
 import ssl
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
@@ -29,7 +29,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID, ObjectIdentifier
 
 from shardboard.agent.contract.protocol import CONSOLE_NAME
 from shardboard.errors import NotAcceptable
-from shardboard.key_files import remove_parts, write_private
+from shardboard.key_files import readable, remove_parts, write_private
 from shardboard.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -58,6 +58,9 @@ class Authority:
         self.names: list[str] = []
         """Names and addresses that `server` holds for."""
         self._clients: ssl.SSLContext | None = None
+        self._refused: frozenset[str] = frozenset()
+        self._lists = 0
+        """How many lists of refused certificates there have been."""
 
     @classmethod
     def load(cls, settings: Settings) -> "Authority":
@@ -112,9 +115,37 @@ class Authority:
         if self._clients is None:
             context = ssl.create_default_context(cafile=str(self.ca_file))
             context.minimum_version = ssl.TLSVersion.TLSv1_2
+            context.verify_flags |= ssl.VerifyFlags.VERIFY_CRL_CHECK_LEAF
             self._show(context)
+            self._refuse(context, self._refused)
             self._clients = context
         return self._clients
+
+    def refuse(self, serials: Collection[str]) -> bool:
+        """From the next connection on, these certificates of agents (serial numbers, hexadecimal) and no others are refused;
+        whether that is news."""
+        if (wanted := frozenset(serials)) == self._refused:
+            return False
+        if self._clients is not None:
+            self._refuse(self._clients, wanted)
+        self._refused = wanted
+        return True
+
+    def _refuse(self, context: ssl.SSLContext, serials: Collection[str]) -> None:
+        # OpenSSL keeps all lists that it was given, and goes by the youngest: each begins a second after the one before.
+        self._lists += 1
+        begins = self._certificate.not_valid_before_utc + timedelta(seconds=self._lists)
+        unsigned = (
+            x509.CertificateRevocationListBuilder()
+            .issuer_name(self._certificate.subject)
+            .last_update(begins)
+            .next_update(self.ends)
+        )
+        for serial in sorted(serials):
+            revoked = x509.RevokedCertificateBuilder().serial_number(int(serial, 16)).revocation_date(begins).build()
+            unsigned = unsigned.add_revoked_certificate(revoked)
+        with readable(unsigned.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)) as path:
+            context.load_verify_locations(path)
 
     def _show(self, context: ssl.SSLContext) -> None:
         context.load_cert_chain(self.directory / "client.pem")
@@ -290,6 +321,11 @@ def builder(owner: x509.Name, issuer: x509.Name, days: int, begins: datetime | N
 
 def subject(common_name: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
+
+
+def serial_of(certificate: str) -> str:
+    """Of a certificate in PEM: hexadecimal, in small letters."""
+    return f"{x509.load_pem_x509_certificate(certificate.encode()).serial_number:x}"
 
 
 def key_usage(*, signs_certificates: bool) -> x509.KeyUsage:

@@ -14,7 +14,7 @@ def shake(server: ShardCertificates, client: ShardCertificates, directory: Path)
     """Raises ssl.SSLError unless they let each other in."""
 
     def context(own: ShardCertificates, protocol: int) -> ssl.SSLContext:
-        (directory / "ca.pem").write_text(own.authority)
+        (directory / "ca.pem").write_text(own.trusted)
         (directory / "own.pem").write_text(own.certificate + own.key)
         made = ssl.SSLContext(protocol)
         made.minimum_version = ssl.TLSVersion.TLSv1_3
@@ -54,13 +54,66 @@ def test_old_and_new_let_each_other_in(tmp_path: Path) -> None:
     shake(new, old, tmp_path)
 
 
-def test_what_is_stored_is_read_again() -> None:
+def steps() -> list[ShardCertificates]:
+    """Before the authority is replaced, and with each step of it."""
+    made = [ShardCertificates.issue()]
+    made.append(made[0].replaced("192.0.2.7"))
+    while made[-1].replacing:
+        made.append(made[-1].advanced())
+    return made
+
+
+def test_whoever_is_one_step_behind_is_let_in_and_in_the_end_nothing_of_before(tmp_path: Path) -> None:
+    before, announced, shown, forgotten, settled = steps()
+    assert [each.replacing for each in steps()] == ["", "announced", "shown", "forgotten", ""]
+    assert [each.number for each in steps()] == [1, 2, 3, 4, 4]
+    for one, other in [(before, announced), (announced, shown), (shown, forgotten), (forgotten, settled)]:
+        shake(one, other, tmp_path)
+        shake(other, one, tmp_path)
+    for left in (before, announced):
+        for one, other in [(left, settled), (settled, left)]:
+            with pytest.raises(ssl.SSLError):
+                shake(one, other, tmp_path)
+    kept = announced.next_authority, announced.next_authority_key
+    assert (settled.authority, settled.authority_key, settled.left) == (*kept, "")
+    assert before.authority_key not in str(shown.stored())
+
+
+def test_renewing_the_certificate_changes_no_step() -> None:
+    for each in steps():
+        renewed = each.renewed()
+        assert (renewed.trusted, renewed.replacing, renewed.number) == (each.trusted, each.replacing, each.number + 1)
+
+
+def test_who_leaves_while_it_is_replaced_has_no_certificate_that_stays() -> None:
+    before, announced, shown, forgotten, settled = steps()
+    assert announced.replaced("192.0.2.8").number == announced.number, "it had nothing of the next one"
+    assert announced.replaced("192.0.2.8").left == "192.0.2.7 192.0.2.8"
+    for had in (shown, forgotten):
+        again = had.replaced("192.0.2.8")
+        while again.replacing:
+            again = again.advanced()
+        assert again.authority not in (before.authority, had.authority)
+    assert settled.replaced().replacing == "announced"
+
+
+def test_an_authority_is_replaced_a_year_before_its_end() -> None:
     own = ShardCertificates.issue()
-    assert ShardCertificates.read(own.stored()) == own
+    ends = x509.load_pem_x509_certificate(own.authority.encode()).not_valid_after_utc
+    assert not own.is_authority_due(ends - timedelta(days=366))
+    assert own.is_authority_due(ends - timedelta(days=364))
+    assert not own.replaced().is_authority_due(ends - timedelta(days=364))
+
+
+def test_what_is_stored_is_read_again() -> None:
+    for each in steps():
+        assert ShardCertificates.read(each.stored()) == each
+    # The release before reads what is not being replaced.
+    assert steps()[-1].stored().keys() == {"authority", "authority_key", "certificate", "key", "number"}
 
 
 def test_keys_are_not_shown() -> None:
-    assert "PRIVATE" not in repr(ShardCertificates.issue())
+    assert not [each for each in steps() if "PRIVATE" in repr(each)]
 
 
 def test_they_are_renewed_a_month_before_they_end() -> None:

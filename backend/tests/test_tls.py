@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from cryptography import x509
@@ -164,6 +165,47 @@ def test_when_one_is_due(days: int, left: int) -> None:
     assert tls.is_due(now + timedelta(days=left), days, now)
     assert tls.is_due(now - second, days, now)
     assert tls.is_due(now + timedelta(days=CA_DAYS), days, now), "an earlier release made it"
+
+
+def test_certificates_that_are_refused_are_refused_from_the_next_connection_on(
+    settings: Settings, tmp_path: Path
+) -> None:
+    authority = Authority.load(settings)
+    context = authority.client_ssl_context()
+    with agent_server(authority, tmp_path) as port:
+        own = tls.serial_of((tmp_path / "agent-127.0.0.1.pem").read_text())
+        for refused, is_let_in in [
+            ({"ab12"}, True),
+            ({own}, False),
+            ({own, "ab12"}, False),
+            (set(), True),
+            ({own}, False),
+        ]:
+            assert authority.refuse(refused)
+            assert not authority.refuse(refused), "no news"
+            if is_let_in:
+                assert greeting(context, port) == b"welcome"
+            else:
+                with pytest.raises(ssl.SSLCertVerificationError, match="revoked"):
+                    greeting(context, port)
+    # A console that is started again is told before it calls anybody.
+    again = Authority.load(settings)
+    assert again.refuse({own})
+    with agent_server(again, tmp_path) as port:
+        own = tls.serial_of((tmp_path / "agent-127.0.0.1.pem").read_text())
+        again.refuse({own})
+        with pytest.raises(ssl.SSLCertVerificationError, match="revoked"):
+            greeting(again.client_ssl_context(), port)
+
+
+def test_a_list_that_could_not_be_used_is_tried_again(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    authority = Authority.load(settings)
+    authority.client_ssl_context()
+    monkeypatch.setattr(tls, "readable", Mock(side_effect=OSError(28, "No space left on device")))
+    with pytest.raises(OSError, match="No space"):
+        authority.refuse({"ab12"})
+    monkeypatch.undo()
+    assert authority.refuse({"ab12"}), "it is news still"
 
 
 def test_what_agents_are_shown_is_renewed_while_the_console_runs(

@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { connect } from 'node:tls';
 import { examine, examineInAll } from '../appearance.ts';
 import { expect, test } from '../fixtures.ts';
+import { createSmall } from '../rest.ts';
 import { stackInfo } from '../stack.ts';
 
 test('a rule is changed, kept, and set back', async ({ page, api }) => {
@@ -62,6 +63,28 @@ const shown = (url: string) =>
       socket.end();
     });
   });
+
+test('authorities between nodes are replaced, step by step', async ({ page, api }) => {
+  await createSmall(api, 'sealed');
+  await page.goto('/settings');
+  const table = page.getByRole('table', { name: 'Certificates between nodes' });
+  const row = table.getByRole('row').filter({ hasText: 'sealed' });
+  await expect(row).toContainText('SHA-256');
+  const before = await row.getByRole('cell').last().textContent();
+  await examineInAll(page, 'certificates-between-nodes');
+  await page.getByRole('button', { name: 'Replace the authorities…' }).click();
+  const dialog = page.getByRole('dialog', { name: /^Replace the authorities/ });
+  await examine(page, 'authorities-replaced');
+  await dialog.getByRole('button', { name: 'Replace them' }).click();
+  await expect(dialog).toBeHidden();
+  // Another one, and nothing under way.
+  const authority = row.getByRole('cell').last();
+  await expect(authority).not.toHaveText(before ?? '', { timeout: 60_000 });
+  await expect(authority).toContainText('SHA-256', { timeout: 60_000 });
+  await expect(authority).not.toHaveText(before ?? '');
+  await row.getByRole('link', { name: 'sealed' }).click();
+  await expect(page.getByRole('heading', { name: 'sealed' })).toBeVisible();
+});
 
 test('a certificate is installed, shown at once, and removed', async ({ page, api }) => {
   const { https_url } = stackInfo();

@@ -30,6 +30,8 @@ async def renew(supervisor: Supervisor, order: RenewCertificates) -> list[Comman
 
 async def _renew(shard: Shard, order: RenewCertificates) -> str:
     await asyncio.to_thread(sealed.write, shard.directory, order.tls)
+    while shard.state == "starting":  # noqa: ASYNC110 - it may have read the files of before, and a process has no event
+        await asyncio.sleep(0.02)
     if shard.state == "running":
         await (await shard.connect()).execute(*_RELOAD)
     return ""

@@ -27,10 +27,9 @@ ROTATED = ("", "data_internode_encryption")
 async def get_certificates(_viewer: Viewer, session: Reader, console: TheConsole) -> JSONResponse:
     """Those of the console and of databases. Keys never leave where they are."""
     of_bdbs = [
-        (bdb.uid, held.certificate, held.ends)
+        (bdb.uid, ShardCertificates.read(bdb.shard_certificates))
         for bdb in await bdbs.every(session)
         if bdb.shard_certificates is not None
-        for held in [ShardCertificates.read(bdb.shard_certificates)]
     ]
     own = console.certificate
     return JSONResponse(schema.render(own.source, own.identity, console.authority.ca_pem, of_bdbs))
@@ -69,12 +68,17 @@ async def remove_certificate(admin: Admin, console: TheConsole, name: str) -> di
 async def rotate_certificates(
     admin: Admin, session: Tx, body: Annotated[schema.Rotate | None, Body()] = None
 ) -> JSONResponse:
-    """New certificates for the shards of all encrypted databases, now; connections stay. They are renewed by themselves, too."""
+    """New certificates for the shards of all encrypted databases, now; connections stay. They are renewed by themselves, too.
+
+    With `authority` what was signed before opens no shard any more, once all were told of three steps: some seconds, or longer
+    where a node that may be alive cannot be reached. The same happens by itself when a node is removed.
+    """
     name = body.name if body is not None else ""
     if name not in ROTATED:
         sentence = f"Only data_internode_encryption, the certificates of databases, can be replaced so; not {name}."
         raise Forbidden("not_supported", sentence, field="name")
-    return JSONResponse({"databases": await service.rotate(session, admin)})
+    replace = service.replace_authorities if body is not None and body.authority else service.rotate
+    return JSONResponse({"databases": await replace(session, admin)})
 
 
 async def _install(

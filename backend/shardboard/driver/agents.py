@@ -51,7 +51,7 @@ from shardboard.agent.contract import (
 )
 from shardboard.agent.contract.base import Message
 from shardboard.driver import lines
-from shardboard.driver.ports import NodeRef
+from shardboard.driver.ports import NodeRef, ShownCertificate
 from shardboard.errors import AgentBehind, AgentRefused, AgentUnreachable
 from shardboard.probing import answers
 
@@ -105,7 +105,7 @@ class HttpAgents:
     def certificate_ends(self, node_uid: int) -> datetime | None:
         return self._ends.get(node_uid)
 
-    async def look_at_certificate(self, node: NodeRef) -> datetime:
+    async def look_at_certificate(self, node: NodeRef) -> ShownCertificate:
         with _translated(node):
             _, writer = await lines.connect(self._tls, node.addr, node.port, QUICK)
         try:
@@ -113,7 +113,7 @@ class HttpAgents:
         finally:
             writer.close()
         self._ends[node.uid] = datetime.fromtimestamp(ssl.cert_time_to_seconds(shown["notAfter"]), UTC)
-        return self._ends[node.uid]
+        return ShownCertificate(self._ends[node.uid], f"{int(shown['serialNumber'], 16):x}")
 
     async def request_certificate(self, node: NodeRef) -> str:
         request = await self._call(node, "POST", "/certificate/request", SLOW, _REQUEST)

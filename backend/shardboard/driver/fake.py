@@ -34,7 +34,7 @@ from shardboard.agent.contract import (
     StartShards,
 )
 from shardboard.domain.acl_rules import RESERVED
-from shardboard.driver.ports import NodeRef
+from shardboard.driver.ports import NodeRef, ShownCertificate
 from shardboard.errors import AgentBehind, AgentRefused, AgentUnreachable
 
 FACTS = NodeFacts(
@@ -68,6 +68,8 @@ class FakeAgents:
         """By which each shard is commanded, where it was changed, by its uid."""
         self.ends: dict[int, datetime] = {}
         """Until when the certificate of each agent holds, by node; without an entry for long."""
+        self.serials: dict[int, str] = {}
+        """Of the certificate of each agent, by node."""
         self.requests: dict[int, str] = {}
         """What each agent asks for a certificate with, by node."""
         self.given: list[tuple[int, str]] = []
@@ -125,9 +127,10 @@ class FakeAgents:
     def certificate_ends(self, node_uid: int) -> datetime | None:
         return self.ends.get(node_uid)
 
-    async def look_at_certificate(self, node: NodeRef) -> datetime:
+    async def look_at_certificate(self, node: NodeRef) -> ShownCertificate:
         self._note("look_at_certificate", node)
-        return self.ends.setdefault(node.uid, datetime.now(UTC) + timedelta(days=80))
+        ends = self.ends.setdefault(node.uid, datetime.now(UTC) + timedelta(days=80))
+        return ShownCertificate(ends, self.serials.get(node.uid, f"{node.uid:x}"))
 
     async def request_certificate(self, node: NodeRef) -> str:
         self._note("request_certificate", node)
@@ -140,7 +143,8 @@ class FakeAgents:
         if node.uid in self.refuse:
             raise AgentRefused(self.refuse[node.uid])
         self.given.append((node.uid, certificate))
-        self.ends[node.uid] = x509.load_pem_x509_certificate(certificate.encode()).not_valid_after_utc
+        taken = x509.load_pem_x509_certificate(certificate.encode())
+        self.ends[node.uid], self.serials[node.uid] = taken.not_valid_after_utc, f"{taken.serial_number:x}"
 
     async def facts(self, node: NodeRef) -> NodeFacts:
         self._note("facts", node)

@@ -76,6 +76,7 @@ __all__ = [
     "Sample",
     "ShardCommand",
     "ShardTls",
+    "ShownCertificate",
     "SlotCounts",
     "SlotsMoved",
     "StartLoad",
@@ -90,6 +91,13 @@ class NodeRef:
     uid: int
     addr: str
     port: int
+
+
+@dataclass(frozen=True)
+class ShownCertificate:
+    ends: datetime
+    serial: str
+    """Hexadecimal, in small letters, without zeros in front."""
 
 
 class HookFailed(Exception):
@@ -130,8 +138,8 @@ class Agents(Protocol):
         """Until when the certificate holds that was looked at last; None before."""
         ...
 
-    async def look_at_certificate(self, node: NodeRef) -> datetime:
-        """Until when the one holds that the agent shows to whoever connects now."""
+    async def look_at_certificate(self, node: NodeRef) -> ShownCertificate:
+        """The one that the agent shows to whoever connects now."""
         ...
 
     async def request_certificate(self, node: NodeRef) -> str:

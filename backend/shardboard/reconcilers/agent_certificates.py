@@ -2,21 +2,24 @@
 
 The certificate is looked at as a client would, by a connection of its own. The agent makes a new key, which stays there; what it
 took is looked at again. Agents of earlier releases, which cannot do that, keep what they got when they joined.
+
+What each had is noted, so that the certificates of a node that is removed are refused from then on.
 """
 
 import asyncio
 import logging
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from shardboard.bus import Bus
 from shardboard.db import Store
 from shardboard.driver.ports import Agents, NodeRef
 from shardboard.errors import AgentBehind, AgentError, AgentUnreachable, ApiError
 from shardboard.reconcilers.load import reference
-from shardboard.state import nodes
+from shardboard.state import cluster as clusters
+from shardboard.state import issued_certificates, nodes
 from shardboard.state.events import record
 from shardboard.tasks import together
-from shardboard.tls import PEER_DAYS, Authority, is_due
+from shardboard.tls import PEER_DAYS, Authority, is_due, serial_of
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +33,7 @@ MOST_SECONDS = 240.0
 
 
 class AgentCertificatesLoop:
-    """The loop; `look` is one turn of it."""
+    """Two loops, so that a slow agent holds up no refusal; `look` and `refuse` are one turn of each."""
 
     def __init__(self, store: Store, bus: Bus, agents: Agents, authority: Authority) -> None:
         self._store = store
@@ -48,6 +51,20 @@ class AgentCertificatesLoop:
             while True:
                 await self.look(datetime.now(UTC))
                 await changes.until(lambda change: change[0] == "node", TRY_AGAIN)
+
+    async def run_refusals(self) -> None:
+        """Until cancelled."""
+        with self._bus.listen("change") as changes:
+            while True:
+                await self.refuse()
+                await changes.until(lambda change: change[0] == "node", TRY_AGAIN)
+
+    async def refuse(self) -> None:
+        """The certificates of nodes that were removed."""
+        async with self._store.read() as session:
+            serials = await issued_certificates.refused(session)
+        if self._authority.refuse(serials):
+            log.info("certificates of removed nodes that are refused: %s", len(serials))
 
     async def look(self, now: datetime) -> None:
         """At the certificates of all connected agents that were not looked at lately, and renew those that are due."""
@@ -80,21 +97,36 @@ class AgentCertificatesLoop:
 
     async def _renewed(self, node: NodeRef, now: datetime) -> datetime | None:
         """Until when the new certificate holds; None where none was due, or where the agent cannot renew it."""
-        if not is_due(await self._agents.look_at_certificate(node), PEER_DAYS, now):
+        shown = await self._agents.look_at_certificate(node)
+        await self._note(node, shown.serial, shown.ends, now)
+        if not is_due(shown.ends, PEER_DAYS, now):
             return None
         try:
             request = await self._agents.request_certificate(node)
         except AgentBehind:
             return None
-        async with self._store.read() as session:  # it may have been removed since
-            known = await nodes.by_uid(session, node.uid)
-        if known is None or reference(known) != node:
+        certificate = self._authority.sign_agent(request, node.addr)
+        if not await self._note(node, serial_of(certificate), now + timedelta(days=PEER_DAYS), now):
             return None
-        await self._agents.give_certificate(node, self._authority.sign_agent(request, node.addr))
-        ends = await self._agents.look_at_certificate(node)
+        await self._agents.give_certificate(node, certificate)
+        ends = (await self._agents.look_at_certificate(node)).ends
         if is_due(ends, PEER_DAYS, now):
             raise AgentError("it took a new one and still shows another")
         return ends
+
+    async def _note(self, node: NodeRef, serial: str, ends: datetime, now: datetime) -> bool:
+        """That the node has it; False when it has been removed meanwhile."""
+        async with self._store.read() as session:
+            if await issued_certificates.is_known(session, serial):
+                return True
+        async with self._store.begin() as session:
+            await clusters.load_for_update(session)  # else the node could be removed in between
+            known = await nodes.by_uid(session, node.uid)
+            if known is None or reference(known) != node:
+                return False
+            await issued_certificates.forget_ended(session, now)
+            await issued_certificates.note(session, node.uid, serial, ends)
+        return True
 
     async def _record(self, node: NodeRef, event: str, told: str, severity: str) -> None:
         async with self._store.begin() as session:

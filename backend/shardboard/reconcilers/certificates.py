@@ -2,18 +2,22 @@
 
 Old and new certificates are of the same authority, so shards that have been told and shards that have not go on speaking to
 each other. Shards that start get the present one with what they are started with; proxies are told with their next state.
+Where the authority is replaced, `authorities.py` takes the steps.
 """
 
 import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from shardboard.bus import Bus
 from shardboard.db import Store
 from shardboard.driver.ports import Agents, NodeRef, RenewCertificates
 from shardboard.errors import AgentError, AgentUnreachable
+from shardboard.reconcilers.authorities import Replacements
+from shardboard.reconcilers.endpoints import Endpoints
 from shardboard.reconcilers.load import reference, shard_tls
 from shardboard.shard_certificates import ShardCertificates
 from shardboard.state import bdbs, nodes, shards
@@ -31,15 +35,26 @@ TELL_AGAIN = 86_400.0
 """Seconds after which all are told once more: a shard may have been started with what was read just before."""
 
 
-class CertificatesLoop:
-    """The loop; `renew` and `bring` are its two halves."""
+@dataclass(frozen=True)
+class _Brought:
+    number: int = 0
+    """Of what was told."""
+    shards: frozenset[int] = frozenset()
+    """That took it, and were alive."""
+    at: float = 0.0
+    """By the loop's clock."""
 
-    def __init__(self, store: Store, bus: Bus, agents: Agents) -> None:
+
+class CertificatesLoop:
+    """The loop; `renew`, `bring` and `advance` are its parts."""
+
+    def __init__(self, store: Store, bus: Bus, agents: Agents, serving: Endpoints) -> None:
         self._store = store
         self._bus = bus
         self._agents = agents
-        self._brought: dict[tuple[int, int], tuple[int, float]] = {}
-        """By node and database: the number of the certificate that all shards there had, and when by the loop's clock."""
+        self._replacements = Replacements(store, agents, serving)
+        self._brought: dict[tuple[int, int], _Brought] = {}
+        """By node and database, where no shard refused."""
         self._refusals: dict[tuple[int, int], str] = {}
         """By node and database: what was told of last."""
 
@@ -49,7 +64,8 @@ class CertificatesLoop:
             while True:
                 await self.renew(datetime.now(UTC))
                 await self.bring()
-                await changes.until(lambda change: change[0] in ("bdb", "node"), LOOK_AGAIN)
+                await self.advance()
+                await changes.until(lambda change: change[0] in ("bdb", "node", "shard"), LOOK_AGAIN)
 
     async def renew(self, now: datetime) -> None:
         """Store another certificate for every database whose present one is going to end."""
@@ -61,7 +77,13 @@ class CertificatesLoop:
                 bdb = await bdbs.by_uid(session, uid)
                 if bdb is None or not _is_due(bdb, now) or bdb.shard_certificates is None:
                     continue
-                fresh = ShardCertificates.read(bdb.shard_certificates).renewed()
+                held = ShardCertificates.read(bdb.shard_certificates)
+                if held.is_authority_due(now):
+                    bdb.shard_certificates = held.replaced().stored()
+                    told = f"The authority of the shards of {bdb.name} is going to end, and is being replaced."
+                    record(session, "bdb_authority_ends", told, source="bdb", bdb_uid=uid)
+                    continue
+                fresh = held.renewed()
                 bdb.shard_certificates = fresh.stored()
                 told = (
                     f"The certificate of the shards of {bdb.name} was renewed; it is good until {fresh.ends:%Y-%m-%d}."
@@ -73,22 +95,34 @@ class CertificatesLoop:
         async with self._store.read() as session:
             renewed = {bdb.uid: bdb for bdb in await bdbs.every(session) if _number(bdb) > 1}
             machines = {node.uid: node for node in await nodes.every(session) if node.agent_status == "connected"}
-            held: dict[int, set[int]] = defaultdict(set)
+            held: dict[int, dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))  # shards that were seen there
             for shard in await shards.every(session) if renewed else ():
                 if shard.bdb_uid in renewed and shard.node_uid in machines:
-                    held[shard.node_uid].add(shard.bdb_uid)
+                    seen = held[shard.node_uid][shard.bdb_uid]
+                    if shard.observed_status not in ("down", "unknown"):
+                        seen.add(shard.uid)
         since = asyncio.get_running_loop().time() - TELL_AGAIN
         self._brought = {
-            (node_uid, bdb_uid): (number, at)
-            for (node_uid, bdb_uid), (number, at) in self._brought.items()
-            if bdb_uid in held.get(node_uid, ()) and at > since
+            (node_uid, bdb_uid): brought
+            for (node_uid, bdb_uid), brought in self._brought.items()
+            if bdb_uid in held.get(node_uid, ()) and brought.at > since
         }
         await together(self._bring(reference(machines[uid]), renewed, of_node) for uid, of_node in held.items())
 
-    async def _bring(self, node: NodeRef, renewed: Mapping[int, Bdb], uids: set[int]) -> None:
-        for uid in sorted(uids):
+    async def advance(self) -> None:
+        """Take the next step of replacing authorities, where all have heard of the one before."""
+        await self._replacements.advance(
+            lambda bdb, shard: (
+                (brought := self._brought.get((shard.node_uid, bdb.uid), _Brought())).number == _number(bdb)
+                and shard.uid in brought.shards
+            )
+        )
+
+    async def _bring(self, node: NodeRef, renewed: Mapping[int, Bdb], held: Mapping[int, set[int]]) -> None:
+        for uid, seen in sorted(held.items()):
             bdb, told = renewed[uid], shard_tls(renewed[uid])
-            if told is None or self._brought.get((node.uid, uid), (0, 0.0))[0] == _number(bdb):
+            brought = self._brought.get((node.uid, uid), _Brought())
+            if told is None or (brought.number == _number(bdb) and seen <= brought.shards):
                 continue
             try:
                 results = await self._agents.renew_certificates(node, RenewCertificates(bdb_uid=uid, tls=told))
@@ -96,11 +130,13 @@ class CertificatesLoop:
                 log.info("shards of database %s on node %s have their old certificate: %s", uid, node.uid, error.reason)
                 return
             except AgentError as error:
-                refused = {0: error.reason}
+                results, refused = [], {0: error.reason}
             else:
                 refused = {result.uid: result.reply for result in results if not result.ok}
             if not refused:
-                self._brought[node.uid, uid] = _number(bdb), asyncio.get_running_loop().time()
+                # What was not seen alive may be made anew just now, with what was read before: it is told when it is seen.
+                took = frozenset(result.uid for result in results) & seen
+                self._brought[node.uid, uid] = _Brought(_number(bdb), took, asyncio.get_running_loop().time())
             await self._tell(node, bdb, min(refused.items(), default=(0, "")))
 
     async def _tell(self, node: NodeRef, bdb: Bdb, refused: tuple[int, str]) -> None:

@@ -98,11 +98,8 @@ class Endpoints:
         async with self._store.read() as session:
             bdb = await bdbs.by_uid(session, bdb_uid)
             wanted = set(bdb.endpoint_nodes) if bdb is not None else set()
-        reachable = await self._push_all(wanted)
         failed = {}
-        for node_uid in sorted(reachable):
-            if node_uid not in self._applied:
-                raise AgentUnreachable(f"the proxy of node {node_uid} could not be told")
+        for node_uid in sorted(await self._push_all(wanted)):
             _, report = self._applied[node_uid]
             if report.state != "running":
                 failed[node_uid] = report.detail
@@ -110,11 +107,25 @@ class Endpoints:
                 failed[node_uid] = report.failures[bdb_uid]
         return failed
 
-    async def _push_all(self, chosen: set[int]) -> set[int]:
-        """Those of the chosen nodes that should be reachable."""
+    async def tell(self, bdb_uid: int) -> None:
+        """Let all proxies that have to do with the database know now what the store says of it, those of old addresses too; whether
+        they can serve it is another matter. Raises AgentUnreachable as `serve` does."""
+        async with self._store.read() as session:
+            bdb = await bdbs.by_uid(session, bdb_uid)
+            chosen = {*bdb.endpoint_nodes, *bdb.retiring} if bdb is not None else set()
+        wanted = await self._push_all(chosen)
+        # A state of before may have come after it.
+        if behind := [uid for uid, state in wanted.items() if self._applied[uid][0] != state]:
+            raise AgentUnreachable(f"the proxy of node {min(behind)} is being told something else")
+
+    async def _push_all(self, chosen: set[int]) -> dict[int, ProxyState]:
+        """What each of the chosen nodes is to do that should be reachable. Raises AgentUnreachable when one could not be told."""
         wanted = {node: state for node, state in (await self._wanted()).items() if node.uid in chosen}
         await asyncio.gather(*(self._push(node, state) for node, state in wanted.items()))
-        return {node.uid for node in wanted}
+        told = {node.uid: state for node, state in wanted.items()}
+        if untold := told.keys() - self._applied.keys():
+            raise AgentUnreachable(f"the proxy of node {min(untold)} could not be told")
+        return told
 
     async def _bind(self) -> None:
         """Choose the nodes of every endpoint anew, and end old addresses whose time is over; write and tell what differs."""

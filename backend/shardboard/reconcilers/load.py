@@ -7,6 +7,7 @@ from shardboard.domain import disabled_commands, slots
 from shardboard.domain.creation import Wanted
 from shardboard.driver.cluster import Engine, ShardRef
 from shardboard.driver.ports import NodeRef, ShardTls
+from shardboard.shard_certificates import ShardCertificates
 from shardboard.state import bdbs, nodes, shards
 from shardboard.state.bdbs import Bdb
 from shardboard.state.nodes import Node
@@ -79,8 +80,8 @@ def shard_tls(bdb: Bdb) -> ShardTls | None:
     """What shards and proxies of the database prove to each other; None when they speak in clear."""
     if bdb.shard_certificates is None:
         return None
-    told = bdb.shard_certificates
-    return ShardTls(authorities=told["authority"], certificate=told["certificate"], key=told["key"])
+    told = ShardCertificates.read(bdb.shard_certificates)
+    return ShardTls(authorities=told.trusted, certificate=told.certificate, key=told.key)
 
 
 def shard(row: Shard, node: NodeRef) -> ShardRef:

@@ -32,6 +32,11 @@ class OfBdb(BaseModel):
     uid: int = Field(description="The database.")
     certificate: str = Field(description="PEM; all its shards, and proxies towards them, show this one.")
     valid_until: str = Field(json_schema_extra={"format": "date-time"})
+    authority: str = Field(description="Of our own: SHA-256 of the certificate of the authority that signed it.")
+    replacing: str = Field(
+        description="Of our own: the step of replacing the authority that shards are being told of; empty when it is not replaced.",
+        json_schema_extra={"enum": ["", "announced", "shown", "forgotten"]},
+    )
 
 
 class Certificates(BaseModel):
@@ -65,6 +70,10 @@ class Rotate(BaseModel):
     name: str = Field(
         default="", max_length=64, description="data_internode_encryption, which is all that can be replaced."
     )
+    authority: bool = Field(
+        default=False,
+        description="Of our own: other authorities, too, so that nothing that was signed before opens a shard any more.",
+    )
 
 
 class Rotated(BaseModel):
@@ -89,6 +98,19 @@ class Identity(Protocol):
     def chain_pem(self) -> str: ...
 
 
+class ShardIdentity(Protocol):
+    """What is told of a database's."""
+
+    @property
+    def certificate(self) -> str: ...
+    @property
+    def ends(self) -> datetime: ...
+    @property
+    def authority_fingerprint(self) -> str: ...
+    @property
+    def replacing(self) -> str: ...
+
+
 def of_console(source: str, identity: Identity) -> dict[str, Any]:
     return {
         "source": source,
@@ -102,9 +124,9 @@ def of_console(source: str, identity: Identity) -> dict[str, Any]:
 
 
 def render(
-    source: str, identity: Identity, authority: str, of_bdbs: Iterable[tuple[int, str, datetime]]
+    source: str, identity: Identity, authority: str, of_bdbs: Iterable[tuple[int, ShardIdentity]]
 ) -> dict[str, Any]:
-    """`of_bdbs`: uids of databases, the certificates of their shards (PEM), and when these end."""
+    """`of_bdbs`: uids of databases, and what their shards show."""
     own = identity.chain_pem()
     return {
         "api_cert": own,
@@ -113,6 +135,13 @@ def render(
         "ca_cert": authority,
         "console": of_console(source, identity),
         "data_internode_encryption": [
-            {"uid": uid, "certificate": certificate, "valid_until": iso(ends)} for uid, certificate, ends in of_bdbs
+            {
+                "uid": uid,
+                "certificate": shown.certificate,
+                "valid_until": iso(shown.ends),
+                "authority": shown.authority_fingerprint,
+                "replacing": shown.replacing,
+            }
+            for uid, shown in of_bdbs
         ],
     }

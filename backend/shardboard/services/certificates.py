@@ -2,12 +2,22 @@
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from shardboard import shard_certificates
 from shardboard.domain.numerals import plural
 from shardboard.server_certificate import Identity
 from shardboard.services.users import Principal
 from shardboard.shard_certificates import ShardCertificates
 from shardboard.state import bdbs, events
 from shardboard.state import cluster as clusters
+
+
+async def replace_authorities(session: AsyncSession, principal: Principal) -> int:
+    """Another authority for every encrypted database, step by step. How many there are."""
+    await clusters.load_for_update(session)
+    count = shard_certificates.replace_authorities(await bdbs.every(session))
+    told = f"New authorities for the shards of {plural(count, 'database')} were ordered."
+    events.record(session, "certificates_rotated", told, source="cluster", originator=principal.username)
+    return count
 
 
 async def rotate(session: AsyncSession, principal: Principal) -> int:

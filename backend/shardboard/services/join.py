@@ -11,11 +11,11 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.errors import NotAcceptable, Unauthorized
 from shardboard.services import passwords
-from shardboard.state import cluster, events, join_tokens, nodes
+from shardboard.state import cluster, events, issued_certificates, join_tokens, nodes
 from shardboard.state.cluster import Cluster
 from shardboard.state.join_tokens import JoinToken
 from shardboard.state.nodes import Node
-from shardboard.tls import CA_DAYS, PEER_DAYS, Authority
+from shardboard.tls import CA_DAYS, PEER_DAYS, Authority, serial_of
 
 DEFAULT_TTL = 600
 PREFIX = "sb1"
@@ -81,7 +81,8 @@ async def admit(session: AsyncSession, authority: Authority, applicant: Applican
             f"{addr} is an address of the console: elsewhere than on its machine that takes a token made for {addr}."
         )
         raise NotAcceptable("config_error", sentence, field="addr")
-    certificate = authority.sign_agent(applicant.csr, addr, PEER_DAYS if applicant.renews else CA_DAYS)
+    days = PEER_DAYS if applicant.renews else CA_DAYS
+    certificate = authority.sign_agent(applicant.csr, addr, days)
     here = await cluster.load_for_update(session)
     node = await nodes.by_addr(session, addr)
     if node is None:
@@ -94,6 +95,8 @@ async def admit(session: AsyncSession, authority: Authority, applicant: Applican
     node.last_seen = datetime.now(UTC)
     node.facts = applicant.facts
     here.bootstrap_state = "completed"
+    ends = node.last_seen + timedelta(days=days)
+    await issued_certificates.note(session, node.uid, serial_of(certificate), ends)
     events.record(session, "node_joined", sentence, source="node", originator=token.created_by, node_uid=node.uid)
     return Admission(node.uid, certificate, authority.ca_pem, here.name)
 

@@ -34,7 +34,7 @@ from shardboard.driver.agents import HttpAgents
 from shardboard.driver.ports import NodeRef
 from shardboard.errors import AgentRefused, AgentUnreachable
 from shardboard.settings import Settings
-from shardboard.tls import PEER_DAYS, Authority
+from shardboard.tls import PEER_DAYS, Authority, serial_of
 
 ADDRESS = own_address()
 
@@ -267,8 +267,9 @@ async def test_the_certificate_is_renewed_while_it_runs(
     renewed = authority.sign_agent(request, ADDRESS, 30)
     for _ in range(2):  # whoever has heard no answer asks again
         await agents.give_certificate(agent, renewed)
-    assert timedelta(days=29) < await agents.look_at_certificate(agent) - datetime.now(UTC) < timedelta(days=31)
-    assert agents.certificate_ends(agent.uid) == await agents.look_at_certificate(agent)
+    shown = await agents.look_at_certificate(agent)
+    assert timedelta(days=29) < shown.ends - datetime.now(UTC) < timedelta(days=31)
+    assert (agents.certificate_ends(agent.uid), serial_of(renewed)) == (shown.ends, shown.serial)
     assert await agents.shards(agent) == [], "a connection of before goes on"
     kept = root / "tls" / "agent.pem"
     assert kept.read_text().startswith(renewed)

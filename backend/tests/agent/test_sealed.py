@@ -14,7 +14,7 @@ from shardboard.shard_certificates import ShardCertificates
 
 
 def told(own: ShardCertificates) -> ShardTls:
-    return ShardTls(authorities=own.authority, certificate=own.certificate, key=own.key)
+    return ShardTls(authorities=own.trusted, certificate=own.certificate, key=own.key)
 
 
 def test_files_are_private_and_written_once(tmp_path: Path) -> None:

@@ -40,6 +40,23 @@ async def test_those_of_databases_are_replaced(client: httpx.AsyncClient, body: 
     assert before[0]["certificate"] != after[0]["certificate"]
 
 
+async def test_their_authorities_are_replaced_in_steps(client: httpx.AsyncClient) -> None:
+    await client.post("/v1/bdbs", json=GOOD)
+    [before] = (await client.get("/v1/cluster/certificates")).json()["data_internode_encryption"]
+    reply = await client.post("/v1/cluster/certificates/rotate", json={"authority": True})
+    assert (reply.status_code, reply.json()) == (200, {"databases": 1})
+    [after] = (await client.get("/v1/cluster/certificates")).json()["data_internode_encryption"]
+    assert (before["replacing"], after["replacing"]) == ("", "announced")
+    assert before["authority"] == after["authority"], "until all trust the next one, too"
+    authority = x509.load_pem_x509_certificate(before["certificate"].encode()).issuer.rfc4514_string()
+    assert "Shardboard database" in authority
+    assert len(before["authority"]) == 64
+    said = (await client.get("/v1/logs")).json()
+    assert [event["description"] for event in said if event["type"] == "certificates_rotated"] == [
+        "New authorities for the shards of 1 database were ordered."
+    ]
+
+
 async def test_others_cannot_be_replaced_so(client: httpx.AsyncClient) -> None:
     reply = await client.post("/v1/cluster/certificates/rotate", json={"name": "api"})
     assert (reply.status_code, reply.json()["error_code"]) == (403, "not_supported")

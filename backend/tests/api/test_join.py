@@ -19,8 +19,8 @@ from shardboard.bus import Bus
 from shardboard.console import Console
 from shardboard.driver.fake import FACTS
 from shardboard.server_certificate import read
-from shardboard.state import nodes, users
-from shardboard.tls import PEER_DAYS
+from shardboard.state import issued_certificates, nodes, users
+from shardboard.tls import PEER_DAYS, serial_of
 
 pytestmark = pytest.mark.store
 
@@ -64,6 +64,20 @@ async def test_from_token_to_node(
         (node,) = await nodes.every(session)
     assert (node.addr, node.facts) == ("127.0.0.1", FACTS.model_dump())
     assert token.split(".")[1] not in caplog.text
+
+
+async def test_what_was_signed_is_noted(client: httpx.AsyncClient, agent: httpx.AsyncClient, console: Console) -> None:
+    for _ in range(2):  # joined, and joined again
+        reply = await agent.post("/v1/bootstrap/join", json=body(await token_of(client)))
+        async with console.store.begin() as session:
+            assert await issued_certificates.is_known(session, serial_of(reply.json()["certificate"]))
+    async with console.store.begin() as session:
+        await issued_certificates.refuse(session, 1)
+        assert len(await issued_certificates.refused(session)) == 2
+        await issued_certificates.forget_ended(session, datetime.now(UTC))
+        assert len(await issued_certificates.refused(session)) == 2
+        await issued_certificates.forget_ended(session, datetime.now(UTC) + timedelta(days=3651))
+        assert await issued_certificates.refused(session) == set()
 
 
 async def test_the_ca_is_public(agent: httpx.AsyncClient, console: Console) -> None:

@@ -97,9 +97,12 @@ async def test_the_end_of_a_certificate_is_seen_without_a_call(
 ) -> None:
     async with impostor(tmp_path, authority, b"") as node:
         assert agents.certificate_ends(node.uid) is None
-        ends = await agents.look_at_certificate(node)
-        assert agents.certificate_ends(node.uid) == ends
-        assert timedelta(days=PEER_DAYS - 1) < ends - datetime.now(UTC) < timedelta(days=PEER_DAYS + 1)
+        shown = await agents.look_at_certificate(node)
+        assert agents.certificate_ends(node.uid) == shown.ends
+        assert timedelta(days=PEER_DAYS - 1) < shown.ends - datetime.now(UTC) < timedelta(days=PEER_DAYS + 1)
+        authority.refuse({shown.serial})
+        with pytest.raises(AgentUnreachable, match="revoked"):
+            await agents.shards(node)
     with pytest.raises(AgentUnreachable):
         await agents.look_at_certificate(node)
 

@@ -197,6 +197,24 @@ async def test_certificates_are_renewed_while_it_serves(nodes: Farm) -> None:
     assert await certificates.renew(nodes[1], RenewCertificates(bdb_uid=9, tls=told(fresh))) == []
 
 
+async def test_who_is_just_being_started_is_told_when_it_runs(nodes: Farm) -> None:
+    """It may have read the files of before a moment ago."""
+    [shard, *_] = await born(nodes, replication=False)
+    process = process_of(nodes, shard)
+    fresh, process.state = OWN.renewed(), "starting"
+    telling = asyncio.create_task(certificates.renew(nodes[1], RenewCertificates(bdb_uid=1, tls=told(fresh))))
+    await until(lambda: _written(process, fresh))
+    assert not telling.done()
+    process.state = "running"
+    assert {result.ok for result in await telling} == {True}
+    shown = ssl.DER_cert_to_PEM_cert(await _certificate(shard, process.directory))
+    assert shown.strip() == fresh.certificate.strip()
+
+
+async def _written(shard: Shard, own: ShardCertificates) -> bool:
+    return own.certificate in (shard.directory / sealed.IDENTITY).read_text()
+
+
 async def _linked(shard: Shard) -> bool:
     return "master_link_status:up" in await ask(shard, "INFO", "replication")
 

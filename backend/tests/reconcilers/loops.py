@@ -14,6 +14,7 @@ from shardboard.driver.fake import FakeAgents
 from shardboard.reconcilers.bdbs import steppers
 from shardboard.reconcilers.endpoints import Endpoints
 from shardboard.reconcilers.loop import ActionLoop
+from shardboard.reconcilers.movement import nodes as node_moves
 from shardboard.reconcilers.removal import RemovalLoop
 from shardboard.services import bdbs as service
 from shardboard.services.users import Principal
@@ -32,7 +33,8 @@ async def running(
 ) -> AsyncIterator[None]:
     """Both loops; afterwards they are gone like those of a console that was killed."""
     store, agents = store or console.store, agents or console.agents
-    loop = ActionLoop(store, console.bus, steppers(store, agents, Endpoints(store, console.bus, agents)), instance)
+    known = {**steppers(store, agents, Endpoints(store, console.bus, agents)), **node_moves.steppers(store, agents)}
+    loop = ActionLoop(store, console.bus, known, instance)
     tasks = [asyncio.create_task(loop.run())]
     if removal:
         tasks.append(asyncio.create_task(RemovalLoop(store, console.bus, agents).run()))

@@ -8,6 +8,7 @@ from backend.tests.reconcilers.loops import created, rows
 from shardboard.console import Console
 from shardboard.driver.fake import FakeAgents
 from shardboard.reconcilers.certificates import CertificatesLoop
+from shardboard.reconcilers.endpoints import Endpoints
 from shardboard.shard_certificates import DAYS, ShardCertificates
 from shardboard.state import bdbs, events
 
@@ -17,7 +18,7 @@ LATER = timedelta(days=DAYS - 20)
 
 
 def loop_of(console: Console, agents: FakeAgents) -> CertificatesLoop:
-    return CertificatesLoop(console.store, console.bus, agents)
+    return CertificatesLoop(console.store, console.bus, agents, Endpoints(console.store, console.bus, agents))
 
 
 async def stored(console: Console, uid: int) -> ShardCertificates:

@@ -1,4 +1,4 @@
-/** The certificate that browsers and programs see when they reach the console. */
+/** The certificate that browsers and programs see when they reach the console, and those that shards show each other. */
 import { queryOptions } from '@tanstack/react-query';
 import { read, request } from './http';
 import type { Certificates, ConsoleCertificate } from './types';
@@ -11,6 +11,7 @@ const NAME = 'api';
 export const certificatesQuery = queryOptions({
   queryKey: ['certificates'],
   queryFn: read<Certificates>(PATH),
+  staleTime: 0,
 });
 
 /** PEM. */
@@ -28,6 +29,13 @@ const put = ({ certificate, key }: CertificateAndKey, query: string) =>
 export const checkCertificate = (wanted: CertificateAndKey) => put(wanted, '?dry_run=true');
 
 export const installCertificate = (wanted: CertificateAndKey) => put(wanted, '');
+
+/** For the shards of all encrypted databases. */
+export const rotateCertificates = () => request<unknown>('POST', `${PATH}/rotate`, {});
+
+/** Step by step; in the end nothing that was signed before opens a shard any more. */
+export const replaceAuthorities = () =>
+  request<unknown>('POST', `${PATH}/rotate`, { authority: true });
 
 export const removeCertificate = () => request<unknown>('DELETE', `${PATH}/${NAME}`);
 

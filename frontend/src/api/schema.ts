@@ -1308,6 +1308,9 @@ export interface paths {
         /**
          * Rotate Certificates
          * @description New certificates for the shards of all encrypted databases, now; connections stay. They are renewed by themselves, too.
+         *
+         *     With `authority` what was signed before opens no shard any more, once all were told of three steps: some seconds, or longer
+         *     where a node that may be alive cannot be reached. The same happens by itself when a node is removed.
          */
         post: operations["rotate_certificates_v1_cluster_certificates_rotate_post"];
         delete?: never;
@@ -7122,10 +7125,21 @@ export interface components {
         /** OfBdb */
         OfBdb: {
             /**
+             * Authority
+             * @description Of our own: SHA-256 of the certificate of the authority that signed it.
+             */
+            authority: string;
+            /**
              * Certificate
              * @description PEM; all its shards, and proxies towards them, show this one.
              */
             certificate: string;
+            /**
+             * Replacing
+             * @description Of our own: the step of replacing the authority that shards are being told of; empty when it is not replaced.
+             * @enum {string}
+             */
+            replacing: "" | "announced" | "shown" | "forgotten";
             /**
              * Uid
              * @description The database.
@@ -7964,6 +7978,12 @@ export interface components {
         };
         /** Rotate */
         Rotate: {
+            /**
+             * Authority
+             * @description Of our own: other authorities, too, so that nothing that was signed before opens a shard any more.
+             * @default false
+             */
+            authority?: boolean;
             /**
              * Name
              * @description data_internode_encryption, which is all that can be replaced.

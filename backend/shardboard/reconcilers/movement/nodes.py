@@ -5,11 +5,13 @@ from datetime import UTC, datetime
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.db import Store
+from shardboard.domain.numerals import plural
 from shardboard.driver.ports import Agents
 from shardboard.reconcilers.loop import Outcome, Stepper
 from shardboard.reconcilers.movement.moves import Relocate
 from shardboard.reconcilers.removal import remembered
-from shardboard.state import events, nodes, shards, snapshots
+from shardboard.shard_certificates import replace_authorities
+from shardboard.state import bdbs, events, issued_certificates, nodes, shards, snapshots
 from shardboard.state.actions import Action
 from shardboard.state.events import record_of_action
 
@@ -77,7 +79,12 @@ class Remove(Relocate):
             outage.ended_at = datetime.now(UTC)
             outage.details = {**outage.details, "open": False}
         if node is not None:
-            record_of_action(session, action, "node_removed", f"Node {uid} ({node.addr}) was removed from the cluster.")
+            await issued_certificates.refuse(session, uid)
+            count = replace_authorities(await bdbs.every(session), node.addr)
+            told = f"Node {uid} ({node.addr}) was removed from the cluster."
+            if count:
+                told += f" The {plural(count, 'encrypted database')} will trust no certificate that it has had."
+            record_of_action(session, action, "node_removed", told)
             await session.delete(node)
 
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:

@@ -3,12 +3,14 @@ import { useMay } from '@/api/session';
 import { ConsoleCertificate } from '@/features/settings/ConsoleCertificate';
 import { Ldap } from '@/features/settings/Ldap';
 import { PolicyForm } from '@/features/settings/PolicyForm';
+import { ShardCertificates } from '@/features/settings/ShardCertificates';
 import { SingleSignOn } from '@/features/settings/SingleSignOn';
 import { SupportBundle } from '@/features/settings/SupportBundle';
 import classes from './pages.module.css';
 
 export function SettingsPage() {
   const may = useMay('administer');
+  const seesAll = useMay('seeAll');
   const mayDebug = useMay('debug');
   return (
     <div className={classes.page}>
@@ -16,7 +18,8 @@ export function SettingsPage() {
         <h1>Settings</h1>
       </div>
       <PolicyForm may={may} />
-      {useMay('seeAll') && <ConsoleCertificate may={may} />}
+      {seesAll && <ConsoleCertificate may={may} />}
+      {seesAll && <ShardCertificates may={may} />}
       {may && <SingleSignOn />}
       {may && <Ldap />}
       <SupportBundle may={mayDebug} />

@@ -1,0 +1,141 @@
+"""Replaces the authorities that the shards of encrypted databases trust, while they serve.
+
+The steps are those of `shard_certificates.py`. Each is taken when all shards and proxies of the database that may be alive have
+taken the one before. What is down is not waited for: it is told when it comes back.
+"""
+
+import asyncio
+import contextlib
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.db import Store
+from shardboard.driver import foreign_connections
+from shardboard.driver.ports import Agents
+from shardboard.errors import AgentError
+from shardboard.reconcilers.endpoints import Endpoints
+from shardboard.reconcilers.load import reference
+from shardboard.reconcilers.load import shard as shard_of
+from shardboard.shard_certificates import ShardCertificates
+from shardboard.state import bdbs, nodes, shards
+from shardboard.state import cluster as clusters
+from shardboard.state.bdbs import Bdb
+from shardboard.state.events import record
+from shardboard.state.nodes import Node
+from shardboard.state.shards import Shard
+
+PATIENCE = 60.0
+"""Seconds that a step may wait before that is told."""
+
+Told = Callable[[Bdb, Shard], bool]
+"""Whether the shard has what the database's shards are to have now."""
+
+
+class Replacements:
+    """Of all databases; `advance` takes what steps can be taken."""
+
+    def __init__(self, store: Store, agents: Agents, serving: Endpoints) -> None:
+        self._store = store
+        self._agents = agents
+        self._serving = serving
+        self._waits: dict[int, tuple[str, float]] = {}
+        """By database: what for, and since when by the loop's clock; infinite when it was told."""
+
+    async def advance(self, was_told: Told) -> None:
+        async with self._store.read() as session:
+            replaced = [
+                (bdb, certificates)
+                for bdb in await bdbs.every(session)
+                if bdb.shard_certificates is not None
+                if (certificates := ShardCertificates.read(bdb.shard_certificates)).replacing
+            ]
+            machines = {node.uid: node for node in await nodes.every(session)} if replaced else {}
+            rows: dict[int, list[Shard]] = defaultdict(list)
+            for shard in await shards.every(session) if replaced else ():
+                rows[shard.bdb_uid].append(shard)
+        waiting, ready = {}, []
+        for bdb, certificates in replaced:
+            waits = _missing(bdb, [row for row in rows[bdb.uid] if not was_told(bdb, row)], machines)
+            if not waits:
+                waits = await self._finish_step(bdb, certificates, rows[bdb.uid], machines)
+            if waits:
+                waiting[bdb.uid] = await self._told_waiting(bdb, waits)
+            else:
+                ready.append(bdb)
+        self._waits = waiting
+        if ready:
+            async with self._store.begin() as session:
+                await clusters.load_for_update(session)
+                for bdb in ready:
+                    await _take(session, bdb)
+
+    async def _finish_step(
+        self, bdb: Bdb, certificates: ShardCertificates, rows: Sequence[Shard], machines: Mapping[int, Node]
+    ) -> str:
+        """What is still in the way of the next step; empty when nothing is."""
+        try:
+            await self._serving.tell(bdb.uid)
+            if certificates.replacing == "forgotten":
+                await self._close(certificates.left.split(), rows, machines)
+        except AgentError as error:
+            return error.reason
+        return ""
+
+    async def _close(self, left: Sequence[str], rows: Sequence[Shard], machines: Mapping[int, Node]) -> None:
+        """What nodes hold open that are taken out. One that joined at such an address since has the certificates of now."""
+        if not left:
+            return
+        addresses = await _addresses(left) - await _addresses(node.addr for node in machines.values())
+        living = [
+            shard_of(row, reference(machines[row.node_uid]))
+            for row in rows
+            if row.node_uid in machines and row.observed_status not in ("down", "unknown")
+        ]
+        await foreign_connections.close(self._agents, living, addresses)
+
+    async def _told_waiting(self, bdb: Bdb, waits: str) -> tuple[str, float]:
+        """An event, once for each reason, when it takes long."""
+        now = asyncio.get_running_loop().time()
+        before, since = self._waits.get(bdb.uid, ("", now))
+        if before != waits:
+            since = now
+        if now - since < PATIENCE:
+            return waits, since
+        told = f"The authority of the shards of {bdb.name} is not replaced yet: {waits}. It goes on when that is over."
+        async with self._store.begin() as session:
+            record(session, "bdb_authority_waits", told, source="bdb", severity="WARNING", bdb_uid=bdb.uid)
+        return waits, float("inf")
+
+
+def _missing(bdb: Bdb, untold: Sequence[Shard], machines: Mapping[int, Node]) -> str:
+    """Which nodes have not taken the present step and may still speak; empty when all have."""
+    places = {row.node_uid for row in untold if row.observed_status != "down"}
+    for uid in {*bdb.endpoint_nodes, *bdb.retiring} & machines.keys():
+        if machines[uid].agent_status != "connected" and machines[uid].health != "down":
+            places.add(uid)
+    if not places:
+        return ""
+    which = ", ".join(str(uid) for uid in sorted(places))
+    return f"{'node' if len(places) == 1 else 'nodes'} {which} {'has' if len(places) == 1 else 'have'} not taken the last step"
+
+
+async def _addresses(names: Iterable[str]) -> set[str]:
+    """Of nodes, which may have joined by a name; those that no one knows any more are left out."""
+    loop, found = asyncio.get_running_loop(), set()
+    for name in names:
+        with contextlib.suppress(OSError):
+            found |= {str(info[4][0]) for info in await loop.getaddrinfo(name, None)}
+    return found
+
+
+async def _take(session: AsyncSession, seen: Bdb) -> None:
+    bdb = await bdbs.by_uid(session, seen.uid)
+    if bdb is None or bdb.shard_certificates != seen.shard_certificates:
+        return
+    held = ShardCertificates.read(seen.shard_certificates or {})
+    bdb.shard_certificates = held.advanced().stored()
+    if held.replacing == "forgotten":
+        told = f"The authority of the shards of {bdb.name} was replaced: what was signed before opens none that is up."
+        record(session, "bdb_authority_replaced", told, source="bdb", bdb_uid=bdb.uid)

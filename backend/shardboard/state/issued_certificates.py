@@ -1,0 +1,49 @@
+"""Certificates that agents have: what the console signed for them, or saw them show."""
+
+from collections.abc import Collection
+from datetime import datetime
+
+from sqlalchemy import delete, select, update
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import Mapped, mapped_column
+
+from shardboard.db import Base, UtcDateTime
+
+
+class IssuedCertificate(Base):
+    """One that is good still."""
+
+    __tablename__ = "issued_certificates"
+
+    serial: Mapped[str] = mapped_column(primary_key=True)
+    """Hexadecimal, in small letters, without zeros in front."""
+    node_uid: Mapped[int] = mapped_column(index=True)
+    ends: Mapped[datetime] = mapped_column(UtcDateTime)
+    refused: Mapped[bool] = mapped_column(default=False)
+    """Its node was removed."""
+
+
+async def note(session: AsyncSession, node_uid: int, serial: str, ends: datetime) -> None:
+    """Also one that is known."""
+    if await session.get(IssuedCertificate, serial) is None:
+        session.add(IssuedCertificate(serial=serial, node_uid=node_uid, ends=ends))
+
+
+async def is_known(session: AsyncSession, serial: str) -> bool:
+    return await session.get(IssuedCertificate, serial) is not None
+
+
+async def refuse(session: AsyncSession, node_uid: int) -> None:
+    """All that the node has had."""
+    await session.execute(update(IssuedCertificate).where(IssuedCertificate.node_uid == node_uid).values(refused=True))
+
+
+async def refused(session: AsyncSession) -> Collection[str]:
+    """Their serial numbers."""
+    found = await session.execute(select(IssuedCertificate.serial).where(IssuedCertificate.refused))
+    return set(found.scalars())
+
+
+async def forget_ended(session: AsyncSession, now: datetime) -> None:
+    """Nobody takes them any more."""
+    await session.execute(delete(IssuedCertificate).where(IssuedCertificate.ends < now))
