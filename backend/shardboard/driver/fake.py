@@ -36,6 +36,7 @@ from shardboard.agent.contract import (
 from shardboard.domain.acl_rules import RESERVED
 from shardboard.driver.ports import NodeRef, ShownCertificate
 from shardboard.errors import AgentBehind, AgentRefused, AgentUnreachable
+from shardboard.tls import serial_of
 
 FACTS = NodeFacts(
     hostname="fake",
@@ -143,8 +144,8 @@ class FakeAgents:
         if node.uid in self.refuse:
             raise AgentRefused(self.refuse[node.uid])
         self.given.append((node.uid, certificate))
-        taken = x509.load_pem_x509_certificate(certificate.encode())
-        self.ends[node.uid], self.serials[node.uid] = taken.not_valid_after_utc, f"{taken.serial_number:x}"
+        self.ends[node.uid] = x509.load_pem_x509_certificate(certificate.encode()).not_valid_after_utc
+        self.serials[node.uid] = serial_of(certificate)
 
     async def facts(self, node: NodeRef) -> NodeFacts:
         self._note("facts", node)

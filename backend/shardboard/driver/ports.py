@@ -95,6 +95,8 @@ class NodeRef:
 
 @dataclass(frozen=True)
 class ShownCertificate:
+    """What an agent proves itself by to whoever connects."""
+
     ends: datetime
     serial: str
     """Hexadecimal, in small letters, without zeros in front."""

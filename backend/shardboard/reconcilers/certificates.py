@@ -24,6 +24,7 @@ from shardboard.state import bdbs, nodes, shards
 from shardboard.state import cluster as clusters
 from shardboard.state.bdbs import Bdb
 from shardboard.state.events import record
+from shardboard.state.shards import Shard
 from shardboard.tasks import together
 
 log = logging.getLogger(__name__)
@@ -111,12 +112,11 @@ class CertificatesLoop:
 
     async def advance(self) -> None:
         """Take the next step of replacing authorities, where all have heard of the one before."""
-        await self._replacements.advance(
-            lambda bdb, shard: (
-                (brought := self._brought.get((shard.node_uid, bdb.uid), _Brought())).number == _number(bdb)
-                and shard.uid in brought.shards
-            )
-        )
+        await self._replacements.advance(self._was_told)
+
+    def _was_told(self, bdb: Bdb, shard: Shard) -> bool:
+        brought = self._brought.get((shard.node_uid, bdb.uid), _Brought())
+        return brought.number == _number(bdb) and shard.uid in brought.shards
 
     async def _bring(self, node: NodeRef, renewed: Mapping[int, Bdb], held: Mapping[int, set[int]]) -> None:
         for uid, seen in sorted(held.items()):

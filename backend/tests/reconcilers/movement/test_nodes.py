@@ -58,7 +58,7 @@ async def test_its_certificates_are_refused_and_databases_get_other_authorities(
     assert not console.authority.refuse(refused), "it did that"
 
 
-async def test_nothing_is_signed_for_a_node_that_is_removed_meanwhile(console: Console, agents: FakeAgents) -> None:
+async def test_a_node_that_is_removed_meanwhile_is_given_nothing(console: Console, agents: FakeAgents) -> None:
     agents.requests = {3: key.fresh()[1]}
     agents.ends = {3: NOW + timedelta(days=1)}
     loop = AgentCertificatesLoop(console.store, console.bus, agents, console.authority)

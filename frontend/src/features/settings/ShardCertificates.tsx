@@ -115,6 +115,7 @@ const columnsOf = (nameOf: (uid: number) => string | undefined): Column<Shown>[]
   },
   {
     id: 'until',
+    optional: true,
     header: 'Certificate until',
     sort: ({ valid_until }) => valid_until,
     cell: ({ valid_until }) => <Stamp time={valid_until} />,
