@@ -17,6 +17,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
 
 @pytest.fixture(autouse=True)
 def without_leftovers(cluster: LocalCluster) -> Iterator[None]:
-    """A test that failed half-way leaves no database behind for the next one to stumble over."""
+    """A test that failed half-way leaves nothing behind for the next one, or its own second run, to stumble over."""
     yield
     databases.delete_all(cluster)
+    databases.delete_access(cluster)

@@ -80,6 +80,18 @@ def delete(cluster: LocalCluster, uid: int) -> None:
     cluster.until(lambda: cluster.api.get(f"/v1/bdbs/{uid}").status_code == 404, f"database {uid} is not deleted")
 
 
+BUILT_IN = 16
+"""Greatest uid that roles and lists of rules may have that nobody has added."""
+
+
+def delete_access(cluster: LocalCluster) -> None:
+    """Users, roles and lists of rules that a test has added."""
+    for path, kept in (("users", 1), ("roles", BUILT_IN), ("redis_acls", BUILT_IN)):
+        for row in ok(cluster.api.get(f"/v1/{path}")):
+            if row["uid"] > kept:
+                ok(cluster.api.delete(f"/v1/{path}/{row['uid']}"))
+
+
 def delete_all(cluster: LocalCluster) -> None:
     """Delete whatever there is, with every agent up; what is busy is waited for."""
     if "console" not in cluster.children:
